@@ -1,0 +1,162 @@
+"""Run the course's notebooks and strip what changes from run to run.
+
+    python scripts/run_notebooks.py                  rewrite notebooks/*.ipynb in place
+    python scripts/run_notebooks.py --out DIR [...]  write the results to DIR instead
+
+What is kept: sources, and outputs that show without Python (text, HTML, SVG, PNG). What goes:
+widget state, widget views, timestamps, versions and random ids.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from workbench.cli import execute
+from workbench.errors import WorkbenchError
+
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+MAX_BYTES = 500_000
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET_TYPES = (
+    "application/vnd.jupyter.widget-view+json",
+    "application/vnd.jupyter.widget-state+json",
+)
+# Where a path from the root of a disk begins: not in a closing tag, URL or fraction.
+START = r"(?<![\w/.:<])"
+ROOTS = "etc|home|lib|media|mnt|opt|private|root|srv|tmp|usr|var|Users|Volumes"
+ABSOLUTE_PATH = re.compile(rf"{START}/(?:{ROOTS})/[\w.-]+|(?<!\w)[A-Za-z]:\\+\w+")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run and strip the notebooks.")
+    parser.add_argument(
+        "notebooks", nargs="*", type=Path, help="all, where none is named"
+    )
+    parser.add_argument("--out", type=Path, default=None, help="in place, where absent")
+    options = parser.parse_args()
+
+    failed = False
+    for path in options.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):
+        try:
+            text = dumps(stripped(execute(path)))
+        except WorkbenchError as error:
+            print(error, file=sys.stderr)
+            failed = True
+            continue
+        found = list(problems(text))
+        for problem in found:
+            print(f"{path.name}: {problem}", file=sys.stderr)
+        failed = failed or bool(found)
+        target = path if options.out is None else options.out / path.name
+        target.write_text(text, encoding="utf-8")
+        print(f"{path.name}: {len(text.encode()) / 1000:.0f} kB")
+    return int(failed)
+
+
+def stripped(notebook: NotebookNode) -> NotebookNode:
+    """Return a copy of `notebook` that holds only what a reader sees."""
+    cells = [
+        _stripped_cell(cell, f"cell-{number:02}")
+        for number, cell in enumerate(notebook.cells, start=1)
+    ]
+    metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+    if "title" in notebook.metadata:
+        metadata["title"] = notebook.metadata.title
+    kept: NotebookNode = nbformat.from_dict(
+        {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    )
+    return kept
+
+
+def dumps(notebook: NotebookNode) -> str:
+    """Return the text of `notebook` as it is committed."""
+    return f"{nbformat.writes(notebook)}\n"
+
+
+def problems(text: str) -> Iterator[str]:
+    """Yield a sentence for everything that must not be in a committed notebook."""
+    size_bytes = len(text.encode())
+    if size_bytes > MAX_BYTES:
+        yield f"it has {size_bytes} bytes, more than {MAX_BYTES}"
+    notebook = json.loads(text)
+    if "widgets" in notebook["metadata"]:
+        yield "it holds widget state"
+    for number, cell in enumerate(notebook["cells"], start=1):
+        for problem in _cell_problems(cell):
+            yield f"cell {number} {problem}"
+
+
+def _cell_problems(cell: dict[str, Any]) -> Iterator[str]:
+    texts = [_joined(cell["source"])]
+    for output in cell.get("outputs", []):
+        if output["output_type"] == "error":
+            yield f"ended in {output['ename']}: {output['evalue']}"
+        data = output.get("data", {})
+        if any(kind in data for kind in WIDGET_TYPES):
+            yield "shows a widget that needs Python"
+        texts.append(_joined(output.get("text", "")))
+        texts += [_joined(v) for kind, v in data.items() if kind != "image/png"]
+    for text in texts:
+        path = _machine_path(text)
+        if path:
+            yield f"names a path of one machine: {path}"
+
+
+def _machine_path(text: str) -> str | None:
+    match = ABSOLUTE_PATH.search(text) or _path_here().search(text)
+    return match.group(0) if match else None
+
+
+@cache
+def _path_here() -> re.Pattern[str]:
+    """Finds folders of this very machine, wherever it keeps them."""
+    places = (
+        Path.home(),
+        Path(tempfile.gettempdir()),
+        NOTEBOOKS.parent,
+        Path(sys.prefix),
+    )
+    names = [re.escape(str(place)) for place in places if len(place.parts) > 1]
+    return re.compile(rf"{START}(?:{'|'.join(names)})\b")
+
+
+def _joined(text: Any) -> str:
+    """A field as one string; the notebook format also allows a list of lines or JSON."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, list):
+        return "".join(map(str, text))
+    return json.dumps(text)
+
+
+def _stripped_cell(cell: NotebookNode, name: str) -> dict[str, Any]:
+    kept = {"cell_type": cell.cell_type, "id": name, "source": cell.source.rstrip()}
+    tags = cell.metadata.get("tags", [])
+    kept["metadata"] = {"tags": tags} if tags else {}
+    if cell.cell_type == "code":
+        kept["execution_count"] = cell.execution_count
+        kept["outputs"] = [_stripped_output(output) for output in cell.outputs]
+    return kept
+
+
+def _stripped_output(output: NotebookNode) -> dict[str, Any]:
+    kept = dict(output)
+    if "data" in kept:
+        kept["data"] = {k: v for k, v in kept["data"].items() if k not in WIDGET_TYPES}
+        kept["metadata"] = {}
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Set up before any test imports the package: an empty cache and the profile."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import pytest
+from hypothesis import settings
+
+from tests.support import LONG, count
+
+# Each process of the run has a cache of its own, so that no test depends on what an
+# earlier run, the user or another worker compiled.
+_CACHE = tempfile.TemporaryDirectory(prefix="workbench-test-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
+
+# Short runs repeat exactly; long ones look for new failures.
+settings.register_profile(
+    "workbench",
+    max_examples=count(1000),
+    deadline=None,
+    database=None,
+    derandomize=not LONG,
+)
+settings.load_profile("workbench")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if LONG:
+        return
+    skip = pytest.mark.skip(reason="runs in the long profile only: make test-long")
+    for item in items:
+        if "long" in item.keywords:
+            item.add_marker(skip)
+
+
+def pytest_unconfigure() -> None:
+    _CACHE.cleanup()
+
+
+@pytest.fixture(scope="session")
+def long_profile() -> bool:
+    """Whether WORKBENCH_TEST_PROFILE asks for the long run."""
+    return LONG

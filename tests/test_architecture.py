@@ -1,0 +1,272 @@
+"""The layers of ARCHITECTURE.md, held against every import of the package.
+
+Imports inside functions count as much as those at the top: hiding an upward import there
+does not make it point downward. Only `if TYPE_CHECKING:` imports are left out of the search
+for cycles, because they never run; the layers bind them too.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support import ROOT
+
+# One row per unit: modules of one unit may import each other, units of one layer are
+# strangers, and everything else points downward. The longest name that fits decides.
+# fmt: off
+LAYERS: dict[str, tuple[int, str]] = {
+    "workbench.errors":             (0, "values"),
+    "workbench.trace":              (0, "values"),
+    "workbench.source":             (0, "values"),
+    "workbench.dtypes":             (0, "values"),
+    "workbench.target":             (0, "values"),
+    "workbench.context":            (0, "values"),
+    "workbench.display":            (0, "values"),
+    "workbench.ir":                 (1, "ir"),
+    "workbench.ir.rules":           (2, "rules"),
+    "workbench.ir.schedule":        (3, "schedule"),
+    "workbench.ir.opt":             (3, "opt"),
+    "workbench.ir.lower":           (3, "lower"),
+    "workbench.backends.render":    (4, "render"),
+    "workbench.backends":           (5, "runtime"),
+    "workbench.pipeline":           (6, "pipeline"),
+    "workbench.engine":             (6, "pipeline"),
+    "workbench.kernel":             (6, "pipeline"),
+    "workbench.tensor":             (7, "tensor"),
+    "workbench.nn":                 (7, "tensor"),
+    "workbench.viz":                (8, "viz"),
+    "workbench":                    (9, "entry"),
+    "workbench.cli":                (9, "entry"),
+}
+# Downward imports that are forbidden all the same: a device knows what the compiler hands
+# it (a linear program, a source), not how the compiler came to it.
+STRANGERS = {
+    "render": {"schedule", "opt", "lower"},
+    "runtime": {"schedule", "opt", "lower"},
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Import:
+    """`module` imports `target` on `line`; `typing_only` if it never runs."""
+
+    module: str
+    target: str
+    line: int
+    typing_only: bool
+
+
+Modules = dict[str, str]
+"""Module name -> source."""
+
+
+def test_every_import_points_downward() -> None:
+    assert violations(package_modules()) == []
+
+
+def test_no_import_cycle() -> None:
+    assert cycles(package_modules()) == []
+
+
+def test_import_is_light() -> None:
+    heavy = "{'IPython', 'ipywidgets', 'anywidget', 'llvmlite', 'networkx', 'graphviz'}"
+    script = f"import sys, workbench; print(sorted({heavy} & set(sys.modules)))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert loaded.stdout.strip() == "[]", "import workbench loads heavy libraries"
+
+
+def test_compiler_never_imports_viz() -> None:
+    upward = [
+        f"{found.module} line {found.line}"
+        for found in imports(package_modules())
+        if _unit(found.target)[1] == "viz" and _unit(found.module)[0] < 8
+    ]
+    assert upward == []
+
+
+# The checks themselves, on packages small enough to see the fault.
+
+FINE = {
+    "workbench": "from workbench.tensor.tensor import Tensor",
+    "workbench.errors": "",
+    "workbench.ir": "from workbench.ir.uop import UOp",
+    "workbench.ir.uop": "from workbench import errors",
+    "workbench.ir.opt.split": "from workbench.ir.uop import UOp\nimport math",
+    "workbench.pipeline": "from workbench.ir.opt.split import split",
+    "workbench.tensor.tensor": "import workbench.pipeline",
+}
+
+
+def test_a_layered_package_passes() -> None:
+    assert violations(FINE) == []
+    assert cycles(FINE) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "sentence"),
+    [
+        (
+            "workbench.ir.uop",
+            "def f():\n    from workbench.pipeline import run",
+            "workbench.ir.uop line 2 imports workbench.pipeline: ir (layer 1)"
+            " may not look up to pipeline (layer 6)",
+        ),
+        (
+            "workbench.errors",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n import workbench.ir.uop",
+            "workbench.errors line 3 imports workbench.ir.uop: values (layer 0)"
+            " may not look up to ir (layer 1)",
+        ),
+        (
+            "workbench.ir.lower.lanes",
+            "from workbench.ir.opt import split",
+            "workbench.ir.lower.lanes line 1 imports workbench.ir.opt.split:"
+            " lower and opt are strangers",
+        ),
+        (
+            "workbench.backends.runtime.llvm",
+            "from workbench.ir.opt.split import split",
+            "workbench.backends.runtime.llvm line 1 imports workbench.ir.opt.split:"
+            " runtime and opt are strangers",
+        ),
+        (
+            "workbench.misc",
+            "",
+            "workbench.misc has no layer: give it a row in LAYERS",
+        ),
+    ],
+)
+def test_a_violation_is_told(module: str, source: str, sentence: str) -> None:
+    assert violations({**FINE, module: source}) == [sentence]
+
+
+def test_a_cycle_is_told() -> None:
+    hidden = "def f():\n    from workbench.ir.b import g"
+    modules = {"workbench.ir.a": hidden, "workbench.ir.b": "import workbench.ir.a"}
+    assert cycles(modules) == [
+        "workbench.ir.a -> workbench.ir.b -> workbench.ir.a is a cycle"
+    ]
+    typed = f"if TYPE_CHECKING:\n    {hidden.splitlines()[1].strip()}"
+    assert cycles({**modules, "workbench.ir.a": typed}) == []
+
+
+def package_modules() -> Modules:
+    """Every module of the package as it lies in the checkout."""
+    modules = {}
+    for path in sorted((ROOT / "workbench").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        modules[name] = path.read_text(encoding="utf-8")
+    return modules
+
+
+def violations(modules: Modules) -> list[str]:
+    """Return a sentence for each module without a layer and each import against them."""
+    homeless = [name for name in modules if not _has_row(name)]
+    found = [f"{name} has no layer: give it a row in LAYERS" for name in homeless]
+    for each in imports(modules):
+        if each.module in homeless or each.target in homeless:
+            continue
+        reason = _why_not(each.module, each.target)
+        if reason:
+            found.append(
+                f"{each.module} line {each.line} imports {each.target}: {reason}"
+            )
+    return found
+
+
+def cycles(modules: Modules) -> list[str]:
+    """Return a sentence for each cycle that a depth-first walk of the imports closes."""
+    edges: dict[str, list[str]] = {name: [] for name in modules}
+    for each in imports(modules):
+        if not each.typing_only:
+            edges[each.module].append(each.target)
+    found: list[str] = []
+    done: set[str] = set()
+
+    def visit(module: str, path: list[str]) -> None:
+        if module in path:
+            loop = [*path[path.index(module) :], module]
+            found.append(" -> ".join(loop) + " is a cycle")
+            return
+        if module in done:
+            return
+        for target in edges[module]:
+            visit(target, [*path, module])
+        done.add(module)
+
+    for module in modules:
+        visit(module, [])
+    return found
+
+
+def imports(modules: Modules) -> Iterator[Import]:
+    """Yield each import of one of `modules` by another, wherever in its file it stands."""
+    for module, source in modules.items():
+        tree = ast.parse(source)
+        typing_only = set(_typing_only(tree))
+        for node in ast.walk(tree):
+            for target in _targets(node, modules):
+                if target != module:
+                    yield Import(module, target, node.lineno, node in typing_only)  # type: ignore[attr-defined]
+
+
+def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name in modules)
+    if isinstance(node, ast.ImportFrom):
+        base = node.module or ""  # ruff refuses relative imports
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            if inner in modules:
+                yield inner
+            elif base in modules:
+                yield base
+
+
+def _typing_only(tree: ast.Module) -> Iterator[ast.AST]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith(
+            "TYPE_CHECKING"
+        ):
+            for statement in node.body:
+                yield from ast.walk(statement)
+
+
+def _why_not(module: str, target: str) -> str | None:
+    """Return the reason why `module` may not import `target`, or None where it may."""
+    (layer, unit), (layer_below, unit_below) = _unit(module), _unit(target)
+    if unit == unit_below:
+        return None
+    if layer_below > layer:
+        return (
+            f"{unit} (layer {layer}) may not look up to {unit_below}"
+            f" (layer {layer_below})"
+        )
+    if layer_below == layer or unit_below in STRANGERS.get(unit, ()):
+        return f"{unit} and {unit_below} are strangers"
+    return None
+
+
+def _has_row(module: str) -> bool:
+    """Whether a row other than that of the package's own `__init__` covers `module`."""
+    return module == "workbench" or _row(module) != "workbench"
+
+
+def _unit(module: str) -> tuple[int, str]:
+    return LAYERS[_row(module)]
+
+
+def _row(module: str) -> str:
+    while module not in LAYERS:
+        module = module.rpartition(".")[0]
+    return module

@@ -1,0 +1,33 @@
+"""Source: what a renderer makes of a kernel, and all that a runtime needs to load it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.dtypes import DType
+from workbench.ir.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kernel as text in the `language` of a device.
+
+    `params` has the dtype and the number of elements of each argument, by slot (dtype void
+    for a slot that the kernel never touches); `extent` is the number of steps of the loop
+    that a launch may cut into slices, None where it runs whole; `block` is the lowered
+    statement tree, for the emulator.
+
+    Units: scratch_bytes is the memory that a launch hands in beside the arguments; it is 0
+    where the kernel keeps its scratch on the stack.
+    """
+
+    name: str
+    language: str
+    text: str
+    params: tuple[tuple[DType, int], ...]
+    scratch_bytes: int = 0
+    extent: int | None = None
+    block: UOp | None = None
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,65 @@
+"""Settings that a `with` block scopes: `with Context(DEV="PYTHON"): ...`."""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar, Token
+from typing import Any
+
+from workbench.errors import WorkbenchError
+
+
+class Setting:
+    """A named setting with a default, read with `.value`; the environment gives the default."""
+
+    __slots__ = ("_var", "name")
+
+    def __init__(self, name: str, default: Any):
+        raw = os.environ.get(name)
+        self.name = name
+        start = default if raw is None else type(default)(raw)
+        self._var: ContextVar[Any] = ContextVar(name, default=start)
+
+    @property
+    def value(self) -> Any:
+        return self._var.get()
+
+    def set(self, value: Any) -> Token[Any]:
+        return self._var.set(value)
+
+    def reset(self, token: Token[Any]) -> None:
+        self._var.reset(token)
+
+
+DEV = Setting("DEV", "")
+"""The device that tensors without one use; "" means the best there is."""
+
+_SETTINGS = {s.name: s for s in (DEV,)}
+
+
+class Context:
+    """Scope settings to a block: `with Context(DEV="PYTHON"):`.
+
+    Errors: WorkbenchError for a setting that does not exist.
+    """
+
+    def __init__(self, **values: Any):
+        unknown = sorted(set(values) - set(_SETTINGS))
+        if unknown:
+            raise WorkbenchError(
+                f"no setting {', '.join(unknown)}",
+                "Context takes the settings " + ", ".join(_SETTINGS),
+            )
+        self._values = values
+        self._tokens: list[tuple[Setting, Token[Any]]] = []
+
+    def __enter__(self) -> Context:
+        for name, value in self._values.items():
+            setting = _SETTINGS[name]
+            self._tokens.append((setting, setting.set(value)))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        while self._tokens:
+            setting, token = self._tokens.pop()
+            setting.reset(token)

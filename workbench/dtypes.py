@@ -1,0 +1,186 @@
+"""Element types: one immutable object per type, compared by identity.
+
+A dtype knows its kind, its width and how many lanes a value of it has: `float32.vec(8)` is
+eight lanes of float32. `index` is the type of loop counters and addresses until lowering
+picks a machine width; `void` is the type of statements.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache
+from typing import Final, Literal
+
+import numpy as np
+
+Kind = Literal["bool", "int", "uint", "float", "index", "void"]
+Const = bool | int | float
+
+
+class DType:
+    """An element type. Instances are unique: `float32.vec(8) is float32.vec(8)`."""
+
+    __slots__ = ("bits", "count", "kind", "name", "scalar")
+
+    def __init__(self, name: str, kind: Kind, bits: int, count: int = 1, scalar: DType | None = None):
+        self.name, self.kind, self.bits, self.count = name, kind, bits, count
+        self.scalar: DType = self if scalar is None else scalar
+
+    def __repr__(self) -> str:
+        return f"dtypes.{self.scalar.name}" + (f".vec({self.count})" if self.count > 1 else "")
+
+    def __str__(self) -> str:
+        return self.scalar.name + (f"x{self.count}" if self.count > 1 else "")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.scalar.name, self.count)
+
+    def vec(self, count: int) -> DType:
+        """Return the type of `count` lanes of this one (`count` 1: the scalar type)."""
+        return self.scalar if count == 1 else _vector(self.scalar, count)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element in memory; a bool takes one byte."""
+        return max(1, self.bits // 8) * self.count
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_int(self) -> bool:
+        """Whether values are integers (signed, unsigned or index); bool is not."""
+        return self.kind in ("int", "uint", "index")
+
+    @property
+    def is_bool(self) -> bool:
+        return self.kind == "bool"
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The numpy type that stores this one; index is int64."""
+        return np.dtype("int64" if self.kind == "index" else self.scalar.name)
+
+    @property
+    def min(self) -> Const:
+        """The least value; minus infinity for floats."""
+        if self.is_float:
+            return -math.inf
+        if self.is_bool:
+            return False
+        return 0 if self.kind == "uint" else -(1 << (self.bits - 1))
+
+    @property
+    def max(self) -> Const:
+        """The greatest value; infinity for floats."""
+        if self.is_float:
+            return math.inf
+        if self.is_bool:
+            return True
+        return (1 << (self.bits - (self.kind != "uint"))) - 1
+
+    def const(self, value: Const) -> Const:
+        """Return `value` as the Python value this type holds: rounded, wrapped or truthy."""
+        if self.is_bool:
+            return bool(value)
+        if self.is_float:
+            return _round_float32(float(value)) if self.bits == 32 else float(value)
+        if isinstance(value, float):
+            value = saturate(value, self)
+        wrapped = int(value) & ((1 << self.bits) - 1)
+        return wrapped - (1 << self.bits) if wrapped > int(self.max) else wrapped
+
+
+def saturate(value: float, dtype: DType) -> int:
+    """Convert float -> int the way every device here does: truncate, clamp, NaN is 0."""
+    if math.isnan(value):
+        return 0
+    if math.isinf(value):
+        return int(dtype.max if value > 0 else dtype.min)
+    return max(int(dtype.min), min(int(dtype.max), int(value)))
+
+
+def _round_float32(value: float) -> float:
+    try:
+        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
+@cache
+def _vector(scalar: DType, count: int) -> DType:
+    return DType(scalar.name, scalar.kind, scalar.bits, count, scalar)
+
+
+def _rebuild(name: str, count: int) -> DType:
+    return dtypes.named(name).vec(count)
+
+
+class dtypes:
+    """The element types by name, with the short names people know as aliases."""
+
+    bool: Final = DType("bool", "bool", 1)
+    int8: Final = DType("int8", "int", 8)
+    int16: Final = DType("int16", "int", 16)
+    int32: Final = DType("int32", "int", 32)
+    int64: Final = DType("int64", "int", 64)
+    uint8: Final = DType("uint8", "uint", 8)
+    uint16: Final = DType("uint16", "uint", 16)
+    uint32: Final = DType("uint32", "uint", 32)
+    uint64: Final = DType("uint64", "uint", 64)
+    float32: Final = DType("float32", "float", 32)
+    float64: Final = DType("float64", "float", 64)
+    index: Final = DType("index", "index", 64)
+    void: Final = DType("void", "void", 0)
+
+    char, short, int, long = int8, int16, int32, int64
+    uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
+    float, double = float32, float64
+
+    default_float: Final = float32
+    default_int: Final = int32
+
+    @staticmethod
+    def named(name: str) -> DType:
+        """Return the dtype called `name`; KeyError if there is none."""
+        return _BY_NAME[name]
+
+    @staticmethod
+    def from_numpy(dtype: np.dtype[np.generic]) -> DType:
+        """Return the dtype of a numpy type; KeyError (with its name) if we have none."""
+        return _BY_NAME[dtype.name]
+
+    @staticmethod
+    def of(value: Const) -> DType:
+        """Return the default dtype of a Python scalar."""
+        if isinstance(value, bool):
+            return dtypes.bool
+        return dtypes.default_float if isinstance(value, float) else dtypes.default_int
+
+
+_BY_NAME: Final = {d.name: d for d in vars(dtypes).values() if isinstance(d, DType)}
+
+# Promotion is a walk up one ladder: bool, then integers by width (a signed type one rung wider
+# holds an unsigned one), then floats. Source: JAX's type promotion lattice, without weak types
+# for arrays; Python scalars are weak (see tensor.broadcast).
+_SIGNED: Final = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
+
+
+def promote(a: DType, b: DType) -> DType:
+    """Return the least dtype that holds values of both; int64 with uint64 gives float32."""
+    if a is b:
+        return a
+    if a.is_float or b.is_float:
+        floats = [d for d in (a, b) if d.is_float]
+        return max(floats, key=lambda d: d.bits)
+    if a.is_bool or b.is_bool:
+        return b if a.is_bool else a
+    if a.kind == b.kind:
+        return a if a.bits >= b.bits else b
+    signed, unsigned = (a, b) if a.kind == "int" else (b, a)
+    if signed.bits > unsigned.bits:
+        return signed
+    return _SIGNED.get(2 * unsigned.bits, dtypes.default_float)

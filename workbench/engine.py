@@ -1,0 +1,108 @@
+"""Running schedules: which BUFFER holds which memory, and what has been computed already.
+
+BUFFER nodes are pure IR; the memory behind each lives here, as long as the node does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.dtypes import dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.rules.movement import constant_of
+from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.schedule.schedule import base
+from workbench.ir.uop import UOp
+from workbench.pipeline import build, plan
+
+Array = np.ndarray[Any, Any]
+HOST = "NPY"
+
+_memory: WeakKeyDictionary[UOp, Buffer | Array] = WeakKeyDictionary()
+_computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
+_host_uids = count()
+
+
+def host_buffer(array: Array) -> UOp:
+    """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
+    dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
+    copy = np.array(array, dtype.numpy, order="C", copy=True)
+    node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_host_uids)}", HOST, copy.shape))
+    _memory[node] = copy
+    return node
+
+
+def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
+    """Return what computing `outputs` on `device` would run; values computed before are used."""
+    return plan([_known(o) for o in outputs], device)
+
+
+def realize(outputs: Sequence[UOp], device: str) -> list[UOp]:
+    """Compute `outputs` on `device`; return nodes (BUFFERs, reshaped where need be) that hold
+    them. Returns when the work is done."""
+    made, simple = schedule(outputs, device)
+    for item in made.items:
+        run_item(item)
+    for node, held in made.stored.items():
+        _computed[node] = held
+    results = [node.substitute(made.stored) for node in simple]
+    for output, result in zip(outputs, results, strict=True):
+        if output is not result:
+            _computed[output] = result
+    return results
+
+
+def _known(node: UOp) -> UOp:
+    """Return the graph with every value that was computed before as its BUFFER."""
+    changes = {n: _computed[n] for n in node.toposort() if n in _computed}
+    return node.substitute(changes) if changes else node
+
+
+def run_item(item: ScheduleItem, memory: dict[UOp, Buffer | Array] | None = None) -> None:
+    """Run one item; `memory` overrides which memory a BUFFER stands for."""
+    held = [memory_of(b, memory) for b in item.buffers]
+    if item.kernel is None:
+        _copy(held[0], held[1])
+        return
+    device = item.buffers[0].arg[1]
+    build(item.kernel, device).program(held)
+
+
+def memory_of(node: UOp, memory: dict[UOp, Buffer | Array] | None = None) -> Buffer | Array:
+    """Return the memory of a BUFFER, allocated on first use."""
+    if memory is not None and node in memory:
+        return memory[node]
+    held = _memory.get(node)
+    if held is None:
+        held = _memory[node] = Buffer(node.arg[1], node.dtype, node.size)
+    return held
+
+
+def array_of(held: Buffer | Array) -> Array:
+    """Return memory as a flat numpy array."""
+    return held.reshape(-1) if isinstance(held, np.ndarray) else held.array
+
+
+def _copy(target: Buffer | Array, source: Buffer | Array) -> None:
+    np.copyto(array_of(target), array_of(source))
+
+
+def is_realized(node: UOp) -> bool:
+    """Whether a value needs no work: memory holds it, or it is a constant."""
+    under = base(node)
+    return under.op is Ops.BUFFER or constant_of(under) is not None
+
+
+def to_numpy(node: UOp) -> Array:
+    """Return a copy of a realised value, in its shape."""
+    under = base(node)
+    constant = constant_of(under)
+    if constant is not None:
+        return np.full(node.shape, constant.arg, node.dtype.numpy)
+    return array_of(memory_of(under)).reshape(node.shape).copy()

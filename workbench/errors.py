@@ -1,0 +1,63 @@
+"""Every error a user can meet, as one small tree.
+
+    WorkbenchError            what / because / try / where
+    +-- ShapeError            change the shapes, axes or slices        (also a ValueError)
+    +-- DTypeError            cast first                               (also a TypeError)
+    +-- DeviceError           choose or install another device         (also a RuntimeError)
+    +-- KernelOptError        choose another opt or amount             (also a ValueError)
+    +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
+    +-- ParseError            fix the text at the line named           (also a ValueError)
+    +-- CompileError          look at the stage named, and the state before it
+
+An error carries fields; its text is built only when printed.
+"""
+
+from __future__ import annotations
+
+
+class WorkbenchError(Exception):
+    """Base of all. `what` failed, `because` of what, and what to `hint` (printed as "try")."""
+
+    def __init__(self, what: str, because: str = "", hint: str = "", where: str = ""):
+        super().__init__(what, because, hint, where)
+        self.what, self.because, self.hint, self.where = what, because, hint, where
+
+    def __str__(self) -> str:
+        rows = (("because", self.because), ("try", self.hint), ("where", self.where))
+        return "\n".join([self.what, *(f"  {label:8} {text}" for label, text in rows if text)])
+
+
+class ShapeError(WorkbenchError, ValueError):
+    """Shapes, axes or slices do not fit."""
+
+
+class DTypeError(WorkbenchError, TypeError):
+    """An operation is not defined for this element type."""
+
+
+class DeviceError(WorkbenchError, RuntimeError):
+    """A device is unknown, missing, or cannot do what was asked."""
+
+
+class KernelOptError(WorkbenchError, ValueError):
+    """An opt is not legal on this kernel."""
+
+
+class VerifyError(WorkbenchError, ValueError):
+    """A graph breaks a rule of its IR level."""
+
+
+class ParseError(WorkbenchError, ValueError):
+    """IR text does not parse."""
+
+
+class CompileError(WorkbenchError):
+    """A kernel could not be compiled. `stage` names the pass; `last_good` is the state before."""
+
+    def __init__(self, stage: str, because: str, last_good: object = None, hint: str = ""):
+        super().__init__(f"cannot compile: stage {stage} failed", because, hint)
+        self.stage, self.last_good = stage, last_good
+
+    def __str__(self) -> str:
+        state = "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
+        return super().__str__() + state

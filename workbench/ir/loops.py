@@ -1,0 +1,125 @@
+"""Loop nests of a kernel, derived from its ranges and its loop order (kernel_ir, rules 1 and 2).
+
+A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
+closes, those it depends on, and every loop of its consumers that lies outside its innermost
+free range, so that a tile is computed where it is used and not hoisted out as a whole matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import Ops
+from workbench.ir.uop import KernelInfo, UOp, closed
+
+STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a kernel and its loops. `own`: what it closes; `free`: what it depends on;
+    `pre`: the loops around it apart from its own; `nest`: all its loops, outermost first. Lanes
+    (UPCAST, UNROLL) are in `lanes`, closed ones in `own_lanes`: they have no loops."""
+
+    node: UOp
+    own: tuple[UOp, ...]
+    free: frozenset[UOp]
+    pre: tuple[UOp, ...]
+    nest: tuple[UOp, ...]
+    lanes: tuple[UOp, ...]
+    own_lanes: tuple[UOp, ...]
+    reads: tuple[UOp, ...]
+
+
+def statements(sink: UOp) -> dict[UOp, Statement]:
+    """Return the statements of a kernel by node, producers first.
+
+    A REDUCE that closes lanes only has no loop and is no statement: it is a value.
+    """
+    info: KernelInfo = sink.arg
+    position = {name: i for i, name in enumerate(info.order)}
+    found, reads = _reads(sink)
+    consumers: dict[UOp, list[UOp]] = {n: [] for n in found}
+    for node in found:
+        for producer in reads[node]:
+            consumers[producer].append(node)
+    ends = {end.src[0]: end for end in sink.src}
+    result: dict[UOp, Statement] = {}
+    for node in reversed(found):
+        made = _statement(node, ends.get(node), [result[c] for c in consumers[node]], position)
+        result[node] = Statement(*made, tuple(reads[node]))
+    return dict(reversed(result.items()))
+
+
+def _statement(
+    node: UOp, end: UOp | None, consumers: list[Statement], position: dict[str, int]
+) -> tuple[UOp, tuple[UOp, ...], frozenset[UOp], tuple[UOp, ...], tuple[UOp, ...],
+           tuple[UOp, ...], tuple[UOp, ...]]:  # fmt: skip
+    closes = closed(node if end is None else end)
+    own = [r for r in closes if not r.axis_kind.is_lane]
+    everything = node.src[0].ranges if node.op is not Ops.STORE else node.ranges
+    for source in node.src[1:]:
+        everything = everything | source.ranges
+    free = {r for r in everything if r not in closes and not r.axis_kind.is_lane}
+    depth = max((position[r.axis_name] for r in free), default=-1)
+    pre = set(free)
+    for consumer in consumers:
+        pre.update(r for r in consumer.nest if position[r.axis_name] < depth and r not in own)
+
+    def by_order(ranges: set[UOp]) -> tuple[UOp, ...]:
+        return tuple(sorted(ranges, key=lambda r: position[r.axis_name]))
+
+    lanes = sorted((r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name)
+    own_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
+    return (
+        node, tuple(own), frozenset(free), by_order(pre), by_order(pre | set(own)),
+        tuple(r for r in lanes if r not in closes), own_lanes,
+    )  # fmt: skip
+
+
+def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
+    """Return the statements, producers first, and per statement those whose values it reads."""
+    found: list[UOp] = []
+    reads: dict[UOp, list[UOp]] = {}
+    below: dict[UOp, dict[UOp, None]] = {}
+    for node in sink.toposort():
+        merged: dict[UOp, None] = {}
+        for source in node.src:
+            merged.update(below[source])
+        if is_statement(node):
+            found.append(node)
+            reads[node] = list(merged)
+            merged = {} if node.op is Ops.STORE else {node: None}
+        below[node] = merged
+    return found, reads
+
+
+def is_statement(node: UOp) -> bool:
+    """Whether a node gets loops of its own."""
+    if node.op is Ops.REDUCE:
+        return any(not r.axis_kind.is_lane for r in node.src[1:])
+    return node.op in STATEMENTS
+
+
+_SPREADS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
+
+
+def kinds(sink: UOp) -> UOp:
+    """Return the kernel with GLOBAL and LOOP derived: an output axis may be spread over
+    work-groups where it is outermost in the order and every statement stands inside it."""
+    info: KernelInfo = sink.arg
+    nests = [set(s.nest) for s in statements(sink).values()]
+    ranges = {n.axis_name: n for n in sink.toposort() if n.op is Ops.RANGE}
+    changes: dict[UOp, UOp] = {}
+    outermost = True
+    for name in info.order:
+        axis = ranges[name]
+        outermost = outermost and axis.axis_kind in _SPREADS | {AxisType.THREAD}
+        if axis.axis_kind in _SPREADS:
+            spread = outermost and all(axis in nest for nest in nests)
+            kind = AxisType.GLOBAL if spread else AxisType.LOOP
+            outermost = spread
+            if kind is not axis.axis_kind:
+                changes[axis] = UOp.range(axis.extent, name, kind)
+    return sink.substitute(changes) if changes else sink

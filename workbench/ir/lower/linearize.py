@@ -1,0 +1,221 @@
+"""Linearisation: the statement tree as a flat program, every value in its place.
+
+A value goes to the deepest loop it depends on: hoisting and common subexpressions need no pass
+of their own. Text of a loop is appended to its parent when the loop closes, so what was hoisted
+meanwhile already stands before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from workbench.dtypes import dtypes
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.expand import Expander, Registers, combine, lane_widths
+from workbench.ir.ops import Ops
+from workbench.ir.rewrite import rewrite
+from workbench.ir.uop import UOp, leaves
+from workbench.target import Target
+from workbench.trace import unobserved
+
+
+@dataclass(slots=True)
+class Scope:
+    """An open loop: its program so far, and the values that it holds."""
+
+    loop: UOp | None
+    program: list[UOp] = field(default_factory=list)
+    values: list[UOp] = field(default_factory=list)
+
+
+def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
+    """Return the program of a statement tree, lanes expanded to vectors."""
+    return _Linearizer(block, target).program()
+
+
+class _Linearizer:
+    def __init__(self, block: UOp, target: Target):
+        self.block, self.scopes = block, [Scope(None)]
+        self.placed: dict[UOp, int] = {}
+        nodes = block.toposort()
+        loops = [n for n in nodes if n.op is Ops.LOOP]
+        lanes = [n for n in nodes if n.op is Ops.RANGE and n.axis_kind.is_lane]
+        self.homes = _homes(block)
+        self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
+        self.machine: dict[UOp, UOp] = {}
+        depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops))}
+        sizes = [n.dtype.itemsize for n in nodes if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)]
+        itemsize = max(4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float])
+        self.expander = Expander(target, lane_widths(lanes, itemsize, target), depth)
+        self.expander.all_narrow = all(
+            -(1 << 31) <= n.vmin and n.vmax < 1 << 31
+            for n in nodes
+            if n.dtype.kind == "index" and n.op is not Ops.INVALID
+        )
+        for node in nodes:
+            self._declare(node)
+
+    def _declare(self, node: UOp) -> None:
+        """Note how an accumulator in registers is laid out, from the statement that writes it."""
+        if node.op not in (Ops.STORE, Ops.ACCUMULATE) or node.src[0].src[0].op is not Ops.DEFINE:
+            return
+        define = node.src[0].src[0]
+        if define.arg.space != "register":
+            return
+        name = node.arg if node.op is Ops.STORE else node.arg[1]
+        dims = node.src[0].src[1:]
+        vector = next((d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None)
+        count = 1 if vector is None else self.expander.widths[vector.axis_name]
+        self.expander.registers[define] = Registers(
+            define.arg.name, define.dtype, dims, vector if count > 1 else None, count
+        )
+
+    def program(self) -> tuple[UOp, ...]:
+        header = UOp(Ops.BLOCK, dtypes.void, (), self.block.arg)
+        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.arg.space == "scratch"]
+        for child in self.block.src:
+            self._statement(child)
+        return (header, *arrays, *self.scopes[0].program)
+
+    def _statement(self, node: UOp) -> None:
+        # loops nest no deeper than a kernel has axes
+        if node.op is not Ops.LOOP:
+            self._leaf(node)
+            return
+        self.scopes.append(Scope(node.src[0]))
+        for child in node.src[1:]:
+            self._statement(child)
+        inner = self.scopes.pop()
+        for value in inner.values:
+            del self.placed[value]
+        begin = UOp(Ops.LOOP, dtypes.void, (node.src[0],), node.arg)
+        end = UOp(Ops.ENDLOOP, dtypes.void, (node.src[0],))
+        self.scopes[-1].program += [begin, *inner.program, end]
+
+    # statements
+
+    def _leaf(self, node: UOp) -> None:
+        target, value = node.src
+        name = node.arg[1] if node.op is Ops.ACCUMULATE else node.arg
+        lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
+        more = sorted((r for r in value.ranges if r.axis_kind.is_lane and r not in lanes), key=_name)
+        vector = next((r for r in lanes if r.axis_name == name), None)
+        if vector is not None and self.expander.widths[vector.axis_name] == 1:
+            vector = None
+        if node.op is Ops.ACCUMULATE:
+            self._accumulate(node, lanes, more, vector)
+            return
+        for here in self.expander.spread(lanes, vector):
+            self._write(target, self.expander.value(value, vector, here), vector, here)
+
+    def _accumulate(self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None) -> None:
+        """Combine into each accumulator; own lanes in the outer loop, so that few values live."""
+        target, value = node.src
+        places = list(self.expander.spread(lanes, vector))
+        totals = [self._current(target, vector, here) for here in places]
+        for step in self.expander.spread(more, None):
+            for i, here in enumerate(places):
+                one = self.expander.value(value, vector, {**here, **step})
+                totals[i] = self._machine(combine(node.arg[0], totals[i], one))
+                self._emit(totals[i])
+        for total, here in zip(totals, places, strict=True):
+            self._write(target, total, vector, here)
+
+    def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
+        load = UOp(Ops.LOAD, target.dtype, (target,))
+        return self.expander.value(load, vector, here)
+
+    def _write(self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]) -> None:
+        count = 1 if vector is None else self.expander.widths[vector.axis_name]
+        if value.dtype.count < count:
+            value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
+        held = self.expander.registers.get(target.src[0])
+        if held is not None:
+            register, _ = held.at(here)
+            value = self._machine(value)
+            self._emit(value)
+            self._append(UOp(Ops.SET, dtypes.void, (register, value)))
+            return
+        index, stride = self.expander.address(self.expander.flat(target), vector, here)
+        if count > 1 and stride != 1:
+            self._scatter(target, value, vector, here, count)
+            return
+        place = self._machine(UOp(Ops.INDEX, target.dtype, (target.src[0], index)))
+        value = self._machine(value)
+        self._emit(place)
+        self._emit(value)
+        self._append(UOp(Ops.STORE, dtypes.void, (place, value)))
+
+    def _scatter(
+        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int], count: int
+    ) -> None:
+        assert vector is not None
+        for i in range(count):
+            lane = UOp(Ops.EXTRACT, value.dtype.scalar, (value,), i)
+            self._write(target, lane, None, {**here, vector: here[vector] + i})
+
+    def _machine(self, node: UOp) -> UOp:
+        """Return `node` with index division and modulo as the machine has them."""
+        if not self.divides:
+            return node
+        if node not in self.machine:
+            with unobserved():
+                self.machine[node] = rewrite(node, DECOMPOSE_RULES)
+        return self.machine[node]
+
+    # placing
+
+    def _append(self, node: UOp) -> None:
+        self.scopes[-1].program.append(node)
+
+    def _emit(self, root: UOp) -> None:
+        """Place `root` and what it needs, each in the deepest loop it depends on."""
+        for node in root.toposort(lambda n: n not in self.placed and n.op not in _FREE):
+            if node in self.placed or node.op in _FREE:
+                continue
+            level = max((self._level(s) for s in node.src), default=0)
+            scope = self.scopes[level]
+            scope.program.append(node)
+            scope.values.append(node)
+            self.placed[node] = level
+
+    def _level(self, node: UOp) -> int:
+        if node in self.placed:
+            return self.placed[node]
+        if node.op is Ops.RANGE:
+            return next(i for i, s in enumerate(self.scopes) if s.loop is node)
+        if node.op is Ops.REG:
+            return self._home_level(node.arg[0])
+        if node.op is Ops.DEFINE:
+            return self._home_level(node.arg.name)
+        return 0
+
+    def _home_level(self, name: str) -> int:
+        """Return the innermost open loop that encloses all uses of a piece of storage."""
+        return len(self.homes[name])
+
+
+def _homes(block: UOp) -> dict[str, tuple[UOp, ...]]:
+    """Return per storage name the loops (LOOP nodes) around all of its uses."""
+    homes: dict[str, tuple[UOp, ...]] = {}
+    stack: list[tuple[UOp, tuple[UOp, ...]]] = [(child, ()) for child in block.src]
+    while stack:
+        node, path = stack.pop()
+        if node.op is Ops.LOOP:
+            stack.extend((child, (*path, node)) for child in node.src[1:])
+            continue
+        for define in leaves([node], Ops.DEFINE):
+            known = homes.get(define.arg.name, path)
+            shared = 0
+            while shared < min(len(known), len(path)) and known[shared] is path[shared]:
+                shared += 1
+            homes[define.arg.name] = path[:shared]
+    return homes
+
+
+def _name(axis: UOp) -> str:
+    return axis.axis_name
+
+
+_FREE = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
+

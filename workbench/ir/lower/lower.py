@@ -1,0 +1,41 @@
+"""Lowering: from a kernel to its statement tree and to a linear program, as a tuple of passes."""
+
+from __future__ import annotations
+
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.linearize import linearize
+from workbench.ir.lower.tree import build_tree
+from workbench.ir.passes import Pass
+from workbench.ir.rewrite import RuleSet
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+
+def values_only(before: UOp, after: UOp) -> UOp:
+    """Leave index arithmetic alone: lanes still have to be put into it."""
+    return before if before.dtype.kind == "index" else after
+
+
+STATEMENT_TREE = Pass(
+    "statement-tree",
+    "Loops, their order and the storage of every value are explicit.",
+    build_tree,
+)
+DECOMPOSED = Pass(
+    "decompose",
+    "Only operations that the device has remain: no exp2, log2, floor division or wide shift.",
+    RuleSet("decompose", DECOMPOSE_RULES.rules, keep=values_only),
+)
+LINEARIZE = Pass(
+    "linearize",
+    "Lanes are vectors, every value stands once in the deepest loop it needs.",
+    linearize,
+)
+
+
+def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
+    """Return (lowered, linear) of a kernel for `target`."""
+    tree: UOp = STATEMENT_TREE(kernel, target)
+    if not target.native_transcendentals:
+        tree = DECOMPOSED(tree)
+    return tree, LINEARIZE(tree, target)

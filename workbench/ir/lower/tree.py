@@ -1,0 +1,314 @@
+"""The statement tree: which loops, in which order, with what storage (kernel_ir, rules 3 and 4).
+
+Statements are grouped level by level: those with the same next loop share it, unless one reads
+the other through a value that closes that loop: that is the barrier, and the loop splits there.
+Loop fission round a barrier, tiles, row buffers: all fall out of this one walk. Then a value
+is a register, or an array over exactly those loops whose instance differs between the places
+that make it and the places that read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from workbench.dtypes import dtypes
+from workbench.errors import CompileError
+from workbench.ir.axis import AxisType
+from workbench.ir.loops import Statement, statements
+from workbench.ir.lower.identity import identity
+from workbench.ir.lower.vectors import Vectors, choose_vectors
+from workbench.ir.ops import Ops
+from workbench.ir.uop import KernelInfo, Storage, UOp
+from workbench.target import Target
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
+
+    axis: UOp | None
+    parent: Loop | None
+    body: list[Loop | UOp | Item] = field(default_factory=list)
+
+    def path(self) -> dict[UOp, Loop]:
+        """Return the loops from the outside to this one, by axis."""
+        chain: list[Loop] = []
+        loop: Loop | None = self
+        while loop is not None:
+            chain.append(loop)
+            loop = loop.parent
+        return {x.axis: x for x in reversed(chain) if x.axis is not None}
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """Something to place: a statement's work, or (init) the start of its accumulator."""
+
+    statement: Statement
+    init: bool
+    nest: tuple[UOp, ...]
+    needs: list[Item] = field(default_factory=list)
+    home: Loop | None = None
+
+    @property
+    def closes(self) -> tuple[UOp, ...]:
+        return () if self.init else self.statement.own
+
+
+def build_tree(sink: UOp, target: Target) -> UOp:
+    """Return the BLOCK of a kernel.
+
+    Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
+    """
+    found = statements(sink)
+    items = _items(found)
+    root = Loop(None, None)
+    _place(root, items, 0)
+    return _Emission(sink, found, items, root, target).block()
+
+
+def _items(found: dict[UOp, Statement]) -> list[Item]:
+    """Return the items, each after what it needs."""
+    work: dict[UOp, Item] = {}
+    items: list[Item] = []
+    for node, statement in found.items():
+        item = Item(statement, False, statement.nest, [work[r] for r in statement.reads])
+        if node.op is Ops.REDUCE:
+            init = Item(statement, True, statement.pre)
+            item.needs.append(init)
+            items.append(init)
+        work[node] = item
+        items.append(item)
+    return items
+
+
+def _place(loop: Loop, items: Sequence[Item], depth: int) -> None:
+    """Fill `loop` with `items`, whose first `depth` loops are open already."""
+    pending = dict.fromkeys(items)
+    while pending:
+        ready = [
+            i for i in pending if len(i.nest) == depth and not any(n in pending for n in i.needs)
+        ]
+        for item in ready:
+            item.home = loop
+            loop.body.append(item)
+            del pending[item]
+        if ready or not pending:
+            continue
+        axis, group = _next_group(pending, depth)
+        inner = Loop(axis, loop)
+        loop.body.append(inner)
+        for item in group:
+            del pending[item]
+        _place(inner, group, depth + 1)
+
+
+def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]:
+    """Return the next loop and what goes in it: a complete group if there is one; else split
+    off accumulator starts, then a LOCAL group, then anything."""
+    groups: dict[UOp, list[Item]] = {}
+    for item in pending:
+        if len(item.nest) > depth:
+            groups.setdefault(item.nest[depth], []).append(item)
+    joined = {axis: _joinable(axis, group, pending) for axis, group in groups.items()}
+    for axis, group in groups.items():
+        if len(joined[axis]) == len(group):
+            return axis, group
+    for axis, members in joined.items():
+        starts = [i for i in members if i.init]
+        if starts:
+            return axis, starts
+    partial = [(axis, members) for axis, members in joined.items() if members]
+    local = [p for p in partial if p[0].axis_kind is AxisType.LOCAL]
+    return (local or partial)[0]
+
+
+def _joinable(axis: UOp, group: list[Item], pending: dict[Item, None]) -> list[Item]:
+    """Return those of `group` that may share one loop over `axis` now."""
+    members: dict[Item, None] = {}
+    for item in group:
+        waits = [n for n in item.needs if n in pending]
+        if all(n in members and axis not in n.closes for n in waits):
+            members[item] = None
+    return list(members)
+
+
+class _Emission:
+    """Turns placed items into statements: decides storage, then writes the tree as UOps."""
+
+    def __init__(
+        self, sink: UOp, found: dict[UOp, Statement], items: list[Item], root: Loop, target: Target
+    ):
+        self.info: KernelInfo = sink.arg
+        self.found, self.items, self.root, self.target = found, items, root, target
+        self.vectors: Vectors = choose_vectors(found, target)
+        self.arrays: dict[UOp, tuple[UOp, ...]] = {}
+        self.defines: dict[UOp, UOp] = {}
+        self.registers: dict[UOp, UOp] = {}
+        self.held_lanes: dict[UOp, tuple[UOp, ...]] = {}
+
+    def block(self) -> UOp:
+        for number, node in enumerate(n for n in self.found if n.op is not Ops.STORE):
+            self._storage(node, number)
+        self._check_budget()
+        for item in self.items:
+            self._around_own_loops(item)
+        children = self._children(self.root)
+        return UOp(Ops.BLOCK, dtypes.void, self._sliced(children), self.info)
+
+    # storage
+
+    def _storage(self, node: UOp, number: int) -> None:
+        statement = self.found[node]
+        places = [i for i in self.items if i.statement.node is node]
+        readers = [i for i in self.items if node in i.statement.reads and not i.init]
+        paths = [_home(i).path() for i in (*places, *readers)]
+        inside = self._inside_own(statement, _home(places[-1]).path())
+        self.arrays[node] = array = tuple(
+            axis
+            for axis in statement.pre
+            if axis in inside or len({p[axis] for p in paths if axis in p}) > 1
+        )
+        extents = [a.extent for a in array]
+        if node.op is Ops.STAGE:
+            name, logical = node.arg
+            shape = (*extents, *(r.extent for r in statement.lanes), *logical)
+            define = Storage(name, shape, "scratch")
+        else:
+            lanes = (*statement.lanes, *self.vectors.held(statement))
+            self.held_lanes[node] = lanes
+            shape = (*extents, *(r.extent for r in lanes))
+            define = Storage(f"acc{number}", shape, "scratch" if array else "register")
+        self.defines[node] = UOp(Ops.DEFINE, node.dtype, (), define)
+
+    def _inside_own(self, statement: Statement, path: dict[UOp, Loop]) -> set[UOp]:
+        """Return the loops round a reduction that lie inside its outermost own loop."""
+        if statement.node.op is not Ops.REDUCE:
+            return set()
+        order = list(path)
+        first = min(order.index(r) for r in statement.own)
+        return {a for a in order[first:] if a not in statement.own}
+
+    def _check_budget(self) -> None:
+        for node, define in self.defines.items():
+            need = node.dtype.itemsize
+            for extent in define.arg.shape:
+                need *= extent
+            if define.arg.space == "scratch" and need > self.target.scratch_bytes:
+                split = ", ".join(a.axis_name for a in self.arrays[node]) or "its own axes"
+                raise CompileError(
+                    "statement-tree",
+                    f"{define.arg.name} is an array of {need:,} bytes over {split}; this device "
+                    f"gives a kernel {self.target.scratch_bytes:,} bytes",
+                    hint=f"another loop order, with {split} outside of what reads it",
+                )
+
+    def _around_own_loops(self, item: Item) -> None:
+        """Where an array accumulator's innermost loops are its own, keep it in registers there:
+        load it before those loops, store it after."""
+        node = item.statement.node
+        if item.init or node.op is not Ops.REDUCE or not self.arrays[node]:
+            return
+        loop, around = item.home, None
+        while loop is not None and loop.axis in item.statement.own:
+            loop, around = loop.parent, loop
+        if around is None:
+            return
+        assert loop is not None
+        lanes = self.held_lanes[node]
+        name = self.defines[node].arg.name + "r"
+        arg = Storage(name, tuple(r.extent for r in lanes), "register")
+        self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
+        inside, outside = _at(register, lanes), self._element(node)
+        vector = self.vectors.axis(node)
+        before = _store(inside, _load(outside), vector)
+        after = _store(outside, _load(inside), vector)
+        at = loop.body.index(around)
+        loop.body[at : at + 1] = [before, around, after]
+
+    # statements
+
+    def _children(self, loop: Loop) -> tuple[UOp, ...]:
+        out = []
+        for child in loop.body:
+            if isinstance(child, Loop):
+                assert child.axis is not None
+                out.append(UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child))))
+            else:
+                out.append(self._statement(child) if isinstance(child, Item) else child)
+        return tuple(out)
+
+    def _statement(self, item: Item) -> UOp:
+        node = item.statement.node
+        vector = self.vectors.axis(node)
+        if item.init:
+            return _store(self._element(node), identity(node.arg, node.dtype), vector)
+        here = _home(item).path()
+        reads = {n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE}
+        stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
+        value = node.src[1] if node.op is Ops.STORE else node.src[0]
+        value = self._stage_reads(value, stages, here, reads)
+        if node.op is Ops.STORE:
+            return _store(self._stage_reads(node.src[0], stages, here, reads), value, vector)
+        if node.op is Ops.REDUCE:
+            register = self.registers.get(node)
+            into = self._element(node) if register is None else _at(register, self.held_lanes[node])
+            return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
+        lanes = item.statement.lanes
+        indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
+        return _store(_at(self.defines[node], (*self.arrays[node], *lanes, *indexes)), value, vector)
+
+    def _element(self, node: UOp) -> UOp:
+        return _at(self.defines[node], (*self.arrays[node], *self.held_lanes[node]))
+
+    def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
+        """Return the finished value of a reduction; lanes it still holds are combined."""
+        zero = UOp.index(0)
+        array = tuple(a if a in here else zero for a in self.arrays[node])
+        value = _load(_at(self.defines[node], (*array, *self.held_lanes[node])))
+        held = self.vectors.held(self.found[node])
+        return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg) if held else value
+
+    def _stage_reads(
+        self, value: UOp, stages: list[UOp], here: dict[UOp, Loop], reads: dict[UOp, UOp]
+    ) -> UOp:
+        """Point every value of another statement at that statement's storage."""
+        changes = dict(reads)
+        stop = set(stages) | set(reads)
+        for node in value.toposort(lambda n: n not in stop):
+            if node.op is Ops.INDEX and node.src[0] in stop:
+                stage = node.src[0]
+                zero = UOp.index(0)
+                array = tuple(a if a in here else zero for a in self.arrays[stage])
+                lanes = self.found[stage].lanes
+                inner = tuple(s.substitute(changes) for s in node.src[1:])
+                changes[node] = _at(self.defines[stage], (*array, *lanes, *inner))
+        return value.substitute(changes)
+
+    def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
+        """Mark the loop that a launch may run in slices: the only outermost one, if GLOBAL."""
+        if len(children) == 1 and children[0].op is Ops.LOOP:
+            loop = children[0]
+            if loop.src[0].axis_kind is AxisType.GLOBAL:
+                return (loop.replace(arg="sliced"),)
+        return children
+
+
+def _home(item: Item) -> Loop:
+    assert item.home is not None
+    return item.home
+
+
+def _at(define: UOp, indexes: tuple[UOp, ...]) -> UOp:
+    return UOp(Ops.INDEX, define.dtype, (define, *indexes))
+
+
+def _load(at: UOp) -> UOp:
+    return UOp(Ops.LOAD, at.dtype, (at,))
+
+
+def _store(at: UOp, value: UOp, vector: str | None) -> UOp:
+    return UOp(Ops.STORE, dtypes.void, (at, value), vector)
+
+

@@ -1,0 +1,90 @@
+"""Applying opts: one predicate with a reason, shared by apply, menus and search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import ModuleType
+
+from workbench.errors import KernelOptError
+from workbench.ir.opt import local, order, split, unroll, upcast
+from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
+from workbench.ir.uop import UOp
+from workbench.target import Target
+from workbench.trace import Match, recording, unobserved
+
+_SPLITTING: dict[OptOps, ModuleType] = {
+    OptOps.UPCAST: upcast,
+    OptOps.UNROLL: unroll,
+    OptOps.LOCAL: local,
+    OptOps.SPLIT: split,
+}
+_TABLE: dict[OptOps, ModuleType] = {**_SPLITTING, OptOps.ORDER: order, OptOps.SWAP: order}
+
+
+def resolve(kernel: UOp, opt: Opt) -> Opt:
+    """Return `opt` with an integer axis replaced by the name it stands for here."""
+    if not isinstance(opt.axis, int) or opt.op not in _SPLITTING:
+        return opt
+    kinds = _SPLITTING[opt.op].APPLIES
+    names = [n for n, r in ranges(kernel).items() if r.axis_kind in kinds]
+    inside = 0 <= opt.axis < len(names)
+    return Opt(opt.op, names[opt.axis], opt.arg) if inside else opt
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
+    if not isinstance(opt, Opt) or opt.op not in _TABLE:
+        return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
+    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, resolve(kernel, opt), target)
+    return refusal
+
+
+def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:
+    """Return the error that says so."""
+    return KernelOptError(f"cannot apply {opt}", refusal.because, refusal.hint, where)
+
+
+def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[UOp, Opt]:
+    """Return `kernel` with `opt` applied, and the opt with its axis by name.
+
+    Errors: KernelOptError where it is not legal; `kernel` is unchanged.
+    """
+    named = resolve(kernel, opt)
+    refusal = why_not(kernel, named, target)
+    if refusal is not None:
+        raise refusal_error(opt, refusal, where)
+    doc = caption(opt.op)
+    with recording(f"opt-{opt.op.name.lower()}", doc, kernel) as record:
+        record.after = _TABLE[opt.op].apply(kernel, named)
+        if record.matches is not None:
+            record.matches.append(Match(named, kernel, record.after))
+        after: UOp = record.after
+    return after, named
+
+
+def caption(op: OptOps) -> str:
+    """Return what an opt does here (on a CPU) and on a GPU, in one line."""
+    module = _TABLE[op]
+    return f"{op.name} here: {module.HERE}. On a GPU: {module.ON_A_GPU}."
+
+
+def actions(kernel: UOp) -> Iterator[Opt]:
+    """Yield the action table: every opt that a menu or a search tries on this kernel."""
+    found = ranges(kernel)
+    for op, module in _SPLITTING.items():
+        for name, axis in found.items():
+            if axis.axis_kind in module.APPLIES:
+                yield from (Opt(op, name, amount) for amount in module.AMOUNTS)
+    loops = kernel.arg.order
+    for outer, inner in zip(loops, loops[1:], strict=False):
+        yield Opt(OptOps.ORDER, inner, outer)
+
+
+def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
+    """Return the legal opts of the action table; equal results are listed once."""
+    found: dict[UOp, Opt] = {}
+    with unobserved():
+        for opt in actions(kernel):
+            if why_not(kernel, opt, target) is None:
+                found.setdefault(_TABLE[opt.op].apply(kernel, opt), opt)
+    return tuple(found.values())

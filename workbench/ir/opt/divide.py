@@ -1,0 +1,94 @@
+"""The one primitive under all splitting opts: split an axis, give a part a kind.
+
+    for g1 in 512: s(g1)    ->    for g1 in 32: for u0 in 16: s(g1*16 + u0)
+
+An opt is a substitution plus a new range; the outer part keeps the axis's name. Also known as
+Halide's split, TVM's split, Exo's divide_loop.
+"""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.loops import kinds
+from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.rewrite import rewrite
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.uop import KernelInfo, UOp
+
+
+def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None) -> UOp:
+    """Return `kernel` with axis `name` of N elements as (N // amount, amount).
+
+    The inner part has a new name and `kind`; a loop goes into the order after the axis `after`
+    (its own outer part where None). Where amount is N, only the inner part remains.
+    """
+    old = ranges(kernel)[name]
+    inner = UOp.range(amount, unused(kernel, kind), kind)
+    outer = UOp.range(old.extent // amount, name, old.axis_kind)
+    whole = old.extent == amount
+    order = list(kernel.arg.order)
+    if not kind.is_lane:
+        order.insert(order.index(after or name) + 1, inner.axis_name)
+    if whole:
+        order.remove(name)
+    changed = kernel.substitute({old: inner if whole else outer * amount + inner})
+    return settled(changed.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+
+
+def settled(kernel: UOp) -> UOp:
+    """Return the kernel simplified, with GLOBAL and LOOP derived anew."""
+    doc = "Index expressions are in their simplest form after an opt."
+    return kinds(rewrite(kernel, SIMPLIFY, name="simplify-kernel", doc=doc))
+
+
+def unused(kernel: UOp, kind: AxisType) -> str:
+    """Return the first free name for an axis of `kind`."""
+    taken = ranges(kernel)
+    number = 0
+    while f"{kind.letter}{number}" in taken:
+        number += 1
+    return f"{kind.letter}{number}"
+
+
+def refuse_amount(kernel: UOp, opt: Opt, kinds_allowed: frozenset[AxisType], what: str) -> Refusal | None:
+    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share."""
+    found = ranges(kernel)
+    axis = found.get(str(opt.axis))
+    candidates = [r for r in found.values() if r.axis_kind in kinds_allowed]
+    names = ", ".join(f"{r.axis_name} ({r.extent})" for r in candidates) or "none"
+    if axis is None:
+        return Refusal(f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}")
+    if axis.axis_kind not in kinds_allowed:
+        kind = axis.axis_kind.name
+        return Refusal(f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}", f"one of: {names}")
+    if not isinstance(opt.arg, int) or isinstance(opt.arg, bool):
+        return Refusal(f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4")
+    amount = axis.extent if opt.arg == 0 else opt.arg
+    if amount < 2:
+        return Refusal(f"an amount of {opt.arg} splits nothing", "2 or more, or 0 for the whole axis")
+    if axis.extent % amount:
+        divisors = [d for d in range(2, 65) if axis.extent % d == 0]
+        legal = ", ".join(map(str, divisors)) or f"{axis.extent}, the whole axis"
+        nearest = min(divisors, key=lambda d: abs(d - amount), default=0)
+        because = f"axis {opt.axis} has {axis.extent} elements, and {amount} does not divide {axis.extent}"
+        return Refusal(because, f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})')
+    return None
+
+
+def amount_of(kernel: UOp, opt: Opt) -> int:
+    """Return the amount of a splitting opt; 0 means the whole axis."""
+    assert isinstance(opt.arg, int)
+    return opt.arg or ranges(kernel)[str(opt.axis)].extent
+
+
+def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
+    """Return why a kernel cannot hold more lanes, or None."""
+    lanes = 1
+    for r in ranges(kernel).values():
+        lanes *= r.extent if r.axis_kind.is_lane else 1
+    amount = amount_of(kernel, opt)
+    if lanes * amount <= max_lanes:
+        return None
+    because = f"it would hold {lanes * amount} lanes at once, and this device's limit is {max_lanes}"
+    room = max_lanes // lanes
+    return Refusal(because, f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes")

@@ -1,0 +1,36 @@
+"""LOCAL: work-items of one work-group."""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.divide import amount_of, divide, ranges, refuse_amount
+from workbench.ir.opt.opt import Opt, Refusal
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP})
+AMOUNTS = (2, 3, 4, 8, 13, 16, 29, 32)
+HERE = "an inner tile of the output: one work-group's part, a block for the cache"
+ON_A_GPU = "work-items that run together and share local memory"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    return refuse_amount(kernel, opt, APPLIES, "output")
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with the inner part of an output axis as work-items of a work-group.
+
+    Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
+    Rewrite:  for g0 in N: s   ->   for g0 in N/16: .. for l0 in 16 (local): s[g0 := 16*g0 + l0]
+    Also known as: gpu_threads (Halide); on a CPU an inner tile.
+    """
+    found = ranges(kernel)
+    outer = [n for n in kernel.arg.order if found[n].axis_kind in _OUTSIDE]
+    position = {n: i for i, n in enumerate(kernel.arg.order)}
+    last = max([str(opt.axis), *outer], key=lambda n: position[n])
+    return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last)
+
+
+_OUTSIDE = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})

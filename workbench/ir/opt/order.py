@@ -1,0 +1,45 @@
+"""ORDER and SWAP: where a loop stands. Every order is right; it is a question of time and memory."""
+
+from __future__ import annotations
+
+from workbench.ir.opt.divide import settled
+from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
+from workbench.ir.uop import KernelInfo, UOp
+from workbench.target import Target
+
+HERE = "which loop runs inside which: what is reused soon stays in cache or registers"
+ON_A_GPU = "the order of the loops inside a work-item, and of the work-groups"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    order = kernel.arg.order
+    loops = "its loops are, outermost first: " + " ".join(order)
+    for name in (opt.axis, opt.arg):
+        if name in order:
+            continue
+        if name in ranges(kernel):
+            return Refusal(f"{name} is a lane axis and has no place in the loop order", loops)
+        return Refusal(f"the kernel has no axis {name}", loops)
+    if opt.axis == opt.arg:
+        return Refusal("a loop cannot move past itself", loops)
+    if opt.op is OptOps.ORDER and order.index(str(opt.axis)) + 1 == order.index(str(opt.arg)):
+        return Refusal(f"{opt.axis} stands right before {opt.arg} already", loops)
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with loop `axis` moved right before loop `arg` (SWAP: the two exchanged).
+
+    Rewrite:  order g0 g1 r0   ->   ORDER("g1", "g0"): order g1 g0 r0
+    Also known as: reorder (Halide, TVM, Exo); ijk -> ikj is the classic first lesson.
+    """
+    order = list(kernel.arg.order)
+    axis, other = str(opt.axis), str(opt.arg)
+    if opt.op is OptOps.SWAP:
+        i, j = order.index(axis), order.index(other)
+        order[i], order[j] = other, axis
+    else:
+        order.remove(axis)
+        order.insert(order.index(other), axis)
+    return settled(kernel.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))

@@ -1,0 +1,33 @@
+"""SPLIT: a plain tile."""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.divide import amount_of, divide, ranges, refuse_amount
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+APPLIES = OUTPUT_KINDS | REDUCE_KINDS | {AxisType.THREAD}
+AMOUNTS = (8, 16, 32, 64, 128, 256)
+HERE = "a tile: ORDER can then move its outer loop, so that what it touches stays in cache"
+ON_A_GPU = "a tile of the loop inside each work-item"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    refusal = refuse_amount(kernel, opt, APPLIES, "loop")
+    if refusal is None and amount_of(kernel, opt) == ranges(kernel)[str(opt.axis)].extent:
+        return Refusal(f"a tile of all {amount_of(kernel, opt)} elements leaves no outer loop", "less")
+    return refusal
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with an axis as two loops of its kind, the inner right inside the outer.
+
+    Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
+    Rewrite:  for r0 in N: s   ->   for r0 in N/16: for r1 in 16: s[r0 := 16*r0 + r1]
+    Also known as: Halide split/tile; TVM split; Exo divide_loop.
+    """
+    name = str(opt.axis)
+    return divide(kernel, name, amount_of(kernel, opt), ranges(kernel)[name].axis_kind)

@@ -1,0 +1,30 @@
+"""UNROLL: several steps of a reduction per iteration."""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.divide import amount_of, divide, refuse_amount, refuse_lanes
+from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+APPLIES = REDUCE_KINDS
+AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)
+HERE = "several steps per iteration; the vector of a dot product where nothing else is one"
+ON_A_GPU = "several steps per iteration: fewer branches, wider loads"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    refusal = refuse_amount(kernel, opt, APPLIES, "reduce")
+    return refusal or refuse_lanes(kernel, opt, target.max_lanes)
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with `amount` steps of a reduce axis in each iteration.
+
+    Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
+    Rewrite:  for r0 in N: s   ->   for r0 in N/4: for n0 in 4 (unroll): s[r0 := 4*r0 + n0]
+    Also known as: unroll everywhere; on the only lane axis, Halide's atomic().vectorize().
+    """
+    return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UNROLL)

@@ -1,0 +1,30 @@
+"""UPCAST: neighbouring outputs computed together."""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.divide import amount_of, divide, refuse_amount, refuse_lanes
+from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, Refusal
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+APPLIES = OUTPUT_KINDS
+AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)
+HERE = "neighbouring outputs as vector lanes, or as rows of a register tile: each load serves more"
+ON_A_GPU = "a register tile per work-item; wide loads where the axis has stride 1"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    refusal = refuse_amount(kernel, opt, APPLIES, "output")
+    return refusal or refuse_lanes(kernel, opt, target.max_lanes)
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with `amount` neighbouring elements of an output axis computed together.
+
+    Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
+    Rewrite:  for g1 in N: s   ->   for g1 in N/4: for u0 in 4 (upcast): s[g1 := 4*g1 + u0]
+    Also known as: Halide split + vectorize/unroll; TVM split + vectorize; Exo divide_loop + unroll_loop.
+    """
+    return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UPCAST)

@@ -1,0 +1,225 @@
+"""Patterns: graph shapes with names, written as expressions, compiled once to Python code.
+
+    x, c = var("x"), const("c")
+    (x + c) * 2                     # matches ADD under MUL, binds x and c
+
+The same name twice must be the same node. A pattern prints as the expression it is; compiled
+matchers are made lazily, one function per rule. Source of the idea: ISLE (Cranelift) and
+tinygrad's UPat tables; both sides of a rule are patterns wherever possible.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from workbench.dtypes import Const, DType, dtypes
+from workbench.ir.ops import COMPARE, Ops
+from workbench.ir.uop import UOp
+
+Matcher = Callable[[UOp], "UOp | None"]
+
+_INFIX = {
+    Ops.ADD: "+", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<",
+    Ops.CMPLE: "<=", Ops.CMPEQ: "==", Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^",
+    Ops.SHL: "<<", Ops.SHR: ">>",
+}  # fmt: skip
+
+
+class Pat:
+    """A pattern. `ops` None matches any op; `src` None any sources; `value` a CONST's value."""
+
+    __slots__ = ("arg", "kind", "name", "ops", "src", "value")
+
+    def __init__(
+        self,
+        ops: Ops | tuple[Ops, ...] | None,
+        src: tuple[Pat, ...] | None = None,
+        *,
+        name: str | None = None,
+        value: Const | None = None,
+        kind: str | None = None,
+        arg: Any = None,
+    ):
+        self.ops = (ops,) if isinstance(ops, Ops) else ops
+        self.src, self.name, self.value, self.kind, self.arg = src, name, value, kind, arg
+
+    def named(self, name: str) -> Pat:
+        """Return this pattern with the matched node bound to `name`."""
+        return Pat(self.ops, self.src, name=name, value=self.value, kind=self.kind, arg=self.arg)
+
+    def _with(self, op: Ops, other: Pat | Const, swap: bool = False) -> Pat:
+        right = other if isinstance(other, Pat) else literal(other)
+        return Pat(op, (right, self) if swap else (self, right))
+
+    def __add__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.ADD, other)
+
+    def __mul__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.MUL, other)
+
+    def __truediv__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.FDIV, other)
+
+    def __floordiv__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.IDIV, other)
+
+    def __mod__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.MOD, other)
+
+    def __and__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.AND, other)
+
+    def __or__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.OR, other)
+
+    def __lt__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.CMPLT, other)
+
+    def __neg__(self) -> Pat:
+        return Pat(Ops.NEG, (self,))
+
+    def __invert__(self) -> Pat:
+        return Pat(Ops.NOT, (self,))
+
+    def where(self, yes: Pat | Const, no: Pat | Const) -> Pat:
+        parts = [p if isinstance(p, Pat) else literal(p) for p in (yes, no)]
+        return Pat(Ops.WHERE, (self, *parts))
+
+    def __repr__(self) -> str:
+        text = self._text()
+        compound = self.src is not None and self.name is not None
+        return f"{self.name}={text}" if compound else text
+
+    def _text(self) -> str:
+        if self.value is not None:
+            return repr(self.value)
+        if self.src is None:
+            kind = "" if self.kind is None else f":{self.kind}"
+            head = "|".join(o.name for o in self.ops) if self.ops else ""
+            return (self.name or head or "_") + kind
+        op = self.ops[0] if self.ops else None
+        if op in _INFIX and len(self.src) == 2:
+            return f"({self.src[0]!r} {_INFIX[op]} {self.src[1]!r})"
+        label = "|".join(o.name for o in self.ops) if self.ops else "_"
+        return f"{label}({', '.join(map(repr, self.src))})"
+
+
+def var(name: str, kind: str | None = None) -> Pat:
+    """Match any node; `kind` is a dtype kind ("bool", "index", "float", "integer", ..)."""
+    return Pat(None, None, name=name, kind=kind)
+
+
+def const(name: str, kind: str | None = None) -> Pat:
+    """Match any CONST."""
+    return Pat(Ops.CONST, None, name=name, kind=kind)
+
+
+def literal(value: Const) -> Pat:
+    """Match the CONST with this value (0 and 0.0 and False alike; -0.0 counts as 0.0)."""
+    return Pat(Ops.CONST, None, value=value)
+
+
+def op(ops: Ops | tuple[Ops, ...], *src: Pat | Const, name: str | None = None, arg: Any = None) -> Pat:
+    """Match an op over exactly these sources."""
+    parts = tuple(s if isinstance(s, Pat) else literal(s) for s in src)
+    return Pat(ops, parts, name=name, arg=arg)
+
+
+_KINDS = {
+    "bool": "{}.dtype.kind == 'bool'",
+    "index": "{}.dtype.kind == 'index'",
+    "float": "{}.dtype.kind == 'float'",
+    "integer": "{}.dtype.kind in ('int', 'uint', 'index')",
+    "exact": "{}.dtype.kind != 'float'",
+    "value": "{}.dtype.kind != 'index'",
+}
+
+
+class _Code:
+    """The source text of one matcher while it is being written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, str] = {}
+        self.env: dict[str, Any] = {"UOp": UOp, "CONST": Ops.CONST, "_BOOL": dtypes.bool}
+
+    def bind(self, value: Any, hint: str) -> str:
+        name = f"_{hint}{len(self.env)}"
+        self.env[name] = value
+        return name
+
+    def need(self, condition: str) -> None:
+        self.lines.append(f"    if not ({condition}): return None")
+
+    def match(self, pat: Pat, node: str, known: bool = False) -> None:
+        if pat.ops is not None and not known:
+            ops = [self.bind(o, "op") for o in pat.ops]
+            self.need(" or ".join(f"{node}.op is {o}" for o in ops))
+        if pat.kind is not None:
+            self.need(_KINDS[pat.kind].format(node))
+        if pat.value is not None:
+            self.need(f"{node}.arg == {self.bind(pat.value, 'v')}")
+        if pat.arg is not None:
+            self.need(f"{node}.arg == {self.bind(pat.arg, 'arg')}")
+        if pat.name is not None:
+            if pat.name in self.names:
+                self.need(f"{node} is {self.names[pat.name]}")
+            self.names.setdefault(pat.name, node)
+        if pat.src is not None:
+            self.need(f"len({node}.src) == {len(pat.src)}")
+            for i, part in enumerate(pat.src):
+                child = f"{node}_{i}"
+                self.lines.append(f"    {child} = {node}.src[{i}]")
+                self.match(part, child)
+
+    def call(self, fn: Callable[..., Any]) -> str:
+        missing = [p for p in inspect.signature(fn).parameters if p not in self.names]
+        if missing:
+            raise TypeError(f"{fn} asks for {missing}, which the pattern does not name")
+        args = ", ".join(self.names[p] for p in inspect.signature(fn).parameters)
+        return f"{self.bind(fn, 'fn')}({args})"
+
+    def build(self, pat: Pat, dtype: str) -> str:
+        """Return the expression that makes `pat`; literals take `dtype` (an expression)."""
+        if pat.value is not None:
+            return f"UOp(CONST, {dtype}, (), {self.bind(pat.value, 'v')})"
+        if pat.src is None:
+            return self.names[str(pat.name)]
+        assert pat.ops is not None
+        if pat.ops[0] is Ops.WHERE:
+            condition = self.build(pat.src[0], "_BOOL")
+            parts = [condition, *[self.build(p, dtype) for p in pat.src[1:]]]
+            result = dtype
+        else:
+            inner = self._operand_dtype(pat, dtype)
+            parts = [self.build(p, inner) for p in pat.src]
+            compares = pat.ops[0] in COMPARE
+            result = f"{self.bind(_bool_dtype, 'dt')}({inner})" if compares else inner
+        return f"UOp({self.bind(pat.ops[0], 'op')}, {result}, ({', '.join(parts)},))"
+
+    def _operand_dtype(self, pat: Pat, dtype: str) -> str:
+        for part in pat.src or ():
+            if part.src is None and part.name in self.names:
+                return f"{self.names[part.name]}.dtype"
+        return dtype
+
+
+def _bool_dtype(dtype: DType) -> DType:
+    return dtypes.bool.vec(dtype.count)
+
+
+def compile_rule(
+    match: Pat, becomes: Pat | Callable[..., UOp | None], where: Callable[..., bool] | None
+) -> Matcher:
+    """Return a function from a node (whose op fits) to its replacement, or None."""
+    code = _Code()
+    code.match(match, "n", known=match.ops is not None and len(match.ops) == 1)
+    if where is not None:
+        code.need(code.call(where))
+    result = code.build(becomes, "n.dtype") if isinstance(becomes, Pat) else code.call(becomes)
+    code.lines.append(f"    return {result}")
+    exec("def matcher(n):\n" + "\n".join(code.lines), code.env)  # our own text, no user input
+    matcher: Matcher = code.env["matcher"]
+    return matcher

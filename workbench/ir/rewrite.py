@@ -1,0 +1,199 @@
+"""Rules as named rows, rule sets indexed by op, and the one rewrite driver.
+
+    Rule("add-zero", x + 0, x)
+    Rule("fold-max", op(Ops.MAX, x, c), pick, where=one_side_wins)
+
+`rewrite` goes bottom-up to a fixed point: sources first, then the node until no rule fires,
+then what the rules made. It asks for an observer once; then each match is recorded by
+reference. `replay` gives the state after any match.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from workbench.errors import WorkbenchError
+from workbench.ir.ops import Ops
+from workbench.ir.patterns import Matcher, Pat, compile_rule
+from workbench.ir.uop import UOp
+from workbench.trace import Match, recording
+
+
+class Rule:
+    """One rewrite: where `match` fits (and `where` holds), the node becomes `becomes`.
+
+    `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
+    names that may return None for "not here". `doc` says why, where that is not plain.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        match: Pat,
+        becomes: Pat | Callable[..., UOp | None],
+        where: Callable[..., bool] | None = None,
+        doc: str = "",
+    ):
+        self.name, self.match, self.becomes, self.where = name, match, becomes, where
+        self.doc = doc or (inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else "")
+
+    @cached_property
+    def matcher(self) -> Matcher:
+        return compile_rule(self.match, self.becomes, self.where)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        right = repr(self.becomes) if isinstance(self.becomes, Pat) else self.becomes.__name__
+        guard = "" if self.where is None else f"  where {self.where.__name__}"
+        return f"{self.name}: {self.match!r} -> {right}{guard}"
+
+
+class RuleSet:
+    """An ordered table of rules, indexed by op. Earlier rows are tried first."""
+
+    def __init__(
+        self,
+        name: str,
+        rules: Iterable[Rule],
+        keep: Callable[[UOp, UOp], UOp] | None = None,
+    ):
+        """`keep(before, after)` mends what every rule of the set must preserve (a shape)."""
+        self.name, self.keep = name, keep
+        self.rules = tuple(rules)
+        twice = [n for n, count in Counter(r.name for r in self.rules).items() if count > 1]
+        if twice:
+            raise WorkbenchError(f"rule set {name} has rules of one name", ", ".join(twice))
+
+    @cached_property
+    def by_op(self) -> dict[Ops, tuple[tuple[Rule, Matcher], ...]]:
+        table: dict[Ops, list[tuple[Rule, Matcher]]] = {op: [] for op in Ops}
+        for rule in self.rules:
+            for op in rule.match.ops or tuple(Ops):
+                table[op].append((rule, self._kept(rule.matcher)))
+        return {op: tuple(rows) for op, rows in table.items()}
+
+    def _kept(self, matcher: Matcher) -> Matcher:
+        keep = self.keep
+        if keep is None:
+            return matcher
+
+        def kept(node: UOp) -> UOp | None:
+            after = matcher(node)
+            return None if after is None else keep(node, after)
+
+        return kept
+
+    def without(self, *names: str) -> RuleSet:
+        """Return the set with the named rules switched off; WorkbenchError if there is none."""
+        unknown = set(names) - {r.name for r in self.rules}
+        if unknown:
+            raise WorkbenchError(
+                f"rule set {self.name} has no rule {', '.join(sorted(unknown))}",
+                "its rules are " + ", ".join(r.name for r in self.rules),
+            )
+        return RuleSet(self.name, [r for r in self.rules if r.name not in names], self.keep)
+
+    def __add__(self, other: RuleSet) -> RuleSet:
+        return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
+
+    def __repr__(self) -> str:
+        return f"RuleSet({self.name}, {len(self.rules)} rules)"
+
+
+class EndlessRewrite(WorkbenchError):
+    """Rules undo each other: the rewrite was stopped."""
+
+
+def rewrite(
+    root: UOp,
+    rules: RuleSet,
+    *,
+    name: str | None = None,
+    doc: str = "",
+    limit: int | None = None,
+) -> UOp:
+    """Return `root` with `rules` applied everywhere until none fires.
+
+    `limit` stops after that many matches (to step, or to bisect).
+    Errors: EndlessRewrite when the rules do not come to rest.
+    """
+    with recording(name or rules.name, doc, root) as record:
+        record.after = _run(root, rules.by_op, record.matches, limit)
+        return record.after
+
+
+def _run(
+    root: UOp,
+    by_op: dict[Ops, tuple[tuple[Rule, Matcher], ...]],
+    matches: list[Match] | None,
+    limit: int | None,
+) -> UOp:
+    done: dict[UOp, UOp] = {}
+    stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
+    fuse = 1_000_000 if limit is None else limit
+    while stack:
+        node, stage, result = stack.pop()
+        if node in done:
+            continue
+        if stage == 0:
+            stack.append((node, 1, node))
+            stack.extend([(s, 0, s) for s in reversed(node.src) if s not in done])
+            continue
+        if stage == 2:
+            done[node] = done[result]
+            continue
+        rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
+        if rebuilt is not node and rebuilt in done:
+            done[node] = done[rebuilt]
+            continue
+        for rule, matcher in by_op[rebuilt.op] if fuse > 0 else ():
+            after = matcher(rebuilt)
+            if after is not None and after is not rebuilt:
+                fuse -= 1
+                if fuse == 0 and limit is None:
+                    raise EndlessRewrite("a rewrite did not end", f"the last rule was {rule}")
+                if matches is not None:
+                    matches.append(Match(rule, rebuilt, after))
+                stack.append((node, 2, after))
+                if rebuilt is not node:
+                    stack.append((rebuilt, 2, after))
+                stack.append((after, 0, after))
+                break
+        else:
+            done[node] = done[rebuilt] = rebuilt
+    return done[root]
+
+
+def replay(before: Any, matches: Sequence[Match], count: int | None = None) -> Any:
+    """Return the state after the first `count` matches (all: the pass's result).
+
+    Each match is a substitution; they apply everywhere, again and again, because a rule may
+    make a node that an earlier match has already explained.
+    """
+    changes = {m.before: m.after for m in matches[:count]}
+    done: dict[UOp, UOp] = {}
+    stack: list[tuple[UOp, int, UOp]] = [(before, 0, before)]
+    while stack:
+        node, stage, result = stack.pop()
+        if node in done:
+            continue
+        if stage == 0:
+            stack.append((node, 1, node))
+            stack.extend([(s, 0, s) for s in node.src if s not in done])
+        elif stage == 2:
+            done[node] = done[result]
+        else:
+            rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
+            after = changes.get(rebuilt)
+            if after is None:
+                done[node] = rebuilt
+            else:
+                stack.append((node, 2, after))
+                stack.append((after, 0, after))
+    return done[before]

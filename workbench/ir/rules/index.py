@@ -1,0 +1,234 @@
+"""Index rules: arithmetic on axes. Every rule is exact on all points.
+
+Sums are kept flat, one term per atom, constants last; division and modulo by a positive
+constant lose what divides evenly and what is too small to matter. Source of the ideas:
+Halide's and tinygrad's simplifiers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from workbench.ir.affine import from_terms, terms
+from workbench.ir.ops import Ops
+from workbench.ir.patterns import const, op, var
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.rules.values import VALUE_RULES
+from workbench.ir.uop import UOp
+
+i, j, c, d = var("i", "index"), var("j", "index"), const("c"), const("d")
+cond = var("cond", "bool")
+
+
+def gather_terms(n: UOp) -> UOp | None:
+    """Add up the coefficients of equal terms: 2*g0 + g0 is 3*g0."""
+    parts, constant = terms(n)
+    count, stack = 0, [n]
+    while stack:
+        part = stack.pop()
+        if part.op is Ops.ADD:
+            stack.extend(part.src)
+        else:
+            count += 1
+    if len(parts) + (constant != 0) >= count and _constant_last(n):
+        return None
+    return from_terms(parts, constant, n)
+
+
+def _constant_last(n: UOp) -> bool:
+    return not any(part.op is Ops.ADD and part.src[1].op is Ops.CONST for part in n.src[:1])
+
+
+def div_terms(i: UOp, c: UOp) -> UOp | None:
+    """(c*a + b) // c is a + b//c; where 0 <= b < c, it is a."""
+    inside, rest = _split(i, c.arg)
+    if inside is None:
+        return None
+    quotient = rest // c.arg if not _fits(rest, c.arg) else None
+    return inside if quotient is None else inside + quotient
+
+
+def mod_terms(i: UOp, c: UOp) -> UOp | None:
+    """(c*a + b) % c is b % c."""
+    inside, rest = _split(i, c.arg)
+    if inside is None:
+        return None
+    return rest if _fits(rest, c.arg) else rest % c.arg
+
+
+def _split(node: UOp, by: int) -> tuple[UOp | None, UOp]:
+    """Return (a, b) with node == by*a + b; a is None where nothing divides."""
+    parts, constant = terms(node)
+    even = {atom: k // by for atom, k in parts.items() if k % by == 0}
+    odd = {atom: k for atom, k in parts.items() if k % by}
+    whole, left = divmod(constant, by)
+    if not even and not whole:
+        return None, node
+    if not even and odd and not _fits(from_terms(odd, left, node), by):
+        return None, node  # moving a constant out alone gains nothing
+    return from_terms(even, whole, node), from_terms(odd, left, node)
+
+
+def _fits(rest: UOp, by: int) -> bool:
+    return 0 <= rest.vmin and rest.vmax < by
+
+
+def div_common(i: UOp, c: UOp) -> UOp | None:
+    """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but a small rest."""
+    parts, constant = terms(i)
+    factor = math.gcd(c.arg, *parts.values())
+    if factor <= 1 or factor == c.arg:
+        return None
+    reduced = from_terms({a: k // factor for a, k in parts.items()}, constant // factor, i)
+    return reduced // (c.arg // factor)
+
+
+def mod_common(i: UOp, c: UOp) -> UOp | None:
+    """(g*a + b) % (g*d) is g*((a + b//g) % d) + b%g, where g divides all coefficients."""
+    parts, constant = terms(i)
+    factor = math.gcd(c.arg, *parts.values())
+    if factor <= 1 or factor == c.arg:
+        return None
+    reduced = from_terms({a: k // factor for a, k in parts.items()}, constant // factor, i)
+    return (reduced % (c.arg // factor)) * factor + constant % factor
+
+
+def positive(c: UOp) -> bool:
+    return bool(c.arg > 1)
+
+
+def both_positive(c: UOp, d: UOp) -> bool:
+    return bool(c.arg > 0 and d.arg > 0)
+
+
+def divides(c: UOp, d: UOp) -> bool:
+    return bool(d.arg > 0 and c.arg > 0 and c.arg % d.arg == 0)
+
+
+def rejoin(n: UOp) -> UOp | None:
+    """c*(i//c) + i%c is i, wherever the two stand in the sum."""
+    parts, constant = terms(n)
+    for atom, k in parts.items():
+        if atom.op is not Ops.MOD or atom.src[1].op is not Ops.CONST:
+            continue
+        inner, by = atom.src
+        quotient = inner // by
+        if parts.get(quotient) == k * by.arg:
+            kept = {inner if a is atom else a: v for a, v in parts.items() if a is not quotient}
+            return from_terms(kept, constant, n)
+    return None
+
+
+def less_than(i: UOp, c: UOp) -> UOp | None:
+    """k*i + d < c loses the constant d and the common factor k."""
+    parts, constant = terms(i)
+    if not parts:
+        return None
+    factor = math.gcd(*parts.values())
+    limit = -((constant - c.arg) // factor)  # ceil((c - constant) / factor)
+    if constant == 0 and factor == 1:
+        return None
+    return from_terms({a: k // factor for a, k in parts.items()}, 0, i) < limit
+
+
+def negated_less(i: UOp, c: UOp) -> UOp | None:
+    """-i < c is -c < i."""
+    parts, constant = terms(i)
+    if constant or not parts or any(k > 0 for k in parts.values()):
+        return None
+    return UOp.index(-c.arg) < from_terms({a: -k for a, k in parts.items()}, 0, i)
+
+
+def greater_than(c: UOp, i: UOp) -> UOp | None:
+    """c < k*i + d loses the constant d and the common factor k."""
+    parts, constant = terms(i)
+    if not parts:
+        return None
+    factor = math.gcd(*parts.values())
+    if constant == 0 and factor == 1:
+        return None
+    limit = (c.arg - constant) // factor
+    return UOp.index(limit) < from_terms({a: k // factor for a, k in parts.items()}, 0, i)
+
+
+def at_most(i: UOp, j: UOp) -> UOp | None:
+    """On integers i <= c is i < c+1, and c <= i is c-1 < i."""
+    if j.op is Ops.CONST:
+        return i < j.arg + 1
+    if i.op is Ops.CONST:
+        return UOp.index(i.arg - 1) < j
+    return None
+
+
+def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
+    """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
+    address = x.src[0].src[1]
+    if z.arg != 0 or address.op is not Ops.WHERE or address.src[2].op is not Ops.INVALID:
+        return None
+    return x if _implies(address.src[0], cond) else None
+
+
+def _implies(strong: UOp, weak: UOp) -> bool:
+    return set(conjuncts(weak)) <= set(conjuncts(strong))
+
+
+def conjuncts(node: UOp) -> list[UOp]:
+    """Return the parts of a chain of ANDs, each once, in order."""
+    found: dict[UOp, None] = {}
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if part.op is Ops.AND:
+            stack.extend(reversed(part.src))
+        else:
+            found[part] = None
+    return list(found)
+
+
+def and_twice(n: UOp) -> UOp | None:
+    """A condition said twice is said once."""
+    parts = conjuncts(n)
+    count = sum(1 for _ in _leaves(n))
+    if len(parts) == count:
+        return None
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = joined & part
+    return joined
+
+
+def _leaves(node: UOp) -> list[UOp]:
+    stack, out = [node], []
+    while stack:
+        part = stack.pop()
+        if part.op is Ops.AND:
+            stack.extend(part.src)
+        else:
+            out.append(part)
+    return out
+
+
+_n_add = op(Ops.ADD, i, j, name="n")
+
+# fmt: off
+INDEX_RULES = RuleSet("index", [
+    Rule("gather-terms",        _n_add, gather_terms),
+    Rule("rejoin-div-mod",      _n_add, rejoin),
+    Rule("distribute",          (i + c) * d, lambda i, c, d: i * d + c.arg * d.arg),
+    Rule("div-terms",           i // c, div_terms, where=positive),
+    Rule("mod-terms",           i % c, mod_terms, where=positive),
+    Rule("div-common-factor",   i // c, div_common, where=positive),
+    Rule("mod-common-factor",   i % c, mod_common, where=positive),
+    Rule("div-div",             (i // c) // d, lambda i, c, d: i // (c.arg * d.arg), where=both_positive),
+    Rule("mod-mod",             (i % c) % d, lambda i, d: i % d, where=divides),
+    Rule("less-than",           i < c, less_than),
+    Rule("negated-less",        i < c, negated_less),
+    Rule("greater-than",        c < i, greater_than),
+    Rule("at-most",             op(Ops.CMPLE, i, j), at_most),
+    Rule("and-twice",           op(Ops.AND, var("p", "bool"), var("q", "bool"), name="n"), and_twice),
+    Rule("load-gate",           op(Ops.WHERE, cond, op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x"), const("z")), hidden_gate),
+])
+# fmt: on
+
+SIMPLIFY = RuleSet("simplify", VALUE_RULES.rules + INDEX_RULES.rules)
+"""What runs after scheduling, after each opt and before lowering."""

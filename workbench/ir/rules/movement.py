@@ -1,0 +1,108 @@
+"""Tensor-level rules: movement ops that move nothing, and constants that need no memory.
+
+A constant of any shape is EXPAND(CONST); beside a shaped operand the bare CONST will do. So
+constants fold through movement, elementwise ops and reductions to nothing left to run.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from workbench.ir.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
+from workbench.ir.patterns import Pat, op, var
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.rules.values import VALUE_RULES
+from workbench.ir.uop import UOp
+
+x = var("x")
+filled = Pat(Ops.EXPAND, (Pat(Ops.CONST, None, name="c"),), name="x")
+_SHUFFLES = (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.FLIP)
+
+
+def keep_shape(before: UOp, after: UOp) -> UOp:
+    """Give a constant that replaces a tensor the tensor's shape."""
+    return after if after.shape == before.shape else full(before.shape, after)
+
+
+def full(shape: tuple[int, ...], value: UOp) -> UOp:
+    """Return the constant `value` at every point of `shape`."""
+    return value if shape == () else UOp(Ops.EXPAND, value.dtype, (value,), shape)
+
+
+def constant_of(node: UOp) -> UOp | None:
+    """Return the CONST that a node is everywhere, or None."""
+    if node.op is Ops.EXPAND and node.src[0].op is Ops.CONST:
+        return node.src[0]
+    return node if node.op is Ops.CONST else None
+
+
+def moves_nothing(n: UOp, x: UOp) -> bool:
+    """Whether a movement op leaves every element where it is."""
+    if n.op is Ops.PERMUTE:
+        return bool(n.arg == tuple(range(len(n.arg))))
+    if n.op is Ops.FLIP:
+        return all(x.shape[axis] == 1 for axis in n.arg)
+    return n.op is not Ops.REDUCE_AXIS and n.shape == x.shape
+
+
+def bare_constants(n: UOp) -> UOp | None:
+    """Use the bare CONST for an expanded one; where all are constant, expand the result."""
+    if not any(s.op is Ops.EXPAND and s.src[0].op is Ops.CONST for s in n.src):
+        return None
+    constants = [constant_of(s) for s in n.src]
+    bare = tuple(s if c is None else c for s, c in zip(n.src, constants, strict=True))
+    node = n.rebuild(bare)
+    return full(n.shape, node) if all(c is not None for c in constants) else node
+
+
+def reduced_constant(n: UOp, c: UOp) -> UOp:
+    """A reduction of one value: n times it, its n-th power, or itself."""
+    kind, axes = n.arg
+    count = math.prod(n.src[0].shape[a] for a in axes)
+    if kind in (Ops.MAX, Ops.MIN):
+        return full(n.shape, c)
+    value = np.asarray(c.arg, c.dtype.numpy)
+    times = np.asarray(c.dtype.const(count), c.dtype.numpy)
+    meaning = OPS[Ops.MUL].python
+    assert meaning is not None
+    if kind is Ops.ADD:
+        return full(n.shape, c if c.dtype.is_bool else c.like(meaning(value, times).item()))
+    with np.errstate(all="ignore"):
+        return full(n.shape, c.like(np.power(value, count).item()))
+
+
+def empty(n: UOp) -> UOp | None:
+    """A tensor without elements is a constant; so is a reduction over none."""
+    if n.shape and n.size == 0 and constant_of(n) is None:
+        return full(n.shape, n.like(0))
+    if n.op is Ops.REDUCE_AXIS and n.src[0].size == 0:
+        return full(n.shape, identity(n.arg[0], n))
+    return None
+
+
+def identity(kind: Ops, like: UOp) -> UOp:
+    """Return the constant that changes nothing when combined by `kind`."""
+    return like.like(
+        {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: like.dtype.min, Ops.MIN: like.dtype.max}[kind]
+    )
+
+
+_EMPTIES = (*sorted(MOVEMENT | ELEMENTWISE, key=lambda o: o.value), Ops.REDUCE_AXIS, Ops.IOTA)
+
+# fmt: off
+MOVEMENT_RULES = RuleSet("simplify-tensor", [
+    Rule("empty-is-constant",   Pat((*_EMPTIES, Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS), None, name="n"), empty),
+    Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), lambda n, x: x, where=moves_nothing),
+    Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), lambda n, x: n.replace(src=(x,))),
+    Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), lambda n, c: full(n.shape, c)),
+    Rule("bare-constants",      Pat(tuple(sorted(ELEMENTWISE, key=lambda o: o.value)), None, name="n"), bare_constants),
+    Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
+    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x"),)), x),
+    Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), lambda x: x, where=lambda n, x: all(x.shape[a] == 1 for a in n.arg[1])),
+])
+# fmt: on
+
+TENSOR_RULES = RuleSet("simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape)
+"""What runs on the tensor graph before anything is decided."""

@@ -1,0 +1,155 @@
+"""Value rules: identities of elementwise ops that hold at every IR level.
+
+The right side is never dearer than the left. Constants stand on the right (one rule moves
+them), so the other rows need only one form. Float rows keep NaN and infinity: x * 0 stays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.ir.ops import ELEMENTWISE, OPS, Ops
+from workbench.ir.patterns import Pat, const, op, var
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.uop import UOp
+
+x, y, c = var("x"), var("y"), const("c")
+c1, c2 = const("c1"), const("c2")
+b = var("b", "bool")
+xi, xe = var("x", "integer"), var("x", "exact")
+
+_COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE)
+_FOLDS = tuple(sorted((o for o in ELEMENTWISE if OPS[o].python), key=lambda o: o.value))
+
+
+def fold(n: UOp) -> UOp | None:
+    """Compute an op on constants, with the semantics of the op table."""
+    if not all(s.op is Ops.CONST for s in n.src) or n.dtype.count > 1:
+        return None
+    meaning = OPS[n.op].python
+    assert meaning is not None
+    values = [np.asarray(s.arg, s.dtype.numpy) for s in n.src]
+    return n.like(meaning(*values).item())
+
+
+def fold_cast(n: UOp, c: UOp) -> UOp:
+    """Convert the constant; float to int saturates."""
+    return n.like(c.arg)
+
+
+def swap(n: UOp, c: UOp, y: UOp) -> UOp | None:
+    """Move a constant to the right."""
+    return None if y.op is Ops.CONST else UOp(n.op, n.dtype, (y, c))
+
+
+def known(n: UOp) -> UOp | None:
+    """Replace an integer or bool value that its bounds pin to one point."""
+    lo, hi = n.bounds
+    return n.like(lo) if lo == hi else None
+
+
+def pick(n: UOp, x: UOp, y: UOp) -> UOp | None:
+    """Drop the side of a max or min that the bounds say never wins."""
+    low, high = (y, x) if n.op is Ops.MAX else (x, y)
+    if high.vmin >= low.vmax:
+        return x
+    return y if (low.vmin >= high.vmax) else None
+
+
+def is_minus_one(c: UOp) -> bool:
+    return bool(c.arg == -1)
+
+
+def not_index(x: UOp) -> bool:
+    return x.dtype.kind != "index"
+
+
+def exact_power_of_two(c: UOp) -> bool:
+    return bool(c.arg != 0 and np.isfinite(c.arg) and abs(np.frexp(c.arg)[0]) == 0.5)
+
+
+def divide_exactly(x: UOp, c: UOp) -> UOp:
+    """x / 2**k is x * 2**-k, bit for bit."""
+    return x * (1.0 / c.arg)
+
+
+def inverse_is_normal(c: UOp) -> bool:
+    return exact_power_of_two(c) and 2.0**-100 < abs(c.arg) < 2.0**100
+
+
+def widens(x: UOp, n: UOp, m: UOp) -> bool:
+    """Whether every value of x's dtype passes through m's dtype unchanged."""
+    if x.dtype.is_bool:
+        return True
+    if not (x.dtype.is_int and m.dtype.is_int):
+        return False
+    return m.dtype.min <= x.vmin and x.vmax <= m.dtype.max
+
+
+def recast(x: UOp, n: UOp) -> UOp:
+    """A cast through a type that loses nothing is one cast."""
+    return x.cast(n.dtype)
+
+
+def same_dtype(n: UOp, x: UOp) -> bool:
+    return n.dtype is x.dtype
+
+
+def swapped_where(b: UOp, x: UOp, y: UOp) -> UOp:
+    """A negated condition swaps the branches."""
+    return b.where(y, x)
+
+
+def _any(ops: tuple[Ops, ...] | Ops, *src: Pat) -> Pat:
+    return Pat(ops, src or None, name="n")
+
+
+_KNOWN = (
+    Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MIN, Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ,
+    Ops.CMPNE, Ops.AND, Ops.OR, Ops.CAST, Ops.RANGE,
+)  # fmt: skip
+
+
+def known_exact(n: UOp) -> bool:
+    return n.dtype.kind != "float"
+
+
+# fmt: off
+VALUE_RULES = RuleSet("simplify-values", [
+    Rule("fold-constants",      _any(_FOLDS), fold),
+    Rule("fold-cast",           Pat(Ops.CAST, (c,), name="n"), fold_cast),
+    Rule("fold-known",          _any(_KNOWN), known, where=known_exact),
+    Rule("constant-right",      _any(_COMMUTATIVE, c, y), swap),
+    Rule("add-zero",            x + 0, x),
+    Rule("mul-one",             x * 1, x),
+    Rule("mul-zero",            xe * 0, lambda x: x.like(0), doc="exact types only: 0 * nan is nan"),
+    Rule("mul-minus-one",       x * c, lambda x: -x, where=lambda x, c: not_index(x) and not x.dtype.is_bool and is_minus_one(c)),
+    Rule("neg-index",           -var("x", "index"), lambda x: x * -1),
+    Rule("neg-neg",             -(-x), x),
+    Rule("not-not",             ~(~x), x),
+    Rule("div-one",             x / 1.0, x),
+    Rule("div-power-of-two",    x / c, divide_exactly, where=lambda x, c: inverse_is_normal(c)),
+    Rule("idiv-one",            x // 1, x),
+    Rule("mod-one",             xi % 1, lambda x: x.like(0)),
+    Rule("add-constants",       (xi + c1) + c2, lambda x, c1, c2: x + (c1.arg + c2.arg)),
+    Rule("mul-constants",       (xi * c1) * c2, lambda x, c1, c2: x * (c1.arg * c2.arg)),
+    Rule("and-self",            x & x, x),
+    Rule("or-self",             x | x, x),
+    Rule("and-true",            b & True, b),
+    Rule("and-false",           b & False, lambda b: b.like(False)),
+    Rule("or-false",            b | False, b),
+    Rule("or-true",             b | True, lambda b: b.like(True)),
+    Rule("not-equal-true",      op(Ops.CMPNE, b, True), ~b),
+    Rule("not-equal-false",     op(Ops.CMPNE, b, False), b),
+    Rule("equal-true",          op(Ops.CMPEQ, b, True), b),
+    Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
+    Rule("where-same",          op(Ops.WHERE, b, x, x), x),
+    Rule("where-known",         op(Ops.WHERE, c, x, y), lambda c, x, y: x if c.arg else y),
+    Rule("where-not",           op(Ops.WHERE, ~b, x, y), swapped_where, where=lambda y: y.op is not Ops.INVALID),
+    Rule("where-nested",        op(Ops.WHERE, b, op(Ops.WHERE, b, x, var("z")), y), op(Ops.WHERE, b, x, y)),
+    Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x), name="n"), lambda x: x),
+    Rule("max-min-bounded",     Pat((Ops.MAX, Ops.MIN), (xi, y), name="n"), pick),
+    Rule("cast-same",           Pat((Ops.CAST, Ops.BITCAST), (x,), name="n"), lambda x: x, where=same_dtype),
+    Rule("cast-widened",        Pat(Ops.CAST, (Pat(Ops.CAST, (x,), name="m"),), name="n"), recast, where=widens),
+])
+# fmt: on

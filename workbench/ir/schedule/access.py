@@ -1,0 +1,194 @@
+"""How a consumer reads a value: one index expression per axis, and where it stands in the loops.
+
+Movement ops are only changes of the indexes; so pushing an access through one computes nothing.
+This is rangeify: ranges appear where a value is stored or reduced, and movement disappears.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+from typing import NamedTuple
+
+from workbench.dtypes import dtypes
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import Ops
+from workbench.ir.rewrite import rewrite
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.uop import UOp
+from workbench.trace import unobserved
+
+TRUE = UOp.const(dtypes.bool, True)
+ZERO = UOp.index(0)
+
+
+class Access(NamedTuple):
+    """One read of a value. `valid` is the condition under which it matters; `loops` are the
+    enclosing ranges, outermost first, down to the innermost that the value depends on: it is
+    computed once per step of those. `root` is the stored value whose kernel this is in."""
+
+    indices: tuple[UOp, ...]
+    valid: UOp
+    loops: tuple[UOp, ...]
+    root: UOp
+
+    @property
+    def evaluations(self) -> int:
+        """How often the value is computed if it is fused here."""
+        return math.prod(r.extent for r in self.loops)
+
+
+_serial = count()
+
+
+def fresh(size: int, kind: AxisType) -> UOp:
+    """Return a new range (index 0 where the axis has one element); kernels rename theirs."""
+    return ZERO if size == 1 else UOp.range(size, f"_{next(_serial)}", kind)
+
+
+def root_access(node: UOp) -> Access:
+    """Return the access by which a stored value is written."""
+    indices = tuple(fresh(n, AxisType.GLOBAL) for n in node.shape)
+    return Access(indices, TRUE, tuple(i for i in indices if i is not ZERO), node)
+
+
+def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
+    """Return how `node`, read by `access`, reads each of its sources (None: a constant)."""
+    if node.op is Ops.REDUCE_AXIS:
+        return (_reduce(node, access),)
+    if node.op is Ops.PAD:
+        return (_pad(node, access),)
+    if node.op in _MOVES:
+        indices = _MOVES[node.op](node, access.indices)
+        return (_settle(access._replace(indices=indices)),)
+    return tuple(None if s.is_const else access for s in node.src)
+
+
+def simplified(node: UOp) -> UOp:
+    """Return an index or condition in its simplest form."""
+    if node.op in (Ops.RANGE, Ops.CONST):
+        return node
+    with unobserved():
+        return rewrite(node, SIMPLIFY)
+
+
+def _settle(access: Access) -> Access:
+    """Cut the loops after the innermost range that the access depends on."""
+    used = access.valid.ranges.union(*[i.ranges for i in access.indices])
+    depth = max((n + 1 for n, r in enumerate(access.loops) if r in used), default=0)
+    return access._replace(loops=access.loops[:depth])
+
+
+def _reduce(node: UOp, access: Access) -> Access:
+    shape, axes = node.src[0].shape, node.arg[1]
+    ranges = {a: fresh(shape[a], AxisType.REDUCE) for a in sorted(axes)}
+    indices = tuple(ranges.get(a, i) for a, i in enumerate(access.indices))
+    inner = tuple(r for r in ranges.values() if r is not ZERO)
+    return access._replace(indices=indices, loops=access.loops + inner)
+
+
+def _pad(node: UOp, access: Access) -> Access:
+    """Outside of the source the access is invalid, so that f(0) never matters above a pad."""
+    indices, valid = [], access.valid
+    shape = node.src[0].shape
+    for index, n, (before, after) in zip(access.indices, shape, node.arg, strict=True):
+        if before:
+            valid = valid & (index >= before)
+        if after:
+            valid = valid & (index < before + n)
+        indices.append(simplified(index + (-before)))
+    return _settle(access._replace(indices=tuple(indices), valid=simplified(valid)))
+
+
+def condition(node: UOp, access: Access) -> UOp:
+    """Return where a PAD, read by `access`, lies inside its source."""
+    valid = TRUE
+    for index, n, (before, after) in zip(
+        access.indices, node.src[0].shape, node.arg, strict=True
+    ):
+        if before:
+            valid = valid & (index >= before)
+        if after:
+            valid = valid & (index < before + n)
+    return simplified(valid)
+
+
+def _permute(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    placed = dict(zip(node.arg, indices, strict=True))
+    return tuple(placed[a] for a in range(len(indices)))
+
+
+def _expand(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    shape = node.src[0].shape
+    kept = indices[len(indices) - len(shape) :]
+    return tuple(ZERO if n == 1 else i for n, i in zip(shape, kept, strict=True))
+
+
+def _shrink(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    return tuple(simplified(i + lo) if lo else i for i, (lo, _) in zip(indices, node.arg, strict=True))
+
+
+def _flip(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    shape = node.src[0].shape
+    return tuple(
+        simplified(i * -1 + (shape[a] - 1)) if a in node.arg else i for a, i in enumerate(indices)
+    )
+
+
+def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    """Match axes block by block; inside a block, flatten and divide out."""
+    target, source = node.shape, node.src[0].shape
+    result: list[UOp] = []
+    t = s = 0
+    while s < len(source) or t < len(target):
+        t0, s0 = t, s
+        inside, outside = 1, 1
+        while True:
+            if inside == outside and (t > t0 or s > s0) and not _ones_left(target, source, t, s):
+                break
+            if t < len(target) and (inside <= outside or s >= len(source)):
+                inside, t = inside * target[t], t + 1
+            else:
+                outside, s = outside * source[s], s + 1
+            if t >= len(target) and s >= len(source):
+                break
+        result += _block(indices[t0:t], target[t0:t], source[s0:s])
+    return tuple(result)
+
+
+def _ones_left(target: tuple[int, ...], source: tuple[int, ...], t: int, s: int) -> bool:
+    """Whether only axes of size 1 remain on one side, to be taken into this block."""
+    done_t, done_s = t >= len(target), s >= len(source)
+    return done_t != done_s
+
+
+def _block(
+    indices: tuple[UOp, ...], target: tuple[int, ...], source: tuple[int, ...]
+) -> list[UOp]:
+    if target == source:
+        return list(indices)
+    flat = flatten(indices, target)
+    out = []
+    for axis, n in enumerate(source):
+        stride = math.prod(source[axis + 1 :])
+        index = flat // stride if stride > 1 else flat
+        out.append(ZERO if n == 1 else simplified(index % n if axis else index))
+    return out
+
+
+def flatten(indices: tuple[UOp, ...], shape: tuple[int, ...]) -> UOp:
+    """Return the row-major position of `indices` in `shape`."""
+    total = ZERO
+    for axis, index in enumerate(indices):
+        stride = math.prod(shape[axis + 1 :])
+        total = total + (index * stride if stride > 1 else index)
+    return simplified(total)
+
+
+_MOVES = {
+    Ops.PERMUTE: _permute,
+    Ops.EXPAND: _expand,
+    Ops.SHRINK: _shrink,
+    Ops.FLIP: _flip,
+    Ops.RESHAPE: _reshape,
+}

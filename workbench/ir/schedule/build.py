@@ -1,0 +1,135 @@
+"""From a plan to kernels: each stored value becomes one, with its ranges named in order."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from workbench.ir.axis import AxisType
+from workbench.ir.loops import kinds
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
+from workbench.ir.schedule.decide import Plan
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import KernelInfo, UOp, gated
+from workbench.dtypes import dtypes
+
+_uids = count()
+
+
+def buffer(node: UOp, device: str) -> UOp:
+    """Return a new BUFFER that holds a value like `node` on `device`."""
+    return UOp(Ops.BUFFER, node.dtype, (), (next(_uids), device, node.shape))
+
+
+def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
+    """Return the items in execution order and the BUFFER of each stored value."""
+    values: dict[tuple[UOp, Access], UOp] = {}
+    buffers: dict[UOp, UOp] = {}
+    items = []
+    for node in plan.nodes:
+        decision = plan.stored.get(node)
+        for access in plan.reads[node]:
+            if node.op in (Ops.CONST, Ops.COPY):
+                continue
+            values[node, access] = _value(node, access, plan, values, buffers)
+        if decision is None:
+            continue
+        if node.op is Ops.COPY:
+            buffers[node] = buffer(node, node.arg)
+            source = buffers.get(node.src[0], node.src[0])
+            items.append(ScheduleItem(None, (buffers[node], source), node, decision))
+            continue
+        buffers[node] = buffer(node, device)
+        access = plan.reads[node][0]
+        kernel, params = _kernel(node, access, values[node, access], buffers[node])
+        items.append(ScheduleItem(kernel, params, node, decision))
+    return tuple(items), buffers
+
+
+def _value(
+    node: UOp,
+    access: Access,
+    plan: Plan,
+    values: dict[tuple[UOp, Access], UOp],
+    buffers: dict[UOp, UOp],
+) -> UOp:
+    """Return the kernel-level value of `node` read by `access`."""
+    if node.op is Ops.BUFFER:
+        return _load(node, node, access)
+    if node.op is Ops.IOTA:
+        return access.indices[0].cast(node.dtype)
+    sources = []
+    for source, at in zip(node.src, plan.links[node, access], strict=True):
+        if at is None:
+            sources.append(source)
+        elif source in buffers:
+            sources.append(_load(buffers[source], source, at))
+        else:
+            sources.append(values[source, at])
+    if node.op is Ops.REDUCE_AXIS:
+        below = plan.links[node, access][0]
+        assert below is not None
+        return _reduce(node, access, below, sources[0])
+    if node.op is Ops.PAD:
+        valid = condition(node, access)
+        return sources[0] if valid is TRUE else valid.where(sources[0], node.like(0))
+    if node.is_elementwise:
+        return UOp(node.op, node.dtype, tuple(sources), node.arg)
+    return sources[0]
+
+
+def _load(target: UOp, source: UOp, access: Access) -> UOp:
+    index = gated(flatten(access.indices, source.shape), access.valid)
+    return UOp(Ops.LOAD, source.dtype, (UOp(Ops.INDEX, source.dtype, (target, index)),))
+
+
+def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
+    ranges = tuple(below.indices[a] for a in sorted(node.arg[1]) if below.indices[a] is not ZERO)
+    return UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.arg[0]) if ranges else value
+
+
+def _kernel(node: UOp, access: Access, value: UOp, target: UOp) -> tuple[UOp, tuple[UOp, ...]]:
+    """Return (SINK, buffers by slot): buffers become PARAMs, ranges get their lasting names."""
+    flat = flatten(access.indices, node.shape)
+    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (target, flat)), value))
+    outer = access.loops
+    found = store.toposort()
+    inner = [n for n in found if n.op is Ops.RANGE and n not in outer]
+    params = [target, *[n for n in found if n.op is Ops.BUFFER and n is not target]]
+    changes = {
+        b: UOp(Ops.PARAM, b.dtype, (), (slot, b.size)) for slot, b in enumerate(params)
+    }
+    order = [*outer, *_nested_last(inner, found)]
+    end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
+    draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
+    return _named(kinds(draft), _title(order, inner)), tuple(params)
+
+
+def _nested_last(inner: list[UOp], found: dict[UOp, None]) -> list[UOp]:
+    """Order reduce ranges so that a reduction inside another's value comes after it."""
+    depth = dict.fromkeys(inner, 0)
+    for node in reversed(found):
+        if node.op is Ops.REDUCE:
+            below = max(depth[r] for r in node.src[1:]) + 1
+            for reduce in node.src[0].toposort():
+                if reduce.op is Ops.REDUCE and reduce.src[0].ranges & set(node.src[1:]):
+                    for r in reduce.src[1:]:
+                        depth[r] = max(depth[r], below)
+    return sorted(inner, key=lambda r: depth[r])
+
+
+def _named(draft: UOp, title: str) -> UOp:
+    """Number the axes of each kind in loop order: equal kernels become one object."""
+    ranges = {n.axis_name: n for n in draft.toposort() if n.op is Ops.RANGE}
+    numbers = {kind: count() for kind in AxisType}
+    changes = {}
+    for old in draft.arg.order:
+        kind = ranges[old].axis_kind
+        name = f"{kind.letter}{next(numbers[kind])}"
+        changes[ranges[old]] = UOp.range(ranges[old].extent, name, kind)
+    order = tuple(changes[ranges[old]].axis_name for old in draft.arg.order)
+    return draft.substitute(changes).replace(arg=KernelInfo(title, order))
+
+
+def _title(order: list[UOp], inner: list[UOp]) -> str:
+    return "_".join(["r" if inner else "e", *[str(r.extent) for r in order]])

@@ -1,0 +1,61 @@
+"""Scheduling: from tensor expressions to kernels in execution order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.ir.ops import Ops
+from workbench.ir.passes import Pass
+from workbench.ir.rewrite import rewrite
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.movement import TENSOR_RULES, constant_of
+from workbench.ir.schedule.build import build
+from workbench.ir.schedule.decide import decide
+from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.trace import Match, recording
+
+SIMPLIFY_TENSOR = Pass(
+    "simplify-tensor",
+    "Constants are folded and movement that moves nothing is gone.",
+    TENSOR_RULES,
+)
+
+
+def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
+    """Return the schedule of `outputs` on `device`, and the outputs as simplified.
+
+    An output that is a constant, a BUFFER or a RESHAPE of either needs no kernel.
+    """
+    simple = SIMPLIFY_TENSOR(UOp.sink(*outputs)).src
+    roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
+    with recording("decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)) as r:
+        plan = decide(roots)
+        decisions = (*plan.stored.values(), *plan.fused)
+        r.after = plan
+        if r.matches is not None:
+            r.matches += [Match(d, d.node, d.node) for d in decisions]
+    with recording("rangeify", "Stored values are kernels over ranges; movement is gone.", plan) as r:
+        items, buffers = build(plan, device)
+        r.after = items
+    final = tuple(_simplified(item) for item in items)
+    return Schedule(final, buffers, decisions), simple
+
+
+def base(node: UOp) -> UOp:
+    """Return the value under RESHAPEs: the memory is the same."""
+    while node.op is Ops.RESHAPE:
+        node = node.src[0]
+    return node
+
+
+def needs_kernel(node: UOp) -> bool:
+    return node.op is not Ops.BUFFER and constant_of(node) is None
+
+
+def _simplified(item: ScheduleItem) -> ScheduleItem:
+    if item.kernel is None:
+        return item
+    doc = "Values and index expressions are in their simplest form."
+    kernel = rewrite(item.kernel, SIMPLIFY, name="simplify-kernel", doc=doc)
+    return ScheduleItem(kernel, item.buffers, item.node, item.decision)

@@ -1,0 +1,369 @@
+"""UOp: the one node type of every IR level. Immutable, interned, compared by identity.
+
+Equal nodes are one object, weakly held, so a graph is a DAG and "same expression" is `is`.
+Everything else about a node (shape, bounds, open ranges) is derived from its sources, on
+demand and without recursion: graphs are thousands of nodes deep. Source of the idea: hash
+consing (Ershov 1958); one node type for all levels is tinygrad's.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from threading import Lock
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from workbench.dtypes import Const, DType, dtypes
+from workbench.ir.axis import AxisType
+from workbench.ir.bounds import bounds_of
+from workbench.ir.ops import COMPARE, ELEMENTWISE, Ops
+from workbench.ir.shapes import shape_of
+
+
+class KernelInfo(NamedTuple):
+    """What a kernel's SINK (and BLOCK) carries beside its graph: its name, and `order`: the
+    names of its loop axes, outermost first. The graph alone does not determine the order."""
+
+    name: str
+    order: tuple[str, ...]
+
+
+class Storage(NamedTuple):
+    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`;
+    space is "register" (one value per lane) or "scratch" (an array in memory)."""
+
+    name: str
+    shape: tuple[int, ...]
+    space: str
+
+
+_nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()
+_lock = Lock()
+_UNSET: Any = object()
+
+
+class UOp:
+    """A node: `op` applied to `src`, giving a `dtype`; `arg` is what is not a source.
+
+    `UOp(...)` returns the existing node where an equal one is alive. Constants are keyed by
+    dtype and bit pattern, so -0.0 is not 0.0 and NaN equals itself.
+    """
+
+    __slots__ = ("__weakref__", "_bounds", "_ranges", "_shape", "arg", "dtype", "op", "src")
+
+    op: Ops
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+
+    def __new__(cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+        key = (op, dtype, src, _const_key(op, dtype, arg) if op in _CONSTANTS else arg)
+        node = _nodes.get(key)
+        if node is not None:
+            return node
+        with _lock:
+            node = _nodes.get(key)
+            if node is not None:
+                return node
+            node = object.__new__(cls)
+            fill = object.__setattr__
+            fill(node, "op", op)
+            fill(node, "dtype", dtype)
+            fill(node, "src", src)
+            fill(node, "arg", dtype.const(arg) if op is Ops.CONST else arg)
+            fill(node, "_shape", _UNSET)
+            fill(node, "_bounds", _UNSET)
+            fill(node, "_ranges", _UNSET)
+            _nodes[key] = node
+            return node
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"UOp is immutable: use .replace({name}=...)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UOp, (self.op, self.dtype, self.src, self.arg)
+
+    def __repr__(self) -> str:
+        inner = "" if self.arg is None else f" {self.arg!r}"
+        return f"<{self.op.name} {self.dtype}{inner} src={len(self.src)}>"
+
+    def replace(self, **fields: Any) -> UOp:
+        """Return this node with some of op, dtype, src, arg changed."""
+        kept = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
+        return UOp(**(kept | fields))
+
+    # derived, lazily, without recursion
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a tensor-level value; () for constants and kernel-level scalars."""
+        if self._shape is _UNSET:
+            derive(self, "_shape", shape_of)
+        return self._shape  # type: ignore[no-any-return]
+
+    @property
+    def bounds(self) -> tuple[Const, Const]:
+        """(least, greatest) value the node can take, NaN apart."""
+        if self._bounds is _UNSET:
+            derive(self, "_bounds", bounds_of)
+        return self._bounds  # type: ignore[no-any-return]
+
+    @property
+    def vmin(self) -> Const:
+        return self.bounds[0]
+
+    @property
+    def vmax(self) -> Const:
+        return self.bounds[1]
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The RANGEs this value depends on and that nothing below it has closed."""
+        if self._ranges is _UNSET:
+            derive(self, "_ranges", _ranges_of)
+        return self._ranges  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """Number of elements of a tensor-level value."""
+        return math.prod(self.shape)
+
+    # building
+
+    @staticmethod
+    def const(dtype: DType, value: Const) -> UOp:
+        return UOp(Ops.CONST, dtype, (), value)
+
+    @staticmethod
+    def index(value: int) -> UOp:
+        """Return the index constant `value`."""
+        return UOp(Ops.CONST, dtypes.index, (), value)
+
+    @staticmethod
+    def range(size: int, name: str, kind: AxisType) -> UOp:
+        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), (name, kind))
+
+    @staticmethod
+    def sink(*src: UOp, arg: KernelInfo | None = None) -> UOp:
+        return UOp(Ops.SINK, dtypes.void, src, arg)
+
+    def like(self, value: Const) -> UOp:
+        """Return a constant of this node's dtype."""
+        return UOp(Ops.CONST, self.dtype, (), value)
+
+    def alu(self, op: Ops, *others: UOp) -> UOp:
+        """Return `op` applied to this node and others; a comparison gives bool."""
+        dtype = self.dtype
+        if op in COMPARE:
+            dtype = dtypes.bool.vec(dtype.count)
+        elif op is Ops.WHERE:
+            dtype = others[0].dtype
+        return UOp(op, dtype, (self, *others))
+
+    def _operand(self, other: UOp | Const) -> UOp:
+        return other if isinstance(other, UOp) else self.like(other)
+
+    def __add__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.ADD, self._operand(other))
+
+    def __mul__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.MUL, self._operand(other))
+
+    def __sub__(self, other: UOp | Const) -> UOp:
+        other = self._operand(other)
+        return self.alu(Ops.ADD, other.alu(Ops.MUL, other.like(-1)) if other.dtype.is_int else -other)
+
+    def __floordiv__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.IDIV, self._operand(other))
+
+    def __mod__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.MOD, self._operand(other))
+
+    def __lt__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.CMPLT, self._operand(other))
+
+    def __le__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.CMPLE, self._operand(other))
+
+    def __gt__(self, other: UOp | Const) -> UOp:
+        return self._operand(other).alu(Ops.CMPLT, self)
+
+    def __ge__(self, other: UOp | Const) -> UOp:
+        return self._operand(other).alu(Ops.CMPLE, self)
+
+    def __and__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.AND, self._operand(other))
+
+    def __or__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.OR, self._operand(other))
+
+    def __neg__(self) -> UOp:
+        return self.alu(Ops.NEG)
+
+    def cast(self, dtype: DType) -> UOp:
+        return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    def where(self, yes: UOp, no: UOp) -> UOp:
+        return UOp(Ops.WHERE, yes.dtype, (self, yes, no))
+
+    # walking
+
+    def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
+        """Return all nodes below and this one, sources first, as an ordered set.
+
+        `gate(node)` False keeps the node and does not look at its sources.
+        """
+        done: dict[UOp, None] = {}
+        stack: list[tuple[UOp, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if node in done:
+                continue
+            if ready or not node.src or (gate is not None and not gate(node)):
+                done[node] = None
+                continue
+            stack.append((node, True))
+            for source in reversed(node.src):
+                if source not in done:
+                    stack.append((source, False))
+        return done
+
+    def substitute(self, changes: Mapping[UOp, UOp]) -> UOp:
+        """Return the graph with each key replaced by its value, everywhere, once.
+
+        The values themselves are not searched again. Where RANGEs of a REDUCE's, END's list
+        are replaced by expressions, the list gets all ranges of the expression instead
+        (kernel_ir: the one place where substitution is not plain).
+        """
+        done: dict[UOp, UOp] = dict(changes)
+        for node in self.toposort(lambda n: n not in changes):
+            if node in done:
+                continue
+            done[node] = node.rebuild(tuple([done[s] for s in node.src]))
+        return done[self]
+
+    def rebuild(self, src: tuple[UOp, ...]) -> UOp:
+        """Return this node over other sources (see `substitute` for lists of ranges)."""
+        if src == self.src:
+            return self
+        return UOp(self.op, self.dtype, _range_lists(self, src), self.arg)
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Ops.CONST
+
+    @property
+    def is_elementwise(self) -> bool:
+        return self.op in ELEMENTWISE
+
+    @property
+    def axis_name(self) -> str:
+        """The name of a RANGE."""
+        return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def axis_kind(self) -> AxisType:
+        """The kind of a RANGE."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def extent(self) -> int:
+        """The number of steps of a RANGE."""
+        return int(self.src[0].vmax)
+
+
+_CONSTANTS = (Ops.CONST, Ops.LANES)
+
+
+def _const_key(op: Ops, dtype: DType, arg: Any) -> Any:
+    if op is Ops.LANES:
+        return tuple([struct.pack("<d", v) for v in arg]) if dtype.is_float else arg
+    value = dtype.const(arg)
+    return struct.pack("<d", value) if dtype.is_float else value
+
+
+def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
+    """Fill `slot` of `node`, and of every source that lacks it first, without recursion."""
+    if all(getattr(s, slot) is not _UNSET for s in node.src):
+        object.__setattr__(node, slot, rule(node))
+        return
+    for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
+        if getattr(below, slot) is _UNSET:
+            object.__setattr__(below, slot, rule(below))
+
+
+_NONE: frozenset[UOp] = frozenset()
+
+
+def _ranges_of(node: UOp) -> frozenset[UOp]:
+    if node.op is Ops.RANGE:
+        return frozenset((node,))
+    if not node.src:
+        return _NONE
+    if node.op in (Ops.REDUCE, Ops.END):
+        return node.src[0].ranges.difference(closed(node))
+    if node.op is Ops.STAGE:
+        return node.src[0].ranges.difference(closed(node))
+    if len(node.src) == 1:
+        return node.src[0]._ranges  # type: ignore[no-any-return]
+    return _NONE.union(*[s._ranges for s in node.src])
+
+
+def closed(node: UOp) -> tuple[UOp, ...]:
+    """Return the ranges that a REDUCE, END or STAGE closes, in the order they are listed."""
+    if node.op is Ops.STAGE:
+        found = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
+        return tuple(found)
+    return node.src[1:]
+
+
+def _name(node: UOp) -> str:
+    return str(node.arg[0])
+
+
+def _range_lists(node: UOp, src: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    if node.op not in (Ops.REDUCE, Ops.END):
+        return src
+    listed: dict[UOp, None] = {}
+    for source in src[1:]:
+        if source.op is Ops.RANGE:
+            listed[source] = None
+        else:
+            listed.update(dict.fromkeys(sorted(source.ranges, key=_name)))
+    return (src[0], *listed)
+
+
+@cache
+def invalid() -> UOp:
+    """Return the INVALID index."""
+    return UOp(Ops.INVALID, dtypes.index)
+
+
+def gated(index: UOp, valid: UOp) -> UOp:
+    """Return `index` where `valid`, else INVALID."""
+    if valid.is_const:
+        return index if valid.arg else invalid()
+    return valid.where(index, invalid())
+
+
+def split_gate(index: UOp) -> tuple[UOp, UOp | None]:
+    """Return (index, condition) of what `gated` made; condition None when always valid."""
+    if index.op is Ops.WHERE and index.src[2].op is Ops.INVALID:
+        return index.src[1], index.src[0]
+    return index, None
+
+
+def leaves(roots: Iterable[UOp], op: Ops) -> Iterator[UOp]:
+    """Yield every node of `op` under `roots`, each once."""
+    seen: set[UOp] = set()
+    for root in roots:
+        for node in root.toposort():
+            if node.op is op and node not in seen:
+                seen.add(node)
+                yield node

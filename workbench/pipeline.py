@@ -1,0 +1,90 @@
+"""The order of things: the only file that knows which pass follows which.
+
+    Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from workbench.backends.device import Device
+from workbench.backends.render.source import Source
+from workbench.errors import CompileError, WorkbenchError
+from workbench.ir.expr import to_expr
+from workbench.ir.lower.lower import lower
+from workbench.ir.passes import Pass
+from workbench.ir.schedule.item import Schedule
+from workbench.ir.schedule.schedule import schedule
+from workbench.ir.uop import UOp
+from workbench.ir.verify import verify
+from workbench.trace import PassRecord, observe, observer, unobserved
+
+_programs: dict[tuple[UOp, str], Built] = {}
+_lock = Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A kernel on a device, ready to run."""
+
+    lowered: UOp
+    linear: tuple[UOp, ...]
+    source: Source
+    program: Any
+
+
+def plan(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
+    """Return the schedule of tensor-level values on `device`, and the values simplified."""
+    return schedule(outputs, device)
+
+
+def build(kernel: UOp, device: str) -> Built:
+    """Return `kernel` (a SINK) compiled for `device`; equal kernels compile once per process.
+
+    Errors: CompileError names the stage that failed and carries the last good state.
+    """
+    found = _programs.get((kernel, device))
+    if found is None or observer() is not None:
+        made = _build(kernel, device)
+        with _lock:
+            found = _programs.setdefault((kernel, device), made)
+    return found
+
+
+def _build(kernel: UOp, device: str) -> Built:
+    info = Device[device]
+    with unobserved():
+        _checked(kernel, "kernel", "verify-kernel")
+    lowered, linear = _staged("lower", kernel, lambda: lower(kernel, info.target))
+    render = Pass("render", "The program as source text.", lambda state: info.render(lowered, state))
+    source: Source = _staged("render", lowered, lambda: render(linear))
+    load = Pass("load", "The source as machine code, loaded.", info.load)
+    program = _staged("load", lowered, lambda: load(source))
+    return Built(lowered, linear, source, program)
+
+
+def _staged(stage: str, state: UOp, run: Any) -> Any:
+    """Run one stage; a failure says where, and shows the state before it."""
+    try:
+        return run()
+    except WorkbenchError:
+        raise
+    except Exception as error:
+        raise CompileError(stage, f"{type(error).__name__}: {error}", to_expr(state)) from error
+
+
+def _checked(state: UOp, level: str, stage: str) -> None:
+    try:
+        verify(state, level)
+    except WorkbenchError as error:
+        raise CompileError(stage, str(error), to_expr(state)) from error
+
+
+def recorded(kernel: UOp, device: str) -> tuple[Built, tuple[PassRecord, ...]]:
+    """Return `build(kernel, device)` with the record of every pass, from kernel to program."""
+    with observe() as watching:
+        built = build(kernel, device)
+    return built, tuple(watching.records)

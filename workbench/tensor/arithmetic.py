@@ -1,0 +1,333 @@
+"""Arithmetic: + - * / // % **, the bits, and what decides between elements.
+
+Operands promote and broadcast (broadcast.py). On bool, + is "or" and * is "and". Integers wrap;
+integer division floors, and by zero gives 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from workbench.dtypes import Const, dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.tensor.base import Operand
+from workbench.tensor.broadcast import cast_to, matched, promoted
+from workbench.tensor.indexing import Indexing
+from workbench.tensor.power import integer_power, power, whole_power
+from workbench.tensor.refuse import dtype_error
+from workbench.tensor.rounding import floored
+
+
+class Arithmetic(Indexing):
+    """Operators of two tensors, or of a tensor and a Python number on either side."""
+
+    __slots__ = ()
+
+    def add(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self + x. Dtypes: on bool it is "or"."""
+        return self._binary(Ops.ADD, x, "add", reverse)
+
+    def sub(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self - x. Errors: DTypeError for two bools."""
+        a, b, other = self._meet(x, "subtract")
+        a, b = (b, a) if reverse else (a, b)
+        if a.dtype.is_bool:
+            raise dtype_error(
+                "cannot subtract bool from bool",
+                "it has no one meaning",
+                "^ for where they differ, or cast(dtypes.int32) first",
+            )
+        return self._with(a.alu(Ops.ADD, _negative(b)), other)
+
+    def mul(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self * x. Dtypes: on bool it is "and"."""
+        return self._binary(Ops.MUL, x, "multiply", reverse)
+
+    def div(
+        self, x: Operand, reverse: bool = False, rounding_mode: str | None = None
+    ) -> Self:
+        """Return self / x; with `rounding_mode` "trunc" or "floor" rounded so.
+
+        Dtypes: integers and bools give float32; rounded, they stay integers.
+        """
+        if rounding_mode not in (None, "trunc", "floor"):
+            raise dtype_error(
+                f"cannot divide with rounding_mode={rounding_mode!r}",
+                'it is None, "trunc" or "floor"',
+            )
+        a, b, other = self._meet(x, "divide")
+        a, b = (b, a) if reverse else (a, b)
+        return self._with(_divided(a, b, rounding_mode), other)
+
+    def idiv(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self // x, floored; integers divided by zero give 0."""
+        return self.div(x, reverse, "floor")
+
+    def mod(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self - self // x * x: the sign is that of x; an integer modulo zero is 0."""
+        a, b, other = self._meet(x, "take the remainder of")
+        a, b = (b, a) if reverse else (a, b)
+        if a.dtype.is_float:
+            whole = floored(a.alu(Ops.FDIV, b))
+            return self._with(a + _negative(whole * b), other)
+        a, b = _numbers(a), _numbers(b)
+        return self._with(a.alu(Ops.MOD, b), other)
+
+    def pow(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self ** x. Whole and half powers up to 16 are products and square roots.
+
+        Dtypes: an integer to the power of a whole Python number stays an integer, and wraps.
+        Errors: DTypeError for an integer to a negative power.
+        """
+        if not reverse and isinstance(x, int | float) and not isinstance(x, bool):
+            made = self._scalar_power(x)
+            if made is not None:
+                return made
+        a, b, other = self._meet(x, "raise")
+        a, b = (b, a) if reverse else (a, b)
+        if a.dtype.is_float:
+            return self._with(power(a, b), other)
+        return self._with(integer_power(_numbers(a), _numbers(b)), other)
+
+    def _scalar_power(self, exponent: float) -> Self | None:
+        value = self.uop
+        if not value.dtype.is_float and isinstance(exponent, float):
+            value = cast_to(value, dtypes.default_float)
+        if value.dtype.is_float:
+            made = whole_power(value, exponent)
+            return None if made is None else self._with(made)
+        if exponent < 0:
+            raise dtype_error(
+                f"cannot raise {value.dtype} to the power {exponent}",
+                "a negative power of an integer is no integer",
+                ".float() first, or a float exponent",
+            )
+        return self._with(integer_power(_numbers(value), _numbers(value).like(exponent)))
+
+    def neg(self) -> Self:
+        """Return -self; of bool, "not"."""
+        return self._with(
+            self.uop.alu(Ops.NOT) if self.dtype.is_bool else _negative(self.uop)
+        )
+
+    # bits
+
+    def bitwise_and(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self & x of bools or integers."""
+        return self._bits(Ops.AND, x, "&", reverse)
+
+    def bitwise_or(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self | x of bools or integers."""
+        return self._bits(Ops.OR, x, "|", reverse)
+
+    def bitwise_xor(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self ^ x of bools or integers."""
+        return self._bits(Ops.XOR, x, "^", reverse)
+
+    def bitwise_not(self) -> Self:
+        """Return ~self of bools or integers."""
+        self._refuse_floats("~")
+        return self._with(self.uop.alu(Ops.NOT))
+
+    def logical_not(self) -> Self:
+        """Return True where self is zero or False."""
+        return self._with(cast_to(self.uop, dtypes.bool).alu(Ops.NOT))
+
+    def lshift(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self << x of integers; 0 where x is negative or as wide as the type."""
+        return self._shift(Ops.SHL, x, "<<", reverse)
+
+    def rshift(self, x: Operand, reverse: bool = False) -> Self:
+        """Return self >> x of integers, which keeps the sign; 0 where x is out of range."""
+        return self._shift(Ops.SHR, x, ">>", reverse)
+
+    # choosing
+
+    def maximum(self, x: Operand) -> Self:
+        """Return the greater of each pair; NaN if either is."""
+        return self._extreme(Ops.MAX, x)
+
+    def minimum(self, x: Operand) -> Self:
+        """Return the lesser of each pair; NaN if either is."""
+        return self._extreme(Ops.MIN, x)
+
+    def where(self, x: Operand, y: Operand) -> Self:
+        """Return x where this tensor is true, else y.
+
+        Shapes: all three broadcast. Dtypes: x and y promote; this one is taken as bool.
+        Errors: DTypeError if x or y is no tensor, array or number.
+        """
+        yes, no = self._branches(x, y)
+        condition = cast_to(self.uop, dtypes.bool)
+        nodes = matched("choose between", condition, *promoted(yes.uop, no.uop))
+        return self._with(UOp(Ops.WHERE, nodes[1].dtype, nodes), yes, no)
+
+    def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:
+        """Lift the branches: a scalar takes its dtype from the other one, if that has one."""
+        if isinstance(x, bool | int | float) and isinstance(y, bool | int | float):
+            free = self._with(UOp.const(dtypes.bool, False))
+            return free._lift(x, "choose"), free._lift(y, "choose")
+        if isinstance(x, bool | int | float):
+            no = self._lift(y, "choose")
+            return no._lift(x, "choose"), no
+        yes = self._lift(x, "choose")
+        return yes, yes._lift(y, "choose")
+
+    # how they are made
+
+    def _binary(self, op: Ops, x: Operand, what: str, reverse: bool = False) -> Self:
+        a, b, other = self._meet(x, what)
+        a, b = (b, a) if reverse else (a, b)
+        return self._with(a.alu(op, b), other)
+
+    def _extreme(self, op: Ops, x: Operand) -> Self:
+        a, b, other = self._meet(x, "compare")
+        if a.dtype.is_bool:
+            op = Ops.OR if op is Ops.MAX else Ops.AND
+        return self._with(a.alu(op, b), other)
+
+    def _bits(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
+        other = self._lift(x, f"apply {sign} to")
+        self._refuse_floats(sign)
+        other._refuse_floats(sign)
+        return self._binary(op, other, f"apply {sign} to", reverse)
+
+    def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
+        if isinstance(x, int) and not reverse and not 0 <= x < self.dtype.bits:
+            x = self.dtype.bits  # a wider number could wrap to one that is in range
+        other = self._lift(x, f"apply {sign} to")
+        for operand in (self, other):
+            operand._refuse_floats(sign)
+        a, b, other = self._meet(other, f"apply {sign} to")
+        a, b = (b, a) if reverse else (a, b)
+        if a.dtype.is_bool:
+            raise dtype_error(
+                f"cannot apply {sign} to bool",
+                "a bool has no bits to shift",
+                ".int() first",
+            )
+        return self._with(a.alu(op, b), other)
+
+    def _refuse_floats(self, sign: str) -> None:
+        if self.dtype.is_float:
+            raise dtype_error(
+                f"cannot apply {sign} to {self.dtype}",
+                "it works on the bits of integers and bools",
+                "a comparison, or .int() first, or .bitcast() for the bits of a float",
+            )
+
+    # operators
+
+    def __add__(self, x: Operand) -> Self:
+        return self.add(x)
+
+    def __radd__(self, x: Operand) -> Self:
+        return self.add(x, True)
+
+    def __sub__(self, x: Operand) -> Self:
+        return self.sub(x)
+
+    def __rsub__(self, x: Operand) -> Self:
+        return self.sub(x, True)
+
+    def __mul__(self, x: Operand) -> Self:
+        return self.mul(x)
+
+    def __rmul__(self, x: Operand) -> Self:
+        return self.mul(x, True)
+
+    def __truediv__(self, x: Operand) -> Self:
+        return self.div(x)
+
+    def __rtruediv__(self, x: Operand) -> Self:
+        return self.div(x, True)
+
+    def __floordiv__(self, x: Operand) -> Self:
+        return self.idiv(x)
+
+    def __rfloordiv__(self, x: Operand) -> Self:
+        return self.idiv(x, True)
+
+    def __mod__(self, x: Operand) -> Self:
+        return self.mod(x)
+
+    def __rmod__(self, x: Operand) -> Self:
+        return self.mod(x, True)
+
+    def __pow__(self, x: Operand) -> Self:
+        return self.pow(x)
+
+    def __rpow__(self, x: Operand) -> Self:
+        return self.pow(x, True)
+
+    def __and__(self, x: Operand) -> Self:
+        return self.bitwise_and(x)
+
+    def __rand__(self, x: Operand) -> Self:
+        return self.bitwise_and(x, True)
+
+    def __or__(self, x: Operand) -> Self:
+        return self.bitwise_or(x)
+
+    def __ror__(self, x: Operand) -> Self:
+        return self.bitwise_or(x, True)
+
+    def __xor__(self, x: Operand) -> Self:
+        return self.bitwise_xor(x)
+
+    def __rxor__(self, x: Operand) -> Self:
+        return self.bitwise_xor(x, True)
+
+    def __lshift__(self, x: Operand) -> Self:
+        return self.lshift(x)
+
+    def __rlshift__(self, x: Operand) -> Self:
+        return self.lshift(x, True)
+
+    def __rshift__(self, x: Operand) -> Self:
+        return self.rshift(x)
+
+    def __rrshift__(self, x: Operand) -> Self:
+        return self.rshift(x, True)
+
+    def __neg__(self) -> Self:
+        return self.neg()
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __invert__(self) -> Self:
+        return self.bitwise_not()
+
+
+def _negative(value: UOp) -> UOp:
+    if value.is_const:
+        return value.like(-value.arg)
+    return value.alu(Ops.NEG)
+
+
+def _numbers(value: UOp) -> UOp:
+    """Return bools as int32, for ops that bools do not have."""
+    return cast_to(value, dtypes.default_int) if value.dtype.is_bool else value
+
+
+def _divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
+    if rounding is None and not a.dtype.is_float:
+        a, b = cast_to(a, dtypes.default_float), cast_to(b, dtypes.default_float)
+    if a.dtype.is_float:
+        quotient = a.alu(Ops.FDIV, b)
+        if rounding is None:
+            return quotient
+        return floored(quotient) if rounding == "floor" else quotient.alu(Ops.TRUNC)
+    a, b = _numbers(a), _numbers(b)
+    quotient = a.alu(Ops.IDIV, b)
+    if rounding == "floor":
+        return quotient
+    # Floored and truncated differ by one where the signs differ and something is left over.
+    left_over = a.alu(Ops.MOD, b).alu(Ops.CMPNE, a.like(0))
+    differ = (a < 0).alu(Ops.XOR, b < 0)
+    up = left_over.alu(Ops.AND, differ)
+    return up.where(quotient + a.like(1), quotient)
+
+

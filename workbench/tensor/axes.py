@@ -1,0 +1,105 @@
+"""Reading axes and shapes as people write them: negative, missing, one or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.ir.shapes import Shape
+from workbench.tensor.refuse import shape_error
+
+Axes = int | Sequence[int] | None
+
+
+def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
+    """Return `axis` counted from 0. A scalar has the axes 0 and -1, as in PyTorch.
+
+    Errors: ShapeError if there is no such axis; `extra` more are allowed at the end.
+    """
+    count = max(1, ndim + extra)
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise shape_error(
+            f"{what}: axis {axis!r} is not an axis",
+            f"an axis is an integer, and this is {type(axis).__name__}",
+        )
+    if not -count <= axis < count:
+        raise shape_error(
+            f"{what}: axis={axis} is out of range",
+            f"the tensor has {ndim} ax{'i' if ndim == 1 else 'e'}s",
+            f"an axis from {-count} to {count - 1}",
+        )
+    return axis % count
+
+
+def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
+    """Return the axes named, ascending; None means all. A scalar gives ().
+
+    Errors: ShapeError if one does not exist or is named twice.
+    """
+    if axes is None:
+        return tuple(range(ndim))
+    named = [axes] if isinstance(axes, int) else list(axes)
+    found = [one_axis(axis, ndim, what) for axis in named]
+    if len(set(found)) < len(found):
+        twice = next(axis for axis in found if found.count(axis) > 1)
+        raise shape_error(
+            f"{what}: axes {tuple(named)} name axis {twice} twice",
+            "an axis can be named once",
+            f"axis={tuple(dict.fromkeys(found))}",
+        )
+    return tuple(sorted(found)) if ndim else ()
+
+
+def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return `f(2, 3)` and `f((2, 3))` alike, as (2, 3)."""
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        return tuple(args[0])
+    return args
+
+
+def sizes(args: tuple[Any, ...], what: str) -> Shape:
+    """Return a shape as written, in one tuple or several arguments.
+
+    Errors: ShapeError if a size is not an integer, or below 0.
+    """
+    shape = flat(args)
+    for size in shape:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise shape_error(
+                f"{what}: {shape} is not a shape",
+                f"{size!r} is not a size: sizes are integers, 0 or more",
+            )
+    return shape
+
+
+def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
+    """Return the shape `new` for a tensor of shape `old`: -1 is what remains, None is kept.
+
+    Errors: ShapeError if the number of elements differs, or -1 cannot be decided.
+    """
+    kept = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
+    unknown = [i for i, size in enumerate(kept) if size == -1]
+    if len(unknown) > 1:
+        raise shape_error(
+            f"cannot reshape {old} to {tuple(new)}",
+            "only one size can be -1: the others decide it",
+        )
+    rest = sizes(tuple(s for i, s in enumerate(kept) if i not in unknown), "reshape")
+    count, known = math.prod(old), math.prod(rest)
+    if unknown:
+        if known == 0 or count % known:
+            raise _cannot_reshape(old, tuple(new), count, known)
+        kept[unknown[0]] = count // known
+    elif known != count:
+        raise _cannot_reshape(old, tuple(new), count, known)
+    return tuple(kept)
+
+
+def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, known: int) -> Exception:
+    return shape_error(
+        f"cannot reshape {old} to {tuple(new)}",
+        f"{old} has {count} elements, and the sizes given make {known}"
+        + (", which does not divide it" if -1 in new else ""),
+        "-1 for one size that is to be worked out, or shrink and pad to change the number",
+    )

@@ -1,0 +1,177 @@
+"""What every tensor is: a node of the graph, and the device it belongs to.
+
+The methods come in files by idea, each a class on the one before: Base, Movement, Indexing,
+Arithmetic, Functions, Reduce, Matmul, Casts, Tensor. Nothing computes until `realize`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from workbench.backends.device import Device
+from workbench.dtypes import Const, DType
+from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
+from workbench.source import record
+from workbench.tensor.broadcast import cast_to, matched, promoted, weak_dtype
+from workbench.tensor.literal import as_dtype, literal
+from workbench.tensor.refuse import device_error, dtype_error
+
+Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
+
+
+class Base:
+    """A tensor's node, dtype, shape and device, and how operands become nodes."""
+
+    __slots__ = ("__weakref__", "_device", "requires_grad", "uop")
+
+    # numpy leaves `array + tensor` to the tensor.
+    __array_ufunc__ = None
+
+    uop: UOp
+    requires_grad: bool | None
+    _device: str | None  # None: a constant, which is wherever it is needed
+
+    def __init__(
+        self,
+        data: object,
+        device: str | None = None,
+        dtype: DType | str | None = None,
+        requires_grad: bool | None = None,
+    ):
+        kind = None if dtype is None else as_dtype(dtype)
+        name = None if device is None else canonical(device)
+        self.requires_grad = requires_grad
+        if isinstance(data, Base | UOp):
+            self.uop, self._device = _adopted(data, name, kind)
+        else:
+            self.uop = literal(data, name or Device.DEFAULT, kind)
+            self._device = name or _device_of(self.uop)
+        if not self.uop.is_const:
+            record(self.uop)
+
+    # what it is
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.uop.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The size of each axis; () for a scalar."""
+        return self.uop.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.uop.shape)
+
+    @property
+    def device(self) -> str:
+        """The device it is computed on; a constant's is the default one."""
+        return self._device or Device.DEFAULT
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return math.prod(self.uop.shape)
+
+    def element_size(self) -> int:
+        """Return the bytes of one element."""
+        return self.dtype.itemsize
+
+    def nbytes(self) -> int:
+        """Return the bytes of all elements."""
+        return self.numel() * self.element_size()
+
+    def is_floating_point(self) -> bool:
+        """Return whether the elements are floats."""
+        return self.dtype.is_float
+
+    # how the mixins make tensors of nodes
+
+    def _with(self, uop: UOp, *others: Base) -> Self:
+        """Return a tensor of `uop`, which was made from this tensor and `others`."""
+        made = object.__new__(type(self))
+        made.uop, made.requires_grad = uop, None
+        made._device = self._device
+        for other in others:
+            if other._device != made._device:
+                made._device = _common_device(made._device, other._device)
+        if not uop.is_const:
+            record(uop)
+        return made
+
+    def _lift(self, operand: Operand, what: str) -> Self:
+        """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
+
+        Errors: DTypeError if it is no tensor, scalar or array; `what` says what it is for.
+        """
+        if isinstance(operand, type(self)):
+            return operand
+        if isinstance(operand, np.generic):
+            operand = operand.item()
+        if isinstance(operand, bool | int | float):
+            dtype = weak_dtype(self.dtype, operand)
+            return self._with(UOp.const(dtype, operand))
+        if isinstance(operand, np.ndarray):
+            return type(self)(operand, device=self._device)
+        raise dtype_error(
+            f"cannot {what} a tensor and {type(operand).__name__} {operand!r:.40}",
+            "operands are tensors, numpy arrays and Python numbers",
+            f"Tensor({operand!r:.40})" if isinstance(operand, list | tuple) else "",
+        )
+
+    def _meet(self, operand: Operand, what: str) -> tuple[UOp, UOp, Self]:
+        """Return both operands' nodes in one dtype and shape, and `operand` as a tensor."""
+        other = self._lift(operand, what)
+        mine, others = matched(what, *promoted(self.uop, other.uop))
+        return mine, others, other
+
+
+def canonical(device: str) -> str:
+    """Return the name that the registry has for `device`. Errors: DeviceError if none."""
+    return Device[device].name
+
+
+def _adopted(data: Base | UOp, device: str | None, dtype: DType | None) -> tuple[UOp, str | None]:
+    uop, own = (data.uop, data._device) if isinstance(data, Base) else (data, _device_of(data))
+    uop = uop if dtype is None else cast_to(uop, dtype)
+    return moved(uop, own, device) if device else (uop, own)
+
+
+def moved(uop: UOp, own: str | None, device: str) -> tuple[UOp, str]:
+    """Return `uop`, which is on `own`, as a node on `device`; constants need no copy."""
+    if own is None or own == device:
+        return uop, device
+    return UOp(Ops.COPY, uop.dtype, (uop,), device), device
+
+
+def _device_of(root: UOp) -> str | None:
+    """Return the device that the graph under `root` computes on; None if it has no memory."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node.op is Ops.COPY:
+            return str(node.arg)
+        if node.op is Ops.BUFFER:
+            return str(node.arg[1])
+        stack.extend(node.src)
+    return None
+
+
+def _common_device(a: str | None, b: str | None) -> str | None:
+    if a is None or b is None:
+        return a or b
+    raise device_error(
+        f"cannot combine tensors on {a} and on {b}",
+        "a kernel reads memory of one device only",
+        f'.to("{a}") on the one that is on {b}',
+    )

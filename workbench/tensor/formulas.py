@@ -1,0 +1,101 @@
+"""exp, sigmoid and tanh of float nodes, from EXP2 and arithmetic, without loss at extremes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from workbench.dtypes import DType, dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.tensor.power import magnitude
+
+Formula = Callable[[UOp], UOp]
+
+LOG2_E = math.log2(math.e)
+
+
+def exp(x: UOp) -> UOp:
+    """Return e ** x as 2 ** (x * log2(e)), with the product carried to twice the precision.
+
+    Rounding the product alone would cost up to 60 units in the last place of a float32,
+    because the integer part takes bits from the fraction. So x is split into whole + rest and
+    log2(e) into a short high part and a low one; whole * high is then exact, the sum's rounding
+    error is known, and corrects the result. Source: Dekker 1971.
+    """
+    limit, high, low = _exp_constants(x.dtype)
+    held = x.alu(Ops.MAX, x.like(-limit)).alu(Ops.MIN, x.like(limit))
+    whole = held.alu(Ops.TRUNC)
+    rest = held + whole.alu(Ops.NEG)
+    large = whole * high
+    small = whole * low + rest * LOG2_E
+    power = large + small
+    error = (large + power.alu(Ops.NEG)) + small
+    return power.alu(Ops.EXP2) * (error * math.log(2) + 1.0)
+
+
+def sigmoid(x: UOp) -> UOp:
+    """Return 1 / (1 + e ** -x). Where e ** -x overflows, 1 / infinity is the right 0."""
+    return (exp(x.alu(Ops.NEG)) + 1.0).alu(Ops.RECIP)
+
+
+def tanh(x: UOp) -> UOp:
+    """Return tanh(x): a rational function near 0, (1 - u) / (1 + u) with u = e ** -2|x| beyond.
+
+    Near 0 the second form would subtract nearly equal numbers.
+    """
+    size = magnitude(x)
+    u = exp(size * -2.0)
+    far = (u.alu(Ops.NEG) + 1.0).alu(Ops.FDIV, u + 1.0)
+    signed = (x < 0.0).where(far.alu(Ops.NEG), far)
+    # Beyond 1 the rational function is not used; held there, it cannot overflow.
+    near = x.alu(Ops.MAX, x.like(-1.0)).alu(Ops.MIN, x.like(1.0))
+    upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
+    square = near * near
+    rational = near * _polynomial(square, upper).alu(Ops.FDIV, _polynomial(square, lower))
+    return (size < 0.625).where(rational, signed)
+
+
+@cache
+def _exp_constants(dtype: DType) -> tuple[float, float, float]:
+    """Return (limit beyond which exp is 0 or infinite, high and low part of log2(e)).
+
+    The high part is short enough that its product with any whole number up to the limit is
+    exact; the low part is the rest of log2(e), to 40 decimal places.
+    """
+    limit, bits = (200.0, 15) if dtype is dtypes.float32 else (800.0, 42)
+    mantissa, exponent = math.frexp(LOG2_E)
+    high = math.ldexp(math.trunc(math.ldexp(mantissa, bits)), exponent - bits)
+    scaled = 14426950408889634073599246810018921374266
+    low = (scaled - int(high * 2**60) * 10**40 // 2**60) / 10**40
+    return limit, high, low
+
+
+@cache
+def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return coefficients of p(z), q(z), rising, with tanh(x) = x p(x^2) / q(x^2).
+
+    They are the continued fraction 1 / (1 + z / (3 + z / (5 + ...))) cut after `depth` steps.
+    Source: Lambert 1768.
+    """
+    upper, lower = [1], [2 * depth + 1]
+    for odd in range(2 * depth - 1, 0, -2):
+        # 1 / (odd + z * upper / lower)
+        longest = max(len(lower), len(upper) + 1)
+        sums = [0] * longest
+        for i, c in enumerate(lower):
+            sums[i] += odd * c
+        for i, c in enumerate(upper):
+            sums[i + 1] += c
+        upper, lower = lower, sums
+    scale = lower[0]
+    return tuple(c / scale for c in upper), tuple(c / scale for c in lower)
+
+
+def _polynomial(z: UOp, coefficients: tuple[float, ...]) -> UOp:
+    """Return the polynomial with the coefficients given, rising, by Horner's rule."""
+    value = z.like(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        value = value * z + coefficient
+    return value

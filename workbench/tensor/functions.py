@@ -1,0 +1,161 @@
+"""Functions of one tensor, element by element. The formulas are in formulas.py."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from workbench.dtypes import DType, dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.tensor import formulas
+from workbench.tensor.base import Operand
+from workbench.tensor.broadcast import cast_to
+from workbench.tensor.comparison import Comparison
+from workbench.tensor.literal import as_dtype
+from workbench.tensor.power import magnitude
+from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.rounding import ceiled, floored, rounded
+
+
+class Functions(Comparison):
+    """exp, log, sqrt, sigmoid, rounding, clip, casts.
+
+    Dtypes: functions with fractions as values take integers and bools as float32.
+    """
+
+    __slots__ = ()
+
+    def cast(self, dtype: DType | str) -> Self:
+        """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
+        return self._with(cast_to(self.uop, as_dtype(dtype)))
+
+    def bitcast(self, dtype: DType | str) -> Self:
+        """Return the bits read as `dtype`. Errors: DTypeError unless it is equally wide."""
+        kind = as_dtype(dtype)
+        if kind is self.dtype:
+            return self
+        if kind.bits != self.dtype.bits:
+            raise dtype_error(
+                f"cannot bitcast {self.dtype} to {kind}",
+                f"one has {self.dtype.bits} bits and the other {kind.bits}",
+                f".cast(dtypes.{kind}) to convert the values",
+            )
+        return self._with(self.uop.bitcast(kind))
+
+    def exp(self) -> Self:
+        """Return e ** self, to within about 2 units in the last place."""
+        return self._float(formulas.exp)
+
+    def exp2(self) -> Self:
+        """Return 2 ** self."""
+        return self._float(lambda x: x.alu(Ops.EXP2))
+
+    def log(self) -> Self:
+        """Return the natural logarithm; -inf of 0, NaN of negative numbers."""
+        return self._float(lambda x: x.alu(Ops.LOG2) * math.log(2))
+
+    def log2(self) -> Self:
+        """Return the logarithm to base 2."""
+        return self._float(lambda x: x.alu(Ops.LOG2))
+
+    def sqrt(self) -> Self:
+        """Return the square root; NaN of negative numbers."""
+        return self._float(lambda x: x.alu(Ops.SQRT))
+
+    def rsqrt(self) -> Self:
+        """Return 1 / sqrt(self)."""
+        return self._float(lambda x: x.alu(Ops.SQRT).alu(Ops.RECIP))
+
+    def reciprocal(self) -> Self:
+        """Return 1 / self."""
+        return self._float(lambda x: x.alu(Ops.RECIP))
+
+    def sigmoid(self) -> Self:
+        """Return 1 / (1 + e ** -self): 0 and 1 at the infinities."""
+        return self._float(formulas.sigmoid)
+
+    def tanh(self) -> Self:
+        """Return the hyperbolic tangent: -1 and 1 at the infinities, exact in sign near 0."""
+        return self._float(formulas.tanh)
+
+    def relu(self) -> Self:
+        """Return the greater of self and 0; NaN stays NaN."""
+        if self.dtype.is_bool or self.dtype.kind == "uint":
+            return self
+        return self._with(self.uop.alu(Ops.MAX, self.uop.like(0)))
+
+    def square(self) -> Self:
+        """Return self * self."""
+        return self * self
+
+    def abs(self) -> Self:
+        """Return the absolute value; of the least integer, itself (it wraps)."""
+        if self.dtype.is_float:
+            return self._with(magnitude(self.uop))
+        if self.dtype.kind != "int":
+            return self
+        return self._with(self.uop.alu(Ops.MAX, self.uop.alu(Ops.NEG)))
+
+    def __abs__(self) -> Self:
+        return self.abs()
+
+    def sign(self) -> Self:
+        """Return -1, 0 or 1; NaN of NaN."""
+        x = self.uop
+        if self.dtype.is_bool:
+            return self
+        # NaN is neither below nor above 0, and stays.
+        not_above = x if self.dtype.kind == "uint" else (x < 0).where(x.like(-1), x)
+        return self._with((x.like(0) < x).where(x.like(1), not_above))
+
+    def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
+        """Return self, held between `min_` and `max_`; one of them may be None.
+
+        Dtypes: a Python int beyond an integer type's range bounds nothing on that side.
+        Errors: ShapeError if both are None.
+        """
+        if min_ is None and max_ is None:
+            raise shape_error("cannot clip", "neither min_ nor max_ is given", "clip(0, 1)")
+        low, high = self._bound(min_), self._bound(max_)
+        held = self if low is None else self.maximum(low)
+        return held if high is None else held.minimum(high)
+
+    def clamp(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
+        """Return `clip(min_, max_)`. Also known as: PyTorch clamp."""
+        return self.clip(min_, max_)
+
+    def _bound(self, bound: Operand | None) -> Operand | None:
+        if not self.dtype.is_int or type(bound) is not int:
+            return bound
+        return max(int(self.dtype.min), min(int(self.dtype.max), bound))
+
+    def trunc(self) -> Self:
+        """Return self rounded towards zero; integers stay."""
+        return self._whole(lambda x: x.alu(Ops.TRUNC))
+
+    def floor(self) -> Self:
+        """Return the greatest whole number that is not above; integers stay."""
+        return self._whole(floored)
+
+    def ceil(self) -> Self:
+        """Return the least whole number that is not below; integers stay."""
+        return self._whole(ceiled)
+
+    def round(self) -> Self:
+        """Return the nearest whole number, the even one of two; integers stay."""
+        return self._whole(rounded)
+
+    def _float(self, formula: formulas.Formula) -> Self:
+        x = self.uop
+        return self._with(formula(x if x.dtype.is_float else as_float(x)))
+
+    def _whole(self, formula: formulas.Formula) -> Self:
+        return self._with(formula(self.uop)) if self.dtype.is_float else self
+
+
+def as_float(x: UOp) -> UOp:
+    """Return `x` as the default float type."""
+    return cast_to(x, dtypes.default_float)
+
+

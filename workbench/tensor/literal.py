@@ -1,0 +1,183 @@
+"""Host data as nodes: Python scalars, nested lists and numpy arrays.
+
+A scalar is a constant without memory. Lists and arrays are copied once to private host memory
+and reach their device by a COPY, so that later changes of the user's array change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.dtypes import Const, DType, dtypes
+from workbench.engine import host_buffer
+from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
+from workbench.tensor.broadcast import cast_to, scalar_dtype
+from workbench.tensor.refuse import dtype_error, shape_error
+
+_LISTS = (list, tuple, range)
+_KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays"
+
+
+def as_dtype(dtype: DType | str) -> DType:
+    """Return the element type that `dtype` is or names.
+
+    Errors: DTypeError if there is none, or if tensors cannot have it.
+    """
+    found = dtype if isinstance(dtype, DType) else _named(str(dtype))
+    if found is None or found.kind in ("index", "void") or found.count > 1:
+        raise dtype_error(
+            f"no tensor has the element type {dtype}",
+            "the element types are " + ", ".join(_TENSOR_DTYPES),
+            "dtypes.float32, or another of these",
+        )
+    return found
+
+
+def literal(data: object, device: str, dtype: DType | None) -> UOp:
+    """Return `data` as a node on `device`, of `dtype` if given, else of the data's own.
+
+    Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
+    keeps its own. Errors: DTypeError for other data, ShapeError for a ragged list.
+    """
+    if data is None:
+        data = []
+    if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
+        return UOp.const(dtype or scalar_dtype(data), data)
+    if isinstance(data, _LISTS):
+        return _on_device(_list_array(data, dtype), device)
+    if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
+        return _from_array(np.asarray(data), device, dtype)
+    raise dtype_error(
+        f"cannot make a tensor from {type(data).__name__} {_short(data)}",
+        f"tensors are made from {_KINDS}",
+    )
+
+
+def _from_array(array: np.ndarray[Any, Any], device: str, dtype: DType | None) -> UOp:
+    own = _array_dtype(array)
+    dtype = dtype or own
+    # A float that no integer holds is converted by the graph, where it saturates.
+    on_host = not (own.is_float and dtype.is_int)
+    if on_host and own is not dtype:
+        with np.errstate(over="ignore"):
+            array = array.astype(dtype.numpy)
+    if array.shape == ():
+        return UOp.const(dtype, array.item())
+    return cast_to(_on_device(array, device), dtype)
+
+
+def _array_dtype(array: np.ndarray[Any, Any]) -> DType:
+    try:
+        return dtypes.from_numpy(array.dtype)
+    except KeyError:
+        raise dtype_error(
+            f"cannot make a tensor from a numpy array of {array.dtype}",
+            "the element types are " + ", ".join(_TENSOR_DTYPES),
+            _nearest(array.dtype.name),
+        ) from None
+
+
+def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
+    dtype = dtypes.from_numpy(array.dtype)
+    if array.size == 0:
+        return UOp(Ops.EXPAND, dtype, (UOp.const(dtype, 0),), array.shape)
+    return UOp(Ops.COPY, dtype, (host_buffer(array),), device)
+
+
+def _list_array(data: Sequence[Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    shape, values = _flatten(data)
+    dtype = dtype or _list_dtype(values)
+    exact = [dtype.const(value) for value in values]
+    return np.array(exact, dtype=dtype.numpy).reshape(shape)
+
+
+def _list_dtype(values: list[Const]) -> DType:
+    if not values or any(isinstance(v, float) for v in values):
+        return dtypes.default_float
+    if all(isinstance(v, bool) for v in values):
+        return dtypes.bool
+    low, high = scalar_dtype(min(values)), scalar_dtype(max(values))
+    if high is dtypes.uint64 and min(values) < 0:
+        raise dtype_error(
+            f"cannot make a tensor from the integers {min(values)} and {max(values)}",
+            "no 64-bit type holds both",
+            "dtype=dtypes.float64",
+        )
+    return max(low, high, key=lambda d: (d.bits, d is high))
+
+
+def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
+    """Return the shape of nested lists, and their scalars in row-major order."""
+    shape: list[int] = []
+    level: list[Any] = [data]
+    while level and isinstance(level[0], _LISTS):
+        length = len(level[0])
+        for number, item in enumerate(level):
+            if not isinstance(item, _LISTS):
+                raise _ragged(len(shape), number, f"is not a list but {_short(item)}", length)
+            if len(item) != length:
+                raise _ragged(len(shape), number, f"has {len(item)} items", length)
+        shape.append(length)
+        level = [_plain(item) for items in level for item in items]
+    for number, item in enumerate(level):
+        if isinstance(item, _LISTS):
+            raise _ragged(len(shape), number, f"is a list of {len(item)} items", None)
+        if not isinstance(item, bool | int | float):
+            raise dtype_error(
+                f"cannot make a tensor from a list that holds {type(item).__name__}"
+                f" {_short(item)}",
+                f"tensors are made from {_KINDS}",
+            )
+    return tuple(shape), level
+
+
+def _plain(item: Any) -> Any:
+    """Return numpy values inside a list as Python ones: the list decides the dtype."""
+    return item.tolist() if isinstance(item, np.generic | np.ndarray) else item
+
+
+def _ragged(depth: int, number: int, found: str, length: int | None) -> Exception:
+    first = "a scalar" if length is None else f"a list of {length} items"
+    return shape_error(
+        "cannot make a tensor from a ragged list",
+        f"at depth {depth} the first item is {first}, and item {number} {found}",
+        "pad the inner lists to one length",
+    )
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _named(name: str) -> DType | None:
+    try:
+        return dtypes.named(name)
+    except KeyError:
+        alias = vars(dtypes).get(name)
+        return alias if isinstance(alias, DType) else None
+
+
+def _nearest(name: str) -> str:
+    """Return what to do instead of a numpy type that we do not have."""
+    if "complex" in name:
+        return "the parts as two tensors: array.real, array.imag"
+    if "float" in name:
+        return "array.astype('float32')"
+    if "datetime" in name or "timedelta" in name:
+        return "array.astype('int64')"
+    return "array.astype('float32') if its values are numbers"
+
+
+_TENSOR_DTYPES = tuple(
+    dict.fromkeys(
+        d.name
+        for d in vars(dtypes).values()
+        if isinstance(d, DType) and d.kind not in ("index", "void")
+    )
+)

@@ -1,0 +1,233 @@
+"""Movement: the same elements in another arrangement. None of these computes or copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from workbench.dtypes import Const, dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
+from workbench.tensor.axes import flat, many_axes, one_axis, with_inferred
+from workbench.tensor.base import Base
+from workbench.tensor.broadcast import expanded
+from workbench.tensor.refuse import dtype_error, shape_error
+
+Box = tuple[tuple[int, int], ...]
+
+
+class Movement(Base):
+    """reshape, permute, expand, shrink, pad, flip, and what is made of them."""
+
+    __slots__ = ()
+
+    def reshape(self, *shape: Any) -> Self:
+        """Return the elements, in row-major order, in another shape.
+
+        Shapes: -1 once, for the size that remains; None keeps the size of that axis.
+        Errors: ShapeError if the number of elements differs.
+        """
+        return self._with(reshaped(self.uop, with_inferred(flat(shape), self.shape)))
+
+    def view(self, *shape: Any) -> Self:
+        """Return `reshape(*shape)`. Also known as: PyTorch view."""
+        return self.reshape(*shape)
+
+    def permute(self, *order: Any) -> Self:
+        """Return the tensor with axis `order[i]` in place i.
+
+        Errors: ShapeError unless `order` names every axis once.
+        """
+        named = flat(order)
+        axes = tuple(one_axis(axis, self.ndim, "permute") for axis in named)
+        if sorted(axes) != list(range(self.ndim)):
+            raise shape_error(
+                f"cannot permute shape {self.shape} by {named}",
+                f"the order must name each of the {self.ndim} axes once",
+            )
+        if axes == tuple(range(self.ndim)):
+            return self
+        return self._with(UOp(Ops.PERMUTE, self.dtype, (self.uop,), axes))
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Return the tensor with two axes exchanged.
+
+        Errors: ShapeError if one does not exist.
+        """
+        a, b = (one_axis(dim, self.ndim, "transpose") for dim in (dim0, dim1))
+        order = list(range(self.ndim))
+        if order:
+            order[a], order[b] = order[b], order[a]
+        return self.permute(order)
+
+    @property
+    def T(self) -> Self:
+        """The transpose; a tensor of fewer than two axes is its own."""
+        return self if self.ndim < 2 else self.transpose()
+
+    def expand(self, *shape: Any) -> Self:
+        """Return the tensor with axes of size 1 repeated, and new leading axes.
+
+        Shapes: -1 and None keep the size of an axis. Errors: ShapeError if an axis of
+        another size than 1 would change.
+        """
+        new, old = flat(shape), self.shape
+        lead = len(new) - len(old)
+        kept = [
+            old[i - lead] if size in (-1, None) and i >= lead else size
+            for i, size in enumerate(new)
+        ]
+        pairs = zip(old, kept[max(lead, 0) :], strict=False)
+        ok = lead >= 0 and all(isinstance(s, int) and s >= 0 for s in kept)
+        if not ok or any(have not in (1, want) for have, want in pairs):
+            raise shape_error(
+                f"cannot expand shape {old} to {new}",
+                "axes are aligned at the last one, and only axes of size 1 can be repeated",
+                "reshape or unsqueeze first, so that the axes to repeat have size 1",
+            )
+        return self._with(expanded(self.uop, tuple(kept)))
+
+    def broadcast_to(self, *shape: Any) -> Self:
+        """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
+        return self.expand(*shape)
+
+    def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
+        """Return the box from lo up to hi of each axis; None keeps a whole axis.
+
+        Errors: ShapeError if a bound is outside the tensor.
+        """
+        _one_per_axis("shrink", tuple(bounds), self.shape)
+        box = tuple(
+            (0, size) if pair is None else (int(pair[0]), int(pair[1]))
+            for pair, size in zip(bounds, self.shape, strict=True)
+        )
+        for axis, ((lo, hi), size) in enumerate(zip(box, self.shape, strict=True)):
+            if not 0 <= lo <= hi <= size:
+                raise shape_error(
+                    f"cannot shrink axis {axis} of shape {self.shape} to ({lo}, {hi})",
+                    f"bounds run from 0 to {size}, the lower one first",
+                )
+        return self._with(shrunk(self.uop, box))
+
+    def pad(
+        self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
+    ) -> Self:
+        """Return the tensor with `value` added around it.
+
+        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before
+        and after of the last axis, then of the one before it. A negative number cuts off.
+        Errors: ShapeError if `padding` fits neither form, or cuts off more than there is.
+        """
+        if mode != "constant":
+            raise dtype_error(
+                f"cannot pad with mode={mode!r}",
+                "only constant padding is built",
+                'mode="constant"',
+            )
+        box = _padding(padding, self.shape)
+        kept = tuple(
+            (max(0, -before), size - max(0, -after))
+            for (before, after), size in zip(box, self.shape, strict=True)
+        )
+        if any(lo > hi for lo, hi in kept):
+            raise shape_error(
+                f"cannot pad shape {self.shape} by {tuple(padding)}",
+                "it cuts off more than there is",
+            )
+        added = tuple((max(0, before), max(0, after)) for before, after in box)
+        return self._with(padded(shrunk(self.uop, kept), added, value))
+
+    def flip(self, axis: int | Sequence[int], *more: int) -> Self:
+        """Return the tensor with the order along the axes named reversed."""
+        named = (axis, *more) if isinstance(axis, int) else (*axis, *more)
+        axes = many_axes(named, self.ndim, "flip")
+        return self._with(flipped(self.uop, axes))
+
+    def squeeze(self, dim: int | None = None) -> Self:
+        """Return the tensor without its axes of size 1, or without axis `dim` if that is one."""
+        shape = self.shape
+        if dim is None:
+            return self.reshape(tuple(size for size in shape if size != 1))
+        axis = one_axis(dim, self.ndim, "squeeze")
+        if not shape or shape[axis] != 1:
+            return self
+        return self.reshape(shape[:axis] + shape[axis + 1 :])
+
+    def unsqueeze(self, dim: int) -> Self:
+        """Return the tensor with a new axis of size 1 in place `dim`."""
+        axis = one_axis(dim, self.ndim, "unsqueeze", extra=1)
+        return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Return the tensor with the axes from `start_dim` to `end_dim` made one."""
+        first = one_axis(start_dim, self.ndim, "flatten")
+        last = one_axis(end_dim, self.ndim, "flatten")
+        if first > last:
+            raise shape_error(
+                f"cannot flatten axes {start_dim} to {end_dim} of shape {self.shape}",
+                "the first of them comes after the last",
+                f"flatten({end_dim}, {start_dim})",
+            )
+        size = 1
+        for n in self.shape[first : last + 1]:
+            size *= n
+        return self.reshape((*self.shape[:first], size, *self.shape[last + 1 :]))
+
+
+# On nodes: what would change nothing gives the node itself.
+
+
+def reshaped(value: UOp, shape: Shape) -> UOp:
+    """Return `value` in `shape`, which has as many elements."""
+    if value.shape == shape:
+        return value
+    return UOp(Ops.RESHAPE, value.dtype, (value,), shape)
+
+
+def shrunk(value: UOp, box: Box) -> UOp:
+    """Return the box (lo, hi per axis) of `value`."""
+    if all(pair == (0, size) for pair, size in zip(box, value.shape, strict=True)):
+        return value
+    return UOp(Ops.SHRINK, value.dtype, (value,), box)
+
+
+def flipped(value: UOp, axes: tuple[int, ...]) -> UOp:
+    """Return `value` reversed along `axes`."""
+    return UOp(Ops.FLIP, value.dtype, (value,), axes) if axes else value
+
+
+def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
+    """Return `value` with (before, after) elements of `fill` added per axis."""
+    if not any(before or after for before, after in box):
+        return value
+    zeros = UOp(Ops.PAD, value.dtype, (value,), box)
+    if fill == 0:
+        return zeros
+    everywhere = expanded(UOp.const(dtypes.bool, True), value.shape)
+    inside = UOp(Ops.PAD, dtypes.bool, (everywhere,), box)
+    return inside.where(zeros, value.like(fill))
+
+
+def _padding(padding: Sequence[Any], shape: Shape) -> Box:
+    given = tuple(padding)
+    if given and all(isinstance(n, int) for n in given):
+        if len(given) % 2 or len(given) > 2 * len(shape):
+            raise shape_error(
+                f"cannot pad shape {shape} by {given}",
+                f"the flat form has two numbers per axis, from the last axis on, at most"
+                f" {2 * len(shape)} here, and this has {len(given)}",
+            )
+        pairs = [(given[i], given[i + 1]) for i in range(0, len(given), 2)]
+        return ((0, 0),) * (len(shape) - len(pairs)) + tuple(reversed(pairs))
+    _one_per_axis("pad", given, shape)
+    return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in given)
+
+
+def _one_per_axis(what: str, given: tuple[Any, ...], shape: Shape) -> None:
+    pairs = all(p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in given)
+    if len(given) != len(shape) or not pairs:
+        raise shape_error(
+            f"cannot {what} shape {shape} by {given}",
+            f"it takes a pair of numbers or None for each of the {len(shape)} axes",
+        )

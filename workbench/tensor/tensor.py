@@ -1,0 +1,142 @@
+"""Tensor: the way in. Operations build a graph; `realize` and the read-backs compute it.
+
+The names, arguments and semantics are tinygrad 0.14's, and through it PyTorch's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self, overload
+
+import numpy as np
+
+from workbench import engine
+from workbench.backends.device import Device
+from workbench.context import Context
+from workbench.dtypes import Const
+from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
+from workbench.source import carry
+from workbench.tensor.axes import one_axis
+from workbench.tensor.base import canonical, moved
+from workbench.tensor.creation import Creation
+from workbench.tensor.refuse import dtype_error, shape_error
+
+
+class Tensor(Creation):
+    """An n-dimensional array that is computed when it is needed.
+
+    `Tensor(data, device=None, dtype=None, requires_grad=None)`: `data` is a number, a (nested)
+    list of numbers, or a numpy array of any layout, which is copied.
+
+    Dtypes: lists of bools give bool, of ints int32, else float32; arrays keep their own.
+    Errors: ShapeError for a ragged list, DTypeError for other element types, DeviceError for a
+    device that does not exist.
+
+    >>> (Tensor([1, 2, 3]) * 2 + 1).tolist()
+    [3, 5, 7]
+    """
+
+    __slots__ = ()
+
+    # computing
+
+    def realize(self, *others: Tensor) -> Self:
+        """Compute this tensor, and `others` with it, and return this one.
+
+        They then hold the result: what is built on them later does not compute it again.
+        """
+        for device, tensors in _by_device((self, *others)).items():
+            with Context(DEV=device):
+                results = engine.realize([t.uop for t in tensors])
+            for tensor, result in zip(tensors, results, strict=True):
+                carry(tensor.uop, result)
+                tensor.uop = result
+                if not result.is_const:
+                    tensor._device = device
+        return self
+
+    def schedule(self, *others: Tensor) -> tuple[engine.ScheduleItem, ...]:
+        """Return what `realize` would run, in order. Nothing runs."""
+        items: list[engine.ScheduleItem] = []
+        for device, tensors in _by_device((self, *others)).items():
+            with Context(DEV=device):
+                items.extend(engine.schedule([t.uop for t in tensors]))
+        return tuple(items)
+
+    # reading back
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the values as a numpy array of the same shape; computes them if need be."""
+        return engine.to_numpy(self.realize().uop)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def tolist(self) -> Any:
+        """Return the values as nested lists; a scalar as a Python number."""
+        return self.numpy().tolist()
+
+    def item(self) -> Const:
+        """Return the value of a tensor of one element as a Python number.
+
+        Errors: ShapeError if it has another number of elements.
+        """
+        if self.numel() != 1:
+            raise shape_error(
+                f"shape {self.shape} has no single value",
+                f"it has {self.numel()} elements",
+                ".tolist(), or an index first",
+            )
+        value: Const = self.numpy().item()
+        return value
+
+    # where it is
+
+    def to(self, device: str | None) -> Self:
+        """Return the tensor on `device`; None is the default one. On its own device: itself."""
+        from_device = self._device
+        name = canonical(device or Device.DEFAULT)
+        if name == from_device:
+            return self
+        uop, own = moved(self.uop, from_device, name)
+        made = self._with(uop)
+        made._device, made.requires_grad = own, self.requires_grad
+        return made
+
+    def contiguous(self) -> Self:
+        """Return the tensor stored: later kernels read it instead of computing it again."""
+        if self.uop.op in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS):
+            return self
+        return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))
+
+    # as a Python value
+
+    @overload
+    def size(self, dim: None = None) -> Shape: ...
+    @overload
+    def size(self, dim: int) -> int: ...
+    def size(self, dim: int | None = None) -> Shape | int:
+        """Return the shape, or the size of axis `dim`."""
+        if dim is None:
+            return self.shape
+        return self.shape[one_axis(dim, self.ndim, "size")] if self.ndim else 1
+
+    def __repr__(self) -> str:
+        state = "" if self.uop.op is Ops.BUFFER else f", {self.uop.op.name}"
+        return f"<Tensor {self.dtype} {self.shape} on {self.device}{state}>"
+
+    def __bool__(self) -> bool:
+        raise dtype_error(
+            "a tensor has no truth value",
+            "it may have many elements, and none is computed yet",
+            ".item() for the value of one element, .any() or .all() for many",
+        )
+
+
+def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
+    groups: dict[str, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.device, []).append(tensor)
+    return groups
