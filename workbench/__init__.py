@@ -1,1 +1,54 @@
-"""workbench: the tensor-to-kernel stack, to step through, change by hand and time."""
+"""workbench: the tensor-to-kernel stack, to step through, change by hand and time.
+
+    from workbench import Tensor, explore
+    explore((a @ b + c).relu())
+
+The names below are the public API. They load when first used, so that `import workbench` is
+quick and a script that never explores never loads what draws pictures.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.backends.device import Device as Device
+    from workbench.context import Context as Context
+    from workbench.dtypes import dtypes as dtypes
+    from workbench.errors import KernelOptError as KernelOptError
+    from workbench.ir.axis import AxisType as AxisType
+    from workbench.ir.opt.opt import Opt as Opt
+    from workbench.ir.opt.opt import OptOps as OptOps
+    from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.tensor.tensor import Tensor as Tensor
+    from workbench.viz.explore import Exploration as Exploration
+    from workbench.viz.explore import explore as explore
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Tensor": "workbench.tensor.tensor",
+    "dtypes": "workbench.dtypes",
+    "Device": "workbench.backends.device",
+    "Context": "workbench.context",
+    "Opt": "workbench.ir.opt.opt",
+    "OptOps": "workbench.ir.opt.opt",
+    "AxisType": "workbench.ir.axis",
+    "Kernel": "workbench.kernel.kernel",
+    "KernelOptError": "workbench.errors",
+    "Exploration": "workbench.viz.explore",
+    "explore": "workbench.viz.explore",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer
 from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
@@ -38,15 +39,33 @@ def host_buffer(array: Array) -> UOp:
     return node
 
 
-def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
-    """Return what computing `outputs` on `device` would run; values computed before are used."""
-    return plan([_known(o) for o in outputs], device)
+def device_of(outputs: Sequence[UOp]) -> str:
+    """Return the device that `outputs` are on: the one their data is copied to."""
+    for node in UOp.sink(*outputs).toposort():
+        if node.op is Ops.COPY:
+            return str(node.arg)
+        if node.op is Ops.BUFFER and node.arg[1] != HOST:
+            return str(node.arg[1])
+    return Device.DEFAULT
 
 
-def realize(outputs: Sequence[UOp], device: str) -> list[UOp]:
-    """Compute `outputs` on `device`; return nodes (BUFFERs, reshaped where need be) that hold
-    them. Returns when the work is done."""
-    made, simple = schedule(outputs, device)
+def planned(outputs: Sequence[UOp]) -> tuple[Schedule, tuple[UOp, ...]]:
+    """Return the schedule of `outputs` and the outputs simplified; what was computed before is
+    used."""
+    return plan([_known(o) for o in outputs], device_of(outputs))
+
+
+def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
+    """Return what computing `outputs` would run, in order; runs nothing."""
+    return planned(outputs)[0].items
+
+
+def realize(outputs: Sequence[UOp]) -> list[UOp]:
+    """Compute `outputs`; return nodes (BUFFERs, reshaped where need be) that hold them.
+
+    Returns when the work is done.
+    """
+    made, simple = planned(outputs)
     for item in made.items:
         run_item(item)
     for node, held in made.stored.items():

@@ -88,19 +88,23 @@ class Recording:
     `r.matches` is a list to append to, or None when nobody watches.
     """
 
-    __slots__ = ("_start", "_watching", "after", "before", "doc", "matches", "name", "parent")
+    __slots__ = (
+        "_place", "_start", "_watching", "after", "before", "doc", "matches", "name", "parent",
+    )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
         self.name, self.doc, self.before, self.after = name, doc, before, None
         self._watching = observer()
         self.matches: list[Match] | None = None if self._watching is None else []
         self.parent: str | None = None
-        self._start = 0.0
+        self._start, self._place = 0.0, 0
 
     def __enter__(self) -> Recording:
         if self._watching is not None:
             self.parent = self._watching.parents[-1] if self._watching.parents else None
             self._watching.parents.append(self.name)
+            self._place = len(self._watching.records)
+            self._watching.records.append(PassRecord(self.name, self.doc, self.before, None))
             self._start = time.perf_counter()
         return self
 
@@ -113,11 +117,10 @@ class Recording:
         found = self.matches or []
         kept = found[: max(0, watching.limit - watching.held)]
         watching.held += len(kept)
-        watching.records.append(
-            PassRecord(
-                self.name, self.doc, self.before, self.after, tuple(kept),
-                seconds, error, self.parent, len(found) - len(kept),
-            )
+        # its place was kept when it began: records stand in execution order, outer before inner
+        watching.records[self._place] = PassRecord(
+            self.name, self.doc, self.before, self.after, tuple(kept),
+            seconds, error, self.parent, len(found) - len(kept),
         )  # fmt: skip
 
 

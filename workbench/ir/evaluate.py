@@ -14,6 +14,7 @@ import numpy as np
 
 from workbench.dtypes import DType
 from workbench.errors import VerifyError
+from workbench.ir.casts import bitcast_array, cast_array
 from workbench.ir.ops import OPS, Ops
 from workbench.ir.uop import UOp
 
@@ -39,26 +40,22 @@ def constant(node: UOp, widen: bool) -> Array:
 def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
     """Return an elementwise op over arrays that broadcast."""
     if node.op is Ops.CAST:
-        return cast(values[0], node.dtype, widen)
+        return _cast(node, values[0], widen)
     if node.op is Ops.BITCAST:
-        bits = values[0].astype(node.src[0].dtype.numpy, copy=False)
-        return np.ascontiguousarray(bits).view(node.dtype.numpy).reshape(bits.shape).astype(
-            held_as(node.dtype, widen), copy=False
-        )  # fmt: skip
+        source = node.src[0].dtype
+        bits = values[0].astype(source.numpy, copy=False)
+        exact: Array = bitcast_array(bits, source, node.dtype)
+        return exact.astype(held_as(node.dtype, widen), copy=False)
     meaning = OPS[node.op].python
     if meaning is None:
         raise VerifyError(f"{node.op.name} has no meaning by elements")
     return np.asarray(meaning(*values))
 
 
-def cast(value: Array, dtype: DType, widen: bool) -> Array:
-    """Return `value` as `dtype`; float to int truncates, saturates, and NaN is 0."""
-    if dtype.is_bool:
-        return value != 0
-    if dtype.is_int and value.dtype.kind == "f":
-        return _saturate(value, dtype)
-    with np.errstate(all="ignore"):
-        return value.astype(held_as(dtype, widen), copy=False)
+def _cast(node: UOp, value: Array, widen: bool) -> Array:
+    if widen and node.dtype.is_float:
+        return value.astype(np.float64)
+    return np.asarray(cast_array(value, node.src[0].dtype, node.dtype))
 
 
 def reduce(
@@ -77,12 +74,3 @@ def reduce(
                 value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options
             )
         )
-
-
-def _saturate(value: Array, dtype: DType) -> Array:
-    whole = np.trunc(value.astype(np.float64))
-    low, above = float(dtype.min), float(int(dtype.max) + 1)
-    inside = (whole >= low) & (whole < above)
-    result = np.where(inside, whole, 0.0).astype(dtype.numpy)
-    result = np.where(whole >= above, np.array(dtype.max, dtype.numpy), result)
-    return np.where(whole < low, np.array(dtype.min, dtype.numpy), result)

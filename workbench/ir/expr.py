@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from workbench.dtypes import Const, dtypes
+from workbench.errors import WorkbenchError
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.text import Names, to_text
 from workbench.ir.uop import UOp
@@ -31,7 +32,7 @@ _INFIX: dict[Ops, tuple[str, int]] = {
 }
 _UPDATE = {Ops.ADD: "+=", Ops.MUL: "*=", Ops.MAX: "max=", Ops.MIN: "min="}
 _LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
-_OWN_LINE = frozenset({Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY})
+_OWN_LINE = MOVEMENT | {Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
 _NEVER_NAMED = _LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
 _TENSOR = MOVEMENT | {Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
 # fmt: on
@@ -143,7 +144,14 @@ def _kind(axis: UOp) -> str:
 
 
 def _typed(node: UOp) -> str:
-    return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
+    try:
+        return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
+    except (
+        WorkbenchError,
+        TypeError,
+        ValueError,
+    ):  # a broken graph is shown in its error
+        return f"{node.dtype}[?]"
 
 
 class _Writer:
@@ -263,21 +271,24 @@ def _where(node: UOp, writer: _Writer) -> Text:
 def _closing(node: UOp, writer: _Writer) -> Text:
     parts = [writer.words(s) for s in node.src]
     if node.op is Ops.REDUCE:
-        parts.insert(0, node.arg.name.lower())
+        parts.insert(0, _lower(node.arg))
     return f"{node.op.name}({', '.join(parts)})", _ATOM
 
 
 def _called(node: UOp, writer: _Writer) -> str:
     """Return `name(sources, arg)`; computing ops in lower case, the others as they are."""
     parts = [writer.words(s) for s in node.src]
-    if node.op is Ops.REDUCE_AXIS:
-        return (
-            f"REDUCE_AXIS({node.arg[0].name.lower()}, {parts[0]}, axes={node.arg[1]})"
-        )
+    match node.arg:
+        case (Ops() as how, axes) if node.op is Ops.REDUCE_AXIS:
+            return f"REDUCE_AXIS({_lower(how)}, {parts[0]}, axes={axes})"
     if node.arg is not None:
         parts.append(str(node.arg))
     name = node.op.name.lower() if node.is_elementwise else node.op.name
     return f"{name}({', '.join(parts)})"
+
+
+def _lower(op: object) -> str:
+    return op.name.lower() if isinstance(op, Ops) else str(op)
 
 
 _SPECIAL: dict[Ops, Callable[[UOp, _Writer], Text]] = {

@@ -232,16 +232,11 @@ class _Machine:
 
     def _gate(self, sources: list[_Value], axes: tuple[UOp, ...]) -> _Value:
         condition, index, _ = sources
-        shape = [1] * len(axes)
-        valid = np.broadcast_arrays(condition.along(axes), np.ones(shape, bool))[0]
-        inner = index.valid_along(axes)
+        valid, inner = condition.along(axes), index.valid_along(axes)
         if inner is not None:
             valid = valid & inner
-        array = index.along(axes)
-        shape = list(np.broadcast_shapes(array.shape, valid.shape))
-        return _Value(
-            np.broadcast_to(array, shape), axes, np.broadcast_to(valid, shape)
-        )
+        array, valid = np.broadcast_arrays(index.along(axes), valid)
+        return _Value(array, axes, valid)
 
     # memory
 

@@ -103,11 +103,12 @@ class Names:
 
 def own_name(node: UOp) -> str:
     """Return the name a node brings along ("" for most): `g0`, `p1`, a stage's name."""
+    if not isinstance(node.arg, tuple) or not node.arg:
+        return ""
     if node.op is Ops.PARAM:
         return f"p{node.arg[0]}"
-    if node.op in (Ops.RANGE, Ops.VAR, Ops.STAGE, Ops.DEFINE):
-        return str(node.arg[0])
-    return ""
+    named = node.op in (Ops.RANGE, Ops.VAR, Ops.STAGE, Ops.DEFINE)
+    return str(node.arg[0]) if named else ""
 
 
 def line_of(node: UOp, names: Mapping[UOp, str]) -> str:
@@ -120,9 +121,11 @@ def line_of(node: UOp, names: Mapping[UOp, str]) -> str:
 
 def brief(node: UOp) -> str:
     """Return one line that shows `node` and hints at its sources, for messages."""
-    return line_of(
-        node, {s: own_name(s) or f"{s.op.name}(..)" for s in node.src if not s.is_const}
-    )
+    names = {s: own_name(s) or f"{s.op.name}(..)" for s in node.src if not s.is_const}
+    try:
+        return line_of(node, names)
+    except TypeError:  # an arg of a type that no op has
+        return repr(node)
 
 
 def number_text(value: Const) -> str:

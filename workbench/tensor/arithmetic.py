@@ -6,13 +6,13 @@ integer division floors, and by zero gives 0.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
-from workbench.dtypes import Const, dtypes
+from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.base import Operand
-from workbench.tensor.broadcast import cast_to, matched, promoted
+from workbench.tensor.broadcast import cast_to, filled, matched, promoted
 from workbench.tensor.indexing import Indexing
 from workbench.tensor.power import integer_power, power, whole_power
 from workbench.tensor.refuse import dtype_error
@@ -103,7 +103,8 @@ class Arithmetic(Indexing):
                 "a negative power of an integer is no integer",
                 ".float() first, or a float exponent",
             )
-        return self._with(integer_power(_numbers(value), _numbers(value).like(exponent)))
+        value = _numbers(value)
+        return self._with(integer_power(value, value.like(exponent)))
 
     def neg(self) -> Self:
         """Return -self; of bool, "not"."""
@@ -324,10 +325,9 @@ def _divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
     quotient = a.alu(Ops.IDIV, b)
     if rounding == "floor":
         return quotient
+    a, b = filled(a, b)
     # Floored and truncated differ by one where the signs differ and something is left over.
     left_over = a.alu(Ops.MOD, b).alu(Ops.CMPNE, a.like(0))
     differ = (a < 0).alu(Ops.XOR, b < 0)
     up = left_over.alu(Ops.AND, differ)
     return up.where(quotient + a.like(1), quotient)
-
-

@@ -96,7 +96,9 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
     return tuple(kept)
 
 
-def _cannot_reshape(old: Shape, new: Sequence[Any], count: int, known: int) -> Exception:
+def _cannot_reshape(
+    old: Shape, new: Sequence[Any], count: int, known: int
+) -> Exception:
     return shape_error(
         f"cannot reshape {old} to {tuple(new)}",
         f"{old} has {count} elements, and the sizes given make {known}"

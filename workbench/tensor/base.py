@@ -138,8 +138,13 @@ def canonical(device: str) -> str:
     return Device[device].name
 
 
-def _adopted(data: Base | UOp, device: str | None, dtype: DType | None) -> tuple[UOp, str | None]:
-    uop, own = (data.uop, data._device) if isinstance(data, Base) else (data, _device_of(data))
+def _adopted(
+    data: Base | UOp, device: str | None, dtype: DType | None
+) -> tuple[UOp, str | None]:
+    if isinstance(data, Base):
+        uop, own = data.uop, data._device
+    else:
+        uop, own = data, _device_of(data)
     uop = uop if dtype is None else cast_to(uop, dtype)
     return moved(uop, own, device) if device else (uop, own)
 

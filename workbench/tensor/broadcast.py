@@ -68,6 +68,16 @@ def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
     return tuple(v if v.is_const else expanded(v, shape) for v in values)
 
 
+def filled(*values: UOp) -> tuple[UOp, ...]:
+    """Return `values`, constants among them expanded to the shape the others have.
+
+    For formulas that combine an operand with itself first: only a bare constant fits beside
+    any shape, and what is computed from constants alone is a scalar.
+    """
+    shape = next((v.shape for v in values if not v.is_const), ())
+    return tuple(expanded(v, shape) for v in values)
+
+
 def common_shape(what: str, *shapes: Shape) -> Shape:
     """Return the shape that `shapes` broadcast to, numpy's way: aligned at the last axis.
 

@@ -72,8 +72,8 @@ class Creation(Casts):
             start, stop = 0, start
         if step == 0:
             raise shape_error("cannot make a range", "its step is 0", "step=1")
-        alone = scalar_dtype(next((n for n in (start, stop, step) if isinstance(n, float)), 0))
-        kind = alone if dtype is None else as_dtype(dtype)
+        alone = [scalar_dtype(n) for n in (start, stop, step)]
+        kind = max(alone, key=_rank) if dtype is None else as_dtype(dtype)
         count = max(0, math.ceil((stop - start) / step))
         if count == 0:
             return cls._constant(expanded(UOp.const(kind, 0), (0,)), device)
@@ -86,3 +86,7 @@ class Creation(Casts):
         made = cls(value)
         made._device = None if device is None else canonical(device)
         return made
+
+
+def _rank(dtype: DType) -> tuple[bool, int]:
+    return dtype.is_float, dtype.bits

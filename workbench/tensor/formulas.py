@@ -53,8 +53,8 @@ def tanh(x: UOp) -> UOp:
     near = x.alu(Ops.MAX, x.like(-1.0)).alu(Ops.MIN, x.like(1.0))
     upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
     square = near * near
-    rational = near * _polynomial(square, upper).alu(Ops.FDIV, _polynomial(square, lower))
-    return (size < 0.625).where(rational, signed)
+    ratio = _polynomial(square, upper).alu(Ops.FDIV, _polynomial(square, lower))
+    return (size < 0.625).where(near * ratio, signed)
 
 
 @cache

@@ -116,7 +116,9 @@ class Functions(Comparison):
         Errors: ShapeError if both are None.
         """
         if min_ is None and max_ is None:
-            raise shape_error("cannot clip", "neither min_ nor max_ is given", "clip(0, 1)")
+            raise shape_error(
+                "cannot clip", "neither min_ nor max_ is given", "clip(0, 1)"
+            )
         low, high = self._bound(min_), self._bound(max_)
         held = self if low is None else self.maximum(low)
         return held if high is None else held.minimum(high)
@@ -157,5 +159,3 @@ class Functions(Comparison):
 def as_float(x: UOp) -> UOp:
     """Return `x` as the default float type."""
     return cast_to(x, dtypes.default_float)
-
-

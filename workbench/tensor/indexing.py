@@ -80,7 +80,9 @@ def sliced(value: UOp, axis: int, start: int, count: int, step: int) -> UOp:
 def _first_of_blocks(value: UOp, axis: int, count: int, stride: int) -> UOp:
     shape = value.shape
     missing = count * stride - shape[axis]
-    value = padded(value, tuple((0, missing if i == axis else 0) for i in range(len(shape))))
+    value = padded(
+        value, tuple((0, missing if i == axis else 0) for i in range(len(shape)))
+    )
     blocks = (*shape[:axis], count, stride, *shape[axis + 1 :])
     firsts = _on_axis(reshaped(value, blocks), axis + 1, 0, 1)
     return reshaped(firsts, (*shape[:axis], count, *shape[axis + 1 :]))
@@ -101,7 +103,9 @@ def _one_per_axis(given: tuple[Any, ...], shape: Shape) -> list[Any]:
         )
     dots = [i for i, entry in enumerate(given) if entry is Ellipsis]
     if len(dots) > 1:
-        raise shape_error("an index has two Ellipsis", "only one can stand for the rest")
+        raise shape_error(
+            "an index has two Ellipsis", "only one can stand for the rest"
+        )
     rest = [slice(None)] * (len(shape) - used)
     cut = dots[0] if dots else len(given)
     return [*given[:cut], *rest, *given[cut + 1 :]]
@@ -122,10 +126,12 @@ def _slice(entry: slice, size: int) -> tuple[int, int, int]:
 
 
 def _position(entry: Any, axis: int, shape: Shape) -> int:
-    if isinstance(entry, bool) or getattr(entry, "dtype", None) == bool:
+    if isinstance(entry, bool) or str(getattr(entry, "dtype", "")) == "bool":
         raise _not_basic(entry, "(mask).where(a, b) chooses by element")
     if isinstance(entry, Movement | list | tuple) or getattr(entry, "shape", ()) != ():
-        raise _not_basic(entry, "slices, or a sum over (indices == positions).where(t, 0)")
+        raise _not_basic(
+            entry, "slices, or a sum over (indices == positions).where(t, 0)"
+        )
     try:
         at = operator.index(entry)
     except TypeError:

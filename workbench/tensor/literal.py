@@ -119,7 +119,9 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
         length = len(level[0])
         for number, item in enumerate(level):
             if not isinstance(item, _LISTS):
-                raise _ragged(len(shape), number, f"is not a list but {_short(item)}", length)
+                raise _ragged(
+                    len(shape), number, f"is not a list but {_short(item)}", length
+                )
             if len(item) != length:
                 raise _ragged(len(shape), number, f"has {len(item)} items", length)
         shape.append(length)

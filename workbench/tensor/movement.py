@@ -221,11 +221,15 @@ def _padding(padding: Sequence[Any], shape: Shape) -> Box:
         pairs = [(given[i], given[i + 1]) for i in range(0, len(given), 2)]
         return ((0, 0),) * (len(shape) - len(pairs)) + tuple(reversed(pairs))
     _one_per_axis("pad", given, shape)
-    return tuple((0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in given)
+    return tuple(
+        (0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in given
+    )
 
 
 def _one_per_axis(what: str, given: tuple[Any, ...], shape: Shape) -> None:
-    pairs = all(p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in given)
+    pairs = all(
+        p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in given
+    )
     if len(given) != len(shape) or not pairs:
         raise shape_error(
             f"cannot {what} shape {shape} by {given}",

@@ -7,7 +7,7 @@ import math
 from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
-from workbench.tensor.broadcast import cast_to, expanded
+from workbench.tensor.broadcast import cast_to, expanded, filled
 from workbench.tensor.rounding import is_odd, rounded
 
 _LARGEST = 16
@@ -36,6 +36,7 @@ def power(x: UOp, y: UOp) -> UOp:
     A negative x has a power where y is whole. The relative error grows with the exponent of
     the result: about abs(y * log2(x)) units in the last place.
     """
+    x, y = filled(x, y)
     size = magnitude(x).alu(Ops.LOG2) * y
     positive = size.alu(Ops.EXP2)
     whole = y.alu(Ops.TRUNC).alu(Ops.CMPEQ, y)
@@ -55,6 +56,7 @@ def integer_power(x: UOp, y: UOp) -> UOp:
     """
     if y.is_const:
         return _product(x, y.arg)
+    x, y = filled(x, y)
     wide = power(cast_to(x, dtypes.float64), cast_to(y, dtypes.float64))
     whole = (y < 0).where(wide.alu(Ops.TRUNC), rounded(wide))
     return whole.cast(x.dtype)

@@ -89,7 +89,12 @@ class Reduce(Functions):
         return self._position_of("argmin", axis, keepdim)
 
     def _accumulate(
-        self, op: Ops, axis: Axes, keepdim: bool, dtype: DType | str | None, empty: Const
+        self,
+        op: Ops,
+        axis: Axes,
+        keepdim: bool,
+        dtype: DType | str | None,
+        empty: Const,
     ) -> Self:
         kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
         value = self._with(cast_to(self.uop, kind))
@@ -103,7 +108,7 @@ class Reduce(Functions):
         kept = tuple(1 if i in axes else n for i, n in enumerate(self.shape))
         shape = kept if keepdim else _without(self.shape, axes)
         if any(self.shape[i] == 0 for i in axes):
-            if empty is None and math.prod(shape):
+            if empty is None and 0 not in shape:
                 raise self._nothing_to(what, axes)
             return self._with(expanded(self.uop.like(empty or 0), shape))
         # An axis of size 1 has nothing to combine.
@@ -115,13 +120,13 @@ class Reduce(Functions):
 
     def _position_of(self, what: str, axis: int | None, keepdim: bool) -> Self:
         if axis is None:
-            found = self.reshape(-1)._position_of(what, 0, False) if self.numel() else self
             if not self.numel():
                 raise self._nothing_to(what, tuple(range(self.ndim)))
+            found = self.reshape(-1)._position_of(what, 0, False)
             return found.reshape((1,) * self.ndim) if keepdim else found
         place = one_axis(axis, self.ndim, what)
         size = self.shape[place] if self.ndim else 1
-        if size == 0 and math.prod(_without(self.shape, (place,))):
+        if size == 0 and 0 not in _without(self.shape, (place,)):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
         # A NaN makes the best one NaN, which nothing equals: then the NaNs themselves count.

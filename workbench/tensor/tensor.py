@@ -14,6 +14,8 @@ from workbench.backends.device import Device
 from workbench.context import Context
 from workbench.dtypes import Const
 from workbench.ir.ops import Ops
+from workbench.ir.rules.movement import constant_of
+from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.source import carry
@@ -47,18 +49,19 @@ class Tensor(Creation):
         They then hold the result: what is built on them later does not compute it again.
         """
         for device, tensors in _by_device((self, *others)).items():
+            # Only a graph without memory has no device of its own, and takes this one.
             with Context(DEV=device):
                 results = engine.realize([t.uop for t in tensors])
             for tensor, result in zip(tensors, results, strict=True):
                 carry(tensor.uop, result)
                 tensor.uop = result
-                if not result.is_const:
+                if constant_of(result) is None:
                     tensor._device = device
         return self
 
-    def schedule(self, *others: Tensor) -> tuple[engine.ScheduleItem, ...]:
+    def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
         """Return what `realize` would run, in order. Nothing runs."""
-        items: list[engine.ScheduleItem] = []
+        items: list[ScheduleItem] = []
         for device, tensors in _by_device((self, *others)).items():
             with Context(DEV=device):
                 items.extend(engine.schedule([t.uop for t in tensors]))
@@ -70,7 +73,9 @@ class Tensor(Creation):
         """Return the values as a numpy array of the same shape; computes them if need be."""
         return engine.to_numpy(self.realize().uop)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> np.ndarray[Any, Any]:
         values = self.numpy()
         return values if dtype is None else values.astype(dtype)
 
@@ -124,7 +129,9 @@ class Tensor(Creation):
         return self.shape[one_axis(dim, self.ndim, "size")] if self.ndim else 1
 
     def __repr__(self) -> str:
-        state = "" if self.uop.op is Ops.BUFFER else f", {self.uop.op.name}"
+        state = (
+            "" if engine.is_realized(self.uop) else f", {self.uop.op.name} not computed"
+        )
         return f"<Tensor {self.dtype} {self.shape} on {self.device}{state}>"
 
     def __bool__(self) -> bool:

@@ -18,6 +18,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workbench.backends.render.llvm_lanes import (
+    broadcast,
+    combine_lanes,
+    extract,
+    stack,
+)
 from workbench.backends.render.llvm_plan import (
     ALIGNMENT_BYTES,
     Plan,
@@ -28,13 +34,14 @@ from workbench.backends.render.llvm_plan import (
     split_offset,
     survey,
 )
+from workbench.backends.render.llvm_text import Text, global_name
 from workbench.backends.render.llvm_values import (
     SUPPORTED,
-    combine,
     constant,
     elementwise,
     lanes,
     memory_type,
+    suffix,
     type_of,
 )
 from workbench.backends.render.source import Source
@@ -74,7 +81,7 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     return Source(
         name=info.name,
         language="LLVM IR",
-        text=_module(info.name, plan, writer.lines),
+        text=_module(info.name, plan, writer.text.lines),
         params=_params(plan),
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         extent=None if plan.sliced is None else plan.sliced.extent,
@@ -86,30 +93,12 @@ def _module(name: str, plan: Plan, lines: Sequence[str]) -> str:
     for param in plan.params:
         slot, size = param.arg
         about.append(f";   p{slot}  {param.dtype.scalar.name}[{size}]")
-    quoted = name if re.fullmatch(r"[A-Za-z_.$][\w.$]*", name) else _quote(name)
-    zeros = (
-        f"@zeros = private constant [{plan.zero_bytes} x i8] zeroinitializer,"
-        f" align {ALIGNMENT_BYTES}"
-    )
-    return "\n".join(
-        [
-            *about,
-            *([zeros] if plan.zero_bytes else []),
-            f"define void @{quoted}(ptr %args, i64 %lo, i64 %hi) #0 {{",
-            *lines,
-            "}",
-            'attributes #0 = { nounwind "no-stack-arg-probe" }',
-            "",
-        ]
-    )
-
-
-def _quote(name: str) -> str:
-    plain = [
-        c if c.isascii() and c.isprintable() and c not in '"\\' else None for c in name
-    ]
-    hexed = ["".join(f"\\{b:02X}" for b in c.encode()) for c in name]
-    return '"' + "".join(p or h for p, h in zip(plain, hexed, strict=True)) + '"'
+    if plan.zero_bytes:
+        zeros = f"[{plan.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
+        about.append(f"@zeros = private constant {zeros}")
+    define = f"define void {global_name(name)}(ptr %args, i64 %lo, i64 %hi) #0 {{"
+    attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
+    return "\n".join([*about, define, *lines, "}", attributes, ""])
 
 
 def _params(plan: Plan) -> tuple[tuple[DType, int], ...]:
@@ -123,96 +112,60 @@ class _Loop:
     """A loop that is open: where its header goes, and what the header will need."""
 
     range: UOp
-    at: int
+    first: str
+    last: str
     name: str
     label: str
     came_from: str
     phis: list[tuple[UOp, str, str]]
+    at: int
 
 
 class _Writer:
-    """Writes one node after another; `lines` is the body of the function."""
+    """Writes one node after another; `values` has the name of what each node stands for now."""
 
     def __init__(self, plan: Plan):
         self.plan = plan
-        self.lines: list[str] = []
-        self.block = "entry"
+        self.text = Text({"args", "lo", "hi", "entry", "begin", "done", "some"})
         self.loops: list[_Loop] = []
         self.values: dict[UOp, str] = {}
         self.bases: dict[tuple[str, str], str] = {}
-        self.counts: dict[str, int] = {}
-        self.taken: set[str] = {"args", "lo", "hi", "entry", "begin", "done", "some"}
-
-    # names and lines
-
-    def put(self, text: str) -> None:
-        self.lines.append("  " * (len(self.loops) + 1) + text)
-
-    def label(self, name: str) -> None:
-        self.lines.append("  " * len(self.loops) + name + ":")
-        self.block = name
-
-    def emit(self, instruction: str, name: str) -> str:
-        self.put(f"%{name} = {instruction}")
-        return "%" + name
-
-    def unique(self, name: str) -> str:
-        """Return `name`, with a number behind it from its second use on."""
-        name = re.sub(r"[^\w.]", "_", name)
-        found, number = name, 1
-        while found in self.taken:
-            number += 1
-            found = f"{name}.{number}"
-        self.taken.add(found)
-        return found
-
-    def numbered(self, name: str) -> str:
-        """Return `name0`, `name1`, ... in turn."""
-        number = self.counts.get(name, 0)
-        self.counts[name] = number + 1
-        return self.unique(f"{name}{number}")
-
-    def helper(self, instruction: str) -> str:
-        """Write an instruction whose result is a step on the way."""
-        return self.emit(instruction, self.numbered("t"))
 
     # the frame
 
     def prologue(self) -> None:
         """Fetch the arguments, set up scratch memory, and leave if there is nothing to do."""
-        self.lines.append("entry:")
+        self.text.begin("entry")
         for param in self.plan.params:
             slot = int(param.arg[0])
             self.values[param] = self._argument(f"p{slot}", slot)
         self._scratch()
         if self.plan.sliced is not None:
-            self.put("%some = icmp slt i64 %lo, %hi")
-            self.put("br i1 %some, label %begin, label %done")
-            self.label("begin")
+            self.text.put("%some = icmp slt i64 %lo, %hi")
+            self.text.put("br i1 %some, label %begin, label %done")
+            self.text.begin("begin")
 
     def _argument(self, name: str, slot: int) -> str:
-        name = self.unique(name)
+        name = self.text.unique(name)
         where = "%args"
         if slot:
-            where = self.emit(
+            where = self.text.emit(
                 f"getelementptr ptr, ptr %args, i64 {slot}", f"{name}.slot"
             )
-        return self.emit(f"load ptr, ptr {where}, align 8", name)
+        return self.text.emit(f"load ptr, ptr {where}, align 8", name)
 
     def _scratch(self) -> None:
         if not self.plan.scratch:
             return
-        base = (
-            ""
-            if self.plan.on_stack
-            else self._argument("scratch", len(_params(self.plan)))
-        )
+        base = ""
+        if not self.plan.on_stack:
+            base = self._argument("scratch", len(_params(self.plan)))
         for define, offset in self.plan.scratch.items():
-            name = self.unique(define.arg.name)
+            name = self.text.unique(define.arg.name)
             kind = f"[{elements(define)} x {memory_type(define.dtype.scalar)}]"
             place = f"getelementptr i8, ptr {base}, i64 {offset}"
             on_stack = f"alloca {kind}, align {ALIGNMENT_BYTES}"
-            self.values[define] = self.emit(place if base else on_stack, name)
+            self.values[define] = self.text.emit(place if base else on_stack, name)
 
     # nodes
 
@@ -237,17 +190,15 @@ class _Writer:
     def finish(self) -> None:
         """End the function."""
         if self.plan.sliced is not None:
-            self.put("br label %done")
-            self.label("done")
-        self.put("ret void")
+            self.text.put("br label %done")
+            self.text.begin("done")
+        self.text.put("ret void")
 
     def operand(self, node: UOp, like: DType | None = None) -> str:
         """Return the text that stands for a node's value; a constant may widen to `like`."""
-        dtype = (
-            node.dtype
-            if like is None or like.count == 1
-            else node.dtype.vec(like.count)
-        )
+        dtype = node.dtype
+        if like is not None and like.count > 1:
+            dtype = dtype.vec(like.count)
         if node.op is Ops.CONST:
             return constant(node.arg, dtype)
         if node.op is Ops.LANES:
@@ -259,100 +210,51 @@ class _Writer:
         return self.values[node]
 
     def _value(self, node: UOp) -> str:
+        step = self.text.step
         if node.op in SUPPORTED:
-            wide = max((s.dtype for s in node.src), key=lambda d: d.count)
-            args = [self._argument_of(node, n, wide) for n in range(len(node.src))]
-            return self._named(node, elementwise(node, args, self.helper))
+            return self._named(node, elementwise(node, self._arguments(node), step))
         if node.op is Ops.LOAD:
             return self._load(node)
+        if node.op is Ops.BROADCAST and node.src[0].is_const:
+            return constant(node.src[0].arg, node.dtype)
+        args = [self.operand(s) for s in node.src]
         if node.op is Ops.BROADCAST:
-            return self._broadcast(node)
+            return self._named(node, broadcast(args[0], node.dtype, step))
         if node.op is Ops.STACK:
-            return self._stack(node)
+            return self._named(node, stack(args, node.dtype, step))
         if node.op is Ops.EXTRACT:
-            source = node.src[0]
-            taken = f"extractelement {type_of(source.dtype)} {self.operand(source)}"
-            return self._named(node, f"{taken}, i64 {node.arg}")
+            return self._named(node, extract(args[0], node.src[0].dtype, node.arg))
         if node.op is Ops.HREDUCE:
-            return self._combine_lanes(node)
+            whole = node.src[0].dtype
+            return self._named(node, combine_lanes(node.arg, args[0], whole, step))
         raise CompileError(
             "render",
             f"LLVM has no instruction for {node.op.name}",
             hint="a rule of lowering should have taken it apart",
         )
 
-    def _argument_of(self, node: UOp, number: int, wide: DType) -> str:
-        source = node.src[number]
-        is_condition = node.op is Ops.WHERE and number == 0
-        return self.operand(source, None if is_condition else wide)
+    def _arguments(self, node: UOp) -> list[str]:
+        wide = max((s.dtype for s in node.src), key=lambda dtype: dtype.count)
+        if node.op is Ops.WHERE:
+            condition, *values = node.src
+            return [self.operand(condition), *(self.operand(v, wide) for v in values)]
+        return [self.operand(s, wide) for s in node.src]
 
     def _named(self, node: UOp, instruction: str) -> str:
         """Write an instruction under a name that says what its result is."""
         register = self.plan.names.get(node)
         if register is not None:
-            return self.emit(instruction, self.unique(_register(register)))
+            return self.text.emit(instruction, self.text.unique(_register(register)))
         if node.op is Ops.LOAD:
-            return self.emit(instruction, self.numbered(f"{self._memory_name(node)}_v"))
+            return self.text.emit(
+                instruction, self.text.numbered(f"{self._memory_name(node)}_v")
+            )
         if node.dtype is dtypes.index:
-            return self.emit(instruction, self.numbered("idx"))
-        return self.emit(instruction, self.numbered(node.op.name.lower()))
+            return self.text.emit(instruction, self.text.numbered("idx"))
+        return self.text.emit(instruction, self.text.numbered(node.op.name.lower()))
 
     def _memory_name(self, node: UOp) -> str:
         return self.values[memory(node.src[0])].removeprefix("%")
-
-    # lanes
-
-    def _broadcast(self, node: UOp) -> str:
-        source, dtype = node.src[0], node.dtype
-        if source.op is Ops.CONST:
-            return constant(source.arg, dtype)
-        kind = type_of(dtype)
-        scalar = f"{type_of(source.dtype)} {self.operand(source)}"
-        first = self.helper(f"insertelement {kind} poison, {scalar}, i64 0")
-        zeros = f"<{dtype.count} x i32> zeroinitializer"
-        return self._named(
-            node, f"shufflevector {kind} {first}, {kind} poison, {zeros}"
-        )
-
-    def _stack(self, node: UOp) -> str:
-        if all(s.op is Ops.CONST for s in node.src):
-            return lanes([s.arg for s in node.src], node.dtype)
-        kind, vector = type_of(node.dtype), "poison"
-        for lane, source in enumerate(node.src):
-            scalar = f"{type_of(source.dtype)} {self.operand(source)}"
-            step = f"insertelement {kind} {vector}, {scalar}, i64 {lane}"
-            last = lane == len(node.src) - 1
-            vector = self._named(node, step) if last else self.helper(step)
-        return vector
-
-    def _combine_lanes(self, node: UOp) -> str:
-        """Halve a vector until one lane is left; an odd lane waits for the end."""
-        dtype, vector = node.src[0].dtype, self.operand(node.src[0])
-        odd: list[str] = []
-        while dtype.count > 1:
-            kind, half = type_of(dtype), dtype.vec(dtype.count // 2)
-            if dtype.count % 2:
-                odd.append(
-                    self.helper(
-                        f"extractelement {kind} {vector}, i64 {dtype.count - 1}"
-                    )
-                )
-            parts = [self._part(vector, dtype, half, n) for n in (0, 1)]
-            vector, dtype = (
-                self.helper(combine(node.arg, half, parts, self.helper)),
-                half,
-            )
-        for lane in odd:
-            vector = self.helper(combine(node.arg, dtype, (vector, lane), self.helper))
-        return vector
-
-    def _part(self, vector: str, dtype: DType, half: DType, number: int) -> str:
-        kind, first = type_of(dtype), number * half.count
-        if half.count == 1:
-            return self.helper(f"extractelement {kind} {vector}, i64 {first}")
-        picks = ", ".join(f"i32 {first + lane}" for lane in range(half.count))
-        mask = f"<{half.count} x i32> <{picks}>"
-        return self.helper(f"shufflevector {kind} {vector}, {kind} poison, {mask}")
 
     # memory
 
@@ -368,7 +270,7 @@ class _Writer:
             return pointer
         step = _gep(is_inside and low + offset >= 0 and high + offset <= size)
         text = f"{step} {kind}, ptr {pointer}, i64 {offset}"
-        return self.emit(text, self.numbered(f"{name[1:]}_at"))
+        return self.text.emit(text, self.text.numbered(f"{name[1:]}_at"))
 
     def _base(self, name: str, kind: str, index: UOp, step: str) -> str:
         if index.op is Ops.CONST and not index.arg:
@@ -376,7 +278,9 @@ class _Writer:
         text = self.operand(index)
         if (name, text) not in self.bases:
             address = f"{step} {kind}, ptr {name}, i64 {text}"
-            self.bases[name, text] = self.emit(address, self.numbered(f"{name[1:]}_at"))
+            self.bases[name, text] = self.text.emit(
+                address, self.text.numbered(f"{name[1:]}_at")
+            )
         return self.bases[name, text]
 
     def _load(self, node: UOp) -> str:
@@ -387,17 +291,18 @@ class _Writer:
             text = f"load {kind}, ptr {pointer}, align {align}"
         elif condition[0].dtype.count > 1:
             mask = f"{type_of(condition[0].dtype)} {self.operand(condition[0])}"
+            over = suffix(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
             text = (
-                f"call {kind} @llvm.masked.load.v{dtype.count}{_element(dtype)}.p0"
+                f"call {kind} @llvm.masked.load.{over}.p0"
                 f"(ptr align {align} {pointer}, {mask}, {kind} zeroinitializer)"
             )
         else:
             test = self.operand(condition[0])
-            safe = self.helper(f"select i1 {test}, ptr {pointer}, ptr @zeros")
+            safe = self.text.step(f"select i1 {test}, ptr {pointer}, ptr @zeros")
             text = f"load {kind}, ptr {safe}, align {align}"
         if not dtype.is_bool:
             return self._named(node, text)
-        byte = self.helper(text)
+        byte = self.text.step(text)
         zero = constant(0, dtypes.uint8.vec(dtype.count))
         return self._named(node, f"icmp ne {kind} {byte}, {zero}")
 
@@ -405,27 +310,31 @@ class _Writer:
         address, value = node.src
         kind, text = memory_type(value.dtype), self.operand(value)
         if value.dtype.is_bool:
-            text = self.helper(f"zext {type_of(value.dtype)} {text} to {kind}")
+            text = self.text.step(f"zext {type_of(value.dtype)} {text} to {kind}")
         pointer = self.operand(address)
-        self.put(f"store {kind} {text}, ptr {pointer}, align {_alignment(address)}")
+        self.text.put(
+            f"store {kind} {text}, ptr {pointer}, align {_alignment(address)}"
+        )
 
     # loops
 
     def _open(self, position: int, node: UOp) -> None:
         axis = node.src[0]
-        name = self.unique(axis.axis_name)
-        label = self.unique(f"for_{name}")
+        name = self.text.unique(axis.axis_name)
+        label = self.text.unique(f"for_{name}")
         phis = []
         for register in self.plan.carried[position]:
             before = self.operand(register)
-            phi = self.unique(_register(register))
+            phi = self.text.unique(_register(register))
             phis.append((register, phi, before))
             self.values[register] = "%" + phi
-        self.put(f"br label %{label}")
-        self.lines.append("")
-        self.loops.append(_Loop(axis, len(self.lines), name, label, self.block, phis))
+        self.text.put(f"br label %{label}")
+        self.text.lines.append("")
+        bounds = ("%lo", "%hi") if node.arg == "sliced" else ("0", str(axis.extent))
+        block, at = self.text.block, len(self.text.lines)
+        self.loops.append(_Loop(axis, *bounds, name, label, block, phis, at))
         self.values[axis] = "%" + name
-        self.block = label
+        self.text.depth, self.text.block = len(self.loops), label
 
     def _close(self, node: UOp) -> None:
         loop = self.loops[-1]
@@ -433,31 +342,30 @@ class _Writer:
             raise CompileError(
                 "render", f"the loop over {loop.name} is not the one that ends"
             )
-        axis, name = loop.range, loop.name
-        is_sliced = axis is self.plan.sliced
-        first, last = ("%lo", "%hi") if is_sliced else ("0", str(axis.extent))
-        self.put(f"%{name}.next = add nuw nsw i64 %{name}, 1")
-        self.put(f"%{name}.more = icmp slt i64 %{name}.next, {last}")
-        after = self.unique(f"end_{name}")
-        self.put(f"br i1 %{name}.more, label %{loop.label}, label %{after}")
-        self.lines[loop.at : loop.at] = self._header(loop, first, last)
+        name = loop.name
+        self.text.put(f"%{name}.next = add nuw nsw i64 %{name}, 1")
+        self.text.put(f"%{name}.more = icmp slt i64 %{name}.next, {loop.last}")
+        after = self.text.unique(f"end_{name}")
+        self.text.put(f"br i1 %{name}.more, label %{loop.label}, label %{after}")
+        self.text.lines[loop.at : loop.at] = self._header(loop)
         self.loops.pop()
-        self.label(after)
+        self.text.depth = len(self.loops)
+        self.text.begin(after)
 
-    def _header(self, loop: _Loop, first: str, last: str) -> list[str]:
+    def _header(self, loop: _Loop) -> list[str]:
         inner = "  " * len(self.loops)
-        kind = loop.range.axis_kind.name.lower()
+        steps = f"{loop.first}..{loop.last}".replace("%", "")
         lines = [
-            f"{inner}; for {loop.name} in {first.lstrip('%')}..{last.lstrip('%')}  ({kind})",
+            f"{inner}; for {loop.name} in {steps}  ({loop.range.axis_kind.name.lower()})",
             f"{inner}{loop.label}:",
-            f"{inner}  %{loop.name} = phi i64 [ {first}, %{loop.came_from} ],"
-            f" [ %{loop.name}.next, %{self.block} ]",
+            f"{inner}  %{loop.name} = phi i64 [ {loop.first}, %{loop.came_from} ],"
+            f" [ %{loop.name}.next, %{self.text.block} ]",
         ]
         for register, phi, before in loop.phis:
             after = self.operand(register)
             lines.append(
                 f"{inner}  %{phi} = phi {type_of(register.dtype)}"
-                f" [ {before}, %{loop.came_from} ], [ {after}, %{self.block} ]"
+                f" [ {before}, %{loop.came_from} ], [ {after}, %{self.text.block} ]"
             )
         return lines
 
@@ -468,14 +376,9 @@ def _register(register: UOp) -> str:
 
 
 def _gep(is_inside: bool) -> str:
-    """ "inbounds" is a promise: an address under a condition may lie outside of its buffer."""
+    """Return the instruction for an address. Its "inbounds" is a promise, and an address under
+    a condition may well lie outside of its buffer."""
     return "getelementptr inbounds" if is_inside else "getelementptr"
-
-
-def _element(dtype: DType) -> str:
-    if dtype.is_bool:
-        return "i8"
-    return f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
 
 
 def _alignment(address: UOp) -> int:

@@ -146,7 +146,7 @@ def _carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
 
 def _folded(linear: tuple[UOp, ...]) -> frozenset[UOp]:
     """Return the sums with a constant that only addresses use."""
-    sums = {n for n in linear if split_offset(n)[1] and n.op is Ops.ADD}
+    sums = {n for n in linear if n.op is Ops.ADD and split_offset(n)[0] is not n}
     for node in linear:
         used = node.src[2:] if node.op is Ops.INDEX else node.src
         sums.difference_update(used)

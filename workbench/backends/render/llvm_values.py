@@ -28,6 +28,12 @@ def memory_type(dtype: DType) -> str:
     return _lanes("i8", dtype.count) if dtype.is_bool else type_of(dtype)
 
 
+def suffix(dtype: DType) -> str:
+    """Return the part of an intrinsic's name that names a type: f32, v8f32, i64."""
+    scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
+    return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
+
+
 def constant(value: Const, dtype: DType) -> str:
     """Return `value` as an operand of type `dtype`: the same value in every lane."""
     if dtype.count == 1:
@@ -153,13 +159,7 @@ def _is_number(node: UOp) -> bool:
 
 
 def _call(name: str, result: DType, over: DType, arguments: str) -> str:
-    return f"call {type_of(result)} @llvm.{name}.{_suffix(over)}({arguments})"
-
-
-def _suffix(dtype: DType) -> str:
-    """Return the part of an intrinsic's name that names a type: f32, v8f32, i64."""
-    scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
-    return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
+    return f"call {type_of(result)} @llvm.{name}.{suffix(over)}({arguments})"
 
 
 def _may_overflow(node: UOp) -> bool:
@@ -251,7 +251,7 @@ def _cast(node: UOp, arg: str, emit: Emit) -> str:
     source, dtype = node.src[0].dtype, node.dtype
     if source.is_float and not (dtype.is_float or dtype.is_bool):
         name = f"fpto{'u' if dtype.kind == 'uint' else 's'}i.sat"
-        over = f"{_suffix(dtype)}.{_suffix(source)}"
+        over = f"{suffix(dtype)}.{suffix(source)}"
         return f"call {type_of(dtype)} @llvm.{name}.{over}({type_of(source)} {arg})"
     return _convert(source, dtype, arg)
 

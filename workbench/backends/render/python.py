@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from workbench.backends.render.source import Source
 from workbench.dtypes import DType, dtypes
 from workbench.ir.expr import to_expr
@@ -19,8 +17,6 @@ def render(block: UOp, target: Target) -> Source:
         language="workbench IR",
         text=to_expr(block),
         params=_params(block),
-        scratch_bytes=_scratch_bytes(block),
-        extent=None,
         block=block,
     )
 
@@ -30,8 +26,3 @@ def _params(block: UOp) -> tuple[tuple[DType, int], ...]:
     found = {p.arg[0]: (p.dtype, p.arg[1]) for p in leaves([block], Ops.PARAM)}
     slots = range(max(found, default=-1) + 1)
     return tuple(found.get(slot, (dtypes.void, 0)) for slot in slots)
-
-
-def _scratch_bytes(block: UOp) -> int:
-    arrays = [d for d in leaves([block], Ops.DEFINE) if d.arg.space == "scratch"]
-    return sum(math.prod(d.arg.shape) * d.dtype.itemsize for d in arrays)

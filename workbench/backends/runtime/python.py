@@ -15,7 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from workbench.backends.render.source import Source
-from workbench.backends.runtime.python_plan import Loop, Plan, Statement, access, make_plan
+from workbench.backends.runtime.python_plan import (
+    Loop,
+    Plan,
+    Statement,
+    access,
+    make_plan,
+)
 from workbench.errors import DeviceError, WorkbenchError
 from workbench.ir.casts import bitcast_array, cast_array
 from workbench.ir.ops import OPS, Ops
@@ -82,7 +88,9 @@ class _Run:
     """
 
     def __init__(self, plan: Plan, params: Sequence[Array], lanes_at_once: int):
-        self.plan, self.params, self.lanes_at_once = plan, params, lanes_at_once
+        self.plan, self.lanes_at_once = plan, lanes_at_once
+        # Lanes that a gate shuts out read element 0, which an empty buffer lacks.
+        self.params = [p if p.size else np.zeros(1, p.dtype) for p in params]
         self.axes: list[UOp] = []
         self.first: dict[UOp, int] = {}
         self.count: dict[UOp, int] = {}
@@ -172,9 +180,9 @@ class _Frame:
         lane = np.unravel_index(int(np.argmax(wrong)), np.shape(index))
         what = f"PARAM {target.arg[0]}" if target.op is Ops.PARAM else target.arg.name
         raise WorkbenchError(
-            f"kernel {self.run.plan.name} {verb} outside its buffer",
-            f"the index is {np.ravel(index)[np.argmax(wrong)]}, "
-            f"and {what} has {size} elements ({target.dtype})",
+            f"kernel {self.run.plan.name} {verb} outside {what}",
+            f"the index is {int(np.asarray(index)[lane])}, "
+            f"and {what} has {size} elements of {target.dtype} there",
             where=self._position(at, lane),
         )
 
@@ -188,44 +196,53 @@ class _Frame:
             words.append(f"{axis.axis_name} = {value}")
         return ", ".join(words)
 
-    def cells(self, define: UOp, indexes: Sequence[UOp]) -> tuple[Array, Any]:
+    def element(self, at: UOp, index: UOp, valid: Array | None, verb: str) -> Array:
+        """Return the checked index into a PARAM; 0 for lanes that are not valid."""
+        value = self.values[index]
+        if valid is not None:
+            value = np.where(valid, value, 0)
+            if not np.any(valid):
+                return value
+        buffer = access(at)[0]
+        self.check(value, buffer.arg[1], buffer, at, verb)
+        return value
+
+    def cells(
+        self, at: UOp, indexes: Sequence[UOp], valid: Array | None
+    ) -> tuple[Array, Any]:
         """Return (array, key): `array[key]` are the elements of storage, lane by lane.
 
-        The array is a view with a dimension per axis, and the key is everything, where each
-        index is an axis from end to end or one number; else the key gathers.
+        Where each index is an axis from end to end, or one number, the array is a view with
+        a dimension per axis and the key is everything; else the key gathers.
         """
+        define, found = access(at)[0], [self.values[index] for index in indexes]
+        if valid is not None:
+            found = [np.where(valid, index, 0) for index in found]
         data = self.run.storage[define]
         depth = data.ndim - len(indexes)
+        for size, value in zip(data.shape[depth:], found, strict=True):
+            self.check(value, size, define, at, "reaches")
         places: list[int] = list(range(depth))
         picks: list[Any] = [slice(None)] * depth
-        for size, index in zip(data.shape[depth:], indexes, strict=True):
-            value = self.values[index]
-            self.check(value, size, define, index, "reaches")
+        for size, index, value in zip(data.shape[depth:], indexes, found, strict=True):
             if np.ndim(value) == 0:
                 picks.append(int(value))
             elif self._covers(index, size) and self.place[index] not in places:
                 picks.append(slice(None))
                 places.append(self.place[index])
             else:
-                return data, self._gather(depth, indexes)
-        view = data[(*picks, ...)].transpose(np.argsort(places))
-        return view[
-            tuple(slice(None) if i in places else None for i in self._dims())
-        ], ...
-
-    def _dims(self) -> range:
-        return range(len(self.axes))
+                return data, self._gather(depth, found)
+        view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
+        dims = range(len(self.axes))
+        return view[tuple(slice(None) if i in places else None for i in dims)], ...
 
     def _covers(self, index: UOp, size: int) -> bool:
         return index in self.place and self.span(index) == (0, size)
 
-    def _gather(self, depth: int, indexes: Sequence[UOp]) -> tuple[Array, ...]:
-        own = []
-        for i, axis in enumerate(self.axes[:depth]):
-            shape = [1] * len(self.axes)
-            shape[i] = self.run.count[axis]
-            own.append(np.arange(shape[i]).reshape(shape))
-        return (*own, *[self.values[i] for i in indexes])
+    def _gather(self, depth: int, found: Sequence[Array]) -> tuple[Array, ...]:
+        """Return the key of storage: its own loops, counted from 0, and then its indexes."""
+        own = [self.steps(axis) - self.run.first[axis] for axis in self.axes[:depth]]
+        return (*own, *found)
 
 
 def _poisoned(shape: tuple[int, ...], define: UOp) -> Array:
@@ -265,7 +282,7 @@ def _load(frame: _Frame, node: UOp) -> Array:
     buffer, indexes, gates = access(node.src[0])
     valid = frame.condition([*gates, *node.src[1:]])
     if buffer.op is Ops.DEFINE:
-        array, key = frame.cells(buffer, indexes, valid)
+        array, key = frame.cells(node.src[0], indexes, valid)
         value = array[key]
     else:
         index = frame.element(node.src[0], indexes[0], valid, "reads")
@@ -291,7 +308,7 @@ def _store(frame: _Frame, node: UOp) -> None:
     buffer, indexes, gates = access(node.src[0])
     value = frame.values[node.src[1]]
     if buffer.op is Ops.DEFINE:
-        array, key = frame.cells(buffer, indexes, None)
+        array, key = frame.cells(node.src[0], indexes, None)
         array[key] = value
         return
     valid = frame.condition(gates)
@@ -306,8 +323,8 @@ def _store(frame: _Frame, node: UOp) -> None:
 def _accumulate(frame: _Frame, node: UOp) -> None:
     """Combine a value into storage; lanes that the value alone has are combined first."""
     op = node.arg[0]
-    buffer, indexes, _ = access(node.src[0])
-    array, key = frame.cells(buffer, indexes)
+    _, indexes, _ = access(node.src[0])
+    array, key = frame.cells(node.src[0], indexes, None)
     before, value = array[key], np.asarray(frame.values[node.src[1]])
     if value.ndim:
         shape = before.shape if np.ndim(before) else (1,) * value.ndim

@@ -183,7 +183,7 @@ def shift_for_div(x: UOp, c: UOp) -> UOp:
 
 def mask_for_mod(x: UOp, c: UOp) -> UOp:
     """x % 2**k is the low k bits, for negative x too."""
-    return x & (c.arg - 1)
+    return x & (int(c.arg) - 1)
 
 
 def floor_div(x: UOp, y: UOp) -> UOp:

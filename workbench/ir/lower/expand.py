@@ -192,19 +192,19 @@ class Expander:
         at, stride = self.address(index, vector, lanes)
         condition = () if gate is None else (self.value(gate, vector, lanes),)
         if vector is None or stride == 0 and (gate is None or vector not in gate.ranges):
-            return self._read(place, at, node.dtype, condition)
+            return self._read(node, at, node.dtype, condition)
         count = self.widths[vector.axis_name]
         if stride == 1:
             wide = tuple(self._same(list(condition), count))
-            return self._read(place, at, node.dtype.vec(count), wide)
+            return self._read(node, at, node.dtype.vec(count), wide)
         each = [
             self.value(node, None, {**lanes, vector: lanes[vector] + i}) for i in range(count)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
-    def _read(self, place: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
-        address = UOp(Ops.INDEX, place.dtype, (place.src[0], at))
-        return UOp(Ops.LOAD, dtype, (address, *condition))
+    def _read(self, load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
+        address = UOp(Ops.INDEX, load.dtype, (load.src[0].src[0], at))
+        return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
 
     def flat(self, place: UOp) -> UOp:
         """Return the one flat index of an INDEX."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from workbench.dtypes import dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import Expander, Registers, combine, lane_widths
+from workbench.ir.lower.tree import RUNNING
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.uop import UOp, leaves
@@ -122,7 +123,7 @@ class _Linearizer:
             self._write(target, total, vector, here)
 
     def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
-        load = UOp(Ops.LOAD, target.dtype, (target,))
+        load = UOp(Ops.LOAD, target.dtype, (target,), RUNNING)
         return self.expander.value(load, vector, here)
 
     def _write(self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]) -> None:

@@ -23,6 +23,10 @@ from workbench.ir.uop import KernelInfo, Storage, UOp
 from workbench.target import Target
 
 
+RUNNING = "running"
+"""The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
+
+
 @dataclass(eq=False, slots=True)
 class Loop:
     """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
@@ -176,7 +180,9 @@ class _Emission:
             shape = (*extents, *(r.extent for r in statement.lanes), *logical)
             define = Storage(name, shape, "scratch")
         else:
-            lanes = (*statement.lanes, *self.vectors.held(statement))
+            vector = self.vectors.axes[node]  # last, so that arrays keep its elements together
+            lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
+            lanes += self.vectors.held(statement)
             self.held_lanes[node] = lanes
             shape = (*extents, *(r.extent for r in lanes))
             define = Storage(f"acc{number}", shape, "scratch" if array else "register")
@@ -222,7 +228,7 @@ class _Emission:
         self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
         inside, outside = _at(register, lanes), self._element(node)
         vector = self.vectors.axis(node)
-        before = _store(inside, _load(outside), vector)
+        before = _store(inside, _load(outside, RUNNING), vector)
         after = _store(outside, _load(inside), vector)
         at = loop.body.index(around)
         loop.body[at : at + 1] = [before, around, after]
@@ -304,8 +310,8 @@ def _at(define: UOp, indexes: tuple[UOp, ...]) -> UOp:
     return UOp(Ops.INDEX, define.dtype, (define, *indexes))
 
 
-def _load(at: UOp) -> UOp:
-    return UOp(Ops.LOAD, at.dtype, (at,))
+def _load(at: UOp, arg: str | None = None) -> UOp:
+    return UOp(Ops.LOAD, at.dtype, (at,), arg)
 
 
 def _store(at: UOp, value: UOp, vector: str | None) -> UOp:

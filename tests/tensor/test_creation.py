@@ -1,0 +1,164 @@
+"""Data in and out: lists, scalars, numpy arrays of any layout, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tensor.agree import assert_agrees, numbers
+from workbench.dtypes import dtypes
+from workbench.ir.ops import Ops
+from workbench.tensor import Tensor
+
+pytestmark = pytest.mark.usefixtures("device")
+
+# fmt: off
+LISTS: list[tuple[Any, str]] = [
+    ([True, False], "bool"), ([1, 2, 3], "int32"), ([1, 2.0], "float32"), ([], "float32"), ([[], []], "float32"),
+    ([True, 2], "int32"), ([[1, 2], [3, 4]], "int32"), ([[[1.5]]], "float32"), ((1, (2)), "int32"),
+    (range(4), "int32"), ([2**31], "int64"), ([2**63], "uint64"), ([-(2**31)], "int32"), ([1.5, True], "float32"),
+]
+LAYOUTS = {
+    "contiguous": lambda x: x, "transposed": lambda x: x.T, "strided": lambda x: x[::2, 1::3],
+    "reversed": lambda x: x[::-1, ::-1], "broadcast": lambda x: np.broadcast_to(x[:1], (3, 7)),
+    "fortran": np.asfortranarray, "other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "empty": lambda x: x[:0], "one element": lambda x: x[:1, :1], "0-d": lambda x: x[0, 0],
+    "0-d array": lambda x: np.array(x[0, 0]),
+}
+# fmt: on
+DTYPES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+)
+
+
+@pytest.mark.parametrize(("data", "dtype"), LISTS, ids=str)
+def test_lists(data: Any, dtype: str) -> None:
+    assert_agrees(Tensor(data), np.array(data, dtype))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(True, "bool"), (3, "int32"), (2**40, "int64"), (0.1, "float32")],
+)
+def test_scalars_are_constants(value: Any, dtype: str) -> None:
+    t = Tensor(value)
+    assert t.uop.op is Ops.CONST
+    assert t.schedule() == ()
+    assert_agrees(t, np.array(value, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_numpy_round_trip(layout: str, dtype: str) -> None:
+    x = LAYOUTS[layout](numbers((5, 7), dtype))
+    t = Tensor(x)
+    want = np.asarray(x).astype(dtype)
+    assert_agrees(t, want)
+    assert_agrees(
+        ~t if dtype == "bool" else t + t, ~want if dtype == "bool" else want + want
+    )
+    assert t.tolist() == want.tolist()
+
+
+def test_read_only_and_later_changes() -> None:
+    x = numbers((3, 4))
+    x.flags.writeable = False
+    assert_agrees(Tensor(x) * 2, x * 2)
+    y = numbers((3, 4))
+    t, before = Tensor(y), y.copy()
+    y[:] = 0
+    assert_agrees(t, before)
+    out = t.numpy()
+    out[:] = 0
+    assert_agrees(t, before)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_dtype_given(dtype: str) -> None:
+    x = np.array([[0.0, 1.0], [2.0, 3.0]])
+    want = x.astype(dtype)
+    for data in (x, x.tolist(), x.astype(np.int16), Tensor(x)):
+        assert_agrees(Tensor(data, dtype=dtype), want)
+    assert_agrees(Tensor(1, dtype=dtype), np.array(1, dtype))
+
+
+def test_dtype_given_converts_as_cast_does() -> None:
+    x = [300.5, -1.5, float("nan")]
+    assert Tensor(x, dtype="int8").tolist() == [127, -1, 0]
+    assert Tensor(np.array(x), dtype="int8").tolist() == [127, -1, 0]
+    assert Tensor([300, -1], dtype="uint8").tolist() == [44, 255]
+    assert Tensor(np.array([1e300]), dtype="float32").tolist() == [float("inf")]
+
+
+def test_numpy_scalars() -> None:
+    assert Tensor(np.float64(1.5)).dtype is dtypes.float64
+    assert Tensor([np.float64(1.5), np.int8(2)]).dtype is dtypes.float32
+    assert Tensor([np.arange(3), np.arange(3)]).tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_constant_tensors() -> None:
+    assert_agrees(Tensor.full((2, 3), 7), np.full((2, 3), 7, np.int32))
+    assert_agrees(Tensor.full(3, 0.5, dtype="float64"), np.full(3, 0.5))
+    assert_agrees(Tensor.zeros(2, 3), np.zeros((2, 3), np.float32))
+    assert_agrees(Tensor.ones((4,), dtype=dtypes.int8), np.ones(4, np.int8))
+    assert_agrees(Tensor.zeros(0, 3), np.zeros((0, 3), np.float32))
+    assert Tensor.ones(2, 3).schedule() == ()
+    assert (Tensor.ones(4) + Tensor.ones(4)).schedule() == ()
+    assert_agrees(Tensor.ones(4).contiguous() + 1, np.full(4, 2, np.float32))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [(5,), (2, 9), (9, 2, -2), (0, 10, 3), (3, 3), (5, 2), (0.0, 2.0, 0.25), (2.5,)],
+)
+def test_arange(args: tuple[Any, ...]) -> None:
+    want = np.arange(*args)
+    assert_agrees(
+        Tensor.arange(*args), want.astype("f4" if want.dtype == "f8" else "i4"), 2
+    )
+
+
+def test_empty_and_none() -> None:
+    assert Tensor(None).shape == (0,)
+    assert (Tensor([]) + 1).tolist() == []
+
+
+def test_item() -> None:
+    assert Tensor([[4]]).item() == 4
+    assert Tensor(2.5).item() == 2.5
+    assert (Tensor([1.5]) > 1).item() is True
+
+
+def test_realize_returns_the_tensor_and_keeps_the_value() -> None:
+    x = numbers((3, 4))
+    t = Tensor(x) + 1
+    assert t.realize() is t
+    assert t.schedule() == ()
+    a, b = Tensor(x) * 2, Tensor(x) * 3
+    a.realize(b)
+    assert b.schedule() == ()
+    assert_agrees(a + b, x * 2 + x * 3)
+
+
+def test_array_protocol() -> None:
+    x = numbers((2, 2))
+    assert np.array_equal(np.asarray(Tensor(x)), x)
+    assert np.asarray(Tensor(x), dtype=np.float64).dtype == np.float64
+
+
+def test_devices() -> None:
+    x = numbers((2, 3))
+    here = Tensor(x)
+    for name in ("LLVM", "PYTHON"):
+        there = (here + 1).to(name)
+        assert there.device == name
+        assert_agrees(there * 2, (x + 1) * 2)
+        assert Tensor(x, device=name.lower()).device == name
+        assert (Tensor(x, device=name) + Tensor(1.0)).device == name
+        assert Tensor(3.0, device=name).to(name).device == name
+        filled = Tensor.full((2,), 3.0, device=name).contiguous()
+        assert filled.realize().device == name
+        assert filled.uop.op is Ops.BUFFER
+        assert filled.uop.arg[1] == name

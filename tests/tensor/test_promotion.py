@@ -1,0 +1,86 @@
+"""The dtype of a result: arrays promote, Python scalars are weak."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from workbench.dtypes import dtypes
+from workbench.tensor import Tensor
+
+ORDER = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()
+# Row and column in ORDER; b bool, i and u integers by bytes, f floats by bytes.
+# fmt: off
+TABLE = """
+ b   i1  i2  i4  i8  u1  u2  u4  u8  f4  f8
+ i1  i1  i2  i4  i8  i2  i4  i8  f4  f4  f8
+ i2  i2  i2  i4  i8  i2  i4  i8  f4  f4  f8
+ i4  i4  i4  i4  i8  i4  i4  i8  f4  f4  f8
+ i8  i8  i8  i8  i8  i8  i8  i8  f4  f4  f8
+ u1  i2  i2  i4  i8  u1  u2  u4  u8  f4  f8
+ u2  i4  i4  i4  i8  u2  u2  u4  u8  f4  f8
+ u4  i8  i8  i8  i8  u4  u4  u4  u8  f4  f8
+ u8  f4  f4  f4  f4  u8  u8  u8  u8  f4  f8
+ f4  f4  f4  f4  f4  f4  f4  f4  f4  f4  f8
+ f8  f8  f8  f8  f8  f8  f8  f8  f8  f8  f8
+"""
+# fmt: on
+SHORT = dict(zip("b i1 i2 i4 i8 u1 u2 u4 u8 f4 f8".split(), ORDER, strict=True))
+ROWS = [line.split() for line in TABLE.strip().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("i", "j"), itertools.product(range(len(ORDER)), repeat=2), ids=str
+)
+def test_two_tensors(i: int, j: int) -> None:
+    a, b = Tensor([0], dtype=ORDER[i]), Tensor([1], dtype=ORDER[j])
+    want = SHORT[ROWS[i][j]]
+    assert str((a + b).dtype) == want
+    assert str((a * b).dtype) == want
+    assert str(a.maximum(b).dtype) == want
+    assert str(Tensor([True]).where(a, b).dtype) == want
+    assert (a < b).dtype is dtypes.bool
+    assert str((a / b).dtype) == (want if want.startswith("float") else "float32")
+
+
+# fmt: off
+@pytest.mark.parametrize(("dtype", "scalar", "want"), [
+    ("bool", True, "bool"), ("bool", 1, "int32"), ("bool", 1.5, "float32"),
+    ("int8", True, "int8"), ("int8", 1, "int8"), ("int8", 300, "int8"), ("int8", 1.5, "float32"),
+    ("uint8", -1, "uint8"), ("int64", 1, "int64"), ("int64", 1.5, "float32"),
+    ("float32", 1, "float32"), ("float32", 1.5, "float32"), ("float64", 1.5, "float64"),
+    ("float64", True, "float64"), ("bool", 2**40, "int64"),
+])  # fmt: on
+def test_scalars_are_weak(dtype: str, scalar: Any, want: str) -> None:
+    t = Tensor([1], dtype=dtype)
+    assert str((t + scalar).dtype) == want
+    assert str((scalar + t).dtype) == want
+    assert str(Tensor([True]).where(t, scalar).dtype) == want
+    assert str(Tensor([True]).where(scalar, t).dtype) == want
+
+
+@pytest.mark.usefixtures("device")
+def test_scalars_wrap_in_arithmetic_and_not_in_comparisons() -> None:
+    t = Tensor([1, 2], dtype="int8")
+    assert (t + 300).tolist() == [45, 46]
+    assert (Tensor([5], dtype="uint8") - 1).tolist() == [4]
+    assert (t < 300).tolist() == [True, True]
+    assert (t == 257).tolist() == [False, False]
+    assert (t != 257).tolist() == [True, True]
+    assert (Tensor([5], dtype="uint8") > -1).tolist() == [True]
+    assert (300 >= t).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sigmoid", "tanh", "reciprocal"])
+def test_functions_make_floats(name: str) -> None:
+    for dtype in ORDER:
+        want = dtype if dtype.startswith("float") else "float32"
+        assert str(getattr(Tensor([1], dtype=dtype), name)().dtype) == want
+
+
+@pytest.mark.parametrize("name", ["neg", "abs", "sign", "relu", "floor", "round", "square"])
+def test_functions_that_keep_the_dtype(name: str) -> None:
+    for dtype in ORDER:
+        assert str(getattr(Tensor([1], dtype=dtype), name)().dtype) == dtype

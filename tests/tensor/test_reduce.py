@@ -1,0 +1,158 @@
+"""Reductions and matrix products against numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tensor.agree import assert_agrees, numbers, quiet
+from workbench.dtypes import dtypes
+from workbench.tensor import Tensor
+
+pytestmark = pytest.mark.usefixtures("device")
+
+NAN = float("nan")
+
+# fmt: off
+AXES: list[tuple[tuple[int, ...], Any]] = [
+    ((7,), None), ((7,), 0), ((7,), -1), ((1,), None), ((1, 1), 0), ((45, 3), None), ((45, 3), 0), ((45, 3), 1),
+    ((3, 4, 5, 6), 3), ((3, 4, 5, 6), (1, 3)), ((3, 4, 5, 6), (0, 2)), ((3, 4, 5, 6), (1, 2)),
+    ((3, 4, 5, 6), 1), ((4, 2, 2), (0, 2)), ((3, 4), (-1, 0)), ((3, 4), ()), ((1, 5, 1), 0), ((2, 1, 3), (0, 1)),
+    ((16384,), None), ((), None),
+]
+MATMULS = [
+    ((3, 4), (4, 5)), ((1, 1), (1, 1)), ((48, 64), (64, 80)), ((13, 7), (7, 17)), ((4,), (4,)), ((4,), (4, 5)),
+    ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((3, 4), (2, 4, 5)),
+    ((4,), (2, 4, 5)), ((2, 3, 4), (4,)), ((1, 4), (4, 1)), ((3, 0), (0, 4)), ((0, 3), (3, 4)), ((65, 1), (1, 33)),
+]
+# fmt: on
+TOLERANCE = {"sum": 64, "mean": 64, "prod": 128, "max": 0, "min": 0}
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), AXES, ids=str)
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min"])
+def test_float_reductions(
+    name: str, shape: tuple[int, ...], axis: Any, keepdim: bool
+) -> None:
+    x = np.abs(numbers(shape)) + np.float32(0.1)
+    got = getattr(Tensor(x), name)(axis, keepdim=keepdim)
+    want = getattr(np, name)(x.astype(np.float64), axis=axis, keepdims=keepdim)
+    assert_agrees(got, np.asarray(want, np.float32), TOLERANCE[name])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "bool"])
+@pytest.mark.parametrize("name", ["max", "min", "any", "all"])
+def test_integer_extremes(name: str, dtype: str) -> None:
+    x = numbers((5, 7), dtype)
+    assert_agrees(getattr(Tensor(x), name)(1), getattr(np, name)(x, 1))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "summed", "averaged"),
+    [
+        ("bool", "int32", "float32"),
+        ("int8", "int32", "float32"),
+        ("int16", "int32", "float32"),
+        ("int32", "int32", "float32"),
+        ("int64", "int64", "float32"),
+        ("uint8", "uint32", "float32"),
+        ("uint16", "uint32", "float32"),
+        ("uint32", "uint32", "float32"),
+        ("uint64", "uint64", "float32"),
+        ("float32", "float32", "float32"),
+        ("float64", "float64", "float64"),
+    ],
+)
+def test_sum_and_mean_dtypes(dtype: str, summed: str, averaged: str) -> None:
+    x = numbers((3, 5), dtype)
+    assert_agrees(Tensor(x).sum(0), x.sum(0, dtype=summed), 8)
+    assert_agrees(Tensor(x).prod(0), x.prod(0, dtype=summed), 8)
+    assert_agrees(Tensor(x).mean(0), x.mean(0, dtype="f8").astype(averaged), 8)
+
+
+def test_sum_in_another_dtype() -> None:
+    x = np.full(300, 100, np.int8)
+    assert Tensor(x).sum().item() == 30000
+    assert_agrees(Tensor(x).sum(dtype=dtypes.float64), np.float64(30000))
+    assert_agrees(Tensor(x).sum(dtype="int8"), x.sum(dtype=np.int8))
+
+
+def test_nothing_to_reduce() -> None:
+    empty = np.zeros((0, 3), np.float32)
+    assert_agrees(Tensor(empty).sum(0), empty.sum(0))
+    assert_agrees(Tensor(empty).sum(), empty.sum())
+    assert_agrees(Tensor(empty).prod(0), empty.prod(0))
+    assert_agrees(Tensor(empty).sum(1), empty.sum(1))
+    assert_agrees(Tensor(empty).max(1), empty.max(1))
+    assert_agrees(Tensor(empty).mean(0), np.full(3, NAN, np.float32))
+    assert Tensor(empty).any().item() is False
+    assert Tensor(empty).all().item() is True
+
+
+def test_nan_is_the_greatest_and_the_least() -> None:
+    x = np.array([[1, NAN, 3], [4, 5, 6]], np.float32)
+    assert_agrees(Tensor(x).max(1), x.max(1))
+    assert_agrees(Tensor(x).min(1), x.min(1))
+    assert_agrees(Tensor(x).min(), x.min())
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("shape", [(5, 7), (1, 3), (4, 1), (2, 3, 4)], ids=str)
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions(name: str, shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
+    x = numbers(shape, "int32") // 4  # many ties: the first counts
+    for values in (x, x.astype(np.float32)):
+        got = getattr(Tensor(values), name)(axis, keepdim=keepdim)
+        want = getattr(np, name)(values, axis, keepdims=keepdim)
+        assert_agrees(got, np.asarray(want, np.int32))
+
+
+def test_position_of_the_first_nan() -> None:
+    x = np.array([[3, NAN, NAN], [1, 2, 0], [NAN, 9, 9]], np.float32)
+    assert_agrees(Tensor(x).argmax(1), np.int32([1, 1, 0]))
+    assert_agrees(Tensor(x).argmin(1), np.int32([1, 2, 0]))
+    assert Tensor(2.5).argmax().item() == 0
+    assert Tensor([True, False]).argmin().item() == 1
+
+
+@pytest.mark.parametrize(("a", "b"), MATMULS, ids=str)
+def test_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    x, y = numbers(a, seed=1), numbers(b, seed=2)
+    want = np.matmul(x.astype(np.float64), y.astype(np.float64))
+    got = (Tensor(x) @ Tensor(y)).numpy()
+    assert got.dtype == np.float32
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_matmul_dtypes() -> None:
+    for dtype in ("int8", "int32", "int64", "uint8", "bool", "float64"):
+        x, y = numbers((3, 5), dtype, 1), numbers((5, 4), dtype, 2)
+        assert_agrees(Tensor(x) @ Tensor(y), x @ y, 16)
+    x = numbers((3, 5), "int32")
+    y = numbers((5, 2))
+    assert_agrees(Tensor(x) @ Tensor(y), (x @ y.astype("f8")).astype("f4"), 64)
+    assert_agrees(
+        Tensor(x).matmul(Tensor(x).T, dtype="float32"), (x @ x.T).astype("f4")
+    )
+    assert_agrees(
+        Tensor(y).matmul(Tensor(x), reverse=True), (x @ y.astype("f8")).astype("f4"), 64
+    )
+    assert_agrees(x.astype("f4") @ Tensor(y), (x @ y.astype("f8")).astype("f4"), 64)
+
+
+def test_reductions_of_expressions() -> None:
+    x, b = numbers((9, 6)), numbers((6,), seed=3)
+    s, c = Tensor(x), Tensor(b)
+    centred = s - s.mean(1, keepdim=True)
+    assert_agrees(centred, x - x.mean(1, keepdims=True), 8)
+    e = (s - s.max(1, keepdim=True)).exp()
+    wide = np.exp(x.astype("f8") - x.max(1, keepdims=True))
+    want = wide / wide.sum(1, keepdims=True)
+    assert_agrees(e / e.sum(1, keepdim=True), want.astype("f4"), 32)
+    relu = quiet(np.maximum, x @ x.T[:, :6] + b, 0)
+    np.testing.assert_allclose((s @ s.T[:, :6] + c).relu().numpy(), relu, 1e-5, 1e-5)

@@ -1,0 +1,150 @@
+"""Bad input: the exact class, and a message that says what, because of what, and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from workbench.errors import DeviceError, DTypeError, ShapeError, WorkbenchError
+from workbench.tensor import Tensor
+
+M = Tensor(np.ones((3, 4), np.float32))
+V = Tensor(np.ones(5, np.float32))
+I = Tensor([1, 2, 3])  # noqa: E741 - the table below reads better with short names
+B = Tensor([True, False])
+S = Tensor(1.5)
+E = Tensor(np.ones((0, 3), np.float32))
+
+Action = Callable[[], object]
+
+# fmt: off
+SHAPES: list[tuple[Action, str]] = [
+    (lambda: M + V, "cannot add tensors of shapes (3, 4) and (5,)"),
+    (lambda: M.where(V, 0), "cannot choose between tensors of shapes"),
+    (lambda: M < V, "cannot compare tensors of shapes (3, 4) and (5,)"),
+    (lambda: M @ V, "cannot multiply matrices of shapes (3, 4) and (5,)"),
+    (lambda: M @ M, "try      transpose the right one"),
+    (lambda: M @ S, "a scalar is no matrix"),
+    (lambda: M.reshape(5, 2), "cannot reshape (3, 4) to (5, 2)"),
+    (lambda: M.reshape(-1, -1), "only one size can be -1"),
+    (lambda: M.reshape(-1, 5), "does not divide"),
+    (lambda: M.reshape(-2, -6), "is not a size"),
+    (lambda: M.reshape(3.0, 4), "is not a size"),
+    (lambda: E.reshape(-1, 0), "cannot reshape (0, 3)"),
+    (lambda: M.expand(4, 4), "cannot expand shape (3, 4) to (4, 4)"),
+    (lambda: M.expand(4), "cannot expand"),
+    (lambda: M.permute(0), "must name each of the 2 axes"),
+    (lambda: M.permute(0, 0), "must name each of the 2 axes"),
+    (lambda: M.permute(0, 2), "axis=2 is out of range"),
+    (lambda: M.transpose(0, 5), "axis=5 is out of range"),
+    (lambda: M.shrink(((0, 9), None)), "cannot shrink axis 0"),
+    (lambda: M.shrink(((2, 1), None)), "cannot shrink axis 0"),
+    (lambda: M.shrink(((0, 1),)), "for each of the 2 axes"),
+    (lambda: M.pad((1, 2, 3)), "has two numbers per axis"),
+    (lambda: M.pad(((1, 2),)), "for each of the 2 axes"),
+    (lambda: M.pad(((-4, 0), None)), "cuts off more than there is"),
+    (lambda: M.flip(2), "axis=2 is out of range"),
+    (lambda: M.flip((0, 0)), "twice"),
+    (lambda: M.sum(2), "sum: axis=2 is out of range"),
+    (lambda: S.sum(1), "an axis from -1 to 0"),
+    (lambda: M.sum((0, -2)), "name axis 0 twice"),
+    (lambda: M.squeeze(7), "axis=7 is out of range"),
+    (lambda: M.unsqueeze(4), "axis=4 is out of range"),
+    (lambda: M.flatten(1, 0), "comes after"),
+    (lambda: E.max(0), "cannot take the max over axis 0 of shape (0, 3)"),
+    (lambda: E.min(), "cannot take the min over axis 0"),
+    (lambda: E.argmax(), "cannot take the argmax"),
+    (lambda: E.argmin(0), "cannot take the argmin"),
+    (lambda: M[3], "index 3 is out of range for axis 0"),
+    (lambda: M[0, -5], "index -5 is out of range for axis 1"),
+    (lambda: M[0, 0, 0], "too many indices"),
+    (lambda: M[..., ...], "two Ellipsis"),
+    (lambda: M[::0], "cannot be 0"),
+    (lambda: M.item(), "has no single value"),
+    (lambda: len(S), "no length"),
+    (lambda: list(S), "no length"),
+    (lambda: M.clip(), "neither min_ nor max_"),
+    (lambda: Tensor([[1, 2], [3]]), "item 1 has 1 items"),
+    (lambda: Tensor([[1, 2], 3]), "item 1 is not a list but 3"),
+    (lambda: Tensor([1, [2]]), "item 1 is a list of 1 items"),
+    (lambda: Tensor.zeros(-1), "is not a size"),
+    (lambda: Tensor.arange(0, 5, 0), "step is 0"),
+]
+DTYPES: list[tuple[Action, str]] = [
+    (lambda: Tensor("text"), "cannot make a tensor from str 'text'"),
+    (lambda: Tensor([1, "a"]), "list that holds str 'a'"),
+    (lambda: Tensor([None]), "list that holds NoneType"),
+    (lambda: Tensor([1j]), "list that holds complex"),
+    (lambda: Tensor(1j), "cannot make a tensor from complex"),
+    (lambda: Tensor({}), "cannot make a tensor from dict"),
+    (lambda: Tensor(np.ones(2, complex)), "array.real, array.imag"),
+    (lambda: Tensor(np.ones(2, np.float16)), "array.astype('float32')"),
+    (lambda: Tensor(np.array(["a"])), "numpy array of <U1"),
+    (lambda: Tensor(np.array([None, 1])), "numpy array of object"),
+    (lambda: Tensor(np.array(["2020-01-01"], "M8[D]")), "array.astype('int64')"),
+    (lambda: Tensor(np.zeros(2, [("a", int)])), "cannot make a tensor"),
+    (lambda: Tensor(2**64), "does not fit 64 bits"),
+    (lambda: Tensor([-(2**63) - 1]), "does not fit 64 bits"),
+    (lambda: Tensor([-1, 2**63]), "no 64-bit type holds both"),
+    (lambda: Tensor([1], dtype="float16"), "no tensor has the element type float16"),
+    (lambda: Tensor([1], dtype="nonsense"), "the element types are bool, int8"),
+    (lambda: I.cast("index"), "no tensor has the element type index"),
+    (lambda: I.bitcast("int64"), "32 bits and the other 64"),
+    (lambda: B.bitcast("int8"), "1 bits and the other 8"),
+    (lambda: B - B, "cannot subtract bool from bool"),
+    (lambda: M & M, "cannot apply & to float32"),
+    (lambda: I | 1.5, "cannot apply | to float32"),
+    (lambda: ~M, "cannot apply ~ to float32"),
+    (lambda: M << 1, "cannot apply << to float32"),
+    (lambda: B << B, "cannot apply << to bool"),
+    (lambda: I ** -1, "cannot raise int32 to the power -1"),
+    (lambda: I + "a", "cannot add a tensor and str 'a'"),
+    (lambda: I + [1, 2, 3], "try      Tensor([1, 2, 3])"),
+    (lambda: I + None, "cannot add a tensor and NoneType"),
+    (lambda: I @ 3, "cannot multiply a matrix and int 3"),
+    (lambda: I[I], "cannot index a tensor with Tensor"),
+    (lambda: I[[0, 1]], "cannot index a tensor with list"),
+    (lambda: I[1.5], "cannot index a tensor with float"),
+    (lambda: I[True], "cannot index a tensor with bool"),
+    (lambda: I["a"], "cannot index a tensor with str"),
+    (lambda: I[0.5:], "the ends and step of a slice are integers"),
+    (lambda: bool(I), "has no truth value"),
+    (lambda: I.div(2, rounding_mode="up"), "rounding_mode='up'"),
+    (lambda: M.pad((1, 1), mode="reflect"), "only constant padding"),
+]
+DEVICES: list[tuple[Action, str]] = [
+    (lambda: Tensor([1], device="TOASTER"), "TOASTER"),
+    (lambda: I.to("TOASTER"), "TOASTER"),
+    (lambda: Tensor([1], device="LLVM") + Tensor([1], device="PYTHON"), "cannot combine tensors"),
+    (lambda: Tensor([1], device="LLVM") @ Tensor([1], device="PYTHON"), '.to("LLVM")'),
+]
+CASES = [(e, *c) for e, cs in ((ShapeError, SHAPES), (DTypeError, DTYPES), (DeviceError, DEVICES)) for c in cs]
+# fmt: on
+
+
+@pytest.mark.parametrize(("error", "action", "words"), CASES, ids=lambda v: str(v)[:60])
+def test_refusal(error: type[WorkbenchError], action: Action, words: str) -> None:
+    with pytest.raises(error) as caught:
+        action()
+    assert type(caught.value) is error
+    assert words in str(caught.value)
+    assert caught.value.because
+    if error is not DeviceError or "combine" in words:
+        assert "test_refusals.py, line" in caught.value.where
+
+
+def test_the_builtin_classes_catch_them_too() -> None:
+    with pytest.raises(ValueError, match="cannot add"):
+        M + V  # noqa: B018 - the operation is what is tested
+    with pytest.raises(TypeError, match="cannot subtract"):
+        B - B  # noqa: B018
+
+
+def test_a_refusal_reads_as_a_whole() -> None:
+    with pytest.raises(ShapeError) as caught:
+        M + V  # noqa: B018
+    text = str(caught.value).splitlines()
+    assert text[0] == "cannot add tensors of shapes (3, 4) and (5,)"
+    assert [line.split()[0] for line in text[1:]] == ["because", "try", "where"]

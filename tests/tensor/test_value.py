@@ -1,0 +1,73 @@
+"""A tensor as a Python value: what it says of itself without computing, and its identity."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import engine
+from workbench.dtypes import dtypes
+from workbench.tensor import Tensor
+
+
+def test_queries_compute_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("computed")
+
+    monkeypatch.setattr(engine, "realize", refuse)
+    t = Tensor(np.ones((3, 4))) + 1
+    assert t.shape == (3, 4)
+    assert t.ndim == 2
+    assert t.numel() == 12
+    assert t.size() == (3, 4)
+    assert t.size(-1) == 4
+    assert t.dtype is dtypes.float64
+    assert t.element_size() == 8
+    assert t.nbytes() == 96
+    assert t.is_floating_point()
+    assert len(t) == 3
+    assert repr(t) == f"<Tensor float64 (3, 4) on {t.device}, ADD not computed>"
+    assert t.T[0].sum().relu().shape == ()
+
+
+def test_repr_of_what_is_computed() -> None:
+    t = (Tensor([1, 2]) + 1).realize()
+    assert repr(t) == f"<Tensor int32 (2,) on {t.device}>"
+    assert repr(Tensor(3)) == f"<Tensor int32 () on {t.device}>"
+
+
+def test_hash_is_identity() -> None:
+    a, b = Tensor([1]), Tensor([1])
+    assert len({a, b, a}) == 2
+    assert {a: 1}[a] == 1
+    assert copy.copy(a).uop is a.uop
+
+
+def test_equal_expressions_are_one_node() -> None:
+    x = Tensor([1.0, 2.0])
+    assert (x + 1).uop is (x + 1).uop
+    assert (x * x).sum().uop is x.square().sum().uop
+
+
+def test_in_place_operators_rebind() -> None:
+    a = Tensor([1, 2])
+    b = a
+    a += 1
+    assert a.tolist() == [2, 3]
+    assert b.tolist() == [1, 2]
+
+
+def test_requires_grad_is_kept() -> None:
+    assert Tensor([1.0], requires_grad=True).requires_grad is True
+    assert Tensor([1.0]).requires_grad is None
+
+
+def test_a_long_chain_of_operations() -> None:
+    t = Tensor([0.0, 1.0])
+    for _ in range(3000):
+        t = t + 1
+    assert t.shape == (2,)
+    assert t.dtype is dtypes.float32

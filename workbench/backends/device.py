@@ -1,0 +1,180 @@
+"""The devices by name: what each can do, its renderer and its runtime.
+
+`Device["LLVM"]` is a DeviceInfo. Nothing is imported or asked of the machine before it is
+needed: `import workbench` must not load llvmlite.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Protocol
+
+from workbench.backends.render import llvm as render_llvm
+from workbench.backends.render.source import Source
+from workbench.backends.runtime.buffer import Buffer
+from workbench.context import DEV
+from workbench.errors import DeviceError
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+
+class Program(Protocol):
+    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it."""
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None: ...
+
+    def bind(self, buffers: Sequence[Buffer]) -> Callable[[], None]: ...
+
+
+class DeviceInfo(ABC):
+    """One device: its Target, how a kernel is rendered for it, how a Source is loaded."""
+
+    name: str
+    about: str
+    how_to_get: str
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.about}>"
+
+    @property
+    @abstractmethod
+    def is_available(self) -> bool:
+        """Whether kernels can run on it here. Cheap: nothing is loaded."""
+
+    @cached_property
+    def target(self) -> Target:
+        """What the device can do.
+
+        Errors: DeviceError, with how to get it, if the device is not available.
+        """
+        if not self.is_available:
+            raise DeviceError(
+                f"the device {self.name} is not available", self.about, self.how_to_get
+            )
+        return self._target()
+
+    @abstractmethod
+    def _target(self) -> Target: ...
+
+    @abstractmethod
+    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+        """Return the text of a kernel, from its lowered tree and its linear program."""
+
+    @abstractmethod
+    def load(self, source: Source) -> Program:
+        """Return the Program of a Source, compiled if need be."""
+
+
+class _LLVM(DeviceInfo):
+    name = "LLVM"
+    about = "this machine's processor, through the LLVM of llvmlite"
+    how_to_get = "pip install 'llvmlite>=0.50'"
+
+    @property
+    def is_available(self) -> bool:
+        return find_spec("llvmlite") is not None
+
+    def _target(self) -> Target:
+        from workbench.backends.runtime.jit import host
+
+        found = host()
+        return Target(
+            "LLVM",
+            vector_bytes=found.vector_bytes,
+            vector_registers=found.vector_registers,
+        )
+
+    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+        return render_llvm.render(linear, self.target)
+
+    def load(self, source: Source) -> Program:
+        from workbench.backends.runtime.llvm import load
+
+        return load(source)
+
+
+class _Python(DeviceInfo):
+    name = "PYTHON"
+    about = "an emulator on numpy: slow, and every step can be looked at"
+    how_to_get = "it is always there"
+
+    @property
+    def is_available(self) -> bool:
+        return True
+
+    def _target(self) -> Target:
+        return Target("PYTHON", native_transcendentals=True)
+
+    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+        from workbench.backends.render.python import render
+
+        return render(block, self.target)
+
+    def load(self, source: Source) -> Program:
+        from workbench.backends.runtime.python import Program as Emulation
+
+        return Emulation(source)
+
+
+class Devices:
+    """The registry: `Device[name]`, in any case, aliases too.
+
+    `Device.DEFAULT` is what a `with Context(DEV=...)` says, else what it was set to, else the
+    environment's DEV, else the first device that is available.
+    """
+
+    def __init__(self, devices: Sequence[DeviceInfo], aliases: dict[str, str]):
+        self._devices = {device.name: device for device in devices}
+        self._aliases = aliases
+        self._chosen = ""
+
+    def __getitem__(self, name: str) -> DeviceInfo:
+        return self._devices[self.canonical(name)]
+
+    def __repr__(self) -> str:
+        return f"<Device: {', '.join(self._devices)}; default {self.DEFAULT}>"
+
+    def canonical(self, name: str) -> str:
+        """Return the name of a device as the registry has it.
+
+        Errors: DeviceError for a name that is unknown, with the list of those that are.
+        """
+        key = str(name).upper()
+        key = self._aliases.get(key, key)
+        if key not in self._devices:
+            raise DeviceError(
+                f"there is no device {name!r}",
+                "known are " + ", ".join(self._devices),
+                f"one of them, such as {next(iter(self._devices))!r}",
+            )
+        return key
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all devices, available or not."""
+        return tuple(self._devices)
+
+    def available(self, name: str) -> bool:
+        """Return whether a device can run kernels here."""
+        return self[name].is_available
+
+    @property
+    def DEFAULT(self) -> str:
+        """The device of tensors that are not given one."""
+        named = DEV.value
+        if named == os.environ.get("DEV", "") and self._chosen:
+            return self._chosen
+        if named:
+            return self.canonical(named)
+        return next(name for name, d in self._devices.items() if d.is_available)
+
+    @DEFAULT.setter
+    def DEFAULT(self, name: str) -> None:
+        self._chosen = self.canonical(name)
+
+
+Device = Devices((_LLVM(), _Python()), {"CPU": "LLVM"})
+"""All devices, by name."""

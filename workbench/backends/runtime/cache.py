@@ -1,0 +1,159 @@
+"""Object files on disk, so that a kernel is compiled once and not once a session.
+
+Machine code from a file is run as it is. So the folder is the user's alone (mode 0700), a
+file is read only if the user owns it and nobody else may write to it, and what it holds must
+match the key and the digest that stand before it. Anything else is as good as absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import stat
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+_MAGIC = b"workbench object 1\n"
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_LIMIT_BYTES = 256 << 20
+_WRITES_BETWEEN_TRIMS = 256
+_writes = itertools.count(1)
+
+
+def cache_folder() -> Path:
+    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    if given:
+        return Path(given) / "workbench"
+    if sys.platform == "win32":
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
+        )
+    home = Path(os.path.expanduser("~"))
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "workbench"
+    return home / ".cache" / "workbench"
+
+
+def key_of(*parts: str) -> str:
+    """Return the key of what `parts` determine."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(b"%d " % len(data))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def get(key: str) -> bytes | None:
+    """Return what was stored under `key`, or None. Warns about a file that is damaged."""
+    folder = _safe_folder()
+    if folder is None:
+        return None
+    data = _read(folder / key)
+    if data is None:
+        return None
+    content = _unwrap(key, data)
+    if content is None:
+        _warn(f"the cache file {folder / key} is damaged; compiling again")
+        with contextlib.suppress(OSError):
+            os.unlink(folder / key)
+    return content
+
+
+def put(key: str, content: bytes) -> None:
+    """Store `content` under `key`. Does nothing where the cache cannot be written."""
+    folder = _safe_folder()
+    if folder is None:
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_wrap(key, content))
+        os.replace(name, folder / key)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+    if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
+        trim(_LIMIT_BYTES)
+
+
+def trim(limit_bytes: int) -> None:
+    """Delete the oldest files until half of `limit_bytes` is left, if there are more."""
+    folder = _safe_folder()
+    if folder is None:
+        return
+    files = []
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            about = path.stat()
+            files.append((about.st_mtime, about.st_size, path))
+    total = sum(size for _, size, _ in files)
+    if total <= limit_bytes:
+        return
+    for _, size, path in sorted(files):
+        if total <= limit_bytes // 2:
+            break
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size
+
+
+def _wrap(key: str, content: bytes) -> bytes:
+    named = key.encode() + b"\n" + content
+    return _MAGIC + hashlib.sha256(named).digest() + named
+
+
+def _unwrap(key: str, data: bytes) -> bytes | None:
+    start = len(_MAGIC) + _DIGEST_BYTES
+    digest, named = data[len(_MAGIC) : start], data[start:]
+    head = key.encode() + b"\n"
+    if not data.startswith(_MAGIC) or hashlib.sha256(named).digest() != digest:
+        return None
+    return named[len(head) :] if named.startswith(head) else None
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return None
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or not _is_ours(about):
+            _warn(f"the cache file {path} is not yours alone; not using it")
+            return None
+        return file.read()
+
+
+def _safe_folder() -> Path | None:
+    """Return the folder of object files, made if need be; None where it cannot be trusted."""
+    folder = cache_folder() / "objects"
+    try:
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not _is_ours(path.stat()):
+                _warn(f"the cache folder {path} is not yours alone; not using it")
+                return None
+    except OSError:
+        return None
+    return folder
+
+
+def _is_ours(about: os.stat_result) -> bool:
+    """Whether this user owns a file and nobody else may write to it."""
+    if not hasattr(os, "geteuid"):  # Windows keeps a user's folders by access lists
+        return True
+    shared = stat.S_IWGRP | stat.S_IWOTH
+    return about.st_uid == os.geteuid() and not about.st_mode & shared
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, RuntimeWarning, stacklevel=4)

@@ -1,0 +1,156 @@
+"""The one file that touches llvmlite: text in, machine code out, for this machine only.
+
+llvmlite is imported on first use. Its LLVM aborts the process when it is asked for what it
+cannot do, so the text is parsed and verified before code is made of it, the target is always
+the host's, and text that only another target (or an assembler) understands is refused.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from workbench.errors import CompileError, DeviceError
+
+_FOREIGN = re.compile(
+    r"\basm\b"
+    r"|@llvm\.(?:aarch64|amdgcn|arm|bpf|dx|hexagon|loongarch|mips|nvvm|ppc|r600|riscv"
+    r"|s390|spv|ve|wasm|xcore)\."
+)
+_library_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """This machine as LLVM sees it, and the LLVM that says so: all that machine code depends on."""
+
+    version: str
+    triple: str
+    cpu: str
+    features: str
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of one vector register."""
+        if "+avx512f" in self._enabled:
+            return 64
+        return 32 if "+avx2" in self._enabled else 16
+
+    @property
+    def vector_registers(self) -> int:
+        """Vector registers that code can name."""
+        is_arm = platform.machine().lower() in ("aarch64", "arm64")
+        return 32 if is_arm or "+avx512f" in self._enabled else 16
+
+    @property
+    def _enabled(self) -> list[str]:
+        return self.features.split(",")
+
+
+class Code:
+    """Machine code in memory: `address` is where the kernel begins. It is unloaded when this
+    object dies."""
+
+    __slots__ = ("_tracker", "address")
+
+    def __init__(self, tracker: Any, address: int):
+        self._tracker, self.address = tracker, address
+
+
+def host() -> Host:
+    """Return what machine code is made for.
+
+    Errors: DeviceError if llvmlite is not installed or does not load.
+    """
+    return _llvm().host
+
+
+def compile_object(text: str) -> bytes:
+    """Return the object file that LLVM IR becomes, without optimisation passes.
+
+    Errors: CompileError if the text does not parse, does not verify, or is not for this host.
+    """
+    llvm = _llvm()
+    return bytes(_guarded(text, lambda: llvm.machine.emit_object(_module(text))))
+
+
+def compile_assembly(text: str) -> str:
+    """Return the assembly that LLVM IR becomes; errors as `compile_object`."""
+    llvm = _llvm()
+    return str(_guarded(text, lambda: llvm.machine.emit_assembly(_module(text))))
+
+
+def load_object(image: bytes, name: str) -> Code:
+    """Load an object file into this process and find `name` in it.
+
+    Errors: CompileError if it lacks `name` or needs what the process does not have.
+    """
+    llvm = _llvm()
+    builder = llvm.binding.JITLibraryBuilder().add_object_img(image).export_symbol(name)
+
+    def link() -> Code:
+        # The name of a library cannot be used again, even after it is unloaded.
+        tracker = builder.link(llvm.jit, f"kernel{next(_library_numbers)}")
+        return Code(tracker, int(tracker[name]))
+
+    return _guarded(None, link)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class _LLVM:
+    """llvmlite, set up: its bindings, the host's target machine, and the linker."""
+
+    binding: Any
+    machine: Any
+    jit: Any
+    host: Host
+
+
+@lru_cache(maxsize=1)
+def _llvm() -> _LLVM:
+    try:
+        binding: Any = importlib.import_module("llvmlite.binding")
+    except (ImportError, OSError) as error:
+        raise DeviceError(
+            "the LLVM device needs llvmlite",
+            f"it cannot be imported: {error}",
+            "pip install 'llvmlite>=0.50', or the device PYTHON",
+        ) from error
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
+    features = binding.get_host_cpu_features().flatten()
+    machine = binding.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True
+    )
+    jit = binding.create_lljit_compiler(
+        machine, use_jit_link=False, suppress_errors=True
+    )
+    version = ".".join(str(part) for part in binding.llvm_version_info)
+    return _LLVM(binding, machine, jit, Host(version, triple, cpu, features))
+
+
+def _module(text: str) -> Any:
+    llvm = _llvm()
+    foreign = _FOREIGN.search(text)
+    if foreign is not None:
+        raise RuntimeError(f"{foreign[0]!r} is not for this machine's LLVM")
+    module = llvm.binding.parse_assembly(text)
+    module.triple = llvm.host.triple
+    module.data_layout = str(llvm.machine.target_data)
+    module.verify()
+    return module
+
+
+def _guarded(text: str | None, step: Any) -> Any:
+    """Run a step of LLVM's and tell what it says in our words."""
+    try:
+        return step()
+    except RuntimeError as error:
+        because = str(error).strip() or type(error).__name__
+        raise CompileError("llvm", because, last_good=text) from error

@@ -1,0 +1,93 @@
+"""What this machine can do at best: multiply-adds in registers, and copying in memory.
+
+A kernel's speed is told as a share of these. They change with load and heat, so `run_peak`
+gives something to interleave with the kernel, in the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from workbench.backends.render.source import Source
+from workbench.backends.runtime import jit
+from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.llvm import load
+from workbench.backends.runtime.timing import measure
+from workbench.dtypes import DType, dtypes
+
+# A multiply-add takes about 4 cycles and two can begin in each: 8 must be under way, and 12
+# with their two operands still fit the 16 registers of AVX.
+_SUMS = 12
+_STEPS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A loop that does nothing but multiply-adds: `run()` does `flops` of them."""
+
+    run: Callable[[], None]
+    flops: int
+
+    def gflops(self, seconds: float) -> float:
+        """Return the speed, in GFLOP/s, of a run that took `seconds`."""
+        return self.flops / seconds / 1e9
+
+
+@lru_cache
+def run_peak(dtype: DType = dtypes.float32) -> Peak:
+    """Return the multiply-add loop of a float dtype, on one thread.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    lanes = jit.host().vector_bytes // dtype.itemsize
+    program = load(_fma_source(dtype, lanes))
+    numbers = Buffer("LLVM", dtype, _SUMS * lanes)
+    numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
+    return Peak(program.bind([numbers]), 2 * _SUMS * lanes * _STEPS)
+
+
+def fma_peak(dtype: DType = dtypes.float32) -> float:
+    """Return the peak of one thread in GFLOP/s, measured now."""
+    peak = run_peak(dtype)
+    return peak.gflops(measure(peak.run, budget_s=0.05).min_s)
+
+
+def copy_bandwidth(nbytes: int = 64 << 20) -> float:
+    """Return the speed of copying memory in GB/s, read and written bytes together."""
+    source, target = (np.ones(nbytes // 8) for _ in range(2))
+    seconds = measure(lambda: np.copyto(target, source), budget_s=0.1).min_s
+    return 2 * nbytes / seconds / 1e9
+
+
+def _fma_source(dtype: DType, lanes: int) -> Source:
+    """Return a kernel that updates `_SUMS` vectors in registers, `hi - lo` times."""
+    scalar, suffix = ("float", "f32") if dtype.bits == 32 else ("double", "f64")
+    kind = f"<{lanes} x {scalar}>"
+    fma = f"call {kind} @llvm.fmuladd.v{lanes}{suffix}"
+    name = f"fma_peak_{suffix}"
+    size = f"align {dtype.itemsize}"
+    each = range(_SUMS)
+    lines = [
+        f"define void @{name}(ptr %args, i64 %lo, i64 %hi) {{",
+        "entry:",
+        "  %p0 = load ptr, ptr %args, align 8",
+        f"  %half = load {kind}, ptr %p0, {size}",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ %lo, %entry ], [ %i.next, %loop ]",
+        *(f"  %x{n} = phi {kind} [ %half, %entry ], [ %y{n}, %loop ]" for n in each),
+        *(f"  %y{n} = {fma}({kind} %x{n}, {kind} %half, {kind} %half)" for n in each),
+        "  %i.next = add i64 %i, 1",
+        "  %more = icmp slt i64 %i.next, %hi",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+    ]
+    for n in each:
+        lines.append(f"  %at{n} = getelementptr {kind}, ptr %p0, i64 {n}")
+        lines.append(f"  store {kind} %y{n}, ptr %at{n}, {size}")
+    text = "\n".join([*lines, "  ret void", "}", ""])
+    return Source(name, "LLVM IR", text, ((dtype, _SUMS * lanes),), 0, _STEPS)

@@ -1,0 +1,98 @@
+"""Timing that can be trusted: repeated, batched when short, alternated when compared."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+Run = Callable[[], object]
+
+SAMPLE_S = (
+    50e-6  # a sample is at least this long: well above what reading the clock takes
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Times of one run each, in the order in which they were taken.
+
+    Units: seconds. `batch` runs were timed together, and each sample is their mean.
+    """
+
+    samples_s: tuple[float, ...]
+    batch: int = 1
+
+    @property
+    def median_s(self) -> float:
+        return statistics.median(self.samples_s)
+
+    @property
+    def min_s(self) -> float:
+        return min(self.samples_s)
+
+    @property
+    def spread_s(self) -> float:
+        """Half the distance between the quartiles: what the median may be off by."""
+        if len(self.samples_s) < 2:
+            return 0.0
+        low, _, high = statistics.quantiles(self.samples_s, n=4, method="inclusive")
+        return (high - low) / 2
+
+
+def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
+    """Return times of `run`, warm: up to `samples` of them, fewer if `budget_s` is over."""
+    return interleave({"run": run}, budget_s, samples)["run"]
+
+
+def interleave(
+    runs: Mapping[str, Run], budget_s: float = 0.5, samples: int = 15
+) -> dict[str, Samples]:
+    """Return times of several runs taken in turn, so that drift of the machine cancels.
+
+    Every other round goes backwards. All get as many samples, at least one, and together
+    they stay within `budget_s` if a single round does.
+    """
+    with _no_garbage_collection():
+        stop = time.perf_counter() + budget_s
+        batches = {name: _batch(run) for name, run in runs.items()}
+        taken: dict[str, list[float]] = {name: [] for name in runs}
+        for number in range(samples):
+            for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
+                taken[name].append(_sample(runs[name], batches[name]))
+            if time.perf_counter() > stop:
+                break
+    return {name: Samples(tuple(taken[name]), batches[name]) for name in runs}
+
+
+def _batch(run: Run) -> int:
+    """Return how many runs make a sample; running them warms up."""
+    run()
+    batch = 1
+    while True:
+        seconds = _sample(run, batch) * batch
+        if seconds >= SAMPLE_S:
+            return batch
+        batch = max(2 * batch, int(batch * SAMPLE_S / max(seconds, 1e-9) * 1.2))
+
+
+def _sample(run: Run, batch: int) -> float:
+    times = range(batch)
+    start = time.perf_counter()
+    for _ in times:
+        run()
+    return (time.perf_counter() - start) / batch
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

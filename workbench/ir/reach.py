@@ -1,0 +1,78 @@
+"""The exact least and greatest value of an index expression, where interval bounds are too wide.
+
+Interval arithmetic forgets that `i // 8 * 8` and `i % 8` are of the same `i`. The parts of a
+sum that share no range are independent, so each is tried out on its own few ranges, and
+the extremes add up.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from workbench.ir.affine import terms
+from workbench.ir.evaluate import Array, constant, elementwise
+from workbench.ir.ops import ELEMENTWISE, Ops
+from workbench.ir.uop import UOp
+
+_POINTS = 1 << 18
+Terms = list[tuple[UOp, int]]
+
+
+def reach(index: UOp) -> tuple[int, int]:
+    """Return (least, greatest) value over all steps of the ranges of an integer expression.
+
+    Exact unless a part has too many steps or reads memory; that part is then bounded.
+    """
+    parts, low = terms(index)
+    high = low
+    for ranges, group in _groups(parts):
+        least, greatest = _extremes(ranges, group)
+        low, high = low + least, high + greatest
+    return low, high
+
+
+def _groups(parts: dict[UOp, int]) -> list[tuple[frozenset[UOp], Terms]]:
+    """Return the terms grouped so that no two groups share a range."""
+    groups: list[tuple[frozenset[UOp], Terms]] = []
+    for atom, factor in parts.items():
+        ranges, group = atom.ranges, [(atom, factor)]
+        for other in [g for g in groups if g[0] & ranges]:
+            groups.remove(other)
+            ranges, group = ranges | other[0], other[1] + group
+        groups.append((ranges, group))
+    return groups
+
+
+def _extremes(ranges: frozenset[UOp], group: Terms) -> tuple[int, int]:
+    if len(group) > 1 or group[0][0].op is not Ops.RANGE:
+        axes = sorted(ranges, key=lambda r: r.axis_name)
+        total = _evaluated(axes, group) if _is_small(axes) else None
+        if total is not None and total.size:
+            return int(total.min()), int(total.max())
+    ends = [sorted((int(a.vmin) * factor, int(a.vmax) * factor)) for a, factor in group]
+    return sum(e[0] for e in ends), sum(e[1] for e in ends)
+
+
+def _is_small(axes: list[UOp]) -> bool:
+    return len(axes) < 16 and 0 < math.prod([r.extent for r in axes]) <= _POINTS
+
+
+def _evaluated(axes: list[UOp], group: Terms) -> Array | None:
+    """Return the sum at every step of `axes`, or None where it depends on more than ranges."""
+    values: dict[UOp, Array] = {}
+    for node in UOp.sink(*[atom for atom, _ in group]).toposort():
+        if node.op is Ops.RANGE:
+            shape = [r.extent if r is node else 1 for r in axes]
+            values[node] = np.arange(node.extent).reshape(shape)
+        elif node.op is Ops.CONST:
+            values[node] = constant(node, widen=False)
+        elif node.op in ELEMENTWISE:
+            values[node] = elementwise(node, [values[s] for s in node.src], widen=False)
+        elif node.op is not Ops.SINK:
+            return None
+    total: Array = np.zeros([1] * len(axes), np.int64)
+    for atom, factor in group:
+        total = total + values[atom] * factor
+    return total

@@ -1,0 +1,77 @@
+"""Figures of a kernel that need no clock: operations and bytes by the algorithm, and what the
+generated program does, counted with its trip counts. Deterministic, so they can be graded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
+from workbench.ir.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What the algorithm needs. flops: arithmetic operations on values, each computed once per
+    point of the axes it depends on; bytes: every buffer once."""
+
+    flops: int
+    bytes: int
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte."""
+        return self.flops / max(1, self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What one run of the generated program does. loads, stores, fmas and other count
+    instructions (a vector is one); the bytes are those that loads and stores move; barriers
+    are those between work-items of a group (none on a CPU: there loops are split instead)."""
+
+    loads: int = 0
+    stores: int = 0
+    fmas: int = 0
+    other: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    barriers: int = 0
+
+
+def estimate(kernel: UOp) -> Estimates:
+    """Return the figures of a kernel (a SINK), the same for every opt list."""
+    flops, touched = 0, 0
+    for node in kernel.toposort():
+        if node.op is Ops.PARAM:
+            touched += node.arg[1] * node.dtype.itemsize
+        elif node.dtype.kind == "index" or node.op in CASTS:
+            continue
+        elif node.op in ELEMENTWISE and any(s.dtype.kind != "index" for s in node.src):
+            flops += math.prod(r.extent for r in node.ranges)
+        elif node.op is Ops.REDUCE:
+            inside = node.src[0].ranges.union(node.src[1:])
+            flops += math.prod(r.extent for r in inside)
+    return Estimates(flops, touched)
+
+
+def count(linear: tuple[UOp, ...]) -> Counts:
+    """Return what a linear program does in one run."""
+    totals = dict.fromkeys(("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0)
+    trips = [1]
+    for node in linear:
+        if node.op is Ops.LOOP:
+            trips.append(trips[-1] * node.src[0].extent)
+        elif node.op is Ops.ENDLOOP:
+            trips.pop()
+        elif node.op is Ops.LOAD:
+            totals["loads"] += trips[-1]
+            totals["bytes_loaded"] += trips[-1] * node.dtype.itemsize
+        elif node.op is Ops.STORE:
+            totals["stores"] += trips[-1]
+            totals["bytes_stored"] += trips[-1] * node.src[1].dtype.itemsize
+        elif node.op is Ops.FMA:
+            totals["fmas"] += trips[-1]
+        elif node.op in ELEMENTWISE and node.dtype.kind != "index":
+            totals["other"] += trips[-1]
+    return Counts(**totals)

@@ -1,0 +1,103 @@
+"""Where a kernel's data comes from when it is run by hand.
+
+From an expression: its producers run first, on the same device, into memory of their own; a
+buffer that a tensor holds is never written. From IR text alone: seeded random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.dtypes import DType
+from workbench.engine import Array, array_of, memory_of
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.pipeline import build
+
+
+@dataclass(slots=True)
+class Run:
+    """A schedule run apart from its tensors: memory per device, filled as far as was asked."""
+
+    items: tuple[ScheduleItem, ...]
+    memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
+    done: dict[str, int] = field(default_factory=dict)
+
+    def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
+        """Return the memory on `device` after the first `count` items have run there."""
+        held = self.memory.setdefault(device, {})
+        for number in range(self.done.get(device, 0), count):
+            item = self.items[number]
+            buffers = [self._buffer(b, device, held, fill=i > 0) for i, b in enumerate(item.buffers)]
+            if item.kernel is None:
+                np.copyto(buffers[0].array, buffers[1].array)
+            else:
+                build(item.kernel, device).program(buffers)
+            self.done[device] = number + 1
+        return held
+
+    def _buffer(self, node: UOp, device: str, held: dict[UOp, Buffer], fill: bool) -> Buffer:
+        """Return this run's own memory for a BUFFER; what a tensor holds is copied in."""
+        if node not in held:
+            made = held[node] = Buffer(device, node.dtype, node.size)
+            if fill:
+                np.copyto(made.array, array_of(memory_of(node)))
+        return held[node]
+
+    def inputs(self, number: int, device: str) -> list[Buffer]:
+        """Return the input buffers of item `number`, producers run."""
+        held = self.upto(number, device)
+        return [self._buffer(b, device, held, fill=True) for b in self.items[number].buffers[1:]]
+
+
+@dataclass(frozen=True, slots=True)
+class FromSchedule:
+    """The data of item `number` of a schedule."""
+
+    run: Run
+    number: int
+
+    def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
+        """Return the kernel's buffers by slot: a fresh output, then the inputs."""
+        target = self.run.items[self.number].buffers[0]
+        return [Buffer(device, target.dtype, target.size), *self.run.inputs(self.number, device)]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """Random data from a seed, the same on every device."""
+
+    seed: int = 0
+
+    def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
+        """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
+        generator = np.random.default_rng(self.seed)
+        found = sorted((n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0])
+        made = []
+        for param in found:
+            buffer = Buffer(device, param.dtype, param.arg[1])
+            buffer.array[:] = random_values(generator, param.dtype, param.arg[1])
+            made.append(buffer)
+        return made
+
+
+def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:
+    """Return `size` values that suit a dtype: floats around 0, small integers, coin flips."""
+    if dtype.is_float:
+        return generator.standard_normal(size).astype(dtype.numpy)
+    if dtype.is_bool:
+        return generator.integers(0, 2, size).astype(bool)
+    low = 0 if dtype.kind == "uint" else -8
+    return generator.integers(low, 9, size).astype(dtype.numpy)
+
+
+def outputs(kernel: UOp) -> tuple[int, ...]:
+    """Return the slots that a kernel writes."""
+    slots: Sequence[Any] = [end.src[0].src[0].src[0].arg[0] for end in kernel.src]
+    return tuple(sorted(set(slots)))

@@ -1,0 +1,224 @@
+"""Kernel: a kernel with opts applied, and everything one can do with it. Immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from workbench import engine
+from workbench.backends.device import Device
+from workbench.kernel import checking
+from workbench.kernel.checking import CheckResult
+from workbench.display import Displayed
+from workbench.errors import DeviceError
+from workbench.kernel.estimates import Counts, Estimates, count, estimate
+from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.ir.expr import to_expr
+from workbench.ir.opt import apply as opts
+from workbench.ir.opt.opt import Axis, Opt, axes
+from workbench.ir.text import parse, to_text
+from workbench.ir.uop import UOp
+from workbench.ir.verify import verify
+from workbench.pipeline import Built, build, recorded
+from workbench.source import SourceLine, here
+from workbench.kernel.timing import Timing, measure_kernel
+from workbench.trace import PassRecord, observe, unobserved
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled(Displayed):
+    """A kernel compiled for a device, with the record of how. Compiling observes; it runs nothing."""
+
+    device: str
+    built: Built
+    passes: tuple[PassRecord, ...]
+    estimates: Estimates
+    counts: Counts
+
+    @property
+    def source(self) -> str:
+        """The program as the device's compiler reads it."""
+        return self.built.source.text
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text.
+
+        Errors: DeviceError on a device that has no machine code.
+        """
+        text = getattr(self.built.program, "assembly", None)
+        if text is None:
+            raise DeviceError(f"{self.device} has no machine code", "it is an emulator", '"LLVM"')
+        return str(text)
+
+    def __getitem__(self, level: str) -> Any:
+        """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
+        levels = {"lowered": self.built.lowered, "linear": self.built.linear}
+        if level not in levels:
+            raise KeyError(f"no level {level!r}: there are " + ", ".join(levels))
+        return levels[level]
+
+    def __str__(self) -> str:
+        return self.source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel(Displayed):
+    """A kernel. `ast` is its graph with `applied_opts` applied; `original` is it without.
+
+    `data` says where inputs come from; `shape` is the output's shape as the user sees it.
+    """
+
+    ast: UOp
+    original: UOp
+    data: FromSchedule | Seeded
+    shape: tuple[int, ...]
+    applied_opts: tuple[Opt, ...] = ()
+    line: SourceLine | None = None
+    title: str = ""
+
+    @staticmethod
+    def from_text(text: str, seed: int = 0) -> Kernel:
+        """Return the kernel that `text` (see `to_text`) describes, on seeded random data.
+
+        Errors: ParseError, VerifyError.
+        """
+        ast = parse(text)
+        verify(ast, "kernel")
+        target = next(end.src[0].src[0].src[0] for end in ast.src)
+        return Kernel(ast, ast, Seeded(seed), (target.arg[1],), title=ast.arg.name)
+
+    # looking
+
+    @property
+    def name(self) -> str:
+        """The name of the kernel's function in generated code."""
+        return str(self.ast.arg.name)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes, by kind (g i l t x r u n w) and then in loop order."""
+        return axes(self.ast)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The names of the loops, outermost first."""
+        return tuple(self.ast.arg.order)
+
+    @property
+    def estimates(self) -> Estimates:
+        """What the algorithm needs: operations and bytes."""
+        return estimate(self.original)
+
+    @property
+    def counts(self) -> Counts:
+        """What the generated program does in one run (on the default device)."""
+        with unobserved():
+            return count(build(self.ast, Device.DEFAULT).linear)
+
+    def to_text(self) -> str:
+        """Return the graph as IR text, which `Kernel.from_text` reads."""
+        return to_text(self.ast)
+
+    def __str__(self) -> str:
+        return to_expr(self.ast)
+
+    def __repr__(self) -> str:
+        listed = " ".join(f"{a.name}={a.size}" for a in self.axes)
+        return f"Kernel({self.title or self.name}: {listed}; {len(self.applied_opts)} opts)"
+
+    # opts
+
+    def legal_opts(self) -> tuple[Opt, ...]:
+        """Return the legal opts of the action table; equal results are listed once."""
+        return opts.legal_opts(self.ast, Device[Device.DEFAULT].target)
+
+    def why_not(self, opt: Opt) -> str | None:
+        """Return None where `opt` is legal, else the text that KernelOptError would carry."""
+        refusal = opts.why_not(self.ast, opt, Device[Device.DEFAULT].target)
+        return None if refusal is None else str(opts.refusal_error(opt, refusal))
+
+    def apply(self, *chosen: Opt) -> Kernel:
+        """Return the kernel with opts applied in turn; this one is unchanged.
+
+        Errors: KernelOptError (what / because / try / where) where one is not legal.
+        """
+        target = Device[Device.DEFAULT].target
+        ast, applied = self.ast, list(self.applied_opts)
+        where = str(here() or "")
+        for opt in chosen:
+            ast, named = opts.apply_opt(ast, opt, target, where)
+            applied.append(named)
+        return replace(self, ast=ast, applied_opts=tuple(applied))
+
+    # running
+
+    def compile(self, device: str | None = None) -> Compiled:
+        """Return the kernel compiled for `device`, with the record of every pass from the
+        un-optimised kernel on."""
+        name = Device.canonical(device)
+        target = Device[name].target
+        passes: list[PassRecord] = []
+        ast = self.original
+        for opt in self.applied_opts:
+            ast, records = _observed_opt(ast, opt, target)
+            passes += records
+        built, records = recorded(ast, name)
+        return Compiled(
+            name, built, (*passes, *records), self.estimates, count(built.linear)
+        )
+
+    def run(self, device: str | None = None) -> tuple[Array, ...]:
+        """Return the outputs on the expression's own data, in the tensor's shape.
+
+        No buffer that a tensor holds is written; repeated runs agree.
+        """
+        return tuple(a.reshape(self.shape) for a in self._run(Device.canonical(device))[1])
+
+    def check(self, device: str | None = None) -> CheckResult:
+        """Compare the answer with the un-optimised kernel on the reference interpreter."""
+        inputs, got = self._run(Device.canonical(device))
+        with unobserved():
+            return checking.check(self.original, outputs(self.original), inputs, got)
+
+    def time(self, device: str | None = None, budget_s: float = 0.5) -> Timing:
+        """Return how long one run takes, with its spread and its share of the machine's peak."""
+        name = Device.canonical(device)
+        with unobserved():
+            program = build(self.ast, name).program
+            run = program.bind(self.data.buffers(self.original, name))
+            return measure_kernel(run, name, self.estimates, _float_bits(self.original), budget_s)
+
+    def _run(self, device: str) -> tuple[list[Array], list[Array]]:
+        with unobserved():
+            buffers = self.data.buffers(self.original, device)
+            inputs = [np.array(engine.array_of(b)) for b in buffers]
+            build(self.ast, device).program(buffers)
+            return inputs, [np.array(buffers[slot].array) for slot in outputs(self.original)]
+
+    # handing on
+
+    def to_python(self) -> str:
+        """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
+        applied = "".join(f"    {opt!r},\n" for opt in self.applied_opts)
+        call = f".apply(\n{applied})" if applied else ""
+        text = to_text(self.original).replace("\\", "\\\\")
+        return (
+            "from workbench import Kernel, Opt, OptOps\n\n"
+            f"kernel = Kernel.from_text('''\n{text}\n'''){call}\n"
+        )
+
+
+def _observed_opt(ast: UOp, opt: Opt, target: Any) -> tuple[UOp, tuple[PassRecord, ...]]:
+    with observe() as watching:
+        after, _ = opts.apply_opt(ast, opt, target)
+    return after, tuple(watching.records)
+
+
+def _float_bits(kernel: UOp) -> int:
+    """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
+    return 64 if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort()) else 32

@@ -1,0 +1,60 @@
+"""Timing a kernel: with its spread, and against what this machine can do at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.backends.runtime import peak, timing
+from workbench.kernel.estimates import Estimates
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one run takes. `samples_s` are seconds per run; `fraction_of_peak` is the share
+    of the FMA peak of one core, measured in the same minute (None on an emulator)."""
+
+    device: str
+    median_s: float
+    min_s: float
+    samples_s: tuple[float, ...]
+    gflops: float
+    gbytes_per_s: float
+    fraction_of_peak: float | None
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, as a share of the median."""
+        ordered = sorted(self.samples_s)
+        low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
+        return (high - low) / 2 / self.median_s
+
+    def __str__(self) -> str:
+        peak = "" if self.fraction_of_peak is None else f", {self.fraction_of_peak:.0%} of peak"
+        emulated = "" if self.fraction_of_peak is not None else "   EMULATOR"
+        return (
+            f"{seconds(self.median_s)} +- {self.spread:.1%} (least {seconds(self.min_s)}, "
+            f"{len(self.samples_s)} samples): {self.gflops:.3g} GFLOP/s{peak}, "
+            f"{self.gbytes_per_s:.3g} GB/s{emulated}"
+        )
+
+
+def seconds(value: float) -> str:
+    """Return a time in the unit that suits it."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if value * factor >= 1 or unit == "us":
+            return f"{value * factor:.3g} {unit}"
+    raise AssertionError
+
+
+def measure_kernel(
+    run: Callable[[], object], device: str, estimates: Estimates, bits: int, budget_s: float
+) -> Timing:
+    """Return the Timing of `run`, one launch of a kernel with these estimates."""
+    samples = timing.measure(run, budget_s=budget_s)
+    gflops = estimates.flops / samples.median_s / 1e9
+    best = None if device == "PYTHON" else peak.fma_peak(bits)
+    return Timing(
+        device, samples.median_s, samples.min_s, samples.samples_s, gflops,
+        estimates.bytes / samples.median_s / 1e9, None if best is None else gflops / best,
+    )  # fmt: skip
