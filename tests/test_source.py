@@ -67,7 +67,7 @@ def test_computing_keeps_the_line() -> None:
 
 def test_lines_do_not_keep_nodes_alive() -> None:
     x = Tensor(np.ones(7))
-    x + 1  # noqa: B018 - the node is made and dropped
+    x + 1
     gc.collect()
     before = len(source._LINES)
     y = x * 12345.0

@@ -16,9 +16,12 @@ pytestmark = pytest.mark.usefixtures("device")
 
 # fmt: off
 LISTS: list[tuple[Any, str]] = [
-    ([True, False], "bool"), ([1, 2, 3], "int32"), ([1, 2.0], "float32"), ([], "float32"), ([[], []], "float32"),
-    ([True, 2], "int32"), ([[1, 2], [3, 4]], "int32"), ([[[1.5]]], "float32"), ((1, (2)), "int32"),
-    (range(4), "int32"), ([2**31], "int64"), ([2**63], "uint64"), ([-(2**31)], "int32"), ([1.5, True], "float32"),
+    ([True, False], "bool"), ([1, 2, 3], "int32"), ([1, 2.0], "float32"), ([], "float32"),
+    ([[], []], "float32"),
+    ([True, 2], "int32"), ([[1, 2], [3, 4]], "int32"), ([[[1.5]]], "float32"),
+    ((1, (2)), "int32"),
+    (range(4), "int32"), ([2**31], "int64"), ([2**63], "uint64"), ([-(2**31)], "int32"),
+    ([1.5, True], "float32"),
 ]
 LAYOUTS = {
     "contiguous": lambda x: x, "transposed": lambda x: x.T, "strided": lambda x: x[::2, 1::3],

@@ -27,7 +27,8 @@ MOVES: list[tuple[str, tuple[int, ...], Move, Move]] = [
     ("reshape empty", (0, 3), lambda t: t.reshape(3, 0), lambda x: x.reshape(3, 0)),
     ("view", (6,), lambda t: t.view(2, 3), lambda x: x.reshape(2, 3)),
     ("permute", (2, 3, 5), lambda t: t.permute(2, 0, 1), lambda x: x.transpose(2, 0, 1)),
-    ("permute negative", (2, 3, 5), lambda t: t.permute((-1, 0, 1)), lambda x: x.transpose(2, 0, 1)),
+    ("permute negative", (2, 3, 5), lambda t: t.permute((-1, 0, 1)),
+     lambda x: x.transpose(2, 0, 1)),
     ("transpose", (2, 3, 5), lambda t: t.transpose(), lambda x: x.swapaxes(0, 1)),
     ("transpose two", (2, 3, 5), lambda t: t.transpose(0, -1), lambda x: x.swapaxes(0, 2)),
     ("T", (2, 3), lambda t: t.T, lambda x: x.T),
@@ -36,16 +37,19 @@ MOVES: list[tuple[str, tuple[int, ...], Move, Move]] = [
     ("expand leading", (3,), lambda t: t.expand(2, 3), lambda x: np.broadcast_to(x, (2, 3))),
     ("expand -1", (3, 1), lambda t: t.expand(-1, 4), lambda x: np.broadcast_to(x, (3, 4))),
     ("expand scalar", (), lambda t: t.expand(2, 3), lambda x: np.broadcast_to(x, (2, 3))),
-    ("broadcast_to", (1, 3), lambda t: t.broadcast_to((4, 3)), lambda x: np.broadcast_to(x, (4, 3))),
+    ("broadcast_to", (1, 3), lambda t: t.broadcast_to((4, 3)),
+     lambda x: np.broadcast_to(x, (4, 3))),
     ("shrink", (5, 7), lambda t: t.shrink(((1, 4), None)), lambda x: x[1:4]),
     ("shrink to nothing", (5,), lambda t: t.shrink(((2, 2),)), lambda x: x[2:2]),
     ("pad", (2, 3), lambda t: t.pad(((1, 0), (2, 3))), lambda x: np.pad(x, ((1, 0), (2, 3)))),
     ("pad None", (2, 3), lambda t: t.pad((None, (2, 3))), lambda x: np.pad(x, ((0, 0), (2, 3)))),
     ("pad flat", (2, 3), lambda t: t.pad((1, 2)), lambda x: np.pad(x, ((0, 0), (1, 2)))),
-    ("pad flat all", (2, 3), lambda t: t.pad((1, 2, 3, 0)), lambda x: np.pad(x, ((3, 0), (1, 2)))),
+    ("pad flat all", (2, 3), lambda t: t.pad((1, 2, 3, 0)),
+     lambda x: np.pad(x, ((3, 0), (1, 2)))),
     ("pad value", (2, 3), lambda t: t.pad(((1, 1), (0, 2)), value=-1.5),
      lambda x: np.pad(x, ((1, 1), (0, 2)), constant_values=-1.5)),
-    ("pad negative", (4, 3), lambda t: t.pad(((-1, 2), (0, -1))), lambda x: np.pad(x[1:, :-1], ((0, 2), (0, 0)))),
+    ("pad negative", (4, 3), lambda t: t.pad(((-1, 2), (0, -1))),
+     lambda x: np.pad(x[1:, :-1], ((0, 2), (0, 0)))),
     ("flip", (3, 4), lambda t: t.flip(0), lambda x: np.flip(x, 0)),
     ("flip two", (3, 4), lambda t: t.flip((0, 1)), lambda x: np.flip(x)),
     ("flip more", (3, 4), lambda t: t.flip(0, -1), lambda x: np.flip(x)),
@@ -59,37 +63,43 @@ MOVES: list[tuple[str, tuple[int, ...], Move, Move]] = [
     ("flatten from", (2, 3, 4), lambda t: t.flatten(1), lambda x: x.reshape(2, 12)),
     ("flatten some", (2, 3, 4), lambda t: t.flatten(0, 1), lambda x: x.reshape(6, 4)),
     ("flatten scalar", (), lambda t: t.flatten(), lambda x: x.reshape(1)),
-    ("pad of shrink", (6,), lambda t: t.shrink(((2, 5),)).pad(((2, 1),)), lambda x: np.pad(x[2:5], (2, 1))),
+    ("pad of shrink", (6,), lambda t: t.shrink(((2, 5),)).pad(((2, 1),)),
+     lambda x: np.pad(x[2:5], (2, 1))),
     ("shrink into padding", (3,), lambda t: t.pad(((0, 4),))[3:], lambda x: np.zeros(4, x.dtype)),
-    ("many", (2, 3, 4), lambda t: t.permute(2, 0, 1).reshape(8, 3).flip(1).pad(((1, 0), None))[::2].T,
+    ("many", (2, 3, 4),
+     lambda t: t.permute(2, 0, 1).reshape(8, 3).flip(1).pad(((1, 0), None))[::2].T,
      lambda x: np.pad(np.flip(x.transpose(2, 0, 1).reshape(8, 3), 1), ((1, 0), (0, 0)))[::2].T),
 ]
 INDICES: list[tuple[tuple[int, ...], Any]] = [
     ((5,), 0), ((5,), -1), ((5,), np.int64(2)), ((5,), slice(None)), ((5,), slice(1, 4)),
-    ((5,), slice(-3, -1)), ((5,), slice(3, 1)), ((5,), slice(-100, 100)), ((5,), slice(None, None, 2)),
-    ((6,), slice(None, None, 2)), ((7,), slice(1, None, 3)), ((7,), slice(1, 6, 4)), ((7,), slice(2, 3, 5)),
+    ((5,), slice(-3, -1)), ((5,), slice(3, 1)), ((5,), slice(-100, 100)),
+    ((5,), slice(None, None, 2)),
+    ((6,), slice(None, None, 2)), ((7,), slice(1, None, 3)), ((7,), slice(1, 6, 4)),
+    ((7,), slice(2, 3, 5)),
     ((5,), slice(None, None, -1)), ((5,), slice(None, None, -2)), ((6,), slice(None, None, -2)),
-    ((7,), slice(5, 1, -3)), ((7,), slice(-2, None, -4)), ((7,), slice(1, 5, -1)), ((7,), slice(3, None, -9)),
-    ((3, 4), 1), ((3, 4), (1, 2)), ((3, 4), (slice(None), -1)), ((3, 4), (slice(None, None, -1), slice(1, 3))),
-    ((3, 4), (Ellipsis, 0)), ((3, 4), Ellipsis), ((3, 4), None), ((3, 4), (None, 1, None, slice(2))),
+    ((7,), slice(5, 1, -3)), ((7,), slice(-2, None, -4)), ((7,), slice(1, 5, -1)),
+    ((7,), slice(3, None, -9)),
+    ((3, 4), 1), ((3, 4), (1, 2)), ((3, 4), (slice(None), -1)),
+    ((3, 4), (slice(None, None, -1), slice(1, 3))),
+    ((3, 4), (Ellipsis, 0)), ((3, 4), Ellipsis), ((3, 4), None),
+    ((3, 4), (None, 1, None, slice(2))),
     ((2, 3, 4), (0, Ellipsis, slice(None, None, 3))), ((2, 3, 4), (Ellipsis, 1, slice(None))),
-    ((2, 3, 4), (slice(None), None, 2)), ((), Ellipsis), ((), None), ((), ()), ((0, 3), slice(None)),
-    ((0, 3), (slice(None), 1)), ((4, 0), 2), ((4, 5, 6), (slice(3, None, -2), 2, slice(None, None, 4))),
+    ((2, 3, 4), (slice(None), None, 2)), ((), Ellipsis), ((), None), ((), ()),
+    ((0, 3), slice(None)),
+    ((0, 3), (slice(None), 1)), ((4, 0), 2),
+    ((4, 5, 6), (slice(3, None, -2), 2, slice(None, None, 4))),
 ]
 # fmt: on
+NAMES = [row[0] for row in MOVES]
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "ours", "numpys"), MOVES, ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
 def test_movement(name: str, shape: tuple[int, ...], ours: Move, numpys: Move) -> None:
     x = numbers(shape)
     assert_agrees(ours(Tensor(x)), numpys(x))
 
 
-@pytest.mark.parametrize(
-    ("name", "shape", "ours", "numpys"), MOVES, ids=lambda v: str(v)
-)
+@pytest.mark.parametrize(("name", "shape", "ours", "numpys"), MOVES, ids=NAMES)
 def test_arithmetic_after_movement(
     name: str, shape: tuple[int, ...], ours: Move, numpys: Move
 ) -> None:

@@ -31,9 +31,10 @@ SHORT = dict(zip("b i1 i2 i4 i8 u1 u2 u4 u8 f4 f8".split(), ORDER, strict=True))
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("i", "j"), itertools.product(range(len(ORDER)), repeat=2), ids=str
-)
+PAIRS = list(itertools.product(range(len(ORDER)), repeat=2))
+
+
+@pytest.mark.parametrize(("i", "j"), PAIRS)
 def test_two_tensors(i: int, j: int) -> None:
     a, b = Tensor([0], dtype=ORDER[i]), Tensor([1], dtype=ORDER[j])
     want = SHORT[ROWS[i][j]]

@@ -14,7 +14,7 @@ import numpy as np
 
 from workbench.dtypes import DType
 from workbench.engine import Array
-from workbench.ir.interpret import interpret_kernel
+from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.loops import statements
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp

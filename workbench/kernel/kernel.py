@@ -160,7 +160,7 @@ class Kernel(Displayed):
     def compile(self, device: str | None = None) -> Compiled:
         """Return the kernel compiled for `device`, with the record of every pass from the
         un-optimised kernel on."""
-        name = Device.canonical(device)
+        name = _device(device)
         target = Device[name].target
         passes: list[PassRecord] = []
         ast = self.original
@@ -177,17 +177,17 @@ class Kernel(Displayed):
 
         No buffer that a tensor holds is written; repeated runs agree.
         """
-        return tuple(a.reshape(self.shape) for a in self._run(Device.canonical(device))[1])
+        return tuple(a.reshape(self.shape) for a in self._run(_device(device))[1])
 
     def check(self, device: str | None = None) -> CheckResult:
         """Compare the answer with the un-optimised kernel on the reference interpreter."""
-        inputs, got = self._run(Device.canonical(device))
+        inputs, got = self._run(_device(device))
         with unobserved():
             return checking.check(self.original, outputs(self.original), inputs, got)
 
     def time(self, device: str | None = None, budget_s: float = 0.5) -> Timing:
         """Return how long one run takes, with its spread and its share of the machine's peak."""
-        name = Device.canonical(device)
+        name = _device(device)
         with unobserved():
             program = build(self.ast, name).program
             run = program.bind(self.data.buffers(self.original, name))
@@ -222,3 +222,7 @@ def _observed_opt(ast: UOp, opt: Opt, target: Any) -> tuple[UOp, tuple[PassRecor
 def _float_bits(kernel: UOp) -> int:
     """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
     return 64 if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort()) else 32
+
+
+def _device(name: str | None) -> str:
+    return Device.DEFAULT if name is None else Device.canonical(name)

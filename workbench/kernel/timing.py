@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.backends.runtime import peak, timing
+from workbench.dtypes import dtypes
 from workbench.kernel.estimates import Estimates
 
 
@@ -53,7 +54,8 @@ def measure_kernel(
     """Return the Timing of `run`, one launch of a kernel with these estimates."""
     samples = timing.measure(run, budget_s=budget_s)
     gflops = estimates.flops / samples.median_s / 1e9
-    best = None if device == "PYTHON" else peak.fma_peak(bits)
+    dtype = dtypes.float64 if bits == 64 else dtypes.float32
+    best = None if device == "PYTHON" else peak.fma_peak(dtype)
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s, gflops,
         estimates.bytes / samples.median_s / 1e9, None if best is None else gflops / best,

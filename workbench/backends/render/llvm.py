@@ -14,7 +14,6 @@ and `%p1_v3` a value loaded from there.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,0 +1,146 @@
+"""Buffers and their pool: alignment, reuse, lifetime, and the end of memory."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from workbench.backends.runtime import buffer as module
+from workbench.backends.runtime.buffer import Buffer, Pool, size_class
+from workbench.dtypes import dtypes
+from workbench.errors import DeviceError
+
+
+@pytest.fixture(autouse=True)
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    """A pool of its own for each test."""
+    fresh = Pool(limit_bytes=1 << 20)
+    monkeypatch.setattr(module, "pool", fresh)
+    return fresh
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 1000, 100_003])
+@pytest.mark.parametrize(
+    "dtype", [dtypes.float32, dtypes.int8, dtypes.bool, dtypes.index]
+)
+def test_a_buffer_is_aligned_memory(dtype: dtypes, size: int) -> None:
+    made = Buffer("LLVM", dtype, size)
+    assert made.address % 64 == 0 and made.address == made.array.ctypes.data
+    assert made.array.shape == (size,) and made.array.dtype == dtype.numpy
+    assert made.nbytes == made.array.nbytes == size * dtype.itemsize
+    made.array[:] = 1
+    assert made.array.flags.writeable and (made.array == 1).all()
+
+
+def test_memory_is_used_again(pool: Pool) -> None:
+    first = Buffer("LLVM", dtypes.float32, 1000)
+    address = first.address
+    del first
+    assert pool.kept_bytes == size_class(4000)
+    assert Buffer("LLVM", dtypes.int32, 999).address == address
+
+
+def test_memory_stays_while_an_array_looks_into_it() -> None:
+    made = Buffer("LLVM", dtypes.float32, 1000)
+    view, address = made.array[10:20].reshape(2, 5), made.address
+    view[:] = 3
+    del made
+    others = [Buffer("LLVM", dtypes.float32, 1000) for _ in range(5)]
+    for other in others:
+        other.array[:] = 0
+    assert (view == 3).all()
+    assert address not in [other.address for other in others]
+    del view
+    assert Buffer("LLVM", dtypes.float32, 1000).address == address
+
+
+def test_kept_memory_is_bounded(pool: Pool) -> None:
+    held = [Buffer("LLVM", dtypes.int8, 300_000) for _ in range(10)]
+    held.clear()
+    assert 0 < pool.kept_bytes <= pool.limit_bytes
+    pool.clear()
+    assert pool.kept_bytes == 0
+
+
+def test_the_pool_survives_garbage_in_cycles_and_threads(pool: Pool) -> None:
+    def work() -> None:
+        for n in range(300):
+            made = Buffer("LLVM", dtypes.int8, 64 * (n % 20))
+            cycle = [made]
+            cycle.append(cycle)  # type: ignore[arg-type]
+            if n % 50 == 0:
+                gc.collect()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    pool.acquire(64)
+    sizes = sum(block.size for blocks in pool._free.values() for block in blocks)
+    assert pool.kept_bytes == sizes
+
+
+@pytest.mark.parametrize(
+    "nbytes", [0, 1, 64, 65, 512, 513, 5000, 1 << 20, (1 << 20) + 1]
+)
+def test_size_classes_waste_little(nbytes: int) -> None:
+    size = size_class(nbytes)
+    assert size >= max(1, nbytes) and size % 64 == 0
+    assert size == size_class(size)
+    assert size - nbytes <= max(64, nbytes / 8 + 64)
+
+
+def test_more_than_there_is_is_an_error_in_words() -> None:
+    with pytest.raises(DeviceError) as caught:
+        Buffer("LLVM", dtypes.float32, 1 << 45)
+    assert "cannot allocate 134,217,728 MiB" in str(caught.value)
+    assert "try" in str(caught.value)
+
+
+def test_more_than_is_free_is_an_error_before_it_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "available_bytes", lambda: 20 << 20)
+    Buffer("LLVM", dtypes.int8, 17 << 20)
+    with pytest.raises(DeviceError, match="because  20 MiB are free"):
+        Buffer("LLVM", dtypes.int8, 21 << 20)
+
+
+def test_kept_memory_counts_as_free(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Buffer("LLVM", dtypes.int8, 1 << 19)
+    answers = [10 << 20, 30 << 20]
+    monkeypatch.setattr(module, "available_bytes", lambda: answers.pop(0))
+    Buffer("LLVM", dtypes.int8, 25 << 20)
+    assert not answers
+
+
+def test_a_negative_size_is_refused() -> None:
+    with pytest.raises(DeviceError, match="-1 elements"):
+        Buffer("LLVM", dtypes.int8, -1)
+
+
+def test_what_the_system_says_is_free() -> None:
+    available = module.available_bytes()
+    assert (available is None) == (not Path("/proc/meminfo").exists())
+    assert available is None or available > 1 << 20
+
+
+def test_a_container_limits_what_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = {
+        "/sys/fs/cgroup/memory.max": 1000,
+        "/sys/fs/cgroup/memory.current": 900,
+    }
+    monkeypatch.setattr(module, "_number", values.get)
+    monkeypatch.setattr(module, "_pairs", lambda path: iter([("inactive_file", 50)]))
+    assert module._container_available() == 150
+    assert np.dtype("int8").itemsize == 1

@@ -1,0 +1,138 @@
+"""The object cache: what comes back, and what is not trusted."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from workbench.backends.runtime import cache
+
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
+KEY = cache.key_of("some", "text")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def entry(key: str = KEY) -> Path:
+    return cache.cache_folder() / "objects" / key
+
+
+def test_what_is_put_comes_back() -> None:
+    assert cache.get(KEY) is None
+    cache.put(KEY, b"\x00code\n")
+    assert cache.get(KEY) == b"\x00code\n"
+    cache.put(KEY, b"other")
+    assert cache.get(KEY) == b"other"
+    assert [path.name for path in entry().parent.iterdir()] == [KEY]
+
+
+def test_keys_tell_parts_apart() -> None:
+    assert cache.key_of("ab", "c") != cache.key_of("a", "bc")
+    assert cache.key_of("a") == cache.key_of("a")
+
+
+@posix
+def test_only_the_user_can_read_it(home: Path) -> None:
+    os.umask(os.umask(0))  # whatever the mask is, the modes below must hold
+    cache.put(KEY, b"code")
+    for path, mode in ((home / "workbench", 0o700), (entry().parent, 0o700)):
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert stat.S_IMODE(entry().stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("position", [0, 25, 60, 100, -1])
+def test_a_changed_byte_is_noticed(position: int) -> None:
+    cache.put(KEY, b"code" * 20)
+    data = bytearray(entry().read_bytes())
+    data[position] ^= 1
+    entry().write_bytes(data)
+    with pytest.warns(RuntimeWarning, match="damaged; compiling again"):
+        assert cache.get(KEY) is None
+    assert cache.get(KEY) is None  # it is gone, and not warned about twice
+
+
+@pytest.mark.parametrize("length", [0, 10, 60])
+def test_a_cut_file_is_noticed(length: int) -> None:
+    cache.put(KEY, b"code" * 20)
+    entry().write_bytes(entry().read_bytes()[:length])
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        assert cache.get(KEY) is None
+
+
+def test_an_entry_under_another_key_is_noticed() -> None:
+    other = cache.key_of("other")
+    cache.put(other, b"code")
+    entry(other).rename(entry())
+    with pytest.warns(RuntimeWarning, match="damaged"):
+        assert cache.get(KEY) is None
+
+
+@posix
+def test_what_others_may_write_is_not_used() -> None:
+    cache.put(KEY, b"code")
+    entry().chmod(0o666)
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        assert cache.get(KEY) is None
+    entry().chmod(0o600)
+    entry().parent.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        assert cache.get(KEY) is None
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        cache.put(KEY, b"code")
+
+
+@posix
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs chown")
+def test_what_others_own_is_not_used() -> None:
+    cache.put(KEY, b"code")
+    os.chown(entry(), 12345, -1)
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        assert cache.get(KEY) is None
+
+
+@posix
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    cache.put(KEY, b"code")
+    elsewhere = tmp_path / "elsewhere"
+    entry().rename(elsewhere)
+    entry().symlink_to(elsewhere)
+    assert cache.get(KEY) is None
+
+
+def test_a_cache_that_cannot_be_is_no_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "file" / "inside"))
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) is None
+
+
+def test_trim_deletes_the_oldest() -> None:
+    keys = [cache.key_of(str(n)) for n in range(10)]
+    for n, key in enumerate(keys):
+        cache.put(key, b"x" * 1000)
+        os.utime(entry(key), (n, n))
+    cache.trim(1 << 20)
+    assert cache.get(keys[0]) is not None
+    cache.trim(8000)
+    assert cache.get(keys[0]) is None and cache.get(keys[-1]) is not None
+    assert sum(p.stat().st_size for p in entry().parent.iterdir()) <= 4000
+
+
+def test_folder_of_each_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("LOCALAPPDATA", "local")
+    ends = {"linux": ".cache", "darwin": "Caches", "win32": "local"}
+    for platform, parent in ends.items():
+        monkeypatch.setattr(sys, "platform", platform)
+        assert cache.cache_folder().name == "workbench"
+        assert cache.cache_folder().parent.name == parent

@@ -1,0 +1,110 @@
+"""The registry of devices."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.backends.linear import at, buffer_of, param, poisoned, program, store
+from tests.support import ROOT
+from workbench.backends import device as module
+from workbench.backends.device import Device, Devices
+from workbench.context import Context
+from workbench.dtypes import dtypes
+from workbench.errors import DeviceError
+from workbench.ir.ops import Ops
+from workbench.ir.uop import KernelInfo, UOp
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Devices:
+    """A registry whose default the test may change."""
+    monkeypatch.delenv("DEV", raising=False)
+    return Devices(list(Device._devices.values()), {"CPU": "LLVM"})
+
+
+def test_names_in_any_case_and_aliases() -> None:
+    assert Device.names() == ("LLVM", "PYTHON")
+    assert Device["llvm"] is Device["LLVM"] is Device["CPU"]
+    assert Device["Python"].name == "PYTHON"
+
+
+def test_an_unknown_device_is_told_with_those_that_are() -> None:
+    with pytest.raises(DeviceError) as caught:
+        Device["GPU7"]
+    assert "no device 'GPU7'" in str(caught.value)
+    assert "LLVM, PYTHON" in str(caught.value)
+    with pytest.raises(DeviceError):
+        Device.available("GPU7")
+
+
+def test_available() -> None:
+    assert Device.available("PYTHON") and Device.available("LLVM")
+
+
+def test_a_missing_device_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    missing = module._LLVM()
+    with pytest.raises(DeviceError) as caught:
+        missing.target  # noqa: B018
+    assert "pip install 'llvmlite" in str(caught.value)
+    only = Devices([missing, Device["PYTHON"]], {})
+    assert not only.available("LLVM") and only.DEFAULT == "PYTHON"
+
+
+def test_default(registry: Devices) -> None:
+    assert registry.DEFAULT == "LLVM"
+    registry.DEFAULT = "python"
+    assert registry.DEFAULT == "PYTHON"
+    with Context(DEV="cpu"):
+        assert registry.DEFAULT == "LLVM"
+    assert registry.DEFAULT == "PYTHON"
+    with pytest.raises(DeviceError):
+        registry.DEFAULT = "nothing"
+    assert registry.DEFAULT == "PYTHON"
+    with Context(DEV="nothing"), pytest.raises(DeviceError):
+        registry.DEFAULT  # noqa: B018
+
+
+def test_default_from_the_environment() -> None:
+    script = (
+        "from workbench.backends.device import Device\n"
+        "assert Device.DEFAULT == 'PYTHON'\n"
+        "Device.DEFAULT = 'LLVM'\n"
+        "assert Device.DEFAULT == 'LLVM'"
+    )
+    env = {"DEV": "python", "PATH": ""}
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=env, check=True)
+
+
+def test_target_is_this_machine() -> None:
+    target = Device["LLVM"].target
+    assert target.device == "LLVM"
+    assert target.vector_bytes in (16, 32, 64)
+    assert target.vector_registers in (16, 32)
+    assert Device["LLVM"].target is target
+    assert Device["PYTHON"].target.device == "PYTHON"
+
+
+def test_render_and_load() -> None:
+    info = KernelInfo("three", ())
+    statement = store(at(param(0, dtypes.int32, 1), 0), UOp.const(dtypes.int32, 3))
+    block = UOp(Ops.BLOCK, dtypes.void, (statement,), info)
+    for name in Device.names():
+        device = Device[name]
+        source = device.render(block, program(statement, name="three"))
+        assert source.name == "three"
+        out = buffer_of(poisoned(1, dtypes.int32))
+        loaded = device.load(source)
+        loaded([out])
+        assert out.array.tolist() == [3]
+        out.array[:] = 0
+        loaded.bind([out])()
+        assert out.array == np.int32(3)
+
+
+def test_repr() -> None:
+    assert "LLVM" in repr(Device) and "llvmlite" in repr(Device["LLVM"])

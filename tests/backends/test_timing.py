@@ -1,0 +1,80 @@
+"""Timing: batches, budgets, turns; and the peaks that speeds are told against."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.backends.runtime.peak import copy_bandwidth, fma_peak, run_peak
+from workbench.backends.runtime.timing import SAMPLE_S, Samples, interleave, measure
+from workbench.dtypes import dtypes
+
+
+def test_samples() -> None:
+    samples = Samples((3.0, 1.0, 2.0, 9.0))
+    assert (samples.min_s, samples.median_s) == (1.0, 2.5)
+    assert samples.spread_s > 0
+    assert Samples((1.0,)).spread_s == 0.0
+
+
+def test_short_runs_are_batched() -> None:
+    taken = measure(lambda: None, samples=5)
+    assert len(taken.samples_s) == 5
+    assert taken.batch * taken.median_s > SAMPLE_S / 4
+    assert taken.min_s < 1e-5
+
+
+def test_long_runs_are_not() -> None:
+    taken = measure(lambda: time.sleep(0.002), samples=3)
+    assert taken.batch == 1 and taken.min_s >= 0.002
+
+
+def test_the_budget_ends_it() -> None:
+    taken = measure(lambda: time.sleep(0.01), budget_s=0.03, samples=1000)
+    assert 1 <= len(taken.samples_s) <= 4
+
+
+def test_runs_take_turns_and_turn_round() -> None:
+    order: list[str] = []
+
+    def noted(name: str) -> None:
+        order.append(name)
+        time.sleep(0.001)
+
+    runs = {name: lambda name=name: noted(name) for name in "abc"}
+    taken = interleave(runs, samples=4)
+    assert "".join(order[-12:]) == "abccbaabccba"
+    assert [len(taken[name].samples_s) for name in "abc"] == [4, 4, 4]
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collecting")
+def test_garbage_collection_waits_and_comes_back() -> None:
+    seen = []
+
+    def fail() -> None:
+        seen.append(gc.isenabled())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        measure(fail)
+    assert seen == [False] and gc.isenabled()
+
+
+def test_peaks() -> None:
+    """Ratios only: a double takes twice the place, and both are far above one a nanosecond."""
+    peak = run_peak(dtypes.float32)
+    both = interleave({"f32": peak.run, "f64": run_peak(dtypes.float64).run}, samples=7)
+    single = peak.gflops(both["f32"].min_s)
+    assert 1.5 < single / run_peak(dtypes.float64).gflops(both["f64"].min_s) < 2.7
+    assert fma_peak() > 1
+    assert copy_bandwidth(1 << 20) > 0.1
