@@ -40,8 +40,8 @@ def host_buffer(array: Array) -> UOp:
 
 
 def device_of(outputs: Sequence[UOp]) -> str:
-    """Return the device that `outputs` are on: the one their data is copied to."""
-    for node in UOp.sink(*outputs).toposort():
+    """Return the device that `outputs` are on: of the nearest COPY or BUFFER below."""
+    for node in reversed(UOp.sink(*outputs).toposort()):
         if node.op is Ops.COPY:
             return str(node.arg)
         if node.op is Ops.BUFFER and node.arg[1] != HOST:

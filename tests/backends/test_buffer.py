@@ -6,12 +6,11 @@ import gc
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from workbench.backends.runtime import buffer as module
 from workbench.backends.runtime.buffer import Buffer, Pool, size_class
-from workbench.dtypes import dtypes
+from workbench.dtypes import DType, dtypes
 from workbench.errors import DeviceError
 
 
@@ -27,7 +26,7 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
 @pytest.mark.parametrize(
     "dtype", [dtypes.float32, dtypes.int8, dtypes.bool, dtypes.index]
 )
-def test_a_buffer_is_aligned_memory(dtype: dtypes, size: int) -> None:
+def test_a_buffer_is_aligned_memory(dtype: DType, size: int) -> None:
     made = Buffer("LLVM", dtype, size)
     assert made.address % 64 == 0 and made.address == made.array.ctypes.data
     assert made.array.shape == (size,) and made.array.dtype == dtype.numpy
@@ -143,4 +142,3 @@ def test_a_container_limits_what_is_free(
     monkeypatch.setattr(module, "_number", values.get)
     monkeypatch.setattr(module, "_pairs", lambda path: iter([("inactive_file", 50)]))
     assert module._container_available() == 150
-    assert np.dtype("int8").itemsize == 1

@@ -71,7 +71,7 @@ def counting(steps: int, work: int) -> Source:
     [
         ("define void @k(ptr %args", "expected"),
         ("define void @k() {\n  %x = add i64 %y, 1\n  ret void\n}", "undefined value"),
-        ("define void @k() {\n  %x = add float 1.0, 1.0\n  ret void\n}", "integer"),
+        ("define void @k() {\n  %x = add float 1.0, 1.0\n  ret void\n}", "operand type"),
         ("define i32 @k() {\n  ret void\n}", ""),
         ("define void @other() {\n  ret void\n}", "k"),
         ("declare void @nowhere_1()\ndefine void @k() {\n  call void @nowhere_1()\n"

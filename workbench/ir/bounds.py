@@ -113,7 +113,26 @@ def _neg(a: Bounds) -> Bounds:
     return -a[1], -a[0]
 
 
+def _machine_div(a: Bounds, b: Bounds) -> Bounds:
+    return _idiv(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
+
+
+def _machine_mod(a: Bounds, b: Bounds) -> Bounds:
+    return _mod(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
+
+
+def _shr(a: Bounds, b: Bounds) -> Bounds:
+    if b[0] != b[1] or not 0 <= b[0] < 64:
+        return -math.inf, math.inf
+    return int(a[0]) >> int(b[0]), int(a[1]) >> int(b[0])
+
+
+def _and(a: Bounds, b: Bounds) -> Bounds:
+    return (0, b[1]) if b[0] == b[1] and b[0] >= 0 else (-math.inf, math.inf)
+
+
 _INTEGER = {
     Ops.ADD: _add, Ops.MUL: _mul, Ops.IDIV: _idiv, Ops.MOD: _mod,
-    Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg,
+    Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg, Ops.CDIV: _machine_div,
+    Ops.CMOD: _machine_mod, Ops.SHR: _shr, Ops.AND: _and,
 }  # fmt: skip

@@ -107,8 +107,11 @@ _SPREADS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 
 def kinds(sink: UOp) -> UOp:
     """Return the kernel with GLOBAL and LOOP derived: an output axis may be spread over
-    work-groups where it is outermost in the order and every statement stands inside it."""
-    info: KernelInfo = sink.arg
+    work-groups where it is outermost in the order and every statement stands inside it.
+    Axes that a rewrite has made needless leave the order."""
+    present = {n.axis_name for n in sink.toposort() if n.op is Ops.RANGE}
+    info = KernelInfo(sink.arg.name, tuple(n for n in sink.arg.order if n in present))
+    sink = sink.replace(arg=info)
     nests = [set(s.nest) for s in statements(sink).values()]
     ranges = {n.axis_name: n for n in sink.toposort() if n.op is Ops.RANGE}
     changes: dict[UOp, UOp] = {}

@@ -153,13 +153,6 @@ def statements(node: UOp) -> str:
     return f"{other} is not a statement" if other else ""
 
 
-def in_tree(node: UOp) -> str:
-    if node.op in (Ops.BLOCK, Ops.LOOP, Ops.AFTER):
-        return ""
-    other = next((s.op.name for s in node.src if s.dtype is dtypes.void), None)
-    return f"{other} is a source of {node.op.name}" if other else ""
-
-
 def loops(node: UOp) -> str:
     """Walk the tree: a range is open inside its LOOP, where it is used, and nowhere else."""
     opened: set[UOp] = set()
@@ -277,7 +270,6 @@ LOWERED = by_op((
     Spec("write",       (Ops.STORE,),          lowered_store, "a STORE writes an INDEX"),
     Spec("accumulate",  (Ops.ACCUMULATE,),     accumulate,    "an ACCUMULATE changes a DEFINE"),
     Spec("statements",  (Ops.BLOCK, Ops.LOOP), statements,    "BLOCK and LOOP hold statements"),
-    Spec("tree",        None,                  in_tree,       "statements are in BLOCK and LOOP"),
     Spec("loops",       (Ops.BLOCK,),          loops,         "a range is used inside its loop"),
     Spec("slots",       (Ops.BLOCK,),          slots,         "each slot has one parameter"),
 ))

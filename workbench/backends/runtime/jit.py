@@ -11,9 +11,10 @@ import importlib
 import itertools
 import platform
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.errors import CompileError, DeviceError
 
@@ -22,6 +23,7 @@ _FOREIGN = re.compile(
     r"|@llvm\.(?:aarch64|amdgcn|arm|bpf|dx|hexagon|loongarch|mips|nvvm|ppc|r600|riscv"
     r"|s390|spv|ve|wasm|xcore)\."
 )
+Result = TypeVar("Result")
 _library_numbers = itertools.count()
 
 
@@ -98,7 +100,7 @@ def load_object(image: bytes, name: str) -> Code:
         tracker = builder.link(llvm.jit, f"kernel{next(_library_numbers)}")
         return Code(tracker, int(tracker[name]))
 
-    return _guarded(None, link)  # type: ignore[no-any-return]
+    return _guarded(None, link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _module(text: str) -> Any:
     return module
 
 
-def _guarded(text: str | None, step: Any) -> Any:
+def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
     """Run a step of LLVM's and tell what it says in our words."""
     try:
         return step()

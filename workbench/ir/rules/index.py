@@ -11,7 +11,7 @@ import math
 
 from workbench.ir.affine import from_terms, terms
 from workbench.ir.ops import Ops
-from workbench.ir.patterns import const, op, var
+from workbench.ir.patterns import Pat, const, op, var
 from workbench.ir.rewrite import Rule, RuleSet
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
@@ -49,10 +49,10 @@ def div_terms(i: UOp, c: UOp) -> UOp | None:
 
 
 def mod_terms(i: UOp, c: UOp) -> UOp | None:
-    """(c*a + b) % c is b % c."""
+    """(c*a + b) % c is b % c; where 0 <= b < c, it is b."""
     inside, rest = _split(i, c.arg)
     if inside is None:
-        return None
+        return i if _fits(i, c.arg) else None
     return rest if _fits(rest, c.arg) else rest % c.arg
 
 
@@ -208,6 +208,32 @@ def _leaves(node: UOp) -> list[UOp]:
     return out
 
 
+def reduce_independent(n: UOp) -> UOp | None:
+    """A value that does not depend on a range it is reduced over is combined with itself."""
+    value = n.src[0]
+    kept = [r for r in n.src[1:] if r in value.ranges]
+    times = math.prod(r.extent for r in n.src[1:] if r not in value.ranges)
+    if times == 1 and len(kept) == len(n.src) - 1:
+        return None
+    if not value.dtype.is_bool and n.arg is Ops.ADD:
+        value = value * times
+    elif n.arg is Ops.MUL and not value.dtype.is_bool:
+        value = _power(value, times)
+    return UOp(Ops.REDUCE, n.dtype, (value, *kept), n.arg) if kept else value
+
+
+def _power(value: UOp, exponent: int) -> UOp:
+    """Return value ** exponent by squaring."""
+    result: UOp | None = None
+    while exponent:
+        if exponent % 2:
+            result = value if result is None else result * value
+        exponent //= 2
+        value = value * value
+    assert result is not None
+    return result
+
+
 _n_add = op(Ops.ADD, i, j, name="n")
 
 # fmt: off
@@ -226,6 +252,7 @@ INDEX_RULES = RuleSet("index", [
     Rule("greater-than",        c < i, greater_than),
     Rule("at-most",             op(Ops.CMPLE, i, j), at_most),
     Rule("and-twice",           op(Ops.AND, var("p", "bool"), var("q", "bool"), name="n"), and_twice),
+    Rule("reduce-independent",  Pat(Ops.REDUCE, None, name="n"), reduce_independent),
     Rule("load-gate",           op(Ops.WHERE, cond, op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x"), const("z")), hidden_gate),
 ])
 # fmt: on

@@ -54,6 +54,8 @@ def root_access(node: UOp) -> Access:
 
 def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
     """Return how `node`, read by `access`, reads each of its sources (None: a constant)."""
+    if all(s.is_const for s in node.src):
+        return (None,) * len(node.src)
     if node.op is Ops.REDUCE_AXIS:
         return (_reduce(node, access),)
     if node.op is Ops.PAD:

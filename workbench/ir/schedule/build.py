@@ -22,7 +22,11 @@ def buffer(node: UOp, device: str) -> UOp:
 
 
 def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
-    """Return the items in execution order and the BUFFER of each stored value."""
+    """Return the items in execution order and the BUFFER of each stored value.
+
+    A value lives where its data does; `device` is for values without any.
+    """
+    devices = _devices(plan.nodes)
     values: dict[tuple[UOp, Access], UOp] = {}
     buffers: dict[UOp, UOp] = {}
     items = []
@@ -39,11 +43,24 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
             source = buffers.get(node.src[0], node.src[0])
             items.append(ScheduleItem(None, (buffers[node], source), node, decision))
             continue
-        buffers[node] = buffer(node, device)
+        buffers[node] = buffer(node, devices[node] or device)
         access = plan.reads[node][0]
         kernel, params = _kernel(node, access, values[node, access], buffers[node])
         items.append(ScheduleItem(kernel, params, node, decision))
     return tuple(items), buffers
+
+
+def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
+    """Return the device of every value: of the nearest COPY or BUFFER below; "" for none."""
+    found: dict[UOp, str] = {}
+    for node in nodes:
+        if node.op is Ops.COPY:
+            found[node] = node.arg
+        elif node.op is Ops.BUFFER:
+            found[node] = node.arg[1]
+        else:
+            found[node] = next((found[s] for s in node.src if found[s]), "")
+    return found
 
 
 def _value(

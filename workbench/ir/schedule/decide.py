@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from workbench.ir.ops import CASTS, ELEMENTWISE, MOVEMENT, Ops
+from workbench.ir.ops import CASTS, MOVEMENT, Ops
 from workbench.ir.schedule.access import Access, push, root_access
 from workbench.ir.schedule.cost import (
     LAUNCH_COST,
@@ -54,7 +54,7 @@ def decide(outputs: Iterable[UOp]) -> Plan:
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     held: dict[UOp, int] = {}
     for node in reversed(nodes):
-        if node.op in LEAVES:
+        if node.op in LEAVES and node not in asked:
             plan.reads[node] = list(found[node])
             continue
         reads = list(found[node])
@@ -123,6 +123,3 @@ def _blocks_cores(node: UOp, reads: list[Access]) -> bool:
     if node.op is not Ops.REDUCE_AXIS or node.src[0].size < PARALLEL_WORK:
         return False
     return any(not a.loops and a.root.size > 1 for a in reads)
-
-
-STORABLE = ELEMENTWISE | {Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.passes import Pass
 from workbench.ir.rewrite import rewrite
@@ -58,4 +59,16 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
         return item
     doc = "Values and index expressions are in their simplest form."
     kernel = rewrite(item.kernel, SIMPLIFY, name="simplify-kernel", doc=doc)
-    return ScheduleItem(kernel, item.buffers, item.node, item.decision)
+    return _compacted(ScheduleItem(kinds(kernel), item.buffers, item.node, item.decision))
+
+
+def _compacted(item: ScheduleItem) -> ScheduleItem:
+    """Drop the buffers that a simplified kernel no longer reads, and number its PARAMs anew."""
+    assert item.kernel is not None
+    params = [n for n in item.kernel.toposort() if n.op is Ops.PARAM]
+    if len(params) == len(item.buffers):
+        return item
+    params.sort(key=lambda n: int(n.arg[0]))
+    changes = {p: p.replace(arg=(slot, p.arg[1])) for slot, p in enumerate(params)}
+    buffers = tuple(item.buffers[p.arg[0]] for p in params)
+    return ScheduleItem(item.kernel.substitute(changes), buffers, item.node, item.decision)

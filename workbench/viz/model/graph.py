@@ -1,0 +1,252 @@
+"""The tensor graph as plain data: every node, which kernels compute it, every edge.
+
+`tensor_graph` keeps everything; `folded` makes of it what a picture shows: constants stand
+in the words of what uses them, chains of movement are one node, a copied-in array is one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from workbench.ir.ops import MOVEMENT, Ops
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.source import source_of
+from workbench.viz.model.words import shape_text
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A value. `label` says what it is in a word or two; `kernels` number the kernels that
+    compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
+    or "value"."""
+
+    number: int
+    op: str
+    dtype: str
+    shape: tuple[int, ...]
+    label: str
+    arg: str
+    role: str
+    kernels: tuple[int, ...] = ()
+    stored_by: int | None = None
+    size_bytes: int = 0
+    line: str = ""
+    is_output: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """`source` is source number `position` of `target`."""
+
+    source: int
+    target: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGraph:
+    """Nodes, sources first; node numbers are keys, not places. `titles` are the kernels'."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    titles: tuple[str, ...]
+
+
+# fmt: off
+_SIGNS = {
+    Ops.ADD: "+", Ops.MUL: "\u00d7", Ops.FDIV: "\u00f7", Ops.NEG: "negate", Ops.NOT: "not",
+    Ops.IDIV: "//", Ops.MOD: "mod", Ops.CMPLT: "<", Ops.CMPLE: "\u2264", Ops.CMPEQ: "=",
+    Ops.CMPNE: "\u2260", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor", Ops.SHL: "<<",
+    Ops.SHR: ">>", Ops.RECIP: "1 \u00f7",
+}
+_REDUCES = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "max", Ops.MIN: "min"}
+# fmt: on
+
+
+def tensor_graph(
+    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str]
+) -> TensorGraph:
+    """Return the graph under `outputs`; `titles` are those of the items that are kernels."""
+    kernels = [item for item in items if item.kernel is not None]
+    stored = {item.node: i for i, item in enumerate(kernels)}
+    inside = _membership(kernels, {item.node for item in items})
+    found = [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
+    numbers = {node: i for i, node in enumerate(found)}
+    nodes = [
+        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs)
+        for n, i in numbers.items()
+    ]
+    edges = [
+        GraphEdge(numbers[source], i, place)
+        for node, i in numbers.items()
+        for place, source in enumerate(node.src)
+    ]
+    return TensorGraph(tuple(nodes), tuple(edges), tuple(titles))
+
+
+def _membership(
+    kernels: Sequence[ScheduleItem], ends: set[UOp]
+) -> Mapping[UOp, list[int]]:
+    """Return per node the kernels that compute it: from each result down to what is stored."""
+    inside: defaultdict[UOp, list[int]] = defaultdict(list)
+    for number, item in enumerate(kernels):
+        stops = ends - {item.node}
+        below = item.node.toposort(lambda n, stops=stops: n not in stops)  # type: ignore[misc]
+        for node in below:
+            if node not in stops and node.op is not Ops.BUFFER:
+                inside[node].append(number)
+    return inside
+
+
+def _node(
+    node: UOp, number: int, kernels: tuple[int, ...], stored: int | None, output: bool
+) -> GraphNode:
+    line = source_of(node)
+    return GraphNode(
+        number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
+        _role(node), kernels, stored, node.size * node.dtype.itemsize,
+        "" if line is None else str(line), output,
+    )  # fmt: skip
+
+
+def label_of(node: UOp) -> str:
+    """Return what a node is in a word or two, for a picture."""
+    if node.op is Ops.CONST:
+        return number_text(node)
+    if node.op is Ops.BUFFER:
+        return "array" if node.arg[1] == "NPY" else f"memory on {node.arg[1]}"
+    if node.op is Ops.REDUCE_AXIS:
+        over = ", ".join(map(str, node.arg[1]))
+        return f"{_REDUCES.get(node.arg[0], node.arg[0].name)} over axis {over}"
+    if node.op in (Ops.CAST, Ops.BITCAST):
+        return f"{node.op.name.lower()} to {node.dtype}"
+    if node.op is Ops.COPY:
+        return f"copy to {node.arg}"
+    return _SIGNS.get(node.op, node.op.name.lower())
+
+
+def number_text(node: UOp) -> str:
+    """Return a constant in the shortest words its dtype allows."""
+    if node.dtype.is_float and node.dtype.bits == 32:
+        return str(np.float32(node.arg))
+    return repr(node.arg)
+
+
+def _role(node: UOp) -> str:
+    if node.is_const:
+        return "constant"
+    if node.op in (Ops.BUFFER, Ops.COPY):
+        return "input"
+    return "movement" if node.op in MOVEMENT else "value"
+
+
+def _arg_text(node: UOp) -> str:
+    return "" if node.arg is None else str(node.arg)
+
+
+# folding
+
+
+def folded(graph: TensorGraph) -> TensorGraph:
+    """Return the graph as a picture shows it."""
+    return _without_chains(_without_copies(_without_constants(graph)))
+
+
+def _without_constants(graph: TensorGraph) -> TensorGraph:
+    constants = {n.number: n.label for n in graph.nodes if n.role == "constant"}
+    sources = _sources(graph.edges)
+    nodes = []
+    for node in graph.nodes:
+        below = sources[node.number]
+        if node.number in constants and not node.is_output:
+            continue
+        words = [constants.get(e.source, "\u00b7") for e in below]
+        if any(e.source in constants for e in below):
+            node = replace(node, label=_call_text(node.label, words))
+        nodes.append(node)
+    kept = {n.number for n in nodes}
+    edges = [e for e in graph.edges if e.source in kept and e.target in kept]
+    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
+
+
+def _call_text(label: str, words: Sequence[str]) -> str:
+    if len(words) == 2 and not label.isidentifier():
+        return f"{words[0]} {label} {words[1]}"
+    return f"{label}({', '.join(words)})"
+
+
+def _without_copies(graph: TensorGraph) -> TensorGraph:
+    """Fold an array that is only copied to a device into the copy."""
+    by_number = {n.number: n for n in graph.nodes}
+    readers, sources = _readers(graph.edges), _sources(graph.edges)
+    gone: set[int] = set()
+    nodes = []
+    for node in graph.nodes:
+        if node.op == "BUFFER" and not node.is_output:
+            copies = [by_number[e.target].op == "COPY" for e in readers[node.number]]
+            if copies and all(copies):
+                gone.add(node.number)
+                continue
+        if node.op == "COPY" and any(e.source in gone for e in sources[node.number]):
+            node = replace(node, label="array")
+        nodes.append(node)
+    edges = [e for e in graph.edges if e.source not in gone]
+    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
+
+
+def _without_chains(graph: TensorGraph) -> TensorGraph:
+    """Fold movement into the movement that alone reads it."""
+    by_number = {n.number: n for n in graph.nodes}
+    readers = _readers(graph.edges)
+    sources = _sources(graph.edges)
+    gone: set[int] = set()
+    feeds: dict[int, int] = {}
+    nodes = []
+    for node in graph.nodes:
+        above = readers[node.number]
+        if _folds(node) and len(above) == 1 and _folds(by_number[above[0].target]):
+            gone.add(node.number)
+            feeds[above[0].target] = node.number
+            continue
+        words, place = [node.label], node.number
+        while place in feeds:
+            place = feeds[place]
+            words.insert(0, by_number[place].label)
+        nodes.append(replace(node, label=" \u00b7 ".join(words)))
+    edges = []
+    for edge in graph.edges:
+        if edge.target in gone:
+            continue
+        source = edge.source
+        while source in gone:
+            source = sources[source][0].source
+        edges.append(replace(edge, source=source))
+    return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
+
+
+def _folds(node: GraphNode) -> bool:
+    return node.role == "movement" and node.stored_by is None and not node.is_output
+
+
+def _sources(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
+    found: defaultdict[int, list[GraphEdge]] = defaultdict(list)
+    for edge in edges:
+        found[edge.target].append(edge)
+    return found
+
+
+def _readers(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
+    found: defaultdict[int, list[GraphEdge]] = defaultdict(list)
+    for edge in edges:
+        found[edge.source].append(edge)
+    return found
+
+
+def size_text(node: GraphNode) -> str:
+    """Return a node's shape and dtype: "64x48 float32"."""
+    return f"{shape_text(node.shape)} {node.dtype}"

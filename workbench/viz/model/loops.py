@@ -1,0 +1,292 @@
+"""The loop nest of a kernel as an ordered list of rows: what opts act on, with its memory.
+
+A row is a loop, a lane axis (computed together, no loop) or a statement. Loops and lanes say,
+for each buffer, how far one step moves in it (in elements) and how many bytes one whole run
+of the loop touches: the figure to hold against the sizes of the caches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workbench.dtypes import dtypes
+from workbench.ir.axis import AxisType
+from workbench.ir.expr import to_expr
+from workbench.ir.lower.tree import build_tree
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.target import Target
+from workbench.viz.model.footprint import strides, touched
+from workbench.viz.model.kinds import KINDS
+from workbench.viz.model.words import bytes_text
+
+
+class BufferInfo(NamedTuple):
+    """A buffer of a kernel: an argument ("in", "out", "in and out") or "scratch"."""
+
+    name: str
+    dtype: str
+    size: int
+    role: str
+
+
+class Use(NamedTuple):
+    """How a loop uses a buffer. `strides`: elements per step, one per different access; None
+    where a step is not always the same. `size_bytes`: touched by one run of the loop, an upper
+    bound where not `exact`."""
+
+    strides: tuple[int, ...] | None
+    size_bytes: int
+    exact: bool
+
+    @property
+    def stride_text(self) -> str:
+        return "varies" if self.strides is None else ",".join(map(str, self.strides))
+
+    @property
+    def bytes_text(self) -> str:
+        return ("" if self.exact else "<= ") + bytes_text(self.size_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row. `kind` is "loop", "lanes" or "statement"; `around` are the kinds of the loops and
+    lanes it stands in, outermost first; `text` is a statement's, over one or more lines."""
+
+    kind: str
+    around: tuple[AxisType, ...]
+    text: str
+    axis: str = ""
+    axis_kind: AxisType | None = None
+    size: int = 0
+    uses: Mapping[str, Use] = field(default_factory=dict)
+    is_vector: bool = False
+
+    @property
+    def depth(self) -> int:
+        return len(self.around)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """The rows of a kernel, top to bottom, and its buffers, the output first."""
+
+    name: str
+    buffers: tuple[BufferInfo, ...]
+    rows: tuple[Row, ...]
+
+
+def loop_nest(kernel: UOp, target: Target) -> LoopNest:
+    """Return the loop nest of a kernel (a SINK) as lowering for `target` makes it.
+
+    Errors: CompileError where the kernel needs more scratch than the target gives.
+    """
+    return tree_nest(build_tree(kernel, target))
+
+
+def tree_nest(block: UOp) -> LoopNest:
+    """Return the loop nest of a statement tree."""
+    found = [n for n in block.toposort() if _is_buffer(n)]
+    buffers = sorted(found, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
+    reader = _Reader(buffers)
+    rows = _body_rows(block.src, (), reader)
+    written = {a.buffer for s in _leaves(block) for a in reader.accesses(s) if a.writes}
+    read = {a.buffer for s in _leaves(block) for a in reader.accesses(s) if not a.writes}
+    infos = tuple(_info(b, b in written, b in read) for b in buffers)
+    return LoopNest(block.arg.name, infos, tuple(rows))
+
+
+def to_text(nest: LoopNest) -> str:
+    """Return the rows as aligned text: per buffer `stride | bytes`."""
+    names = [b.name for b in nest.buffers]
+    heads = [f"{b.name} {b.role}" for b in nest.buffers]
+    cells = [(_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows]
+    axes = [(a, c) for (a, c), r in zip(cells, nest.rows, strict=True) if r.axis_kind]
+    first = max([len("loop"), *[len(a) for a, _ in axes]])
+    widths = [max([len(h), *[len(c[i]) for _, c in axes]]) for i, h in enumerate(heads)]
+    lines = [_aligned("loop", heads, first, widths)]
+    for (axis, uses), row in zip(cells, nest.rows, strict=True):
+        if row.axis_kind:
+            lines.append(_aligned(axis, uses, first, widths))
+        else:
+            lines += ["  " * row.depth + line for line in row.text.split("\n")]
+    return "\n".join(lines)
+
+
+def _aligned(first: str, cells: Sequence[str], width: int, widths: Sequence[int]) -> str:
+    parts = [f"{c:{w}}" for c, w in zip(cells, widths, strict=True)]
+    return "   ".join([f"{first:{width}}", *parts]).rstrip()
+
+
+def _axis_text(row: Row) -> str:
+    if row.axis_kind is None:
+        return ""
+    note = " (vector)" if row.is_vector else ""
+    return f"{'  ' * row.depth}{KINDS[row.axis_kind].letter} {row.axis} x{row.size}{note}"
+
+
+def _use_text(use: Use | None) -> str:
+    return "" if use is None else f"{use.stride_text} | {use.bytes_text}"
+
+
+class _Access(NamedTuple):
+    """A place where a statement reads or writes a buffer, as one flat index."""
+
+    buffer: UOp
+    index: UOp
+    writes: bool
+
+
+class _Reader:
+    """Finds what statements access; each statement is walked once."""
+
+    def __init__(self, buffers: Sequence[UOp]):
+        self.buffers = buffers
+        self._found: dict[UOp, tuple[_Access, ...]] = {}
+
+    def accesses(self, statement: UOp) -> tuple[_Access, ...]:
+        if statement not in self._found:
+            self._found[statement] = tuple(self._accesses(statement))
+        return self._found[statement]
+
+    def _accesses(self, statement: UOp) -> list[_Access]:
+        target = statement.src[0]
+        loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
+        found = [_Access(at.src[0], _flat(at), False) for at in loads]
+        updates = statement.op is Ops.ACCUMULATE
+        found += [_Access(target.src[0], _flat(target), w) for w in {True, not updates}]
+        return [a for a in found if a.buffer in self.buffers]
+
+    def uses(
+        self, statements: Sequence[UOp], inside: set[UOp], axis: UOp
+    ) -> dict[str, Use]:
+        """Return how the loop over `axis` around `statements` uses each buffer."""
+        by_buffer: dict[UOp, list[UOp]] = {b: [] for b in self.buffers}
+        for statement in statements:
+            for access in self.accesses(statement):
+                by_buffer[access.buffer].append(access.index)
+        uses = {}
+        for buffer, indexes in by_buffer.items():
+            if indexes:
+                count = touched(indexes, inside, _size(buffer))
+                size_bytes = count.elements * buffer.dtype.itemsize
+                use = Use(strides(indexes, axis), size_bytes, count.exact)
+                uses[_name(buffer)] = use
+        return uses
+
+
+def _body_rows(
+    body: Sequence[UOp], around: tuple[AxisType, ...], reader: _Reader
+) -> list[Row]:
+    rows: list[Row] = []
+    group: list[UOp] = []
+    for node in body:
+        if node.op is Ops.LOOP:
+            rows += _group_rows(group, around, reader)
+            group = []
+            rows += _loop_rows(node, around, reader)
+        elif group and _lanes(node) != _lanes(group[0]):
+            rows += _group_rows(group, around, reader)
+            group = [node]
+        else:
+            group.append(node)
+    return rows + _group_rows(group, around, reader)
+
+
+def _loop_rows(loop: UOp, around: tuple[AxisType, ...], reader: _Reader) -> list[Row]:
+    axis = loop.src[0]
+    below = _leaves(loop)
+    inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
+    inside.update(lane for s in below for lane in _lanes(s))
+    uses = reader.uses(below, inside, axis)
+    row = Row("loop", around, "", axis.axis_name, axis.axis_kind, axis.extent, uses)
+    return [row, *_body_rows(loop.src[1:], (*around, axis.axis_kind), reader)]
+
+
+def _group_rows(
+    group: Sequence[UOp], around: tuple[AxisType, ...], reader: _Reader
+) -> list[Row]:
+    """Return rows for neighbouring statements with the same lanes: the lanes, if the statements
+    touch memory with them, then the statements."""
+    rows: list[Row] = []
+    if any(reader.accesses(s) for s in group):
+        lanes = _lanes(group[0])
+        for place, lane in enumerate(lanes):
+            uses = reader.uses(group, set(lanes[place:]), lane)
+            is_vector = any(_vector(s) == lane.axis_name for s in group)
+            rows.append(
+                Row(
+                    "lanes", around, "", lane.axis_name, lane.axis_kind,
+                    lane.extent, uses, is_vector,
+                )
+            )  # fmt: skip
+            around = (*around, lane.axis_kind)
+    return rows + [Row("statement", around, _statement_text(s)) for s in group]
+
+
+def _statement_text(statement: UOp) -> str:
+    return to_expr(UOp(Ops.BLOCK, dtypes.void, (statement,)))
+
+
+def _lanes(statement: UOp) -> tuple[UOp, ...]:
+    """Return the lane axes of a statement, the one that becomes the vector last."""
+    vector = _vector(statement)
+    found = [n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane]
+    return tuple(sorted(found, key=lambda r: (r.axis_name == vector, r.axis_name)))
+
+
+def _vector(statement: UOp) -> str | None:
+    name: str | None
+    name = statement.arg[1] if statement.op is Ops.ACCUMULATE else statement.arg
+    return name
+
+
+def _leaves(block: UOp) -> list[UOp]:
+    """Return the statements under a LOOP or BLOCK, in program order."""
+    found: list[UOp] = []
+    stack = list(reversed(block.src))
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.LOOP:
+            stack.extend(reversed(node.src[1:]))
+        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
+            found.append(node)
+    return found
+
+
+def _flat(at: UOp) -> UOp:
+    """Return the one flat index of an INDEX, its gate kept."""
+    buffer, *indexes = at.src
+    if buffer.op is Ops.PARAM:
+        return indexes[0]
+    total, stride = UOp.index(0), 1
+    for index, extent in reversed(list(zip(indexes, buffer.arg.shape, strict=True))):
+        total, stride = total + index * stride, stride * extent
+    return total
+
+
+def _is_buffer(node: UOp) -> bool:
+    if node.op is Ops.DEFINE:
+        return bool(node.arg.space == "scratch")
+    return node.op is Ops.PARAM
+
+
+def _name(buffer: UOp) -> str:
+    return f"p{buffer.arg[0]}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
+
+
+def _size(buffer: UOp) -> int:
+    if buffer.op is Ops.PARAM:
+        return int(buffer.arg[1])
+    return math.prod(buffer.arg.shape)
+
+
+def _info(buffer: UOp, written: bool, read: bool) -> BufferInfo:
+    role = "in and out" if written and read else "out" if written else "in"
+    if buffer.op is Ops.DEFINE:
+        role = "scratch"
+    return BufferInfo(_name(buffer), str(buffer.dtype), _size(buffer), role)
+

@@ -1,0 +1,42 @@
+"""Short words for figures, the same in text and in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def bytes_text(count: int) -> str:
+    """Return a number of bytes in the unit that suits it: "320 B", "20 KiB", "1.5 MiB"."""
+    value = float(count)
+    for unit in BINARY:
+        if value < 1024 or unit == BINARY[-1]:
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in the unit that suits it: "12 us", "3.4 ms", "2.1 s"."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
+def shape_text(shape: Sequence[int]) -> str:
+    """Return "64x48"; "scalar" for no axes."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def figure_text(value: float) -> str:
+    """Return a number with thousands set apart, and no decimals where it has none."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"
+
+
+def plural(count: int, word: str) -> str:
+    """Return "1 kernel", "2 kernels", "2 passes"."""
+    if count == 1:
+        return f"1 {word}"
+    return f"{count:,} {word}es" if word.endswith(("s", "ch")) else f"{count:,} {word}s"
