@@ -14,7 +14,7 @@ from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import Expander, Registers, combine, lane_widths
 from workbench.ir.lower.tree import RUNNING
 from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.ir.rewrite import RuleSet, rewrite
 from workbench.ir.uop import UOp, leaves
 from workbench.target import Target
 from workbench.trace import unobserved
@@ -27,6 +27,11 @@ class Scope:
     loop: UOp | None
     program: list[UOp] = field(default_factory=list)
     values: list[UOp] = field(default_factory=list)
+
+
+DIVISION_RULES = RuleSet(
+    "machine-division", [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))]
+)
 
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
@@ -161,7 +166,7 @@ class _Linearizer:
             return node
         if node not in self.machine:
             with unobserved():
-                self.machine[node] = rewrite(node, DECOMPOSE_RULES)
+                self.machine[node] = rewrite(node, DIVISION_RULES)
         return self.machine[node]
 
     # placing

@@ -112,11 +112,18 @@ def rejoin(n: UOp) -> UOp | None:
         if atom.op is not Ops.MOD or atom.src[1].op is not Ops.CONST:
             continue
         inner, by = atom.src
-        quotient = inner // by
+        quotient = _quotient(inner, by.arg)
         if parts.get(quotient) == k * by.arg:
             kept = {inner if a is atom else a: v for a, v in parts.items() if a is not quotient}
             return from_terms(kept, constant, n)
     return None
+
+
+def _quotient(node: UOp, by: int) -> UOp:
+    """Return node // by, as the rules above leave it."""
+    if node.op is Ops.IDIV and node.src[1].op is Ops.CONST:
+        return node.src[0] // (node.src[1].arg * by)
+    return node // by
 
 
 def less_than(i: UOp, c: UOp) -> UOp | None:

@@ -1,0 +1,213 @@
+"""The rewrite driver: to a fixed point, step by step, observed, and stopped if endless."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ir.samples import DEEP, axis, chain
+from workbench.dtypes import dtypes
+from workbench.errors import WorkbenchError
+from workbench.ir.ops import Ops
+from workbench.ir.patterns import const, op, var
+from workbench.ir.rewrite import EndlessRewrite, Rule, RuleSet, replay, rewrite
+from workbench.ir.uop import UOp
+from workbench.trace import observe
+
+x, y, c, d = var("x"), var("y"), const("c"), const("d")
+g, h = axis("g0", 4), axis("g1", 5)
+FOLD = RuleSet(
+    "fold",
+    [
+        Rule("add-zero", x + 0, x),
+        Rule("mul-one", x * 1, x),
+        Rule("mul-zero", x * 0, lambda x: x.like(0), doc="exact types only"),
+        Rule("add-add", (x + c) + d, lambda x, c, d: x + (c.arg + d.arg)),
+        Rule("same", op(Ops.MAX, x, x), x),
+        Rule("distribute", (x + c) * d, lambda x, c, d: x * d + c.arg * d.arg),
+        Rule(
+            "split-big",
+            x * c,
+            lambda x, c: x * 2 * (c.arg // 2),
+            where=lambda c: is_big(c),
+        ),
+        Rule(
+            "max-of-sum",
+            op(Ops.MAX, x + c, y),
+            lambda x, c, y: (x + 0).alu(Ops.MAX, y) + c,
+        ),
+    ],
+)
+
+
+def is_big(c: UOp) -> bool:
+    return c.arg > 8 and c.arg % 2 == 0
+
+
+def test_rules_apply_until_none_fires() -> None:
+    assert rewrite(((g + 1) + 2) * 1 + 0, FOLD) is g + 3
+    assert rewrite((g * 0 + h) * 1, FOLD) is UOp.index(0) + h
+    assert rewrite(g, FOLD) is g
+
+
+def test_a_shared_node_is_rewritten_once() -> None:
+    shared = g + 1 + 1
+    with observe() as seen:
+        assert rewrite(shared * shared, FOLD) is (g + 2) * (g + 2)
+    assert len(seen.records[0].matches) == 1
+
+
+def test_deep_graphs_do_not_recurse() -> None:
+    assert rewrite(chain(DEEP) * 1, FOLD) is chain(DEEP)
+    deep = g
+    for _ in range(DEEP):
+        deep = deep + 1
+    with observe() as seen:
+        assert rewrite(deep, FOLD) is g + DEEP
+    assert replay(deep, seen.records[0].matches) is g + DEEP
+
+
+def test_the_observer_gets_every_match_by_reference() -> None:
+    node = (g + 1) + 2 + h * 1
+    with observe() as seen:
+        result = rewrite(node, FOLD, name="tidy", doc="No zeros.")
+    (record,) = seen.records
+    assert (record.name, record.doc, record.before, record.after) == (
+        "tidy",
+        "No zeros.",
+        node,
+        result,
+    )
+    assert [(str(m.rule.name), m.before, m.after) for m in record.matches] == [
+        ("add-add", (g + 1) + 2, g + 3),
+        ("mul-one", h * 1, h),
+    ]
+    assert record.error is None and record.seconds >= 0 and record.dropped == 0
+
+
+def test_a_bounded_observer_counts_what_it_drops() -> None:
+    with observe(limit=1) as seen:
+        rewrite((g + 0) * (h + 0), FOLD)
+        rewrite(g + 0, FOLD)
+    assert [(len(r.matches), r.dropped) for r in seen.records] == [(1, 1), (0, 1)]
+
+
+def test_limit_stops_after_that_many_matches() -> None:
+    node = (g + 0) * (h + 0)
+    assert rewrite(node, FOLD, limit=0) is node
+    assert rewrite(node, FOLD, limit=1) is g * (h + 0)
+    assert rewrite(node, FOLD, limit=2) is rewrite(node, FOLD, limit=99) is g * h
+
+
+def test_without_switches_rules_off() -> None:
+    assert rewrite((g + 0) * 1, FOLD.without("add-zero")) is g + 0
+    with pytest.raises(WorkbenchError, match="no rule add-nothing"):
+        FOLD.without("add-nothing")
+    assert [r.name for r in FOLD.without("same", "mul-one").rules][:2] == [
+        "add-zero",
+        "mul-zero",
+    ]
+
+
+def test_rules_have_names_of_their_own() -> None:
+    with pytest.raises(WorkbenchError, match="one name"):
+        RuleSet("twice", [FOLD.rules[0], FOLD.rules[0]])
+    with pytest.raises(WorkbenchError, match="one name"):
+        FOLD + FOLD
+
+
+def test_rules_print_as_rows() -> None:
+    assert (
+        str(FOLD.rules[0]) == "add-zero: (x + 0) -> x"
+        and repr(FOLD.rules[0]) == "add-zero"
+    )
+    assert (
+        "where <lambda>" in str(FOLD.rules[6])
+        and FOLD.rules[2].doc == "exact types only"
+    )
+
+
+def test_earlier_rows_win() -> None:
+    first = RuleSet("order", [Rule("to-x", x + y, x), Rule("to-y", x + y, y)])
+    assert rewrite(g + h, first) is g
+
+
+TO_SUM = Rule("to-sum", x * 2, x + x)
+TO_PRODUCT = Rule("to-product", x + x, x * 2)
+GROWS = Rule("grows", op(Ops.NEG, x), lambda x: -(x + 1))
+CONTAINS = Rule("contains", op(Ops.NEG, x, name="n"), lambda n: n * 1)
+
+
+@pytest.mark.parametrize("rules", [[TO_SUM, TO_PRODUCT], [GROWS], [CONTAINS]], ids=str)
+def test_an_endless_rewrite_is_stopped_and_recorded(
+    rules: list[Rule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = (-g) * 2
+    monkeypatch.setattr("workbench.ir.rewrite.FUSE", 1000)
+    with observe() as seen, pytest.raises(EndlessRewrite, match=rules[-1].name):
+        rewrite(node, RuleSet("endless", rules))
+    (record,) = seen.records
+    assert isinstance(record.error, EndlessRewrite) and record.after is None
+    for count in (1, 2, 999):
+        assert isinstance(replay(node, record.matches, count), UOp)  # it ends
+
+
+RECREATES = RuleSet(
+    "recreates",
+    [
+        Rule("unwrap", op(Ops.MAX, x, y), lambda x, y: x + y),
+        Rule("rewrap", op(Ops.XOR, x, y), lambda x, y: x.alu(Ops.MAX, y)),
+        Rule("fold", (x + c), lambda x: x, where=lambda c: c.arg == 7),
+        Rule(
+            "again",
+            op(Ops.MIN, x, y),
+            lambda x, y: (x + 7).alu(Ops.XOR, y).alu(Ops.AND, x + 7),
+        ),
+    ],
+)
+
+
+def test_replay_holds_where_a_rule_makes_an_earlier_node_again() -> None:
+    node = g.alu(Ops.MAX, h) * g.alu(Ops.XOR, h) * g.alu(Ops.MIN, h) * (g + 7)
+    with observe() as seen:
+        result = rewrite(node, RECREATES)
+    assert result is (g + h) * (g + h) * (g + h).alu(Ops.AND, g) * g
+    assert replay(node, seen.records[0].matches) is result
+
+
+SYMBOLS = st.recursive(
+    st.sampled_from([g, h, *[UOp.index(v) for v in (0, 1, 2, 7, 10, 16)]]),
+    lambda inner: st.builds(
+        lambda a, b, how: a.alu(how, b),
+        inner,
+        inner,
+        st.sampled_from([Ops.ADD, Ops.ADD, Ops.MUL, Ops.MAX, Ops.XOR, Ops.MIN]),
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    SYMBOLS,
+    st.sampled_from(
+        [FOLD, RECREATES, RuleSet("both", FOLD.rules + RECREATES.rules[2:])]
+    ),
+)
+def test_replay_is_the_result_at_every_step(node: UOp, rules: RuleSet) -> None:
+    with observe() as seen:
+        result = rewrite(node, rules)
+    matches = seen.records[0].matches
+    assert replay(node, matches) is result and replay(node, matches, 0) is node
+    assert rewrite(result, rules) is result
+    for count in range(len(matches) + 1):
+        assert replay(node, matches, count) is rewrite(node, rules, limit=count)
+
+
+def test_a_set_may_mend_what_rules_make() -> None:
+    wide = RuleSet(
+        "keep",
+        [Rule("add-zero", x + 0, x)],
+        keep=lambda before, after: after.cast(before.dtype),
+    )
+    assert rewrite(g + 0, wide) is g and g.cast(dtypes.int8) is not g

@@ -1,0 +1,65 @@
+"""The tensor graph for other tools: networkx and Graphviz. Both load only when asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.viz.model.graph import GraphNode, TensorGraph, folded, size_text
+from workbench.viz.palette import kernel_colour
+
+if TYPE_CHECKING:
+    import graphviz
+    import networkx
+
+
+def to_networkx(graph: TensorGraph) -> networkx.DiGraph[int]:
+    """Return every node and edge, with their data as attributes."""
+    import networkx
+
+    made: networkx.DiGraph[int] = networkx.DiGraph()
+    for node in graph.nodes:
+        first = node.kernels[0] if node.kernels else None
+        made.add_node(
+            node.number, op=node.op, dtype=node.dtype, shape=node.shape, label=node.label,
+            arg=node.arg, line=node.line, kernels=node.kernels, kernel=first,
+            title="" if first is None else graph.titles[first], stored_by=node.stored_by,
+        )  # fmt: skip
+    for edge in graph.edges:
+        # x * x reads x twice: one edge, with both its places
+        places = made.edges.get((edge.source, edge.target), {}).get("positions", ())
+        made.add_edge(
+            edge.source, edge.target,
+            position=min((edge.position, *places)), positions=(*places, edge.position),
+        )  # fmt: skip
+    return made
+
+
+def to_graphviz(graph: TensorGraph) -> graphviz.Digraph:
+    """Return the folded graph as DOT: a cluster per kernel, in its colour and with its title."""
+    import graphviz
+
+    shown = folded(graph)
+    made = graphviz.Digraph("tensors", node_attr={"shape": "box", "fontname": "Helvetica"})
+    for number, title in enumerate(graph.titles):
+        with made.subgraph(name=f"cluster_{number}") as cluster:
+            cluster.attr(
+                label=graphviz.escape(f"{number}  {title}"), style="filled,rounded",
+                color=kernel_colour(number), fillcolor=kernel_colour(number) + "40",
+            )  # fmt: skip
+            for node in shown.nodes:
+                if node.kernels and node.kernels[0] == number:
+                    _add(cluster, node)
+    for node in shown.nodes:
+        if not node.kernels:
+            _add(made, node)
+    for edge in shown.edges:
+        made.edge(str(edge.source), str(edge.target))
+    return made
+
+
+def _add(made: graphviz.Digraph, node: GraphNode) -> None:
+    import graphviz
+
+    label = graphviz.escape(node.label) + r"\n" + graphviz.escape(size_text(node))
+    bold = {"penwidth": "2"} if node.stored_by is not None else {}
+    made.node(str(node.number), label=label, style="filled", fillcolor="white", **bold)

@@ -1,0 +1,15 @@
+"""Colours of kernels in pictures: light, apart from those of axis kinds, always numbered too.
+
+Source: Paul Tol's "light" scheme, made for colour-blind readers and dark text.
+"""
+
+from __future__ import annotations
+
+_KERNELS = (
+    "#77AADD", "#EE8866", "#44BB99", "#EEDD88", "#FFAABB", "#99DDFF", "#BBCC33", "#AAAA00",
+)  # fmt: skip
+
+
+def kernel_colour(number: int) -> str:
+    """Return the colour of a kernel by its number; they repeat after eight."""
+    return _KERNELS[number % len(_KERNELS)]
