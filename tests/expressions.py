@@ -37,7 +37,11 @@ class Case:
 
     def tolerance(self) -> float:
         greatest = max(
-            (float(np.abs(a).max()) for a in self.arrays.values() if a.dtype.kind == "f" and a.size),
+            (
+                float(np.abs(a).max())
+                for a in self.arrays.values()
+                if a.dtype.kind == "f" and a.size
+            ),
             default=1.0,
         )
         return 3e-5 * max(1.0, greatest)
@@ -123,7 +127,10 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
             (f"{name}.sigmoid()", f"1 / (1 + np.exp(-{n}))"),
             (f"{name}.tanh()", f"np.tanh({n})"),
             (f"{name} * 0.5 - 1.0", f"{n} * np.float32(0.5) - np.float32(1)"),
-            (f"{name}.clip(-9, 9).trunc().int()", f"np.trunc(np.clip({n}, -9, 9)).astype(np.int32)"),
+            (
+                f"{name}.clip(-9, 9).trunc().int()",
+                f"np.trunc(np.clip({n}, -9, 9)).astype(np.int32)",
+            ),
         ]
         if not exact:
             forms.pop()  # rounding could move a value across an integer
@@ -134,7 +141,9 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
 
 def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a = made.arrays[name]
-    fits = [o for o, b in made.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)]
+    fits = [
+        o for o, b in made.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)
+    ]
     other = pick.choice(fits)
     n, m = name.replace("t", "n", 1), other.replace("t", "n", 1)
     exact = name in made.exact and other in made.exact
@@ -143,11 +152,16 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
     elif a.dtype.kind == "i":
         if float(np.abs(a).max(initial=0)) > 1e4:
             return False
-        forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in ("+", "-", "*", "<", "==", ">=")]
+        forms = [
+            (f"{name} {o} {other}", f"{n} {o} {m}")
+            for o in ("+", "-", "*", "<", "==", ">=")
+        ]
         forms.append((f"{name}.maximum({other})", f"np.maximum({n}, {m})"))
     else:
         forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in "+-*"]
-        forms.append((f"{name} / ({other}.abs() + 1)", f"{n} / (np.abs({m}) + np.float32(1))"))
+        forms.append(
+            (f"{name} / ({other}.abs() + 1)", f"{n} / (np.abs({m}) + np.float32(1))")
+        )
         forms.append((f"{name}.maximum({other})", f"np.maximum({n}, {m})"))
         if float(np.abs(a).max(initial=0)) > 1e3:
             return False
@@ -158,13 +172,21 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
 
 def _where(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     a = made.arrays[name]
-    conditions = [o for o, b in made.arrays.items() if b.dtype.kind == "b" and _broadcasts(a, b)]
+    conditions = [
+        o for o, b in made.arrays.items() if b.dtype.kind == "b" and _broadcasts(a, b)
+    ]
     if not conditions or a.dtype.kind == "b":
         return False
     c = pick.choice(conditions)
     n, m = name.replace("t", "n", 1), c.replace("t", "n", 1)
     array = f"np.where({m}, {n}, {n}.dtype.type(2))"
-    _add(made, env, f"{c}.where({name}, 2)", array, name in made.exact and c in made.exact)
+    _add(
+        made,
+        env,
+        f"{c}.where({name}, 2)",
+        array,
+        name in made.exact and c in made.exact,
+    )
     return True
 
 
@@ -172,7 +194,9 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
     a, n = made.arrays[name], name.replace("t", "n", 1)
     if a.ndim == 0:
         return False
-    kind = pick.choice(("permute", "reshape", "pad", "shrink", "flip", "expand", "slice", "merge"))
+    kind = pick.choice(
+        ("permute", "reshape", "pad", "shrink", "flip", "expand", "slice", "merge")
+    )
     exact = name in made.exact
     if kind == "permute":
         order = tuple(pick.sample(range(a.ndim), a.ndim))
@@ -196,7 +220,13 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
         if a.size > 500:
             return False
         shape = (pick.choice((2, 3)), *a.shape)
-        _add(made, env, f"{name}.expand({shape})", f"np.broadcast_to({n}, {shape})", exact)
+        _add(
+            made,
+            env,
+            f"{name}.expand({shape})",
+            f"np.broadcast_to({n}, {shape})",
+            exact,
+        )
     else:
         cut = ", ".join(pick.choice((":", "::2", "::-1", "1:", ":-1")) for _ in a.shape)
         if 0 in env[n][tuple(eval(f"np.s_[{cut},]", {"np": np}))].shape:
@@ -210,7 +240,9 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
     if a.ndim == 0 or a.dtype.kind == "b":
         return False
     exact = name in made.exact
-    axes: Any = pick.choice([None, *range(a.ndim), tuple(range(pick.randint(1, a.ndim)))])
+    axes: Any = pick.choice(
+        [None, *range(a.ndim), tuple(range(pick.randint(1, a.ndim)))]
+    )
     keep = pick.random() < 0.5
     if a.dtype.kind == "i" and pick.random() < 0.3 and exact:
         axis = pick.randrange(a.ndim)
@@ -218,10 +250,18 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         array = f"{n}.{kind}({axis}).astype(np.int32)"
         _add(made, env, f"{name}.{kind}({axis})", array, True)
         return True
-    kind = pick.choice(("sum", "max", "min", "mean") if a.dtype.kind == "f" else ("sum", "max"))
+    kind = pick.choice(
+        ("sum", "max", "min", "mean") if a.dtype.kind == "f" else ("sum", "max")
+    )
     cast = f", dtype=np.{a.dtype}" if kind in ("sum", "mean") else ""
     array = f"{n}.{kind}(axis={axes}, keepdims={keep}{cast})"
-    _add(made, env, f"{name}.{kind}(axis={axes}, keepdim={keep})", array, exact and kind != "mean")
+    _add(
+        made,
+        env,
+        f"{name}.{kind}(axis={axes}, keepdim={keep})",
+        array,
+        exact and kind != "mean",
+    )
     return True
 
 
@@ -267,4 +307,16 @@ def _broadcasts(a: Any, b: Any) -> bool:
         return False
 
 
-_STEPS = (_unary, _unary, _binary, _binary, _where, _move, _move, _move, _reduce, _centre, _matmul)
+_STEPS = (
+    _unary,
+    _unary,
+    _binary,
+    _binary,
+    _where,
+    _move,
+    _move,
+    _move,
+    _reduce,
+    _centre,
+    _matmul,
+)

@@ -12,10 +12,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# at once, not on first use: loading the module would put it where the class belongs
+from workbench.dtypes import dtypes as dtypes
+
 if TYPE_CHECKING:
     from workbench.backends.device import Device as Device
     from workbench.context import Context as Context
-    from workbench.dtypes import dtypes as dtypes
     from workbench.errors import KernelOptError as KernelOptError
     from workbench.ir.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
@@ -29,7 +31,6 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Tensor": "workbench.tensor.tensor",
-    "dtypes": "workbench.dtypes",
     "Device": "workbench.backends.device",
     "Context": "workbench.context",
     "Opt": "workbench.ir.opt.opt",

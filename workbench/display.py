@@ -31,5 +31,7 @@ class Displayed:
 
     __slots__ = ()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Bundle | None:
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> Bundle | None:
         return bundle(self)

@@ -23,12 +23,21 @@ class DType:
 
     __slots__ = ("bits", "count", "kind", "name", "scalar")
 
-    def __init__(self, name: str, kind: Kind, bits: int, count: int = 1, scalar: DType | None = None):
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        bits: int,
+        count: int = 1,
+        scalar: DType | None = None,
+    ):
         self.name, self.kind, self.bits, self.count = name, kind, bits, count
         self.scalar: DType = self if scalar is None else scalar
 
     def __repr__(self) -> str:
-        return f"dtypes.{self.scalar.name}" + (f".vec({self.count})" if self.count > 1 else "")
+        return f"dtypes.{self.scalar.name}" + (
+            f".vec({self.count})" if self.count > 1 else ""
+        )
 
     def __str__(self) -> str:
         return self.scalar.name + (f"x{self.count}" if self.count > 1 else "")

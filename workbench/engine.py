@@ -83,7 +83,9 @@ def _known(node: UOp) -> UOp:
     return node.substitute(changes) if changes else node
 
 
-def run_item(item: ScheduleItem, memory: dict[UOp, Buffer | Array] | None = None) -> None:
+def run_item(
+    item: ScheduleItem, memory: dict[UOp, Buffer | Array] | None = None
+) -> None:
     """Run one item; `memory` overrides which memory a BUFFER stands for."""
     held = [memory_of(b, memory) for b in item.buffers]
     if item.kernel is None:
@@ -93,7 +95,9 @@ def run_item(item: ScheduleItem, memory: dict[UOp, Buffer | Array] | None = None
     build(item.kernel, device).program(held)
 
 
-def memory_of(node: UOp, memory: dict[UOp, Buffer | Array] | None = None) -> Buffer | Array:
+def memory_of(
+    node: UOp, memory: dict[UOp, Buffer | Array] | None = None
+) -> Buffer | Array:
     """Return the memory of a BUFFER, allocated on first use."""
     if memory is not None and node in memory:
         return memory[node]

@@ -24,7 +24,9 @@ class WorkbenchError(Exception):
 
     def __str__(self) -> str:
         rows = (("because", self.because), ("try", self.hint), ("where", self.where))
-        return "\n".join([self.what, *(f"  {label:8} {text}" for label, text in rows if text)])
+        return "\n".join(
+            [self.what, *(f"  {label:8} {text}" for label, text in rows if text)]
+        )
 
 
 class ShapeError(WorkbenchError, ValueError):
@@ -54,10 +56,14 @@ class ParseError(WorkbenchError, ValueError):
 class CompileError(WorkbenchError):
     """A kernel could not be compiled. `stage` names the pass; `last_good` is the state before."""
 
-    def __init__(self, stage: str, because: str, last_good: object = None, hint: str = ""):
+    def __init__(
+        self, stage: str, because: str, last_good: object = None, hint: str = ""
+    ):
         super().__init__(f"cannot compile: stage {stage} failed", because, hint)
         self.stage, self.last_good = stage, last_good
 
     def __str__(self) -> str:
-        state = "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
+        state = (
+            "" if self.last_good is None else f"\n  last good state:\n{self.last_good}"
+        )
         return super().__str__() + state

@@ -1,6 +1,6 @@
 """The order of things: the only file that knows which pass follows which.
 
-    Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
+Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.ir.passes import Pass
 from workbench.ir.schedule.item import Schedule
 from workbench.ir.schedule.schedule import schedule
 from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
 
 _programs: dict[tuple[UOp, str], Built] = {}
@@ -59,7 +59,8 @@ def _build(kernel: UOp, device: str) -> Built:
     with unobserved():
         _checked(kernel, "kernel", "verify-kernel")
     lowered, linear = _staged("lower", kernel, lambda: lower(kernel, info.target))
-    render = Pass("render", "The program as source text.", lambda state: info.render(lowered, state))
+    doc = "The program as source text."
+    render = Pass("render", doc, lambda state: info.render(lowered, state))
     source: Source = _staged("render", lowered, lambda: render(linear))
     load = Pass("load", "The source as machine code, loaded.", info.load)
     program = _staged("load", lowered, lambda: load(source))
@@ -73,10 +74,12 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
     except WorkbenchError:
         raise
     except Exception as error:
-        raise CompileError(stage, f"{type(error).__name__}: {error}", to_expr(state)) from error
+        raise CompileError(
+            stage, f"{type(error).__name__}: {error}", to_expr(state)
+        ) from error
 
 
-def _checked(state: UOp, level: str, stage: str) -> None:
+def _checked(state: UOp, level: Level, stage: str) -> None:
     try:
         verify(state, level)
     except WorkbenchError as error:

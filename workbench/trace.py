@@ -93,7 +93,8 @@ class Recording:
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
-        self.name, self.doc, self.before, self.after = name, doc, before, None
+        self.name, self.doc, self.before = name, doc, before
+        self.after: Any = None
         self._watching = observer()
         self.matches: list[Match] | None = None if self._watching is None else []
         self.parent: str | None = None
@@ -104,11 +105,15 @@ class Recording:
             self.parent = self._watching.parents[-1] if self._watching.parents else None
             self._watching.parents.append(self.name)
             self._place = len(self._watching.records)
-            self._watching.records.append(PassRecord(self.name, self.doc, self.before, None))
+            self._watching.records.append(
+                PassRecord(self.name, self.doc, self.before, None)
+            )
             self._start = time.perf_counter()
         return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
         watching = self._watching
         if watching is None:
             return

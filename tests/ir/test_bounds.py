@@ -86,14 +86,12 @@ DTYPES = [dtypes.index, dtypes.int8, dtypes.uint8, dtypes.int64]
 def expressions(draw: st.DrawFn, dtype: DType | None = None, depth: int = 4) -> UOp:
     dtype = draw(st.sampled_from(DTYPES)) if dtype is None else dtype
     if dtype.is_bool:
-        other = draw(expressions(draw(st.sampled_from(DTYPES)), depth - 1))
         if depth > 1 and draw(st.booleans()):
             parts = [draw(expressions(dtype, depth - 1)) for _ in range(2)]
             return parts[0].alu(draw(st.sampled_from(LOGIC)), parts[1])
-        return other.alu(
-            draw(st.sampled_from(sorted(COMPARE, key=str))),
-            draw(expressions(other.dtype, depth - 1)),
-        )
+        sides = draw(st.sampled_from(DTYPES))
+        parts = [draw(expressions(sides, depth - 1)) for _ in range(2)]
+        return parts[0].alu(draw(st.sampled_from(sorted(COMPARE, key=str))), parts[1])
     kind = draw(
         st.sampled_from(
             ["leaf", "binary", "binary", "binary", "unary", "where", "cast"]
@@ -146,7 +144,8 @@ EXACT = {
     i * -3 + 5: (-22, 5),
     (i + 3) // 4: (0, 3),
     (i - 3) // 4: (-1, 1),
-    (i + 20) % 16: (0, 15),
+    (i + 10) % 16: (0, 15),
+    (i + 20) % 16: (4, 13),
     (j + 20) % 16: (4, 7),
     (i - 3) % 4: (0, 3),
     i % j: (dtypes.index.min, dtypes.index.max),
@@ -156,6 +155,7 @@ EXACT = {
     gated(i, i < 5): (0, 9),
     i < 10: (True, True),
     i < 0: (False, False),
+    i < 9: (False, True),
     i <= 8: (False, True),
     i.alu(Ops.CMPEQ, i.like(12)): (False, False),
     i.alu(Ops.CMPNE, i.like(12)): (True, True),

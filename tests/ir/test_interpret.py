@@ -325,6 +325,17 @@ def test_windows_do_not_change_the_answer(
     )
 
 
+def test_a_range_that_a_stage_closes_too_is_not_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    g0 = axis("g0", 9)
+    turned = at(stage("t", (9,), load(param(1, 9), g0), g0), g0 * -1 + 8)
+    k = kernel("g0", (at(param(0, 9), g0), turned, "g0"))
+    x = floats(9)
+    monkeypatch.setattr(machine, "_AT_ONCE", 2)
+    np.testing.assert_array_equal(interpret_kernel(k, [floats(9), x])[0], x[::-1])
+
+
 def test_a_big_product_is_never_held_whole() -> None:
     n = 512
     a, b = floats(n, n), floats(n, n)

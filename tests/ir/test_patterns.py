@@ -39,9 +39,7 @@ def test_literals_match_values_of_any_dtype() -> None:
     for node in (g * 0, value * 0.0, value * -0.0):
         assert bound(x * 0, node, "x") is node.src[0]
     assert bound(x * 0, g * 1, "x") is None
-    assert (
-        bound(x * 0, UOp(Ops.MUL, dtypes.index, (UOp.index(0), g)), "x") is None
-    )  # not commutative
+    assert bound(x * 0, UOp.index(0) * g, "x") is None  # patterns are not commutative
 
 
 @pytest.mark.parametrize(
@@ -96,9 +94,7 @@ def test_the_right_side_is_built_with_the_right_dtypes() -> None:
 
 
 def test_patterns_print_as_what_they_are() -> None:
-    assert (
-        repr((x + c) * 2) == "((x + CONST) * 2)" or repr((x + c) * 2) == "((x + c) * 2)"
-    )
+    assert repr((x + c) * 2) == "((x + c) * 2)"
     assert repr(op((Ops.MAX, Ops.MIN), x, y, name="n")) == "n=MAX|MIN(x, y)"
     assert repr(var("i", "index") // 3) == "(i:index // 3)"
     assert repr(x.where(y, 0)) == "WHERE(x, y, 0)"

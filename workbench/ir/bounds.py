@@ -7,12 +7,12 @@ could overflow the dtype is widened to the dtype's range, because the value then
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
-from workbench.dtypes import Const
 from workbench.ir.ops import COMPARE, Ops
 
-Bounds = tuple[Const, Const]
+Bounds = tuple[Any, Any]  # Const each, and infinity on the way
 Node = Any  # a UOp: uop.py imports this file, not the other way round
 
 
@@ -31,7 +31,8 @@ def bounds_of(node: Node) -> Bounds:
     if op is Ops.LANES:
         return min(node.arg), max(node.arg)
     if op is Ops.BROADCAST:
-        return node.src[0].bounds
+        inner: Bounds = node.src[0].bounds
+        return inner
     if op in COMPARE:
         return _compare(node)
     if op in (Ops.AND, Ops.OR) and node.dtype.is_bool:
@@ -47,13 +48,13 @@ def bounds_of(node: Node) -> Bounds:
 
 def _where(node: Node) -> Bounds:
     condition, yes, no = node.src
-    if no.op is Ops.INVALID:
-        return yes.bounds
-    if condition.bounds[0]:
-        return yes.bounds
+    a: Bounds = yes.bounds
+    b: Bounds = no.bounds
+    if no.op is Ops.INVALID or condition.bounds[0]:
+        return a
     if not condition.bounds[1]:
-        return no.bounds
-    return min(yes.bounds[0], no.bounds[0]), max(yes.bounds[1], no.bounds[1])
+        return b
+    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def _compare(node: Node) -> Bounds:
@@ -131,7 +132,7 @@ def _and(a: Bounds, b: Bounds) -> Bounds:
     return (0, b[1]) if b[0] == b[1] and b[0] >= 0 else (-math.inf, math.inf)
 
 
-_INTEGER = {
+_INTEGER: dict[Ops, Callable[..., Bounds]] = {
     Ops.ADD: _add, Ops.MUL: _mul, Ops.IDIV: _idiv, Ops.MOD: _mod,
     Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg, Ops.CDIV: _machine_div,
     Ops.CMOD: _machine_mod, Ops.SHR: _shr, Ops.AND: _and,

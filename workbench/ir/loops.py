@@ -47,7 +47,9 @@ def statements(sink: UOp) -> dict[UOp, Statement]:
     ends = {end.src[0]: end for end in sink.src}
     result: dict[UOp, Statement] = {}
     for node in reversed(found):
-        made = _statement(node, ends.get(node), [result[c] for c in consumers[node]], position)
+        made = _statement(
+            node, ends.get(node), [result[c] for c in consumers[node]], position
+        )
         result[node] = Statement(*made, tuple(reads[node]))
     return dict(reversed(result.items()))
 
@@ -65,12 +67,16 @@ def _statement(
     depth = max((position[r.axis_name] for r in free), default=-1)
     pre = set(free)
     for consumer in consumers:
-        pre.update(r for r in consumer.nest if position[r.axis_name] < depth and r not in own)
+        pre.update(
+            r for r in consumer.nest if position[r.axis_name] < depth and r not in own
+        )
 
     def by_order(ranges: set[UOp]) -> tuple[UOp, ...]:
         return tuple(sorted(ranges, key=lambda r: position[r.axis_name]))
 
-    lanes = sorted((r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name)
+    lanes = sorted(
+        (r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name
+    )
     own_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
     return (
         node, tuple(own), frozenset(free), by_order(pre), by_order(pre | set(own)),

@@ -91,6 +91,8 @@ class Ops(Enum):
     EXTRACT = "EXTRACT"
     HREDUCE = "HREDUCE"
 
+    __hash__ = object.__hash__  # members are unique; Enum would hash the name each time
+
     def __repr__(self) -> str:
         return f"Ops.{self.name}"
 
@@ -119,7 +121,9 @@ def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
 
 def _floor_div(a: Array, b: Array) -> Array:
     zero = b == 0
-    minus = (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
+    minus = (
+        (b == -1) if np.issubdtype(np.asarray(b).dtype, np.signedinteger) else np.False_
+    )
     safe = np.where(zero | minus, np.ones_like(b), b)
     return np.where(zero, np.zeros_like(a), np.where(minus, -a, a // safe))
 
@@ -140,13 +144,17 @@ def _trunc_div(a: Array, b: Array) -> Array:
 def _shift_left(a: Array, b: Array) -> Array:
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
-    return np.where(fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
+    return np.where(
+        fits, np.left_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
+    )
 
 
 def _shift_right(a: Array, b: Array) -> Array:
     bits = np.asarray(a).dtype.itemsize * 8
     fits = (b >= 0) & (b < bits)
-    return np.where(fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a))
+    return np.where(
+        fits, np.right_shift(a, np.where(fits, b, np.zeros_like(b))), np.zeros_like(a)
+    )
 
 
 def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
@@ -154,79 +162,84 @@ def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
 
 
 _LEAF, _ALL = "leaf", "tkln"
+Op = OpInfo
 # arity, levels, dtype rule, meaning, doc
 # fmt: off
 OPS: dict[Ops, OpInfo] = {
-    Ops.CONST:       OpInfo(0, _ALL, _LEAF, None, "a constant; arg is its value; shape ()"),
-    Ops.VAR:         OpInfo(0, _ALL, _LEAF, None, "a bounded integer variable; arg is (name, lo, hi)"),
-    Ops.BUFFER:      OpInfo(0, "t", _LEAF, None, "memory that holds a tensor; arg is (uid, device, shape)"),
-    Ops.IOTA:        OpInfo(0, "t", _LEAF, None, "0, 1, .. n-1; arg is n"),
-    Ops.PARAM:       OpInfo(0, "kln", _LEAF, None, "the kernel's argument; arg is (slot, size in elements)"),
-    Ops.RANGE:       OpInfo(1, "kln", _LEAF, None, "an axis: counts from 0 to its source; arg is (name, kind)"),
-    Ops.INVALID:     OpInfo(0, "kl", _LEAF, None, "the index of an element that is not there"),
-    Ops.DEFINE:      OpInfo(0, "ln", _LEAF, None, "storage inside the kernel; arg is Storage(name, shape, space)"),
-    Ops.REG:         OpInfo(0, "n", _LEAF, None, "a register that SET changes; arg is (name, first lane)"),
-    Ops.LANES:       OpInfo(0, "n", _LEAF, None, "a constant per lane; arg is the values"),
-    Ops.RESHAPE:     OpInfo(1, "t", "first", None, "same elements in row-major order, new shape; arg is the shape"),
-    Ops.PERMUTE:     OpInfo(1, "t", "first", None, "axes reordered; arg is the order"),
-    Ops.EXPAND:      OpInfo(1, "t", "first", None, "axes of size 1 and new leading axes repeated; arg is the shape"),
-    Ops.SHRINK:      OpInfo(1, "t", "first", None, "a box cut out; arg is (lo, hi) per axis"),
-    Ops.PAD:         OpInfo(1, "t", "first", None, "zeros added around; arg is (before, after) per axis"),
-    Ops.FLIP:        OpInfo(1, "t", "first", None, "axes reversed; arg is the axes"),
-    Ops.REDUCE_AXIS: OpInfo(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
-    Ops.CONTIGUOUS:  OpInfo(1, "t", "first", None, "asks that the value be stored"),
-    Ops.COPY:        OpInfo(1, "t", "first", None, "the value on another device; arg is the device"),
-    Ops.NEG:         OpInfo(1, _ALL, "first", _wrap(lambda a: -a), "minus a"),
-    Ops.NOT:         OpInfo(1, _ALL, "first", np.invert, "not a; bitwise on integers"),
-    Ops.EXP2:        OpInfo(1, _ALL, "float", _wrap(np.exp2), "2 to the power a"),
-    Ops.LOG2:        OpInfo(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2"),
-    Ops.SQRT:        OpInfo(1, _ALL, "float", _wrap(np.sqrt), "square root"),
-    Ops.RECIP:       OpInfo(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a"),
-    Ops.TRUNC:       OpInfo(1, _ALL, "float", np.trunc, "a rounded towards zero"),
-    Ops.ADD:         OpInfo(2, _ALL, "same", _wrap(np.add), "a + b; or on bool"),
-    Ops.MUL:         OpInfo(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool"),
-    Ops.FDIV:        OpInfo(2, _ALL, "float", _wrap(np.divide), "a / b of floats"),
-    Ops.IDIV:        OpInfo(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0"),
-    Ops.MOD:         OpInfo(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0"),
-    Ops.CDIV:        OpInfo(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: the machine's own division"),
-    Ops.CMOD:        OpInfo(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0"),
-    Ops.MAX:         OpInfo(2, _ALL, "same", np.maximum, "the greater; NaN if either is"),
-    Ops.MIN:         OpInfo(2, _ALL, "same", np.minimum, "the lesser; NaN if either is"),
-    Ops.CMPLT:       OpInfo(2, _ALL, "bool", np.less, "a < b"),
-    Ops.CMPLE:       OpInfo(2, _ALL, "bool", np.less_equal, "a <= b"),
-    Ops.CMPEQ:       OpInfo(2, _ALL, "bool", np.equal, "a == b"),
-    Ops.CMPNE:       OpInfo(2, _ALL, "bool", np.not_equal, "a != b"),
-    Ops.AND:         OpInfo(2, _ALL, "bits", np.bitwise_and, "a & b"),
-    Ops.OR:          OpInfo(2, _ALL, "bits", np.bitwise_or, "a | b"),
-    Ops.XOR:         OpInfo(2, _ALL, "bits", np.bitwise_xor, "a ^ b"),
-    Ops.SHL:         OpInfo(2, _ALL, "int", _shift_left, "a << b; 0 where b is not below the width"),
-    Ops.SHR:         OpInfo(2, _ALL, "int", _shift_right, "a >> b; 0 where b is not below the width"),
-    Ops.WHERE:       OpInfo(3, _ALL, "where", np.where, "b where a, else c"),
-    Ops.FMA:         OpInfo(3, "ln", "same", _wrap(_ternary_fma), "a * b + c, rounded once where the device can"),
-    Ops.CAST:        OpInfo(1, _ALL, "cast", None, "the value as another dtype; float to int saturates"),
-    Ops.BITCAST:     OpInfo(1, _ALL, "cast", None, "the same bits as another dtype of that width"),
-    Ops.INDEX:       OpInfo(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
-    Ops.LOAD:        OpInfo(None, "kln", "first", None, "the element at an INDEX; 0 where the index is INVALID or a second source is false"),
-    Ops.STORE:       OpInfo(2, "kln", "void", None, "writes a value to an INDEX"),
-    Ops.REDUCE:      OpInfo(None, "kl", "first", None, "value combined over ranges, which it closes; arg is the op"),
-    Ops.STAGE:       OpInfo(None, "k", "first", None, "value kept in scratch at index expressions; arg is (name, shape)"),
-    Ops.END:         OpInfo(None, "k", "void", None, "a STORE and the ranges it closes"),
-    Ops.AFTER:       OpInfo(None, "kln", "first", None, "the first source, ordered after the others"),
-    Ops.SINK:        OpInfo(None, "tk", "void", None, "the outputs; a kernel's arg is KernelInfo"),
-    Ops.BLOCK:       OpInfo(None, "ln", "void", None, "statements in order; arg is KernelInfo"),
-    Ops.LOOP:        OpInfo(None, "ln", "void", None, "a RANGE and the statements in it, in order"),
-    Ops.ENDLOOP:     OpInfo(1, "n", "void", None, "the end of the loop over a RANGE"),
-    Ops.ACCUMULATE:  OpInfo(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
-    Ops.SET:         OpInfo(2, "n", "void", None, "changes a REG"),
-    Ops.BROADCAST:   OpInfo(1, "n", "lanes", None, "one value in every lane"),
-    Ops.STACK:       OpInfo(None, "n", "lanes", None, "one value per lane"),
-    Ops.EXTRACT:     OpInfo(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
-    Ops.HREDUCE:     OpInfo(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
+    Ops.CONST: Op(0, _ALL, _LEAF, None, "a constant; arg is its value; shape ()"),
+    Ops.VAR: Op(0, _ALL, _LEAF, None, "a bounded integer variable; arg is (name, lo, hi)"),
+    Ops.BUFFER: Op(0, "t", _LEAF, None, "memory that holds a tensor; arg is (uid, device, shape)"),
+    Ops.IOTA: Op(0, "t", _LEAF, None, "0, 1, .. n-1; arg is n"),
+    Ops.PARAM: Op(0, "kln", _LEAF, None, "the kernel's argument; arg is (slot, size in elements)"),
+    Ops.RANGE: Op(1, "kln", _LEAF, None, "an axis, from 0 up to its source; arg is (name, kind)"),
+    Ops.INVALID: Op(0, "kl", _LEAF, None, "the index of an element that is not there"),
+    Ops.DEFINE: Op(0, "ln", _LEAF, None, "storage inside the kernel; arg is a Storage"),
+    Ops.REG: Op(0, "n", _LEAF, None, "a register that SET changes; arg is (name, first lane)"),
+    Ops.LANES: Op(0, "n", _LEAF, None, "a constant per lane; arg is the values"),
+    Ops.RESHAPE: Op(1, "t", "first", None, "the same elements, row-major, in the shape arg"),
+    Ops.PERMUTE: Op(1, "t", "first", None, "axes reordered; arg is the order"),
+    Ops.EXPAND: Op(1, "t", "first", None, "size-1 and new leading axes repeated; arg is the shape"),
+    Ops.SHRINK: Op(1, "t", "first", None, "a box cut out; arg is (lo, hi) per axis"),
+    Ops.PAD: Op(1, "t", "first", None, "zeros added around; arg is (before, after) per axis"),
+    Ops.FLIP: Op(1, "t", "first", None, "axes reversed; arg is the axes"),
+    Ops.REDUCE_AXIS: Op(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
+    Ops.CONTIGUOUS: Op(1, "t", "first", None, "asks that the value be stored"),
+    Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
+    Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a"),
+    Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers"),
+    Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a"),
+    Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2"),
+    Ops.SQRT: Op(1, _ALL, "float", _wrap(np.sqrt), "square root"),
+    Ops.RECIP: Op(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a"),
+    Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero"),
+    Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool"),
+    Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool"),
+    Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats"),
+    Ops.IDIV: Op(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0"),
+    Ops.MOD: Op(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0"),
+    Ops.CDIV: Op(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: as machines do"),
+    Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0"),
+    Ops.MAX: Op(2, _ALL, "same", np.maximum, "the greater; NaN if either is"),
+    Ops.MIN: Op(2, _ALL, "same", np.minimum, "the lesser; NaN if either is"),
+    Ops.CMPLT: Op(2, _ALL, "bool", np.less, "a < b"),
+    Ops.CMPLE: Op(2, _ALL, "bool", np.less_equal, "a <= b"),
+    Ops.CMPEQ: Op(2, _ALL, "bool", np.equal, "a == b"),
+    Ops.CMPNE: Op(2, _ALL, "bool", np.not_equal, "a != b"),
+    Ops.AND: Op(2, _ALL, "bits", np.bitwise_and, "a & b"),
+    Ops.OR: Op(2, _ALL, "bits", np.bitwise_or, "a | b"),
+    Ops.XOR: Op(2, _ALL, "bits", np.bitwise_xor, "a ^ b"),
+    Ops.SHL: Op(2, _ALL, "int", _shift_left, "a << b; 0 where b is not below the width"),
+    Ops.SHR: Op(2, _ALL, "int", _shift_right, "a >> b; 0 where b is not below the width"),
+    Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c"),
+    Ops.FMA: Op(3, "ln", "same", _wrap(_ternary_fma), "a * b + c, rounded once if the device can"),
+    Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates"),
+    Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width"),
+    Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
+    Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
+    Ops.STORE: Op(2, "kln", "void", None, "writes a value to an INDEX"),
+    Ops.REDUCE: Op(None, "kl", "first", None, "value combined over its ranges; arg is the op"),
+    Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg is (name, shape)"),
+    Ops.END: Op(None, "k", "void", None, "a STORE and the ranges it closes"),
+    Ops.AFTER: Op(None, "kln", "first", None, "the first source, ordered after the others"),
+    Ops.SINK: Op(None, "tk", "void", None, "the outputs; a kernel's arg is KernelInfo"),
+    Ops.BLOCK: Op(None, "ln", "void", None, "statements in order; arg is KernelInfo"),
+    Ops.LOOP: Op(None, "ln", "void", None, "a RANGE and the statements in it, in order"),
+    Ops.ENDLOOP: Op(1, "n", "void", None, "the end of the loop over a RANGE"),
+    Ops.ACCUMULATE: Op(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
+    Ops.SET: Op(2, "n", "void", None, "changes a REG"),
+    Ops.BROADCAST: Op(1, "n", "lanes", None, "one value in every lane"),
+    Ops.STACK: Op(None, "n", "lanes", None, "one value per lane"),
+    Ops.EXTRACT: Op(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
+    Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on
 
-MOVEMENT = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.FLIP})
+MOVEMENT = frozenset(
+    {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.FLIP}
+)
 COMPARE = frozenset({Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ, Ops.CMPNE})
 CASTS = frozenset({Ops.CAST, Ops.BITCAST})
-ELEMENTWISE = frozenset({op for op, row in OPS.items() if row.python is not None}) | CASTS
+ELEMENTWISE = (
+    frozenset({op for op, row in OPS.items() if row.python is not None}) | CASTS
+)
 REDUCTIONS = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})

@@ -43,11 +43,24 @@ class Pat:
         arg: Any = None,
     ):
         self.ops = (ops,) if isinstance(ops, Ops) else ops
-        self.src, self.name, self.value, self.kind, self.arg = src, name, value, kind, arg
+        self.src, self.name, self.value, self.kind, self.arg = (
+            src,
+            name,
+            value,
+            kind,
+            arg,
+        )
 
     def named(self, name: str) -> Pat:
         """Return this pattern with the matched node bound to `name`."""
-        return Pat(self.ops, self.src, name=name, value=self.value, kind=self.kind, arg=self.arg)
+        return Pat(
+            self.ops,
+            self.src,
+            name=name,
+            value=self.value,
+            kind=self.kind,
+            arg=self.arg,
+        )
 
     def _with(self, op: Ops, other: Pat | Const, swap: bool = False) -> Pat:
         right = other if isinstance(other, Pat) else literal(other)
@@ -121,7 +134,12 @@ def literal(value: Const) -> Pat:
     return Pat(Ops.CONST, None, value=value)
 
 
-def op(ops: Ops | tuple[Ops, ...], *src: Pat | Const, name: str | None = None, arg: Any = None) -> Pat:
+def op(
+    ops: Ops | tuple[Ops, ...],
+    *src: Pat | Const,
+    name: str | None = None,
+    arg: Any = None,
+) -> Pat:
     """Match an op over exactly these sources."""
     parts = tuple(s if isinstance(s, Pat) else literal(s) for s in src)
     return Pat(ops, parts, name=name, arg=arg)
@@ -143,7 +161,11 @@ class _Code:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[str, str] = {}
-        self.env: dict[str, Any] = {"UOp": UOp, "CONST": Ops.CONST, "_BOOL": dtypes.bool}
+        self.env: dict[str, Any] = {
+            "UOp": UOp,
+            "CONST": Ops.CONST,
+            "_BOOL": dtypes.bool,
+        }
 
     def bind(self, value: Any, hint: str) -> str:
         name = f"_{hint}{len(self.env)}"
@@ -211,15 +233,23 @@ def _bool_dtype(dtype: DType) -> DType:
 
 
 def compile_rule(
-    match: Pat, becomes: Pat | Callable[..., UOp | None], where: Callable[..., bool] | None
+    match: Pat,
+    becomes: Pat | Callable[..., UOp | None],
+    where: Callable[..., bool] | None,
 ) -> Matcher:
     """Return a function from a node (whose op fits) to its replacement, or None."""
     code = _Code()
     code.match(match, "n", known=match.ops is not None and len(match.ops) == 1)
     if where is not None:
         code.need(code.call(where))
-    result = code.build(becomes, "n.dtype") if isinstance(becomes, Pat) else code.call(becomes)
+    result = (
+        code.build(becomes, "n.dtype")
+        if isinstance(becomes, Pat)
+        else code.call(becomes)
+    )
     code.lines.append(f"    return {result}")
-    exec("def matcher(n):\n" + "\n".join(code.lines), code.env)  # our own text, no user input
+    exec(
+        "def matcher(n):\n" + "\n".join(code.lines), code.env
+    )  # our own text, no user input
     matcher: Matcher = code.env["matcher"]
     return matcher

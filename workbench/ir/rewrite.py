@@ -39,7 +39,9 @@ class Rule:
         doc: str = "",
     ):
         self.name, self.match, self.becomes, self.where = name, match, becomes, where
-        self.doc = doc or (inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else "")
+        self.doc = doc or (
+            inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else ""
+        )
 
     @cached_property
     def matcher(self) -> Matcher:
@@ -49,7 +51,11 @@ class Rule:
         return self.name
 
     def __str__(self) -> str:
-        right = repr(self.becomes) if isinstance(self.becomes, Pat) else self.becomes.__name__
+        right = (
+            repr(self.becomes)
+            if isinstance(self.becomes, Pat)
+            else self.becomes.__name__
+        )
         guard = "" if self.where is None else f"  where {self.where.__name__}"
         return f"{self.name}: {self.match!r} -> {right}{guard}"
 
@@ -66,9 +72,13 @@ class RuleSet:
         """`keep(before, after)` mends what every rule of the set must preserve (a shape)."""
         self.name, self.keep = name, keep
         self.rules = tuple(rules)
-        twice = [n for n, count in Counter(r.name for r in self.rules).items() if count > 1]
+        twice = [
+            n for n, count in Counter(r.name for r in self.rules).items() if count > 1
+        ]
         if twice:
-            raise WorkbenchError(f"rule set {name} has rules of one name", ", ".join(twice))
+            raise WorkbenchError(
+                f"rule set {name} has rules of one name", ", ".join(twice)
+            )
 
     @cached_property
     def by_op(self) -> dict[Ops, tuple[tuple[Rule, Matcher], ...]]:
@@ -97,13 +107,18 @@ class RuleSet:
                 f"rule set {self.name} has no rule {', '.join(sorted(unknown))}",
                 "its rules are " + ", ".join(r.name for r in self.rules),
             )
-        return RuleSet(self.name, [r for r in self.rules if r.name not in names], self.keep)
+        return RuleSet(
+            self.name, [r for r in self.rules if r.name not in names], self.keep
+        )
 
     def __add__(self, other: RuleSet) -> RuleSet:
         return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
 
     def __repr__(self) -> str:
         return f"RuleSet({self.name}, {len(self.rules)} rules)"
+
+
+FUSE = 1_000_000  # matches after which a rewrite counts as endless
 
 
 class EndlessRewrite(WorkbenchError):
@@ -124,8 +139,8 @@ def rewrite(
     Errors: EndlessRewrite when the rules do not come to rest.
     """
     with recording(name or rules.name, doc, root) as record:
-        record.after = _run(root, rules.by_op, record.matches, limit)
-        return record.after
+        record.after = after = _run(root, rules.by_op, record.matches, limit)
+        return after
 
 
 def _run(
@@ -136,7 +151,7 @@ def _run(
 ) -> UOp:
     done: dict[UOp, UOp] = {}
     stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
-    fuse = 1_000_000 if limit is None else limit
+    fuse = FUSE if limit is None else limit
     while stack:
         node, stage, result = stack.pop()
         if node in done:
@@ -157,7 +172,9 @@ def _run(
             if after is not None and after is not rebuilt:
                 fuse -= 1
                 if fuse == 0 and limit is None:
-                    raise EndlessRewrite("a rewrite did not end", f"the last rule was {rule}")
+                    raise EndlessRewrite(
+                        "a rewrite did not end", f"the last rule was {rule}"
+                    )
                 if matches is not None:
                     matches.append(Match(rule, rebuilt, after))
                 stack.append((node, 2, after))
@@ -174,10 +191,12 @@ def replay(before: Any, matches: Sequence[Match], count: int | None = None) -> A
     """Return the state after the first `count` matches (all: the pass's result).
 
     Each match is a substitution; they apply everywhere, again and again, because a rule may
-    make a node that an earlier match has already explained.
+    make a node that an earlier match has already explained. Where matches go round (those of
+    an endless rewrite), a node that comes back to itself is left as it is.
     """
     changes = {m.before: m.after for m in matches[:count]}
     done: dict[UOp, UOp] = {}
+    begun: set[UOp] = set()
     stack: list[tuple[UOp, int, UOp]] = [(before, 0, before)]
     while stack:
         node, stage, result = stack.pop()
@@ -191,9 +210,9 @@ def replay(before: Any, matches: Sequence[Match], count: int | None = None) -> A
         else:
             rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
             after = changes.get(rebuilt)
-            if after is None:
-                done[node] = rebuilt
+            if after is None or rebuilt in begun:
+                done[node] = done.get(rebuilt, rebuilt)
             else:
-                stack.append((node, 2, after))
-                stack.append((after, 0, after))
+                begun.add(rebuilt)
+                stack.extend([(node, 2, after), (rebuilt, 2, after), (after, 0, after)])
     return done[before]

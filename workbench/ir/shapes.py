@@ -32,19 +32,24 @@ def shape_of(node: Node) -> Shape:
     if op is Ops.SHRINK:
         return tuple(hi - lo for lo, hi in node.arg)
     if op is Ops.PAD:
-        return tuple(n + lo + hi for n, (lo, hi) in zip(src[0].shape, node.arg, strict=True))
+        return tuple(
+            n + lo + hi for n, (lo, hi) in zip(src[0].shape, node.arg, strict=True)
+        )
     if op is Ops.REDUCE_AXIS:
         axes = node.arg[1]
         return tuple(1 if i in axes else n for i, n in enumerate(src[0].shape))
     if op in (Ops.FLIP, Ops.CONTIGUOUS, Ops.COPY):
-        return src[0].shape
+        same: Shape = src[0].shape
+        return same
     return ()
 
 
 def _elementwise(node: Node) -> Shape:
-    shapes = {s.shape for s in node.src if not s.is_const}
+    shapes: set[Shape] = {s.shape for s in node.src if not s.is_const}
     if not shapes:
         return ()
     if len(shapes) > 1:
-        raise VerifyError(f"{node.op.name} of shapes {sorted(shapes)}", "operands must agree")
+        raise VerifyError(
+            f"{node.op.name} of shapes {sorted(shapes)}", "operands must agree"
+        )
     return shapes.pop()

@@ -52,14 +52,28 @@ class UOp:
     dtype and bit pattern, so -0.0 is not 0.0 and NaN equals itself.
     """
 
-    __slots__ = ("__weakref__", "_bounds", "_ranges", "_shape", "arg", "dtype", "op", "src")
+    __slots__ = (
+        "__weakref__",
+        "_bounds",
+        "_ranges",
+        "_shape",
+        "arg",
+        "dtype",
+        "op",
+        "src",
+    )
 
     op: Ops
     dtype: DType
     src: tuple[UOp, ...]
     arg: Any
+    _shape: Any
+    _bounds: Any
+    _ranges: Any
 
-    def __new__(cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+    def __new__(
+        cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
+    ) -> UOp:
         key = (op, dtype, src, _const_key(op, dtype, arg) if op in _CONSTANTS else arg)
         node = _nodes.get(key)
         if node is not None:
@@ -174,7 +188,10 @@ class UOp:
 
     def __sub__(self, other: UOp | Const) -> UOp:
         other = self._operand(other)
-        return self.alu(Ops.ADD, other.alu(Ops.MUL, other.like(-1)) if other.dtype.is_int else -other)
+        return self.alu(
+            Ops.ADD,
+            other.alu(Ops.MUL, other.like(-1)) if other.dtype.is_int else -other,
+        )
 
     def __floordiv__(self, other: UOp | Const) -> UOp:
         return self.alu(Ops.IDIV, self._operand(other))

@@ -45,15 +45,16 @@ class CheckResult:
         )
 
 
-def check(kernel: UOp, slots: Sequence[int], inputs: list[Array], got: Sequence[Array]) -> CheckResult:
+def check(
+    kernel: UOp, slots: Sequence[int], inputs: list[Array], got: Sequence[Array]
+) -> CheckResult:
     """Compare `got`, the arrays that a form of `kernel` wrote to `slots`, with the reference.
 
     `kernel` is the un-optimised form; `inputs` holds an array per slot.
     """
-    checked = total = 0
+    checked = 0
     worst, allowed, right = 0.0, 0.0, True
-    for slot, result in zip(slots, got, strict=True):
-        total += result.size
+    total = sum(result.size for result in got)
     for part in _parts(kernel):
         want = interpret_kernel(part, _blank(inputs, slots), widen=True)
         written = interpret_kernel(_marked(part), _blank(inputs, slots))
@@ -91,20 +92,28 @@ def _greatest(found: Array, expected: Array) -> float:
         difference = np.abs(found.astype(np.float64) - expected)
         rounded = expected.astype(found.dtype)
         same = (found == rounded) | (np.isnan(found) & np.isnan(expected))
-        difference = np.where(same, np.where(np.isfinite(difference), difference, 0.0), difference)
+        difference = np.where(
+            same, np.where(np.isfinite(difference), difference, 0.0), difference
+        )
     difference = np.where(np.isnan(difference), np.inf, difference)
     return float(difference.max(initial=0.0))
 
 
 def _reduce_steps(kernel: UOp) -> int:
-    steps = [math.prod(r.extent for r in n.src[1:]) for n in kernel.toposort() if n.op is Ops.REDUCE]
+    steps = [
+        math.prod(r.extent for r in n.src[1:])
+        for n in kernel.toposort()
+        if n.op is Ops.REDUCE
+    ]
     return max(steps, default=1)
 
 
 def lane_steps(kernel: UOp) -> int:
     """Return how many loop steps all statements of a kernel take together."""
     found = statements(kernel).values()
-    return sum(math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes)) for s in found)
+    return sum(
+        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes)) for s in found
+    )
 
 
 def _parts(kernel: UOp) -> Iterator[UOp]:

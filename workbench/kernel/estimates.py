@@ -57,7 +57,9 @@ def estimate(kernel: UOp) -> Estimates:
 
 def count(linear: tuple[UOp, ...]) -> Counts:
     """Return what a linear program does in one run."""
-    totals = dict.fromkeys(("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0)
+    totals = dict.fromkeys(
+        ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
+    )
     trips = [1]
     for node in linear:
         if node.op is Ops.LOOP:

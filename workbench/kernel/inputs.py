@@ -34,7 +34,10 @@ class Run:
         held = self.memory.setdefault(device, {})
         for number in range(self.done.get(device, 0), count):
             item = self.items[number]
-            buffers = [self._buffer(b, device, held, fill=i > 0) for i, b in enumerate(item.buffers)]
+            buffers = [
+                self._buffer(b, device, held, fill=i > 0)
+                for i, b in enumerate(item.buffers)
+            ]
             if item.kernel is None:
                 np.copyto(buffers[0].array, buffers[1].array)
             else:
@@ -42,7 +45,9 @@ class Run:
             self.done[device] = number + 1
         return held
 
-    def _buffer(self, node: UOp, device: str, held: dict[UOp, Buffer], fill: bool) -> Buffer:
+    def _buffer(
+        self, node: UOp, device: str, held: dict[UOp, Buffer], fill: bool
+    ) -> Buffer:
         """Return this run's own memory for a BUFFER; what a tensor holds is copied in."""
         if node not in held:
             made = held[node] = Buffer(device, node.dtype, node.size)
@@ -53,7 +58,10 @@ class Run:
     def inputs(self, number: int, device: str) -> list[Buffer]:
         """Return the input buffers of item `number`, producers run."""
         held = self.upto(number, device)
-        return [self._buffer(b, device, held, fill=True) for b in self.items[number].buffers[1:]]
+        return [
+            self._buffer(b, device, held, fill=True)
+            for b in self.items[number].buffers[1:]
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,10 @@ class FromSchedule:
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: a fresh output, then the inputs."""
         target = self.run.items[self.number].buffers[0]
-        return [Buffer(device, target.dtype, target.size), *self.run.inputs(self.number, device)]
+        return [
+            Buffer(device, target.dtype, target.size),
+            *self.run.inputs(self.number, device),
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,9 @@ class Seeded:
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
         generator = np.random.default_rng(self.seed)
-        found = sorted((n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0])
+        found = sorted(
+            (n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
+        )
         made = []
         for param in found:
             buffer = Buffer(device, param.dtype, param.arg[1])

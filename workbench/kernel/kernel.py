@@ -9,21 +9,22 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
-from workbench.kernel import checking
-from workbench.kernel.checking import CheckResult
 from workbench.display import Displayed
-from workbench.errors import DeviceError
-from workbench.kernel.estimates import Counts, Estimates, count, estimate
-from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.errors import DeviceError, ParseError
 from workbench.ir.expr import to_expr
+from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.text import parse, to_text
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
+from workbench.kernel import checking
+from workbench.kernel.checking import CheckResult
+from workbench.kernel.estimates import Counts, Estimates, count, estimate
+from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.kernel.timing import Timing, measure_kernel
 from workbench.pipeline import Built, build, recorded
 from workbench.source import SourceLine, here
-from workbench.kernel.timing import Timing, measure_kernel
 from workbench.trace import PassRecord, observe, unobserved
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Compiled(Displayed):
-    """A kernel compiled for a device, with the record of how. Compiling observes; it runs nothing."""
+    """A kernel compiled for a device, with the record of how. Nothing has run yet."""
 
     device: str
     built: Built
@@ -52,7 +53,9 @@ class Compiled(Displayed):
         """
         text = getattr(self.built.program, "assembly", None)
         if text is None:
-            raise DeviceError(f"{self.device} has no machine code", "it is an emulator", '"LLVM"')
+            raise DeviceError(
+                f"{self.device} has no machine code", "it is an emulator", '"LLVM"'
+            )
         return str(text)
 
     def __getitem__(self, level: str) -> Any:
@@ -88,6 +91,8 @@ class Kernel(Displayed):
         Errors: ParseError, VerifyError.
         """
         ast = parse(text)
+        if not isinstance(ast, UOp) or ast.op is not Ops.SINK:
+            raise ParseError("the text is no kernel", "its last line must be a SINK")
         verify(ast, "kernel")
         target = next(end.src[0].src[0].src[0] for end in ast.src)
         return Kernel(ast, ast, Seeded(seed), (target.arg[1],), title=ast.arg.name)
@@ -191,14 +196,18 @@ class Kernel(Displayed):
         with unobserved():
             program = build(self.ast, name).program
             run = program.bind(self.data.buffers(self.original, name))
-            return measure_kernel(run, name, self.estimates, _float_bits(self.original), budget_s)
+            return measure_kernel(
+                run, name, self.estimates, _float_bits(self.original), budget_s
+            )
 
     def _run(self, device: str) -> tuple[list[Array], list[Array]]:
         with unobserved():
             buffers = self.data.buffers(self.original, device)
             inputs = [np.array(engine.array_of(b)) for b in buffers]
             build(self.ast, device).program(buffers)
-            return inputs, [np.array(buffers[slot].array) for slot in outputs(self.original)]
+            return inputs, [
+                np.array(buffers[slot].array) for slot in outputs(self.original)
+            ]
 
     # handing on
 
@@ -213,7 +222,9 @@ class Kernel(Displayed):
         )
 
 
-def _observed_opt(ast: UOp, opt: Opt, target: Any) -> tuple[UOp, tuple[PassRecord, ...]]:
+def _observed_opt(
+    ast: UOp, opt: Opt, target: Any
+) -> tuple[UOp, tuple[PassRecord, ...]]:
     with observe() as watching:
         after, _ = opts.apply_opt(ast, opt, target)
     return after, tuple(watching.records)
@@ -221,7 +232,11 @@ def _observed_opt(ast: UOp, opt: Opt, target: Any) -> tuple[UOp, tuple[PassRecor
 
 def _float_bits(kernel: UOp) -> int:
     """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
-    return 64 if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort()) else 32
+    return (
+        64
+        if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
+        else 32
+    )
 
 
 def _device(name: str | None) -> str:

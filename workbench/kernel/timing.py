@@ -31,7 +31,11 @@ class Timing:
         return (high - low) / 2 / self.median_s
 
     def __str__(self) -> str:
-        peak = "" if self.fraction_of_peak is None else f", {self.fraction_of_peak:.0%} of peak"
+        peak = (
+            ""
+            if self.fraction_of_peak is None
+            else f", {self.fraction_of_peak:.0%} of peak"
+        )
         emulated = "" if self.fraction_of_peak is not None else "   EMULATOR"
         return (
             f"{seconds(self.median_s)} +- {self.spread:.1%} (least {seconds(self.min_s)}, "
@@ -49,7 +53,11 @@ def seconds(value: float) -> str:
 
 
 def measure_kernel(
-    run: Callable[[], object], device: str, estimates: Estimates, bits: int, budget_s: float
+    run: Callable[[], object],
+    device: str,
+    estimates: Estimates,
+    bits: int,
+    budget_s: float,
 ) -> Timing:
     """Return the Timing of `run`, one launch of a kernel with these estimates."""
     samples = timing.measure(run, budget_s=budget_s)

@@ -65,7 +65,7 @@ class Exploration(Displayed):
         copies = len(self.items) - len(self.kernels)
         devices = dict.fromkeys(t.device for t in self.tensors)
         words = [plural(len(self.kernels), "kernel")]
-        words += [plural(copies, "copy").replace("copys", "copies")] if copies else []
+        words += [plural(copies, "copy")] if copies else []
         return ", ".join([*words, "on " + " and ".join(devices)])
 
     @property

@@ -57,7 +57,9 @@ class Expander:
     depth: Mapping[UOp, int]
     registers: dict[UOp, Registers] = field(default_factory=dict)
     memo: dict[tuple[UOp, UOp | None, Lanes], UOp] = field(default_factory=dict)
-    sums: dict[UOp, tuple[UOp, dict[UOp, int], dict[UOp, int], int]] = field(default_factory=dict)
+    sums: dict[UOp, tuple[UOp, dict[UOp, int], dict[UOp, int], int]] = field(
+        default_factory=dict
+    )
     narrow: dict[UOp, bool] = field(default_factory=dict)
 
     def value(self, root: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> UOp:
@@ -111,11 +113,17 @@ class Expander:
         return out
 
     def _narrow(self, part: UOp) -> UOp:
-        return UOp.const(dtypes.int32, part.arg) if part.is_const else part.cast(dtypes.int32)
+        return (
+            UOp.const(dtypes.int32, part.arg)
+            if part.is_const
+            else part.cast(dtypes.int32)
+        )
 
     # index arithmetic
 
-    def address(self, index: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> tuple[UOp, int | None]:
+    def address(
+        self, index: UOp, vector: UOp | None, lanes: Mapping[UOp, int]
+    ) -> tuple[UOp, int | None]:
         """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
         base, strides, odd, constant = self._sum(index)
         for lane, k in strides.items():
@@ -139,16 +147,23 @@ class Expander:
         found = self.sums.get(index)
         if found is None:
             parts, constant = terms(index)
-            strides = {a: k for a, k in parts.items() if a.op is Ops.RANGE and a.axis_kind.is_lane}
+            strides = {
+                a: k
+                for a, k in parts.items()
+                if a.op is Ops.RANGE and a.axis_kind.is_lane
+            }
             odd = {a: k for a, k in parts.items() if a not in strides and has_lanes(a)}
-            loops = {a: k for a, k in parts.items() if a not in strides and a not in odd}
+            loops = {
+                a: k for a, k in parts.items() if a not in strides and a not in odd
+            }
             found = self.sums[index] = (self._ordered(loops, 0), strides, odd, constant)
         return found
 
     def _ordered(self, parts: Mapping[UOp, int], constant: int) -> UOp:
         """Return the sum, what changes in outer loops first: prefixes of it hoist."""
         deep = sorted(
-            parts.items(), key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0)
+            parts.items(),
+            key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0),
         )
         return from_terms(dict(deep), constant, UOp.index(0))
 
@@ -164,7 +179,10 @@ class Expander:
             return base
         count = self.widths[vector.axis_name]
         if stride is None:
-            each = [self.address(node, None, {**lanes, vector: lanes[vector] + i})[0] for i in range(count)]
+            each = [
+                self.address(node, None, {**lanes, vector: lanes[vector] + i})[0]
+                for i in range(count)
+            ]
             if self._fits(node):
                 each = [self._narrow(e) for e in each]
             return UOp(Ops.STACK, each[0].dtype.vec(count), tuple(each))
@@ -172,7 +190,9 @@ class Expander:
         kind = dtypes.int32 if self._fits(node) else dtypes.index
         start = self._narrow(base) if kind is dtypes.int32 else base
         if base.is_const:
-            return UOp(Ops.LANES, kind.vec(count), (), tuple(base.arg + s for s in steps))
+            return UOp(
+                Ops.LANES, kind.vec(count), (), tuple(base.arg + s for s in steps)
+            )
         spread = UOp(Ops.BROADCAST, kind.vec(count), (start,))
         return spread + UOp(Ops.LANES, kind.vec(count), (), steps)
 
@@ -191,18 +211,25 @@ class Expander:
         index, gate = split_gate(self.flat(place))
         at, stride = self.address(index, vector, lanes)
         condition = () if gate is None else (self.value(gate, vector, lanes),)
-        if vector is None or stride == 0 and (gate is None or vector not in gate.ranges):
+        if (
+            vector is None
+            or stride == 0
+            and (gate is None or vector not in gate.ranges)
+        ):
             return self._read(node, at, node.dtype, condition)
         count = self.widths[vector.axis_name]
         if stride == 1:
             wide = tuple(self._same(list(condition), count))
             return self._read(node, at, node.dtype.vec(count), wide)
         each = [
-            self.value(node, None, {**lanes, vector: lanes[vector] + i}) for i in range(count)
+            self.value(node, None, {**lanes, vector: lanes[vector] + i})
+            for i in range(count)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
 
-    def _read(self, load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
+    def _read(
+        self, load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]
+    ) -> UOp:
         address = UOp(Ops.INDEX, load.dtype, (load.src[0].src[0], at))
         return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
 
@@ -215,7 +242,9 @@ class Expander:
             total = total * extent + index
         return from_terms(*terms(total), UOp.index(0))
 
-    def _register(self, place: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> UOp:
+    def _register(
+        self, place: UOp, vector: UOp | None, lanes: Mapping[UOp, int]
+    ) -> UOp:
         """Read an accumulator: a whole register where the vectors agree, else lane by lane."""
         held = self.registers[place.src[0]]
         if vector is None or vector not in held.dims:
@@ -223,7 +252,9 @@ class Expander:
         count = self.widths[vector.axis_name]
         if held.vector is vector:
             return held.at(lanes)[0]
-        each = [_lane(*held.at({**lanes, vector: lanes[vector] + i})) for i in range(count)]
+        each = [
+            _lane(*held.at({**lanes, vector: lanes[vector] + i})) for i in range(count)
+        ]
         return UOp(Ops.STACK, held.dtype.vec(count), tuple(each))
 
     def _combine(self, node: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> UOp:
@@ -236,7 +267,11 @@ class Expander:
             here = {**lanes, **dict(zip(rest, steps, strict=True))}
             for start in self._starts(inner):
                 across = vector if inner is None else inner
-                one = self.value(node.src[0], across, here if inner is None else {**here, inner: start})
+                one = self.value(
+                    node.src[0],
+                    across,
+                    here if inner is None else {**here, inner: start},
+                )
                 total = one if total is None else combine(node.arg, total, one)
         assert total is not None
         if inner is not None and total.dtype.count > 1:
@@ -248,7 +283,9 @@ class Expander:
         if vector is not None and vector in node.ranges:
             return None
         for lane in node.src[1:]:
-            if self.widths.get(lane.axis_name, 1) > 1 and self._reads_units(node.src[0], lane):
+            if self.widths.get(lane.axis_name, 1) > 1 and self._reads_units(
+                node.src[0], lane
+            ):
                 return lane
         return None
 
@@ -258,11 +295,17 @@ class Expander:
                 held = self.registers.get(node.src[0].src[0])
                 if held is not None:
                     return held.vector is lane
-                return self._sum(split_gate(self.flat(node.src[0]))[0])[1].get(lane) == 1
+                return (
+                    self._sum(split_gate(self.flat(node.src[0]))[0])[1].get(lane) == 1
+                )
         return False
 
     def _starts(self, axis: UOp | None) -> range:
-        return range(1) if axis is None else range(0, axis.extent, self.widths[axis.axis_name])
+        return (
+            range(1)
+            if axis is None
+            else range(0, axis.extent, self.widths[axis.axis_name])
+        )
 
     def spread(self, axes: list[UOp], vector: UOp | None) -> Iterator[dict[UOp, int]]:
         """Yield lane assignments: the axis with most registers outermost (kernel_ir section 2)."""
@@ -275,7 +318,12 @@ class Expander:
 def combine(kind: Ops, total: UOp, one: UOp) -> UOp:
     """Return total (op) one; a sum of float products is a fused multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
-    if kind is Ops.ADD and one.op is Ops.MUL and one.dtype.is_float and one.dtype is total.dtype:
+    if (
+        kind is Ops.ADD
+        and one.op is Ops.MUL
+        and one.dtype.is_float
+        and one.dtype is total.dtype
+    ):
         return UOp(Ops.FMA, total.dtype, (*one.src, total))
     if one.dtype.count < count:
         one = UOp(Ops.BROADCAST, one.dtype.vec(count), (one,))

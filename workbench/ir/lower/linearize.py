@@ -30,7 +30,8 @@ class Scope:
 
 
 DIVISION_RULES = RuleSet(
-    "machine-division", [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))]
+    "machine-division",
+    [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))],
 )
 
 
@@ -50,8 +51,14 @@ class _Linearizer:
         self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
         self.machine: dict[UOp, UOp] = {}
         depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops))}
-        sizes = [n.dtype.itemsize for n in nodes if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)]
-        itemsize = max(4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float])
+        sizes = [
+            n.dtype.itemsize
+            for n in nodes
+            if n.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
+        ]
+        itemsize = max(
+            4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
+        )
         self.expander = Expander(target, lane_widths(lanes, itemsize, target), depth)
         self.expander.all_narrow = all(
             -(1 << 31) <= n.vmin and n.vmax < 1 << 31
@@ -63,14 +70,19 @@ class _Linearizer:
 
     def _declare(self, node: UOp) -> None:
         """Note how an accumulator in registers is laid out, from the statement that writes it."""
-        if node.op not in (Ops.STORE, Ops.ACCUMULATE) or node.src[0].src[0].op is not Ops.DEFINE:
+        if (
+            node.op not in (Ops.STORE, Ops.ACCUMULATE)
+            or node.src[0].src[0].op is not Ops.DEFINE
+        ):
             return
         define = node.src[0].src[0]
         if define.arg.space != "register":
             return
         name = node.arg if node.op is Ops.STORE else node.arg[1]
         dims = node.src[0].src[1:]
-        vector = next((d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None)
+        vector = next(
+            (d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None
+        )
         count = 1 if vector is None else self.expander.widths[vector.axis_name]
         self.expander.registers[define] = Registers(
             define.arg.name, define.dtype, dims, vector if count > 1 else None, count
@@ -78,7 +90,9 @@ class _Linearizer:
 
     def program(self) -> tuple[UOp, ...]:
         header = UOp(Ops.BLOCK, dtypes.void, (), self.block.arg)
-        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.arg.space == "scratch"]
+        arrays = [
+            d for d in leaves([self.block], Ops.DEFINE) if d.arg.space == "scratch"
+        ]
         for child in self.block.src:
             self._statement(child)
         return (header, *arrays, *self.scopes[0].program)
@@ -104,7 +118,10 @@ class _Linearizer:
         target, value = node.src
         name = node.arg[1] if node.op is Ops.ACCUMULATE else node.arg
         lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
-        more = sorted((r for r in value.ranges if r.axis_kind.is_lane and r not in lanes), key=_name)
+        more = sorted(
+            (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes),
+            key=_name,
+        )
         vector = next((r for r in lanes if r.axis_name == name), None)
         if vector is not None and self.expander.widths[vector.axis_name] == 1:
             vector = None
@@ -114,7 +131,9 @@ class _Linearizer:
         for here in self.expander.spread(lanes, vector):
             self._write(target, self.expander.value(value, vector, here), vector, here)
 
-    def _accumulate(self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None) -> None:
+    def _accumulate(
+        self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
+    ) -> None:
         """Combine into each accumulator; own lanes in the outer loop, so that few values live."""
         target, value = node.src
         places = list(self.expander.spread(lanes, vector))
@@ -131,7 +150,9 @@ class _Linearizer:
         load = UOp(Ops.LOAD, target.dtype, (target,), RUNNING)
         return self.expander.value(load, vector, here)
 
-    def _write(self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]) -> None:
+    def _write(
+        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
+    ) -> None:
         count = 1 if vector is None else self.expander.widths[vector.axis_name]
         if value.dtype.count < count:
             value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
@@ -153,7 +174,12 @@ class _Linearizer:
         self._append(UOp(Ops.STORE, dtypes.void, (place, value)))
 
     def _scatter(
-        self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int], count: int
+        self,
+        target: UOp,
+        value: UOp,
+        vector: UOp | None,
+        here: dict[UOp, int],
+        count: int,
     ) -> None:
         assert vector is not None
         for i in range(count):
@@ -224,4 +250,3 @@ def _name(axis: UOp) -> str:
 
 
 _FREE = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
-

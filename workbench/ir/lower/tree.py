@@ -22,7 +22,6 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, Storage, UOp
 from workbench.target import Target
 
-
 RUNNING = "running"
 """The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
 
@@ -77,7 +76,9 @@ def _items(found: dict[UOp, Statement]) -> list[Item]:
     work: dict[UOp, Item] = {}
     items: list[Item] = []
     for node, statement in found.items():
-        item = Item(statement, False, statement.nest, [work[r] for r in statement.reads])
+        item = Item(
+            statement, False, statement.nest, [work[r] for r in statement.reads]
+        )
         if node.op is Ops.REDUCE:
             init = Item(statement, True, statement.pre)
             item.needs.append(init)
@@ -92,7 +93,9 @@ def _place(loop: Loop, items: Sequence[Item], depth: int) -> None:
     pending = dict.fromkeys(items)
     while pending:
         ready = [
-            i for i in pending if len(i.nest) == depth and not any(n in pending for n in i.needs)
+            i
+            for i in pending
+            if len(i.nest) == depth and not any(n in pending for n in i.needs)
         ]
         for item in ready:
             item.home = loop
@@ -142,7 +145,12 @@ class _Emission:
     """Turns placed items into statements: decides storage, then writes the tree as UOps."""
 
     def __init__(
-        self, sink: UOp, found: dict[UOp, Statement], items: list[Item], root: Loop, target: Target
+        self,
+        sink: UOp,
+        found: dict[UOp, Statement],
+        items: list[Item],
+        root: Loop,
+        target: Target,
     ):
         self.info: KernelInfo = sink.arg
         self.found, self.items, self.root, self.target = found, items, root, target
@@ -180,7 +188,9 @@ class _Emission:
             shape = (*extents, *(r.extent for r in statement.lanes), *logical)
             define = Storage(name, shape, "scratch")
         else:
-            vector = self.vectors.axes[node]  # last, so that arrays keep its elements together
+            vector = self.vectors.axes[
+                node
+            ]  # last, so that arrays keep its elements together
             lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
             lanes += self.vectors.held(statement)
             self.held_lanes[node] = lanes
@@ -202,7 +212,9 @@ class _Emission:
             for extent in define.arg.shape:
                 need *= extent
             if define.arg.space == "scratch" and need > self.target.scratch_bytes:
-                split = ", ".join(a.axis_name for a in self.arrays[node]) or "its own axes"
+                split = (
+                    ", ".join(a.axis_name for a in self.arrays[node]) or "its own axes"
+                )
                 raise CompileError(
                     "statement-tree",
                     f"{define.arg.name} is an array of {need:,} bytes over {split}; this device "
@@ -240,7 +252,9 @@ class _Emission:
         for child in loop.body:
             if isinstance(child, Loop):
                 assert child.axis is not None
-                out.append(UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child))))
+                out.append(
+                    UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child)))
+                )
             else:
                 out.append(self._statement(child) if isinstance(child, Item) else child)
         return tuple(out)
@@ -251,19 +265,31 @@ class _Emission:
         if item.init:
             return _store(self._element(node), identity(node.arg, node.dtype), vector)
         here = _home(item).path()
-        reads = {n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE}
+        reads = {
+            n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
+        }
         stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
         value = node.src[1] if node.op is Ops.STORE else node.src[0]
         value = self._stage_reads(value, stages, here, reads)
         if node.op is Ops.STORE:
-            return _store(self._stage_reads(node.src[0], stages, here, reads), value, vector)
+            return _store(
+                self._stage_reads(node.src[0], stages, here, reads), value, vector
+            )
         if node.op is Ops.REDUCE:
             register = self.registers.get(node)
-            into = self._element(node) if register is None else _at(register, self.held_lanes[node])
+            into = (
+                self._element(node)
+                if register is None
+                else _at(register, self.held_lanes[node])
+            )
             return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
         lanes = item.statement.lanes
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
-        return _store(_at(self.defines[node], (*self.arrays[node], *lanes, *indexes)), value, vector)
+        return _store(
+            _at(self.defines[node], (*self.arrays[node], *lanes, *indexes)),
+            value,
+            vector,
+        )
 
     def _element(self, node: UOp) -> UOp:
         return _at(self.defines[node], (*self.arrays[node], *self.held_lanes[node]))
@@ -277,7 +303,11 @@ class _Emission:
         return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg) if held else value
 
     def _stage_reads(
-        self, value: UOp, stages: list[UOp], here: dict[UOp, Loop], reads: dict[UOp, UOp]
+        self,
+        value: UOp,
+        stages: list[UOp],
+        here: dict[UOp, Loop],
+        reads: dict[UOp, UOp],
     ) -> UOp:
         """Point every value of another statement at that statement's storage."""
         changes = dict(reads)
@@ -316,5 +346,3 @@ def _load(at: UOp, arg: str | None = None) -> UOp:
 
 def _store(at: UOp, value: UOp, vector: str | None) -> UOp:
     return UOp(Ops.STORE, dtypes.void, (at, value), vector)
-
-

@@ -42,7 +42,7 @@ def choose_vectors(found: Mapping[UOp, Statement], target: Target) -> Vectors:
     """Return the vector axis of every statement."""
     axes: dict[UOp, UOp | None] = {}
     own: set[UOp] = set()
-    for node, statement in reversed(found.items()):
+    for node, statement in reversed(list(found.items())):
         if node.op is Ops.REDUCE:
             axes[node] = _reduce_axis(statement, found, axes)
             if axes[node] is None:
@@ -67,7 +67,11 @@ def _unit_lane(statement: Statement) -> UOp | None:
     node = statement.node
     index = split_gate(node.src[0].src[-1])[0] if node.op is Ops.STORE else node.src[-1]
     parts, _ = terms(index)
-    lanes = [a for a, k in parts.items() if k == 1 and a in (*statement.lanes, *statement.own_lanes)]
+    lanes = [
+        a
+        for a, k in parts.items()
+        if k == 1 and a in (*statement.lanes, *statement.own_lanes)
+    ]
     return lanes[0] if lanes and lanes[0].extent > 1 else None
 
 

@@ -18,7 +18,11 @@ _SPLITTING: dict[OptOps, ModuleType] = {
     OptOps.LOCAL: local,
     OptOps.SPLIT: split,
 }
-_TABLE: dict[OptOps, ModuleType] = {**_SPLITTING, OptOps.ORDER: order, OptOps.SWAP: order}
+_TABLE: dict[OptOps, ModuleType] = {
+    **_SPLITTING,
+    OptOps.ORDER: order,
+    OptOps.SWAP: order,
+}
 
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:
@@ -35,7 +39,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
     if not isinstance(opt, Opt) or opt.op not in _TABLE:
         return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
-    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, resolve(kernel, opt), target)
+    refusal: Refusal | None = _TABLE[opt.op].why_not(
+        kernel, resolve(kernel, opt), target
+    )
     return refusal
 
 
@@ -44,7 +50,9 @@ def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError
     return KernelOptError(f"cannot apply {opt}", refusal.because, refusal.hint, where)
 
 
-def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[UOp, Opt]:
+def apply_opt(
+    kernel: UOp, opt: Opt, target: Target, where: str = ""
+) -> tuple[UOp, Opt]:
     """Return `kernel` with `opt` applied, and the opt with its axis by name.
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.
@@ -55,10 +63,10 @@ def apply_opt(kernel: UOp, opt: Opt, target: Target, where: str = "") -> tuple[U
         raise refusal_error(opt, refusal, where)
     doc = caption(opt.op)
     with recording(f"opt-{opt.op.name.lower()}", doc, kernel) as record:
-        record.after = _TABLE[opt.op].apply(kernel, named)
+        after: UOp = _TABLE[opt.op].apply(kernel, named)
+        record.after = after
         if record.matches is not None:
-            record.matches.append(Match(named, kernel, record.after))
-        after: UOp = record.after
+            record.matches.append(Match(named, kernel, after))
     return after, named
 
 

@@ -16,7 +16,9 @@ from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.uop import KernelInfo, UOp
 
 
-def divide(kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None) -> UOp:
+def divide(
+    kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None
+) -> UOp:
     """Return `kernel` with axis `name` of N elements as (N // amount, amount).
 
     The inner part has a new name and `kind`; a loop goes into the order after the axis `after`
@@ -50,28 +52,43 @@ def unused(kernel: UOp, kind: AxisType) -> str:
     return f"{kind.letter}{number}"
 
 
-def refuse_amount(kernel: UOp, opt: Opt, kinds_allowed: frozenset[AxisType], what: str) -> Refusal | None:
+def refuse_amount(
+    kernel: UOp, opt: Opt, kinds_allowed: frozenset[AxisType], what: str
+) -> Refusal | None:
     """Return why `opt` cannot split its axis, or None: the checks all splitting opts share."""
     found = ranges(kernel)
     axis = found.get(str(opt.axis))
     candidates = [r for r in found.values() if r.axis_kind in kinds_allowed]
     names = ", ".join(f"{r.axis_name} ({r.extent})" for r in candidates) or "none"
     if axis is None:
-        return Refusal(f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}")
+        return Refusal(
+            f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}"
+        )
     if axis.axis_kind not in kinds_allowed:
         kind = axis.axis_kind.name
-        return Refusal(f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}", f"one of: {names}")
+        return Refusal(
+            f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}",
+            f"one of: {names}",
+        )
     if not isinstance(opt.arg, int) or isinstance(opt.arg, bool):
-        return Refusal(f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4")
+        return Refusal(
+            f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4"
+        )
     amount = axis.extent if opt.arg == 0 else opt.arg
     if amount < 2:
-        return Refusal(f"an amount of {opt.arg} splits nothing", "2 or more, or 0 for the whole axis")
+        return Refusal(
+            f"an amount of {opt.arg} splits nothing",
+            "2 or more, or 0 for the whole axis",
+        )
     if axis.extent % amount:
         divisors = [d for d in range(2, 65) if axis.extent % d == 0]
         legal = ", ".join(map(str, divisors)) or f"{axis.extent}, the whole axis"
         nearest = min(divisors, key=lambda d: abs(d - amount), default=0)
-        because = f"axis {opt.axis} has {axis.extent} elements, and {amount} does not divide {axis.extent}"
-        return Refusal(because, f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})')
+        n = axis.extent
+        because = f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}"
+        return Refusal(
+            because, f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})'
+        )
     return None
 
 
@@ -89,6 +106,12 @@ def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
     amount = amount_of(kernel, opt)
     if lanes * amount <= max_lanes:
         return None
-    because = f"it would hold {lanes * amount} lanes at once, and this device's limit is {max_lanes}"
+    total = lanes * amount
+    because = (
+        f"it would hold {total} lanes at once, and this device's limit is {max_lanes}"
+    )
     room = max_lanes // lanes
-    return Refusal(because, f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes")
+    return Refusal(
+        because,
+        f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes",
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
-from workbench.ir.opt.divide import amount_of, divide, ranges, refuse_amount
-from workbench.ir.opt.opt import Opt, Refusal
+from workbench.ir.opt.divide import amount_of, divide, refuse_amount
+from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
@@ -30,7 +30,9 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     outer = [n for n in kernel.arg.order if found[n].axis_kind in _OUTSIDE]
     position = {n: i for i, n in enumerate(kernel.arg.order)}
     last = max([str(opt.axis), *outer], key=lambda n: position[n])
-    return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last)
+    return divide(
+        kernel, str(opt.axis), amount_of(kernel, opt), AxisType.LOCAL, after=last
+    )
 
 
 _OUTSIDE = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})

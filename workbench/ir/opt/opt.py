@@ -39,7 +39,10 @@ class Opt:
     arg: int | str | None = None
 
     def __repr__(self) -> str:
-        parts = [repr(self.op), *[repr(p) for p in (self.axis, self.arg) if p is not None]]
+        parts = [
+            repr(self.op),
+            *[repr(p) for p in (self.axis, self.arg) if p is not None],
+        ]
         return f"Opt({', '.join(parts)})"
 
     def __str__(self) -> str:
@@ -65,7 +68,9 @@ class Refusal(NamedTuple):
     hint: str = ""
 
 
-OUTPUT_KINDS = frozenset({AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.FILL})
+OUTPUT_KINDS = frozenset(
+    {AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.FILL}
+)
 REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 
@@ -73,10 +78,18 @@ def ranges(kernel: UOp) -> dict[str, UOp]:
     """Return the RANGEs of a kernel by axis name, in the order in which axes are listed."""
     position = {name: i for i, name in enumerate(kernel.arg.order)}
     found = [n for n in kernel.toposort() if n.op is Ops.RANGE]
-    found.sort(key=lambda r: (AXIS_ORDER[r.axis_kind], position.get(r.axis_name, 0), r.axis_name))
+    found.sort(
+        key=lambda r: (
+            AXIS_ORDER[r.axis_kind],
+            position.get(r.axis_name, 0),
+            r.axis_name,
+        )
+    )
     return {r.axis_name: r for r in found}
 
 
 def axes(kernel: UOp) -> tuple[Axis, ...]:
     """Return the axes of a kernel: by kind, then in loop order."""
-    return tuple(Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values())
+    return tuple(
+        Axis(r.axis_name, r.axis_kind, r.extent) for r in ranges(kernel).values()
+    )

@@ -1,4 +1,4 @@
-"""ORDER and SWAP: where a loop stands. Every order is right; it is a question of time and memory."""
+"""ORDER and SWAP: where a loop stands. Every order is right; they differ in time and memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         if name in order:
             continue
         if name in ranges(kernel):
-            return Refusal(f"{name} is a lane axis and has no place in the loop order", loops)
+            return Refusal(
+                f"{name} is a lane axis and has no place in the loop order", loops
+            )
         return Refusal(f"the kernel has no axis {name}", loops)
     if opt.axis == opt.arg:
         return Refusal("a loop cannot move past itself", loops)
-    if opt.op is OptOps.ORDER and order.index(str(opt.axis)) + 1 == order.index(str(opt.arg)):
+    if opt.op is OptOps.ORDER and order.index(str(opt.axis)) + 1 == order.index(
+        str(opt.arg)
+    ):
         return Refusal(f"{opt.axis} stands right before {opt.arg} already", loops)
     return None
 

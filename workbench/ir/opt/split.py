@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
-from workbench.ir.opt.divide import amount_of, divide, ranges, refuse_amount
-from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal
+from workbench.ir.opt.divide import amount_of, divide, refuse_amount
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
 APPLIES = OUTPUT_KINDS | REDUCE_KINDS | {AxisType.THREAD}
 AMOUNTS = (8, 16, 32, 64, 128, 256)
-HERE = "a tile: ORDER can then move its outer loop, so that what it touches stays in cache"
+HERE = (
+    "a tile: ORDER can then move its outer loop, so that what it touches stays in cache"
+)
 ON_A_GPU = "a tile of the loop inside each work-item"
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     refusal = refuse_amount(kernel, opt, APPLIES, "loop")
-    if refusal is None and amount_of(kernel, opt) == ranges(kernel)[str(opt.axis)].extent:
-        return Refusal(f"a tile of all {amount_of(kernel, opt)} elements leaves no outer loop", "less")
+    if (
+        refusal is None
+        and amount_of(kernel, opt) == ranges(kernel)[str(opt.axis)].extent
+    ):
+        return Refusal(
+            f"a tile of all {amount_of(kernel, opt)} elements leaves no outer loop",
+            "less",
+        )
     return refusal
 
 

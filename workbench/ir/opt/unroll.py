@@ -10,7 +10,9 @@ from workbench.target import Target
 
 APPLIES = REDUCE_KINDS
 AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)
-HERE = "several steps per iteration; the vector of a dot product where nothing else is one"
+HERE = (
+    "several steps per iteration; the vector of a dot product where nothing else is one"
+)
 ON_A_GPU = "several steps per iteration: fewer branches, wider loads"
 
 

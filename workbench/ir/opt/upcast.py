@@ -25,6 +25,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
     Shapes:   axis of N elements becomes (N // amount, amount); `amount` divides N.
     Rewrite:  for g1 in N: s   ->   for g1 in N/4: for u0 in 4 (upcast): s[g1 := 4*g1 + u0]
-    Also known as: Halide split + vectorize/unroll; TVM split + vectorize; Exo divide_loop + unroll_loop.
+    Also known as: Halide split + vectorize/unroll; TVM split + vectorize; Exo divide_loop +
+    unroll_loop.
     """
     return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UPCAST)

@@ -36,7 +36,9 @@ def gather_terms(n: UOp) -> UOp | None:
 
 
 def _constant_last(n: UOp) -> bool:
-    return not any(part.op is Ops.ADD and part.src[1].op is Ops.CONST for part in n.src[:1])
+    return not any(
+        part.op is Ops.ADD and part.src[1].op is Ops.CONST for part in n.src[:1]
+    )
 
 
 def div_terms(i: UOp, c: UOp) -> UOp | None:
@@ -53,7 +55,7 @@ def mod_terms(i: UOp, c: UOp) -> UOp | None:
     inside, rest = _split(i, c.arg)
     if inside is None:
         return i if _fits(i, c.arg) else None
-    return rest if _fits(rest, c.arg) else rest % c.arg
+    return rest if _fits(rest, c.arg) else rest % int(c.arg)
 
 
 def _split(node: UOp, by: int) -> tuple[UOp | None, UOp]:
@@ -79,8 +81,10 @@ def div_common(i: UOp, c: UOp) -> UOp | None:
     factor = math.gcd(c.arg, *parts.values())
     if factor <= 1 or factor == c.arg:
         return None
-    reduced = from_terms({a: k // factor for a, k in parts.items()}, constant // factor, i)
-    return reduced // (c.arg // factor)
+    reduced = from_terms(
+        {a: k // factor for a, k in parts.items()}, constant // factor, i
+    )
+    return reduced // (int(c.arg) // factor)
 
 
 def mod_common(i: UOp, c: UOp) -> UOp | None:
@@ -89,8 +93,15 @@ def mod_common(i: UOp, c: UOp) -> UOp | None:
     factor = math.gcd(c.arg, *parts.values())
     if factor <= 1 or factor == c.arg:
         return None
-    reduced = from_terms({a: k // factor for a, k in parts.items()}, constant // factor, i)
-    return (reduced % (c.arg // factor)) * factor + constant % factor
+    reduced = from_terms(
+        {a: k // factor for a, k in parts.items()}, constant // factor, i
+    )
+    return (reduced % (int(c.arg) // factor)) * factor + constant % factor
+
+
+def div_div(i: UOp, c: UOp, d: UOp) -> UOp:
+    """(i // c) // d is i // (c*d)."""
+    return i // (int(c.arg) * int(d.arg))
 
 
 def positive(c: UOp) -> bool:
@@ -114,7 +125,11 @@ def rejoin(n: UOp) -> UOp | None:
         inner, by = atom.src
         quotient = _quotient(inner, by.arg)
         if parts.get(quotient) == k * by.arg:
-            kept = {inner if a is atom else a: v for a, v in parts.items() if a is not quotient}
+            kept = {
+                inner if a is atom else a: v
+                for a, v in parts.items()
+                if a is not quotient
+            }
             return from_terms(kept, constant, n)
     return None
 
@@ -122,7 +137,7 @@ def rejoin(n: UOp) -> UOp | None:
 def _quotient(node: UOp, by: int) -> UOp:
     """Return node // by, as the rules above leave it."""
     if node.op is Ops.IDIV and node.src[1].op is Ops.CONST:
-        return node.src[0] // (node.src[1].arg * by)
+        return node.src[0] // (int(node.src[1].arg) * by)
     return node // by
 
 
@@ -135,7 +150,7 @@ def less_than(i: UOp, c: UOp) -> UOp | None:
     limit = -((constant - c.arg) // factor)  # ceil((c - constant) / factor)
     if constant == 0 and factor == 1:
         return None
-    return from_terms({a: k // factor for a, k in parts.items()}, 0, i) < limit
+    return from_terms({a: k // factor for a, k in parts.items()}, 0, i) < int(limit)
 
 
 def negated_less(i: UOp, c: UOp) -> UOp | None:
@@ -155,13 +170,15 @@ def greater_than(c: UOp, i: UOp) -> UOp | None:
     if constant == 0 and factor == 1:
         return None
     limit = (c.arg - constant) // factor
-    return UOp.index(limit) < from_terms({a: k // factor for a, k in parts.items()}, 0, i)
+    return UOp.index(limit) < from_terms(
+        {a: k // factor for a, k in parts.items()}, 0, i
+    )
 
 
 def at_most(i: UOp, j: UOp) -> UOp | None:
     """On integers i <= c is i < c+1, and c <= i is c-1 < i."""
     if j.op is Ops.CONST:
-        return i < j.arg + 1
+        return i < int(j.arg) + 1
     if i.op is Ops.CONST:
         return UOp.index(i.arg - 1) < j
     return None
@@ -170,7 +187,11 @@ def at_most(i: UOp, j: UOp) -> UOp | None:
 def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
     """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
     address = x.src[0].src[1]
-    if z.arg != 0 or address.op is not Ops.WHERE or address.src[2].op is not Ops.INVALID:
+    if (
+        z.arg != 0
+        or address.op is not Ops.WHERE
+        or address.src[2].op is not Ops.INVALID
+    ):
         return None
     return x if _implies(address.src[0], cond) else None
 
@@ -241,6 +262,7 @@ def _power(value: UOp, exponent: int) -> UOp:
     return result
 
 
+_load = op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x")
 _n_add = op(Ops.ADD, i, j, name="n")
 
 # fmt: off
@@ -252,15 +274,15 @@ INDEX_RULES = RuleSet("index", [
     Rule("mod-terms",           i % c, mod_terms, where=positive),
     Rule("div-common-factor",   i // c, div_common, where=positive),
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
-    Rule("div-div",             (i // c) // d, lambda i, c, d: i // (c.arg * d.arg), where=both_positive),
+    Rule("div-div",             (i // c) // d, div_div, where=both_positive),
     Rule("mod-mod",             (i % c) % d, lambda i, d: i % d, where=divides),
     Rule("less-than",           i < c, less_than),
     Rule("negated-less",        i < c, negated_less),
     Rule("greater-than",        c < i, greater_than),
     Rule("at-most",             op(Ops.CMPLE, i, j), at_most),
-    Rule("and-twice",           op(Ops.AND, var("p", "bool"), var("q", "bool"), name="n"), and_twice),
+    Rule("and-twice",           op(Ops.AND, cond, var("q", "bool"), name="n"), and_twice),
     Rule("reduce-independent",  Pat(Ops.REDUCE, None, name="n"), reduce_independent),
-    Rule("load-gate",           op(Ops.WHERE, cond, op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x"), const("z")), hidden_gate),
+    Rule("load-gate",           op(Ops.WHERE, cond, _load, const("z")), hidden_gate),
 ])
 # fmt: on
 

@@ -47,6 +47,16 @@ def moves_nothing(n: UOp, x: UOp) -> bool:
     return n.op is not Ops.REDUCE_AXIS and n.shape == x.shape
 
 
+def combines_nothing(n: UOp, x: UOp) -> bool:
+    """Whether a reduction runs over axes of one element only."""
+    return all(x.shape[axis] == 1 for axis in n.arg[1])
+
+
+def reshape_once(n: UOp, x: UOp) -> UOp:
+    """Only the last of two RESHAPEs counts."""
+    return n.replace(src=(x,))
+
+
 def bare_constants(n: UOp) -> UOp | None:
     """Use the bare CONST for an expanded one; where all are constant, expand the result."""
     if not any(s.op is Ops.EXPAND and s.src[0].op is Ops.CONST for s in n.src):
@@ -68,7 +78,9 @@ def reduced_constant(n: UOp, c: UOp) -> UOp:
     meaning = OPS[Ops.MUL].python
     assert meaning is not None
     if kind is Ops.ADD:
-        return full(n.shape, c if c.dtype.is_bool else c.like(meaning(value, times).item()))
+        return full(
+            n.shape, c if c.dtype.is_bool else c.like(meaning(value, times).item())
+        )
     with np.errstate(all="ignore"):
         return full(n.shape, c.like(np.power(value, count).item()))
 
@@ -89,20 +101,32 @@ def identity(kind: Ops, like: UOp) -> UOp:
     )
 
 
-_EMPTIES = (*sorted(MOVEMENT | ELEMENTWISE, key=lambda o: o.value), Ops.REDUCE_AXIS, Ops.IOTA)
+_EMPTIES = (
+    *sorted(MOVEMENT | ELEMENTWISE, key=lambda o: o.value),
+    Ops.REDUCE_AXIS,
+    Ops.IOTA,
+    Ops.BUFFER,
+    Ops.COPY,
+    Ops.CONTIGUOUS,
+)
+
+_ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
+_stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x")
 
 # fmt: off
 MOVEMENT_RULES = RuleSet("simplify-tensor", [
-    Rule("empty-is-constant",   Pat((*_EMPTIES, Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS), None, name="n"), empty),
-    Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), lambda n, x: x, where=moves_nothing),
-    Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), lambda n, x: n.replace(src=(x,))),
+    Rule("empty-is-constant",   Pat(_EMPTIES, None, name="n"), empty),
+    Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing),
+    Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), reshape_once),
     Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), lambda n, c: full(n.shape, c)),
-    Rule("bare-constants",      Pat(tuple(sorted(ELEMENTWISE, key=lambda o: o.value)), None, name="n"), bare_constants),
+    Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
-    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x"),)), x),
-    Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), lambda x: x, where=lambda n, x: all(x.shape[a] == 1 for a in n.arg[1])),
+    Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x),
+    Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing),
 ])
 # fmt: on
 
-TENSOR_RULES = RuleSet("simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape)
+TENSOR_RULES = RuleSet(
+    "simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape
+)
 """What runs on the tensor graph before anything is decided."""

@@ -18,7 +18,17 @@ c1, c2 = const("c1"), const("c2")
 b = var("b", "bool")
 xi, xe = var("x", "integer"), var("x", "exact")
 
-_COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPEQ, Ops.CMPNE)
+_COMMUTATIVE = (
+    Ops.ADD,
+    Ops.MUL,
+    Ops.MAX,
+    Ops.MIN,
+    Ops.AND,
+    Ops.OR,
+    Ops.XOR,
+    Ops.CMPEQ,
+    Ops.CMPNE,
+)
 _FOLDS = tuple(sorted((o for o in ELEMENTWISE if OPS[o].python), key=lambda o: o.value))
 
 
@@ -56,12 +66,13 @@ def pick(n: UOp, x: UOp, y: UOp) -> UOp | None:
     return y if (low.vmin >= high.vmax) else None
 
 
-def is_minus_one(c: UOp) -> bool:
-    return bool(c.arg == -1)
+def zero(x: UOp) -> UOp:
+    return x.like(0)
 
 
-def not_index(x: UOp) -> bool:
-    return x.dtype.kind != "index"
+def is_minus_one(x: UOp, c: UOp) -> bool:
+    """Whether x * c negates; in index arithmetic the product is the canonical form."""
+    return x.dtype.kind not in ("index", "bool") and bool(c.arg == -1)
 
 
 def exact_power_of_two(c: UOp) -> bool:
@@ -70,7 +81,7 @@ def exact_power_of_two(c: UOp) -> bool:
 
 def divide_exactly(x: UOp, c: UOp) -> UOp:
     """x / 2**k is x * 2**-k, bit for bit."""
-    return x * (1.0 / c.arg)
+    return x * (1.0 / float(c.arg))
 
 
 def inverse_is_normal(c: UOp) -> bool:
@@ -95,9 +106,8 @@ def same_dtype(n: UOp, x: UOp) -> bool:
     return n.dtype is x.dtype
 
 
-def swapped_where(b: UOp, x: UOp, y: UOp) -> UOp:
-    """A negated condition swaps the branches."""
-    return b.where(y, x)
+def is_value(y: UOp) -> bool:
+    return y.op is not Ops.INVALID
 
 
 def _any(ops: tuple[Ops, ...] | Ops, *src: Pat) -> Pat:
@@ -114,6 +124,8 @@ def known_exact(n: UOp) -> bool:
     return n.dtype.kind != "float"
 
 
+_cast = Pat(Ops.CAST, (x,), name="m")
+
 # fmt: off
 VALUE_RULES = RuleSet("simplify-values", [
     Rule("fold-constants",      _any(_FOLDS), fold),
@@ -122,15 +134,15 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("constant-right",      _any(_COMMUTATIVE, c, y), swap),
     Rule("add-zero",            x + 0, x),
     Rule("mul-one",             x * 1, x),
-    Rule("mul-zero",            xe * 0, lambda x: x.like(0), doc="exact types only: 0 * nan is nan"),
-    Rule("mul-minus-one",       x * c, lambda x: -x, where=lambda x, c: not_index(x) and not x.dtype.is_bool and is_minus_one(c)),
+    Rule("mul-zero",            xe * 0, zero, doc="exact types only: 0 * nan is nan"),
+    Rule("mul-minus-one",       x * c, -x, where=is_minus_one),
     Rule("neg-index",           -var("x", "index"), lambda x: x * -1),
-    Rule("neg-neg",             -(-x), x),
+    Rule("neg-neg",             op(Ops.NEG, -x), x),
     Rule("not-not",             ~(~x), x),
     Rule("div-one",             x / 1.0, x),
     Rule("div-power-of-two",    x / c, divide_exactly, where=lambda x, c: inverse_is_normal(c)),
     Rule("idiv-one",            x // 1, x),
-    Rule("mod-one",             xi % 1, lambda x: x.like(0)),
+    Rule("mod-one",             xi % 1, zero),
     Rule("add-constants",       (xi + c1) + c2, lambda x, c1, c2: x + (c1.arg + c2.arg)),
     Rule("mul-constants",       (xi * c1) * c2, lambda x, c1, c2: x * (c1.arg * c2.arg)),
     Rule("and-self",            x & x, x),
@@ -143,13 +155,13 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("not-equal-false",     op(Ops.CMPNE, b, False), b),
     Rule("equal-true",          op(Ops.CMPEQ, b, True), b),
     Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
-    Rule("where-same",          op(Ops.WHERE, b, x, x), x),
+    Rule("where-same",          b.where(x, x), x),
     Rule("where-known",         op(Ops.WHERE, c, x, y), lambda c, x, y: x if c.arg else y),
-    Rule("where-not",           op(Ops.WHERE, ~b, x, y), swapped_where, where=lambda y: y.op is not Ops.INVALID),
-    Rule("where-nested",        op(Ops.WHERE, b, op(Ops.WHERE, b, x, var("z")), y), op(Ops.WHERE, b, x, y)),
-    Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x), name="n"), lambda x: x),
+    Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value),
+    Rule("where-nested",        b.where(b.where(x, var("z")), y), b.where(x, y)),
+    Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x)), x),
     Rule("max-min-bounded",     Pat((Ops.MAX, Ops.MIN), (xi, y), name="n"), pick),
-    Rule("cast-same",           Pat((Ops.CAST, Ops.BITCAST), (x,), name="n"), lambda x: x, where=same_dtype),
-    Rule("cast-widened",        Pat(Ops.CAST, (Pat(Ops.CAST, (x,), name="m"),), name="n"), recast, where=widens),
+    Rule("cast-same",           Pat((Ops.CAST, Ops.BITCAST), (x,), name="n"), x, where=same_dtype),
+    Rule("cast-widened",        Pat(Ops.CAST, (_cast,), name="n"), recast, where=widens),
 ])
 # fmt: on

@@ -127,13 +127,17 @@ def _expand(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 
 def _shrink(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    return tuple(simplified(i + lo) if lo else i for i, (lo, _) in zip(indices, node.arg, strict=True))
+    return tuple(
+        simplified(i + lo) if lo else i
+        for i, (lo, _) in zip(indices, node.arg, strict=True)
+    )
 
 
 def _flip(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     shape = node.src[0].shape
     return tuple(
-        simplified(i * -1 + (shape[a] - 1)) if a in node.arg else i for a, i in enumerate(indices)
+        simplified(i * -1 + (shape[a] - 1)) if a in node.arg else i
+        for a, i in enumerate(indices)
     )
 
 
@@ -146,7 +150,11 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
         t0, s0 = t, s
         inside, outside = 1, 1
         while True:
-            if inside == outside and (t > t0 or s > s0) and not _ones_left(target, source, t, s):
+            if (
+                inside == outside
+                and (t > t0 or s > s0)
+                and not _ones_left(target, source, t, s)
+            ):
                 break
             if t < len(target) and (inside <= outside or s >= len(source)):
                 inside, t = inside * target[t], t + 1
@@ -158,7 +166,9 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     return tuple(result)
 
 
-def _ones_left(target: tuple[int, ...], source: tuple[int, ...], t: int, s: int) -> bool:
+def _ones_left(
+    target: tuple[int, ...], source: tuple[int, ...], t: int, s: int
+) -> bool:
     """Whether only axes of size 1 remain on one side, to be taken into this block."""
     done_t, done_s = t >= len(target), s >= len(source)
     return done_t != done_s

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
@@ -11,7 +12,6 @@ from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
 from workbench.ir.schedule.decide import Plan
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import KernelInfo, UOp, gated
-from workbench.dtypes import dtypes
 
 _uids = count()
 
@@ -101,14 +101,22 @@ def _load(target: UOp, source: UOp, access: Access) -> UOp:
 
 
 def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
-    ranges = tuple(below.indices[a] for a in sorted(node.arg[1]) if below.indices[a] is not ZERO)
-    return UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.arg[0]) if ranges else value
+    ranges = tuple(
+        below.indices[a] for a in sorted(node.arg[1]) if below.indices[a] is not ZERO
+    )
+    return (
+        UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.arg[0]) if ranges else value
+    )
 
 
-def _kernel(node: UOp, access: Access, value: UOp, target: UOp) -> tuple[UOp, tuple[UOp, ...]]:
+def _kernel(
+    node: UOp, access: Access, value: UOp, target: UOp
+) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot): buffers become PARAMs, ranges get their lasting names."""
     flat = flatten(access.indices, node.shape)
-    store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (target, flat)), value))
+    store = UOp(
+        Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (target, flat)), value)
+    )
     outer = access.loops
     found = store.toposort()
     inner = [n for n in found if n.op is Ops.RANGE and n not in outer]

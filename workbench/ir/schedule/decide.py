@@ -40,7 +40,9 @@ class Plan:
     stored: dict[UOp, Decision] = field(default_factory=dict)
     fused: list[Decision] = field(default_factory=list)
     reads: dict[UOp, list[Access]] = field(default_factory=dict)
-    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(default_factory=dict)
+    links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(
+        default_factory=dict
+    )
 
 
 def decide(outputs: Iterable[UOp]) -> Plan:
@@ -82,7 +84,7 @@ def _asked(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
             asked[node] = f"it is copied to device {node.arg}"
             if node.src[0].op is not Ops.BUFFER:
                 asked[node.src[0]] = f"a copy to device {node.arg} reads it"
-    return asked | {root: "it is a result that was asked for" for root in roots}
+    return asked | dict.fromkeys(roots, "it is a result that was asked for")
 
 
 def _decide(
@@ -95,14 +97,32 @@ def _decide(
 ) -> Decision:
     if node in asked:
         return Decision("store-asked", node, True, asked[node])
-    if node.op in MOVEMENT or node.op in CASTS and node.src[0].dtype.bits < node.dtype.bits:
-        return Decision("fuse-free", node, False, "it moves or widens what its source gives")
+    if (
+        node.op in MOVEMENT
+        or node.op in CASTS
+        and node.src[0].dtype.bits < node.dtype.bits
+    ):
+        return Decision(
+            "fuse-free", node, False, "it moves or widens what its source gives"
+        )
     evaluations = sum(a.evaluations for a in reads)
-    figures = {"reads": len(reads), "evaluations": evaluations, "elements": node.size}
+    figures: dict[str, float] = {
+        "reads": len(reads),
+        "evaluations": evaluations,
+        "elements": node.size,
+    }
     if any(held[a.root] > MAX_NODES for a in reads):
-        return Decision("store-large-kernel", node, True, "the kernel that reads it is full", figures)
+        return Decision(
+            "store-large-kernel",
+            node,
+            True,
+            "the kernel that reads it is full",
+            figures,
+        )
     if len(reads) > MAX_READS:
-        return Decision("store-many-reads", node, True, "it is read in too many ways", figures)
+        return Decision(
+            "store-many-reads", node, True, "it is read in too many ways", figures
+        )
     if reduces and _blocks_cores(node, reads):
         reason = "a full reduction inside the kernel would keep its loops on one core"
         return Decision("store-for-parallel", node, True, reason, figures)
@@ -111,11 +131,21 @@ def _decide(
     storing = node.size * STORE_COST + LAUNCH_COST
     figures |= {"cost_to_recompute": again, "cost_to_store": storing}
     if again > storing:
-        reason = f"computing it {evaluations:,} times for {node.size:,} elements costs more"
+        reason = (
+            f"computing it {evaluations:,} times for {node.size:,} elements costs more"
+        )
         return Decision("store-cheaper", node, True, reason, figures)
     if evaluations <= node.size:
-        return Decision("fuse-once", node, False, "fused, each element is computed once", figures)
-    return Decision("fuse-cheaper", node, False, "computing it again is cheaper than storing", figures)
+        return Decision(
+            "fuse-once", node, False, "fused, each element is computed once", figures
+        )
+    return Decision(
+        "fuse-cheaper",
+        node,
+        False,
+        "computing it again is cheaper than storing",
+        figures,
+    )
 
 
 def _blocks_cores(node: UOp, reads: list[Access]) -> bool:

@@ -37,7 +37,9 @@ class ScheduleItem:
 
     def __repr__(self) -> str:
         what = "copy" if self.kernel is None else self.kernel.arg.name
-        return f"ScheduleItem({what}, {len(self.buffers)} buffers: {self.decision.reason})"
+        return (
+            f"ScheduleItem({what}, {len(self.buffers)} buffers: {self.decision.reason})"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,13 +30,17 @@ def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, 
     """
     simple = SIMPLIFY_TENSOR(UOp.sink(*outputs)).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
-    with recording("decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)) as r:
+    with recording(
+        "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
+    ) as r:
         plan = decide(roots)
         decisions = (*plan.stored.values(), *plan.fused)
         r.after = plan
         if r.matches is not None:
             r.matches += [Match(d, d.node, d.node) for d in decisions]
-    with recording("rangeify", "Stored values are kernels over ranges; movement is gone.", plan) as r:
+    with recording(
+        "rangeify", "Stored values are kernels over ranges; movement is gone.", plan
+    ) as r:
         items, buffers = build(plan, device)
         r.after = items
     final = tuple(_simplified(item) for item in items)
@@ -59,7 +63,9 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
         return item
     doc = "Values and index expressions are in their simplest form."
     kernel = rewrite(item.kernel, SIMPLIFY, name="simplify-kernel", doc=doc)
-    return _compacted(ScheduleItem(kinds(kernel), item.buffers, item.node, item.decision))
+    return _compacted(
+        ScheduleItem(kinds(kernel), item.buffers, item.node, item.decision)
+    )
 
 
 def _compacted(item: ScheduleItem) -> ScheduleItem:
@@ -71,4 +77,6 @@ def _compacted(item: ScheduleItem) -> ScheduleItem:
     params.sort(key=lambda n: int(n.arg[0]))
     changes = {p: p.replace(arg=(slot, p.arg[1])) for slot, p in enumerate(params)}
     buffers = tuple(item.buffers[p.arg[0]] for p in params)
-    return ScheduleItem(item.kernel.substitute(changes), buffers, item.node, item.decision)
+    return ScheduleItem(
+        item.kernel.substitute(changes), buffers, item.node, item.decision
+    )

@@ -14,7 +14,8 @@ from workbench.viz.model.words import plural, seconds_text
 @dataclass(frozen=True, slots=True)
 class PassRow:
     """One pass. `depth` counts the passes it ran inside of; `rules` counts matches by rule, the
-    busiest first; `changed` is False for a pass that left its input as it was."""
+    busiest first; `changed` is False for a pass that left its input as it was; `unit` is what a
+    match is called: a "rewrite" of a node, or a "decision" about one."""
 
     name: str
     doc: str
@@ -25,6 +26,7 @@ class PassRow:
     rules: tuple[tuple[str, int], ...]
     error: str = ""
     dropped: int = 0
+    unit: str = "rewrite"
 
 
 def pass_rows(records: Sequence[PassRecord]) -> tuple[PassRow, ...]:
@@ -39,7 +41,7 @@ def pass_rows(records: Sequence[PassRecord]) -> tuple[PassRow, ...]:
             PassRow(
                 record.name, record.doc, len(record.matches) + record.dropped, record.seconds,
                 record.after is not record.before or bool(record.matches), depth,
-                tuple(rules.most_common()), _error_text(record), record.dropped,
+                tuple(rules.most_common()), _error_text(record), record.dropped, _unit(record),
             )
         )  # fmt: skip
     return tuple(rows)
@@ -62,7 +64,7 @@ def outcome(row: PassRow) -> str:
         return f"failed: {row.error}"
     if row.matches:
         lost = f" ({row.dropped:,} not kept)" if row.dropped else ""
-        return plural(row.matches, "rewrite") + lost
+        return plural(row.matches, row.unit) + lost
     return "done" if row.changed else "changed nothing"
 
 
@@ -72,6 +74,11 @@ def opts_by_op(opts: Sequence[Opt]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     for opt in opts:
         groups.setdefault(opt.op.name, []).append(str(opt))
     return tuple((op, tuple(listed)) for op, listed in groups.items())
+
+
+def _unit(record: PassRecord) -> str:
+    decided = record.matches and all(m.before is m.after for m in record.matches)
+    return "decision" if decided else "rewrite"
 
 
 def _error_text(record: PassRecord) -> str:

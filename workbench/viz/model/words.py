@@ -36,7 +36,9 @@ def figure_text(value: float) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    """Return "1 kernel", "2 kernels", "2 passes"."""
+    """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
     if count == 1:
         return f"1 {word}"
-    return f"{count:,} {word}es" if word.endswith(("s", "ch")) else f"{count:,} {word}s"
+    if word.endswith("y"):
+        return f"{count:,} {word[:-1]}ies"
+    return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"

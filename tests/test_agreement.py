@@ -1,0 +1,208 @@
+"""Random expressions agree with numpy on every device, as scheduled, as opted, as rewritten.
+
+A failure prints its seed and a script to paste.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.expressions import Case, case
+from tests.support import LONG, count
+from workbench import Device, Kernel, dtypes, engine
+from workbench.backends.render.python import render
+from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.python import Program
+from workbench.ir.interpret import interpret_tensor
+from workbench.ir.interpret_kernel import interpret_kernel
+from workbench.ir.loops import kinds
+from workbench.ir.lower.lower import lower
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import actions, why_not
+from workbench.ir.rewrite import replay
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.verify import verify
+from workbench.kernel.inputs import FromSchedule, Run
+from workbench.trace import PassRecord, observe
+
+BLOCK = 20
+START = random.SystemRandom().randrange(1 << 30) if LONG else 0
+DEVICES = ("LLVM", "PYTHON")
+
+
+def blocks(n_long: int) -> list[range]:
+    """Return ranges of seeds: the same in every short run, new ones in each long run."""
+    return [range(START + i, START + i + BLOCK) for i in range(0, count(n_long), BLOCK)]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seeds", blocks(2000), ids=str)
+def test_expressions_agree_with_numpy(seeds: range) -> None:
+    for seed in seeds:
+        made = case(seed)
+        for device in DEVICES:
+            _agrees(made, device)
+
+
+def _agrees(made: Case, device: str) -> None:
+    try:
+        tensor, expected = made.run(device)
+        verify(tensor.uop, "tensor")
+        got = tensor.numpy()
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
+    except Exception as error:
+        pytest.fail(f"seed {made.seed} on {device}: {error}\n\n{made.script(device)}")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seeds", blocks(600), ids=str)
+def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
+    for seed in seeds:
+        made = case(seed)
+        items = _items(made)
+        run = Run(items)
+        dice = random.Random(seed)
+        for number, item in enumerate(items):
+            if item.kernel is not None:
+                plain = Kernel(
+                    item.kernel, item.kernel, FromSchedule(run, number), item.node.shape
+                )
+                _opts_agree(plain, dice, made)
+
+
+def _items(made: Case) -> tuple[ScheduleItem, ...]:
+    return engine.planned([made.run("LLVM")[0].uop])[0].items
+
+
+def _opts_agree(plain: Kernel, dice: random.Random, made: Case) -> None:
+    target = Device["LLVM"].target
+    opted = plain
+    for _ in range(dice.randint(0, 4)):
+        legal = [o for o in actions(opted.ast) if why_not(opted.ast, o, target) is None]
+        if legal:
+            opted = opted.apply(dice.choice(legal))
+    order = list(opted.order)
+    if dice.random() < 0.5:
+        dice.shuffle(order)
+        info = KernelInfo(opted.name, tuple(order))
+        opted = replace(opted, ast=kinds(opted.ast.replace(arg=info)))
+    try:
+        verify(opted.ast, "kernel")
+        lowered, linear = lower(opted.ast, target)
+        verify(lowered, "lowered")
+        verify(linear, "linear")
+        for device in DEVICES:
+            result = opted.check(device)
+            assert result.ok, f"{device}: {result}"
+    except Exception as error:
+        pytest.fail(
+            f"seed {made.seed}, {opted.applied_opts}, order {order}: {error}\n\n"
+            f"{plain.to_python()}\n{made.script()}"
+        )
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seeds", blocks(400), ids=str)
+def test_every_match_keeps_the_value(seeds: range) -> None:
+    """Each state of each rewrite pass computes what the state before it computes."""
+    for seed in seeds:
+        made = case(seed)
+        tensor, _ = made.run("LLVM")
+        with observe() as watching:
+            items = engine.planned([tensor.uop])[0].items
+        for record in watching.records:
+            if record.name == "simplify-tensor":
+                _tensor_matches_agree(record, made)
+            elif record.name == "simplify-kernel":
+                _kernel_states_agree(record, made)
+        for item in items[-1:]:
+            if item.kernel is not None and seed % 5 == 0:
+                _lowered_states_agree(item.kernel, made)
+
+
+def _tensor_matches_agree(record: PassRecord, made: Case) -> None:
+    for match in record.matches:
+        if match.before.op is Ops.SINK or match.before.op is Ops.COPY:
+            continue
+        want = interpret_tensor(match.before, _held(match.before))
+        got = interpret_tensor(match.after, _held(match.after))
+        same(got, want, f"rule {match.rule}", made)
+
+
+def _held(root: UOp) -> dict[UOp, Any]:
+    found = [n for n in root.toposort() if n.op is Ops.BUFFER]
+    return {n: engine.array_of(engine.memory_of(n)).reshape(n.shape) for n in found}
+
+
+def _kernel_states_agree(record: PassRecord, made: Case) -> None:
+    inputs = _inputs(record.before)
+    want = interpret_kernel(record.before, inputs)[0]
+    for number in range(1, len(record.matches) + 1):
+        state = replay(record.before, record.matches, number)
+        if number < len(record.matches) and state.op is not Ops.SINK:
+            continue
+        rule = record.matches[number - 1].rule
+        same(interpret_kernel(_ordered(state), inputs)[0], want, f"rule {rule}", made)
+    assert replay(record.before, record.matches) is record.after
+
+
+def _ordered(state: UOp) -> UOp:
+    """Drop axes that a rewrite has made needless from the loop order."""
+    present = {n.axis_name for n in state.toposort() if n.op is Ops.RANGE}
+    order = tuple(n for n in state.arg.order if n in present)
+    return state.replace(arg=KernelInfo(state.arg.name, order))
+
+
+def _inputs(kernel: UOp) -> list[Any]:
+    generator = np.random.default_rng(7)
+    params = sorted(
+        (n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
+    )
+    made = []
+    for param in params:
+        values = generator.integers(-9, 10, param.arg[1])
+        made.append(
+            (values % 2 if param.dtype.is_bool else values).astype(param.dtype.numpy)
+        )
+    return made
+
+
+def _lowered_states_agree(kernel: UOp, made: Case) -> None:
+    with observe() as watching:
+        lower(kernel, Device["LLVM"].target)
+    record = next(r for r in watching.records if r.name == "decompose")
+    want = _emulated(record.before)
+    for number in range(1, len(record.matches) + 1):
+        state = replay(record.before, record.matches, number)
+        same(_emulated(state), want, f"rule {record.matches[number - 1].rule}", made)
+
+
+def _emulated(block: UOp) -> Any:
+    source = render(block, Device["PYTHON"].target)
+    buffers = []
+    for array, (_, size) in zip(_inputs(block), source.params, strict=True):
+        buffer = Buffer("PYTHON", _dtype(array), max(size, array.size))
+        buffer.array[:] = array
+        buffers.append(buffer)
+    Program(source)(buffers)
+    return buffers[0].array
+
+
+def _dtype(array: Any) -> Any:
+    return dtypes.from_numpy(array.dtype)
+
+
+def same(got: Any, want: Any, what: str, made: Case) -> None:
+    with np.errstate(all="ignore"):
+        close = np.allclose(got, want, rtol=2e-5, atol=made.tolerance(), equal_nan=True)
+    if not close:
+        pytest.fail(
+            f"{what} changes the value, seed {made.seed}\n{got}\n{want}\n{made.script()}"
+        )
