@@ -10,19 +10,22 @@ of the best list as the processor runs it: its arithmetic should be vector FMAs 
 from __future__ import annotations
 
 import re
+import statistics
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
-from workbench import Device, Kernel, Opt, OptOps, Tensor
+from workbench import Kernel, Opt, OptOps, Tensor
 from workbench.backends.runtime.peak import run_peak
-from workbench.backends.runtime.timing import interleave
+from workbench.backends.runtime.timing import Samples, interleave
 from workbench.dtypes import dtypes
 from workbench.ir.text import to_text
 from workbench.kernel.kernel import Compiled
 from workbench.pipeline import build
 
 N = 512
+FLOPS = 2 * N**3
 GOAL = 0.45  # of the peak of one thread
 
 COLUMNS = Opt(OptOps.UPCAST, "g1", 16)  # 16 neighbours of a row: two vectors
@@ -48,18 +51,19 @@ def main() -> int:
         print(f"WRONG: {name}: {forms[name].check('LLVM')}")
 
     peak = run_peak(dtypes.float32)
-    runs = {name: bound(form) for name, form in forms.items()}
+    runs = {name: launch(form) for name, form in forms.items()}
     times = interleave(runs | {"peak": peak.run}, budget_s=30, samples=25)
-    best_gflops = peak.gflops(times["peak"].median_s)
-    print(f"one thread's multiply-add loop: {best_gflops:.1f} GFLOP/s, in the same run")
+    peak_s = times["peak"].samples_s
+    speed = peak.gflops(times["peak"].median_s)
+    print(f"one thread's multiply-add loop, in the same run: {speed:.1f} GFLOP/s")
     shares = {}
     for name in forms:
-        # The peak loop of the same round is what a run is held against.
-        gflops = 2 * N**3 / times[name].median_s / 1e9
-        shares[name] = gflops / best_gflops
-        spread = times[name].spread_s / times[name].median_s
-        figures = f"{1e3 * times[name].median_s:8.2f} ms +- {spread:5.1%}  {gflops:6.1f} GFLOP/s"
-        print(f"{figures}  {shares[name]:4.0%} of peak   {name}")
+        # Each run is held against the peak loop of its own round.
+        rounds = zip(times[name].samples_s, peak_s, strict=True)
+        shares[name] = statistics.median(
+            FLOPS / s / peak.gflops(p) / 1e9 for s, p in rounds
+        )
+        print(f"{row(times[name])}  {shares[name]:4.0%} of peak   {name}")
 
     best = max(shares, key=lambda name: shares[name])
     print(f"\nbest: {best}: {', '.join(map(str, forms[best].applied_opts))}")
@@ -69,47 +73,57 @@ def main() -> int:
     return int(bool(wrong) or shares[best] < GOAL or not only_vector_fmas(lines))
 
 
+def row(samples: Samples) -> str:
+    spread = samples.spread_s / samples.median_s
+    gflops = FLOPS / samples.median_s / 1e9
+    return f"{1e3 * samples.median_s:8.2f} ms +- {spread:5.1%}  {gflops:6.1f} GFLOP/s"
+
+
 def matmul() -> Kernel:
     """Return the un-optimised kernel of a @ b."""
     a, b = (Tensor(np.ones((N, N), np.float32)) for _ in range(2))
-    item = next(i for i in (a @ b).schedule() if i.kernel is not None)
-    return Kernel.from_text(to_text(item.kernel))
+    items = (a @ b).schedule()
+    kernel = next(i.kernel for i in items if i.kernel is not None)
+    return Kernel.from_text(to_text(kernel))
 
 
 def right(kernel: Kernel) -> bool:
     """Whether the kernel's answer is numpy's."""
-    c, a, b = (buffer.array.reshape(N, N) for buffer in run(kernel))
+    buffers = kernel.data.buffers(kernel.original, "LLVM")
+    build(kernel.ast, "LLVM").program(buffers)
+    c, a, b = (buffer.array.reshape(N, N) for buffer in buffers)
     return bool(np.allclose(c, a @ b, rtol=1e-4, atol=1e-3))
 
 
-def run(kernel: Kernel):
-    buffers = kernel.data.buffers(kernel.original, "LLVM")
-    build(kernel.ast, "LLVM").program(buffers)
-    return buffers
-
-
-def bound(kernel: Kernel):
-    """Return a launch of the kernel on its own data."""
-    buffers = kernel.data.buffers(kernel.original, "LLVM")
-    return build(kernel.ast, "LLVM").program.bind(buffers)
+def launch(kernel: Kernel) -> Callable[[], None]:
+    """Return a function that runs the kernel on its own data."""
+    program = build(kernel.ast, "LLVM").program
+    run: Callable[[], None] = program.bind(kernel.data.buffers(kernel.original, "LLVM"))
+    return run
 
 
 def inner_loop(compiled: Compiled) -> list[str]:
     """Return the loop with the most arithmetic per line among those without a loop inside."""
     lines = compiled.assembly.splitlines()
-    labels = {line[:-1]: i for i, line in enumerate(lines) if re.match(r"\.L\w+:$", line)}
+    labels = {
+        line[:-1]: i for i, line in enumerate(lines) if re.match(r"\.L\w+:$", line)
+    }
     loops = []
     for i, line in enumerate(lines):
         jump = re.match(r"\s+j\w+\s+(\.L\w+)", line)
         if jump and labels.get(jump[1], i) < i:
             loops.append(lines[labels[jump[1]] : i + 1])
-    innermost = [a for a in loops if not any(len(b) < len(a) and b[0] in a for b in loops)]
+    innermost = [
+        a for a in loops if not any(len(b) < len(a) and b[0] in a for b in loops)
+    ]
     return max(innermost, key=lambda loop: len(arithmetic(loop)))
 
 
 def arithmetic(lines: list[str]) -> list[str]:
     """Return the instructions of a loop that compute with floats."""
-    pattern = re.compile(r"\s+(v(?:f?n?m(?:add|sub)|add|sub|mul|div|max|min)\w*[ps][sd])\b")
+    pattern = re.compile(
+        r"\s+(v(?:f?n?m(?:add|sub)|add|sub|mul|div|max|min)\w*[ps][sd])\b"
+    )
     return [m[0].strip() for line in lines if (m := pattern.match(line))]
 
 
@@ -120,7 +134,11 @@ def only_vector_fmas(lines: list[str]) -> bool:
 
 def verdict(lines: list[str]) -> str:
     found = arithmetic(lines)
-    only = "all of them vector FMAs" if only_vector_fmas(lines) else f"NOT only vector FMAs: {found}"
+    only = (
+        "all of them vector FMAs"
+        if only_vector_fmas(lines)
+        else f"NOT only vector FMAs: {found}"
+    )
     return f"{len(found)} arithmetic instructions on floats, {only}"
 
 

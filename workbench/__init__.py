@@ -46,6 +46,8 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
+    if name == "Kernel":  # a kernel made from text shows its picture too
+        import_module("workbench.viz.formatters").register_all()
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value

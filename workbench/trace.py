@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from workbench.display import Displayed
+
 
 class Match(NamedTuple):
     """One thing that happened inside a pass: `rule` (it prints as its name) turned `before` into
@@ -25,7 +27,7 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class PassRecord:
+class PassRecord(Displayed):
     """One pass that ran. `before` and `after` are IR values; `seconds` is wall time.
 
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass

@@ -216,7 +216,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width"),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
-    Ops.STORE: Op(2, "kln", "void", None, "writes a value to an INDEX"),
+    Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),
     Ops.REDUCE: Op(None, "kl", "first", None, "value combined over its ranges; arg is the op"),
     Ops.STAGE: Op(None, "k", "first", None, "value kept in scratch; arg is (name, shape)"),
     Ops.END: Op(None, "k", "void", None, "a STORE and the ranges it closes"),

@@ -74,7 +74,10 @@ class UOp:
     def __new__(
         cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
     ) -> UOp:
-        key = (op, dtype, src, _const_key(op, dtype, arg) if op in _CONSTANTS else arg)
+        if op in _CONSTANTS:
+            key = (op, dtype, src, _const_key(op, dtype, arg), None)
+        else:  # the class too: a KernelInfo equals a plain tuple, and True equals 1
+            key = (op, dtype, src, arg, arg.__class__)
         node = _nodes.get(key)
         if node is not None:
             return node

@@ -223,6 +223,8 @@ def _ranges(node: UOp) -> str:
 
 
 def _written(node: UOp, targets: tuple[Ops, ...]) -> str:
+    if len(node.src) != 2:
+        return f"it has {len(node.src)} sources"
     target, value = node.src
     if target.op is not Ops.INDEX or memory(target.src[0]).op not in targets:
         return (

@@ -32,7 +32,12 @@ def load(node: UOp) -> str:
 
 
 def store(node: UOp) -> str:
-    target, value = node.src
+    if len(node.src) not in (2, 3):
+        return f"it has {len(node.src)} sources"
+    target, value = node.src[:2]
+    allowed = dtypes.bool, dtypes.bool.vec(value.dtype.count)
+    if len(node.src) == 3 and node.src[2].dtype not in allowed:
+        return f"its condition is {node.src[2].dtype}"
     if target.op is not Ops.INDEX:
         return f"it writes to {target.op.name}"
     fits = value.dtype.scalar is target.dtype

@@ -56,15 +56,18 @@ def check(
     worst, allowed, right = 0.0, 0.0, True
     total = sum(result.size for result in got)
     for part in _parts(kernel):
-        want = interpret_kernel(part, _blank(inputs, slots), widen=True)
-        written = interpret_kernel(_marked(part), _blank(inputs, slots))
+        blank = _blank(inputs, slots)
+        want = dict(zip(slots, interpret_kernel(part, blank, widen=True), strict=True))
+        written = dict(zip(slots, interpret_kernel(_marked(part), blank), strict=True))
         for slot, result in zip(slots, got, strict=True):
             mask = np.asarray(written[slot], bool)
             expected, found = want[slot][mask], result[mask]
             checked += expected.size
             error, limit = _compare(found, expected, _reduce_steps(part))
             if error > limit:
-                narrow = interpret_kernel(part, _blank(inputs, slots))[slot][mask]
+                narrow = dict(zip(slots, interpret_kernel(part, blank), strict=True))[
+                    slot
+                ][mask]
                 limit = max(limit, 8 * _greatest(narrow, expected))
             worst, allowed = max(worst, error), max(allowed, limit)
             right = right and error <= limit

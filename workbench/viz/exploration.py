@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     import graphviz
     import networkx
 
+MOST_KERNELS = 12
+"""Kernels shown in full; further ones are counted or listed by title."""
+MOST_DECISIONS = 60
+"""Decisions shown in one place; `.decisions` has them all."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exploration(Displayed):
@@ -82,8 +87,13 @@ class Exploration(Displayed):
         parts = [f"{line}{self.headline}"]
         if self.nothing_to_do:
             parts.append(self.nothing_to_do)
-        parts += [_kernel_text(i, k) for i, k in enumerate(self.kernels)]
-        parts.append("decisions\n" + _indented(decisions_text(self.decisions)))
+        parts += [_kernel_text(i, k) for i, k in enumerate(self.kernels[:MOST_KERNELS])]
+        if len(self.kernels) > MOST_KERNELS:
+            parts.append(
+                f"and {plural(len(self.kernels) - MOST_KERNELS, 'more kernel')}"
+            )
+        if self.decisions:
+            parts.append("decisions\n" + _indented(decisions_text(self.decisions)))
         parts.append("passes\n" + _indented(passes_text(pass_rows(self.passes))))
         return "\n\n".join(parts)
 
@@ -94,12 +104,14 @@ class Exploration(Displayed):
 
 def decisions_text(decisions: tuple[Decision, ...]) -> str:
     """Return a line per decision: the value, what became of it, why, and the figures."""
-    rows = [decision_cells(d) for d in decisions]
+    rows = [decision_cells(d) for d in decisions[:MOST_DECISIONS]]
     widths = [max((len(r[i]) for r in rows), default=0) for i in range(3)]
     lines = []
     for row in rows:
         cells = [f"{c:{w}}" for c, w in zip(row, widths, strict=False)]
         lines.append("  ".join([*cells, row[3]]).rstrip())
+    if len(decisions) > MOST_DECISIONS:
+        lines.append(f"and {plural(len(decisions) - MOST_DECISIONS, 'more decision')}")
     return "\n".join(lines)
 
 
@@ -107,7 +119,9 @@ def decision_cells(decision: Decision) -> tuple[str, str, str, str]:
     """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
     node = decision.node
     value = f"{label_of(node)} {shape_text(node.shape)}"
-    words = [f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.figures.items()]
+    words = [
+        f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.figures.items()
+    ]
     outcome = "stored" if decision.stored else "fused"
     return value, outcome, decision.reason, ", ".join(words)
 
@@ -121,5 +135,3 @@ def _kernel_text(number: int, kernel: Kernel) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.split("\n"))
-
-

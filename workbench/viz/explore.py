@@ -51,16 +51,22 @@ class _Found:
 
 def _check(tensors: tuple[object, ...]) -> None:
     if not tensors:
-        raise WorkbenchError("nothing to explore", "explore() takes tensors", "explore(a + b)")
+        raise WorkbenchError(
+            "nothing to explore", "explore() takes tensors", "explore(a + b)"
+        )
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue
-        listed = isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) for v in value)
+        listed = isinstance(value, (list, tuple)) and all(
+            isinstance(v, Tensor) for v in value
+        )
         kind = type(value).__name__
         raise WorkbenchError(
             f"cannot explore argument {place}, {'an' if kind[0] in 'aeiou' else 'a'} {kind}",
             "only the expression that a Tensor stands for can be scheduled",
-            "explore(*tensors)" if listed and value else "Tensor(...) on the data first",
+            "explore(*tensors)"
+            if listed and value
+            else "Tensor(...) on the data first",
         )
 
 

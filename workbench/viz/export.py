@@ -39,7 +39,9 @@ def to_graphviz(graph: TensorGraph) -> graphviz.Digraph:
     import graphviz
 
     shown = folded(graph)
-    made = graphviz.Digraph("tensors", node_attr={"shape": "box", "fontname": "Helvetica"})
+    made = graphviz.Digraph(
+        "tensors", node_attr={"shape": "box", "fontname": "Helvetica"}
+    )
     for number, title in enumerate(graph.titles):
         with made.subgraph(name=f"cluster_{number}") as cluster:
             cluster.attr(

@@ -15,9 +15,15 @@ from workbench.errors import WorkbenchError
 from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.schedule.item import Decision
+from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import PassRecord
-from workbench.viz.exploration import Exploration, decision_cells
+from workbench.viz.exploration import (
+    MOST_DECISIONS,
+    MOST_KERNELS,
+    Exploration,
+    decision_cells,
+)
 from workbench.viz.html import bars, chip, code, fold, muted, page, source, table, tag
 from workbench.viz.model import loops, rewrites
 from workbench.viz.model.graph import TensorGraph
@@ -30,8 +36,6 @@ from workbench.viz.svg import graph_svg
 
 DETAIL_S = 0.25
 """Compiling and listing opts for a picture stops after this long; what is left says so."""
-MOST_KERNELS = 12
-"""Kernels shown with their loops; further ones are listed by title."""
 MOST_STEPS = 40
 """Rewrites of one pass shown with their text."""
 
@@ -78,8 +82,9 @@ def compiled_bundle(compiled: Compiled) -> Bundle:
     words = [f"{figure_text(value)} {name}" for name, value in figures]
     words.append(f"{bytes_text(counts.bytes_loaded)} loaded")
     words.append(f"{bytes_text(counts.bytes_stored)} stored")
-    language = compiled.built.source.language
-    head = tag("b", escape(compiled.built.source.name)) + muted(f"{language} for {compiled.device}")
+    made = compiled.built.source
+    about = f"{made.language} for device {compiled.device}"
+    head = tag("b", escape(made.name)) + muted(about)
     body = [
         tag("div", head, "title"),
         tag("div", escape("One run: " + ", ".join(words)), "capt"),
@@ -94,7 +99,10 @@ def compiled_bundle(compiled: Compiled) -> Bundle:
 def pass_bundle(record: PassRecord) -> Bundle:
     """Return the picture of a PassRecord: its rewrites, and what it changed as a whole."""
     row = pass_rows([record])[0]
-    steps = [rewrites.step(record, i + 1) for i in range(min(len(record.matches), MOST_STEPS))]
+    steps = [
+        rewrites.step(record, i + 1)
+        for i in range(min(len(record.matches), MOST_STEPS))
+    ]
     folds = [
         fold(
             f"{s.number}. {code(s.rule)} {muted(s.doc)}",
@@ -105,20 +113,29 @@ def pass_bundle(record: PassRecord) -> Bundle:
     ]
     if len(record.matches) > MOST_STEPS:
         folds.append(muted(f"and {len(record.matches) - MOST_STEPS:,} more"))
-    head = tag("b", escape(record.name)) + muted(f"{outcome(row)}, {seconds_text(row.seconds)}")
+    head = tag("b", escape(record.name)) + muted(
+        f"{outcome(row)}, {seconds_text(row.seconds)}"
+    )
     whole = rewrites.pass_difference(record)
     body = [tag("div", head, "title"), tag("div", escape(record.doc), "capt"), *folds]
     if whole:
-        body.append(fold("The whole pass as a difference", source(whole), is_open=not folds))
+        body.append(
+            fold("The whole pass as a difference", source(whole), is_open=not folds)
+        )
     html = page(tag("div", "".join(body), "card"))
-    return {"text/html": html, "text/plain": f"{passes_text([row])}\n{record.doc}\n{whole}"}
+    return {
+        "text/html": html,
+        "text/plain": f"{passes_text([row])}\n{record.doc}\n{whole}",
+    }
 
 
 # an Exploration's parts
 
 
 def _headline(ex: Exploration) -> str:
-    expression = f"explore of {plural(len(ex.tensors), 'tensor')}" if ex.line is None else ""
+    expression = (
+        f"explore of {plural(len(ex.tensors), 'tensor')}" if ex.line is None else ""
+    )
     first = code(ex.line.text) if ex.line else escape(expression)
     parts = [tag("span", first, "expr")]
     if ex.line is not None:
@@ -142,18 +159,19 @@ def _graph_part(graph: TensorGraph) -> str:
         "stores; a heavy line is a value that goes through memory from one kernel to the next.",
         "capt",
     )
-    picture = tag("div", graph_svg(graph), "scroll")
-    return fold("Plan: the tensor graph, cut into kernels", legend + picture + note, True)
+    picture = tag("div", graph_svg(graph), "scroll plan")
+    return fold(
+        "Plan: the tensor graph, cut into kernels", legend + picture + note, True
+    )
 
 
 def _decisions_of(ex: Exploration, number: int) -> tuple[Decision, ...]:
     """Return the decisions about what kernel `number` stores and fuses, the stored one first."""
     kernels = [item for item in ex.items if item.kernel is not None]
-    inside = kernels[number].node.toposort()
     own = kernels[number].decision
     others = {item.node for item in ex.items} - {own.node}
     below = own.node.toposort(lambda n: n not in others)
-    fused = [d for d in ex.decisions if not d.stored and d.node in below and d.node in inside]
+    fused = [d for d in ex.decisions if not d.stored and d.node in below]
     return (own, *fused)
 
 
@@ -167,12 +185,16 @@ def _number(number: int) -> str:
 def _kernel_card(
     kernel: Kernel, number: int | None, decisions: Sequence[Decision], deadline: float
 ) -> str:
-    parts = [_kernel_title(kernel, number), _loops_part(kernel)]
+    parts = [_kernel_title(kernel, number), _loops_part(kernel, not number)]
     parts.append(fold("Kernel as text", source(str(kernel))))
     if decisions:
         parts.append(_decisions_part(decisions))
-    parts.append(_in_time(deadline, lambda: _opts_part(kernel), "Possible opts: .legal_opts()"))
-    parts.append(_in_time(deadline, lambda: _compiled_part(kernel), "Source: .compile().source"))
+    parts.append(
+        _in_time(deadline, lambda: _opts_part(kernel), "Possible opts: .legal_opts()")
+    )
+    parts.append(
+        _in_time(deadline, lambda: _compiled_part(kernel), "Source: .compile().source")
+    )
     colour = "" if number is None else f"--wb-k:{kernel_colour(number)}"
     return tag("div", "".join(parts), "card", **({"style": colour} if colour else {}))
 
@@ -190,19 +212,28 @@ def _kernel_title(kernel: Kernel, number: int | None) -> str:
         parts.append(muted(str(kernel.line)))
     parts.append(
         muted(
-            f"{figure_text(figures.flops)} operations on {bytes_text(figures.bytes)}: "
+            f"{figure_text(figures.flops)} operations, {bytes_text(figures.bytes)}: "
             f"{figures.intensity:.3g} per byte"
         )
     )
-    parts.append(tag("span", code(kernel.name), "mu", title="the function's name in the source"))
+    parts.append(
+        tag("span", code(kernel.name), "mu", title="the function's name in the source")
+    )
     applied = ", ".join(str(opt) for opt in kernel.applied_opts)
     done = tag("div", "Applied: " + code(applied), "capt") if applied else ""
     return tag("div", "".join(parts), "title") + done
 
 
+def _device(kernel: Kernel) -> str:
+    """Return the device that a kernel's own tensor is on."""
+    if isinstance(kernel.data, FromSchedule):
+        return str(kernel.data.run.items[kernel.data.number].buffers[0].arg[1])
+    return Device.DEFAULT
+
+
 def _nest(kernel: Kernel) -> LoopNest | WorkbenchError:
     try:
-        return loops.loop_nest(kernel.ast, Device[Device.DEFAULT].target)
+        return loops.loop_nest(kernel.ast, Device[_device(kernel)].target)
     except WorkbenchError as error:
         return error
 
@@ -212,7 +243,8 @@ def _nest_text(kernel: Kernel) -> str:
     return str(nest) if isinstance(nest, WorkbenchError) else loops.to_text(nest)
 
 
-def _loops_part(kernel: Kernel) -> str:
+def _loops_part(kernel: Kernel, explains: bool) -> str:
+    """Return the loop table; where it `explains`, with a sentence on how to read it."""
     nest = _nest(kernel)
     if isinstance(nest, WorkbenchError):
         return tag("div", escape(str(nest)), "bad")
@@ -228,7 +260,8 @@ def _loops_part(kernel: Kernel) -> str:
         "Per buffer: <b>elements moved by one step</b> (1: the neighbour, 0: the same again), "
         "then bytes touched by one whole run of the loop."
     )
-    return grid + tag("div", f"<span>{note}</span>{legend}", "capt legend")
+    words = tag("div", note, "capt") if explains else ""
+    return grid + words + tag("div", legend, "capt legend")
 
 
 def _buffer_head(buffer: loops.BufferInfo) -> str:
@@ -254,13 +287,17 @@ def _loop_row(row: Row, names: Sequence[str]) -> str:
 
 def _decisions_part(decisions: Sequence[Decision]) -> str:
     rows = []
-    for decision in decisions:
+    for decision in decisions[:MOST_DECISIONS]:
         value, result, reason, figures = (escape(c) for c in decision_cells(decision))
         rows.append((value, tag("b", result), reason, tag("span", figures, "mu")))
     summary = f"Why this kernel: {escape(decisions[0].reason)}"
-    if len(rows) > 1:
-        summary += muted(f"; {plural(len(rows) - 1, 'value')} fused into it")
-    return fold(summary, table(["value", "", "because", "figures"], rows, ["", "", "w", "w"]))
+    if len(decisions) > 1:
+        summary += muted(f"; {plural(len(decisions) - 1, 'value')} fused into it")
+    if len(decisions) > MOST_DECISIONS:
+        rows.append(("...", "", ".decisions has them all", ""))
+    return fold(
+        summary, table(["value", "", "because", "figures"], rows, ["", "", "w", "w"])
+    )
 
 
 def _opts_part(kernel: Kernel) -> str:
@@ -276,7 +313,7 @@ def _opts_part(kernel: Kernel) -> str:
 
 def _compiled_part(kernel: Kernel) -> str:
     try:
-        compiled = kernel.compile()
+        compiled = kernel.compile(_device(kernel))
     except WorkbenchError as error:
         return tag("div", escape(str(error)), "bad")
     made = fold(_source_summary(compiled), source(compiled.source))
@@ -286,14 +323,16 @@ def _compiled_part(kernel: Kernel) -> str:
 def _source_summary(compiled: Compiled) -> str:
     lines = compiled.source.count("\n") + 1
     language = compiled.built.source.language
-    return f"Source for {escape(compiled.device)} {muted(f'{language}, {lines:,} lines')}"
+    return (
+        f"Source {muted(f'{language} for device {compiled.device}, {lines:,} lines')}"
+    )
 
 
 def _passes_part(what: str, records: Sequence[PassRecord]) -> str:
     rows = pass_rows(records)
     total = sum(r.seconds for r in rows if not r.depth)
     counts = [plural(len(rows), "pass")]
-    for unit in ("decision", "rewrite"):
+    for unit in ("decision", "opt", "rewrite"):
         matches = sum(r.matches for r in rows if r.unit == unit)
         counts += [plural(matches, unit)] if matches else []
     summary = f"{what}: {', '.join(counts)} {muted(seconds_text(total))}"

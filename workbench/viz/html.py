@@ -9,6 +9,9 @@ from workbench.ir.axis import AxisType
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.style import STYLE
 
+MOST_LINES = 1000
+"""Lines of code shown in one block."""
+
 
 def page(*parts: str) -> str:
     """Return parts as one self-contained fragment with its own style sheet."""
@@ -28,7 +31,11 @@ def code(words: str) -> str:
 
 
 def source(words: str) -> str:
-    """Return text of several lines as a block of code."""
+    """Return text of several lines as a block of code, cut where it is very long."""
+    lines = words.split("\n")
+    if len(lines) > MOST_LINES:
+        more = f"... and {len(lines) - MOST_LINES:,} more lines"
+        words = "\n".join([*lines[:MOST_LINES], more])
     return tag("pre", escape(words), "src")
 
 
@@ -43,7 +50,9 @@ def muted(words: str) -> str:
     return tag("span", escape(words), "mu")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()
+) -> str:
     """Return a table of cells that are HTML already; `kinds` are the columns' classes."""
     kinds = kinds or [""] * len(heads)
     head = "".join(tag("th", h, k) for h, k in zip(heads, kinds, strict=True))

@@ -1,6 +1,6 @@
 """Where the nodes of a graph go: in layers, sources above, lines crossing little.
 
-Longest path gives the layer; sources then sink towards what reads them. An edge over several
+Longest path gives the layer; then nodes sink towards what reads them. An edge over several
 layers passes through dummies, one chain per source, so that edges of one value run together.
 Barycenter sweeps order the layers; least squares under the order gives the coordinates.
 Source: Sugiyama, Tagawa and Toda 1981; pool-adjacent-violators for the last step.
@@ -46,23 +46,23 @@ def layered(
 
 
 def _layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    above: list[list[int]] = [[] for _ in range(count)]
-    waiting = [0] * count
+    targets: list[list[int]] = [[] for _ in range(count)]
+    sources = [0] * count
     for source, target in edges:
-        above[source].append(target)
-        waiting[target] += 1
-    layer = [0] * count
+        targets[source].append(target)
+        sources[target] += 1
+    layer, waiting = [0] * count, list(sources)
     ready = [n for n in range(count) if not waiting[n]]
-    roots = list(ready)
     for node in ready:
-        for target in above[node]:
+        for target in targets[node]:
             layer[target] = max(layer[target], layer[node] + 1)
             waiting[target] -= 1
             if not waiting[target]:
                 ready.append(target)
-    for node in roots:
-        if above[node]:
-            layer[node] = min(layer[target] for target in above[node]) - 1
+    # sink what hangs on no more edges above than below: no edge becomes longer in sum
+    for node in reversed(ready):
+        if targets[node] and sources[node] <= len(targets[node]):
+            layer[node] = min(layer[target] for target in targets[node]) - 1
     return layer
 
 
@@ -139,7 +139,11 @@ class _Drawing:
     def _sort(self, row: list[int], beside: list[list[int]]) -> None:
         """Sort what has neighbours by their mean place; what has none keeps its place."""
         place = self._places()
-        means = {n: sum(place[m] for m in beside[n]) / len(beside[n]) for n in row if beside[n]}
+        means = {
+            n: sum(place[m] for m in beside[n]) / len(beside[n])
+            for n in row
+            if beside[n]
+        }
         moved = iter(sorted(means, key=lambda n: (means[n], place[n])))
         row[:] = [next(moved) if n in means else n for n in row]
 
@@ -164,6 +168,10 @@ class _Drawing:
                 at += self.widths[node] + gap
         for sweep in range(PLACINGS):
             beside = self.up if sweep % 2 == 0 else self.down
+            if (
+                sweep >= PLACINGS - 2
+            ):  # at last between both, so that long edges run straight
+                beside = [[*u, *d] for u, d in zip(self.up, self.down, strict=True)]
             for row in self.rows if sweep % 2 == 0 else reversed(self.rows):
                 self._settle(row, beside, x, gap)
         return x

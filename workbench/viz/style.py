@@ -29,7 +29,8 @@ _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 
 def _tokens(theme: dict[str, str]) -> str:
     return "".join(
-        f"--wb-{name}:" + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
+        f"--wb-{name}:"
+        + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
         for name, v in theme.items()
     )
 
@@ -68,9 +69,10 @@ _RULES = """
  th.b{border-left:1px solid var(--wb-line)}
  td.s{border-left:1px solid var(--wb-line)}
  td.w{white-space:normal;min-width:180px}
- td.st{padding-top:3px;padding-bottom:3px}
+ td.st{padding-top:3px;padding-bottom:3px;white-space:normal}
+ .plan{max-height:640px;overflow:auto}
  td.st pre{margin:0;padding:1px 6px;background:var(--wb-card);border-radius:4px;
- white-space:pre;display:inline-block;border:0}
+ white-space:pre-wrap;display:inline-block;border:0}
  details{margin:3px 0}
  details > summary{cursor:pointer;padding:2px 0}
  details > summary:hover{text-decoration:underline}
@@ -105,7 +107,9 @@ def _scoped(rules: str) -> str:
     for rule in " ".join(rules.split()).split("}"):
         selectors, brace, body = rule.partition("{")
         if brace:
-            named = ",".join(f"{SCOPE} {s.strip()}".strip() for s in selectors.split(","))
+            named = ",".join(
+                f"{SCOPE} {s.strip()}".strip() for s in selectors.split(",")
+            )
             made.append(f"{named}{{{body}}}")
     return "\n".join(made)
 

@@ -11,13 +11,19 @@ from dataclasses import dataclass
 from html import escape
 
 from workbench.viz.layout import Layout, layered
-from workbench.viz.model.graph import GraphEdge, GraphNode, TensorGraph, folded, size_text
+from workbench.viz.model.graph import (
+    GraphEdge,
+    GraphNode,
+    TensorGraph,
+    folded,
+    size_text,
+)
 from workbench.viz.model.words import bytes_text, plural, shape_text
 from workbench.viz.palette import kernel_colour
 
 MOST_NODES = 150
 """Above this a static picture shows nothing; the words say so."""
-LAYER, NODE, SMALL, MARGIN = 60, 36, 20, 18
+LAYER, NODE, SMALL, MARGIN, GAP = 60, 36, 20, 18, 24.0
 
 
 def graph_svg(graph: TensorGraph) -> str:
@@ -32,7 +38,7 @@ def graph_svg(graph: TensorGraph) -> str:
     places = {node.number: i for i, node in enumerate(shown.nodes)}
     widths = [_width(node) for node in shown.nodes]
     ends = [(places[e.source], places[e.target]) for e in shown.edges]
-    return _Picture(shown, places, widths, layered(widths, ends)).svg()
+    return _Picture(shown, places, widths, layered(widths, ends, GAP)).svg()
 
 
 def _width(node: GraphNode) -> float:
@@ -105,13 +111,17 @@ class _Picture:
         y = _y(layer) + start
         words = [f"M{x + MARGIN:.1f} {y:.1f}"]
         for place, (next_x, next_layer) in enumerate(others):
-            next_y = _y(next_layer) - (end if place == len(others) - 1 else 0)
+            is_last = place == len(others) - 1
+            next_y = _y(next_layer) - (end if is_last else NODE / 2)
             middle = (y + next_y) / 2
             words.append(
                 f"C{x + MARGIN:.1f} {middle:.1f} {next_x + MARGIN:.1f} {middle:.1f} "
                 f"{next_x + MARGIN:.1f} {next_y:.1f}"
             )
             x, y = next_x, next_y
+            if not is_last:  # straight past the nodes of a layer between
+                y += NODE
+                words.append(f"V{y:.1f}")
         return "".join(words)
 
     def _edge(self, edge: GraphEdge, route: Sequence[tuple[float, int]]) -> str:
@@ -121,7 +131,11 @@ class _Picture:
         kind = "edge cut" if cut else "edge"
         x, y = route[-1][0] + MARGIN, _y(route[-1][1]) - self._size(target)[1] / 2
         tip = f'<path class="tip" d="M{x:.1f} {y:.1f}l-3.5 -6h7z"/>'
-        moved = f"<title>{bytes_text(source.size_bytes)} through memory</title>" if cut else ""
+        moved = (
+            f"<title>{bytes_text(source.size_bytes)} through memory</title>"
+            if cut
+            else ""
+        )
         return f'<path class="{kind}" d="{self._path(edge, route)}">{moved}</path>{tip}'
 
     def _node(self, node: GraphNode) -> str:
@@ -130,7 +144,8 @@ class _Picture:
         label = escape(node.label)
         if node.role == "movement":
             box = _box("node", x, y, w, h, 10, ' stroke-dasharray="3 2"')
-            return f'<g>{hint}{box}<text class="small" x="{x:.1f}" y="{y + 4:.1f}">{label}</text></g>'
+            words = f'<text class="small" x="{x:.1f}" y="{y + 4:.1f}">{label}</text>'
+            return f"<g>{hint}{box}{words}</g>"
         kind = "input" if node.role == "input" else "node"
         kind += "" if node.stored_by is None else " stored"
         parts = [
@@ -149,7 +164,13 @@ def _y(layer: int) -> float:
 
 
 def _box(
-    kind: str, x: float, y: float, width: float, height: float, corner: float, more: str = ""
+    kind: str,
+    x: float,
+    y: float,
+    width: float,
+    height: float,
+    corner: float,
+    more: str = "",
 ) -> str:
     return (
         f'<rect class="{kind}" x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" '

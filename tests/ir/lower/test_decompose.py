@@ -23,7 +23,7 @@ from workbench.trace import observe
 FLOATS = [dtypes.float32, dtypes.float64]
 SIGNED = [dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index]
 UNSIGNED = [dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64]
-ULPS = 2.0
+ULPS = 2.5
 
 Array = Any
 Env = dict[UOp, Array]

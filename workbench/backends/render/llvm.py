@@ -306,13 +306,33 @@ class _Writer:
         return self._named(node, f"icmp ne {kind} {byte}, {zero}")
 
     def _store(self, node: UOp) -> None:
-        address, value = node.src
+        address, value, *condition = node.src
         kind, text = memory_type(value.dtype), self.operand(value)
         if value.dtype.is_bool:
             text = self.text.step(f"zext {type_of(value.dtype)} {text} to {kind}")
         pointer = self.operand(address)
+        if condition:
+            self._masked_store(kind, text, value.dtype, address, condition[0])
+            return
         self.text.put(
             f"store {kind} {text}, ptr {pointer}, align {_alignment(address)}"
+        )
+
+    def _masked_store(
+        self, kind: str, text: str, dtype: DType, address: UOp, condition: UOp
+    ) -> None:
+        """Store where the condition holds; a scalar is a vector of one, which LLVM branches on."""
+        pointer, test = self.operand(address), self.operand(condition)
+        count, mask = dtype.count, type_of(condition.dtype)
+        if count == 1:
+            one = f"<1 x {kind}>"
+            text = self.text.step(f"insertelement {one} poison, {kind} {text}, i64 0")
+            test = self.text.step(f"insertelement <1 x i1> poison, i1 {test}, i64 0")
+            kind, mask = one, "<1 x i1>"
+        over = f"v{count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
+        place = f"ptr align {_alignment(address)} {pointer}"
+        self.text.put(
+            f"call void @llvm.masked.store.{over}.p0({kind} {text}, {place}, {mask} {test})"
         )
 
     # loops

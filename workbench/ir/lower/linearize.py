@@ -15,7 +15,7 @@ from workbench.ir.lower.expand import Expander, Registers, combine, lane_widths
 from workbench.ir.lower.tree import RUNNING
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import RuleSet, rewrite
-from workbench.ir.uop import UOp, leaves
+from workbench.ir.uop import UOp, leaves, split_gate
 from workbench.target import Target
 from workbench.trace import unobserved
 
@@ -163,7 +163,8 @@ class _Linearizer:
             self._emit(value)
             self._append(UOp(Ops.SET, dtypes.void, (register, value)))
             return
-        index, stride = self.expander.address(self.expander.flat(target), vector, here)
+        flat, gate = split_gate(self.expander.flat(target))
+        index, stride = self.expander.address(flat, vector, here)
         if count > 1 and stride != 1:
             self._scatter(target, value, vector, here, count)
             return
@@ -171,7 +172,21 @@ class _Linearizer:
         value = self._machine(value)
         self._emit(place)
         self._emit(value)
-        self._append(UOp(Ops.STORE, dtypes.void, (place, value)))
+        condition = (
+            () if gate is None else (self._condition(gate, vector, here, count),)
+        )
+        self._append(UOp(Ops.STORE, dtypes.void, (place, value, *condition)))
+
+    def _condition(
+        self, gate: UOp, vector: UOp | None, here: dict[UOp, int], count: int
+    ) -> UOp:
+        """Return where a store happens: one bool, or one per lane of the vector."""
+        test = self.expander.value(gate, vector, here)
+        if 1 < count != test.dtype.count:
+            test = UOp(Ops.BROADCAST, test.dtype.vec(count), (test,))
+        test = self._machine(test)
+        self._emit(test)
+        return test
 
     def _scatter(
         self,

@@ -9,14 +9,15 @@ that make it and the places that read it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from workbench.dtypes import dtypes
 from workbench.errors import CompileError
 from workbench.ir.axis import AxisType
+from workbench.ir.identity import identity
 from workbench.ir.loops import Statement, statements
-from workbench.ir.lower.identity import identity
 from workbench.ir.lower.vectors import Vectors, choose_vectors
 from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, Storage, UOp
@@ -207,20 +208,27 @@ class _Emission:
         return {a for a in order[first:] if a not in statement.own}
 
     def _check_budget(self) -> None:
-        for node, define in self.defines.items():
-            need = node.dtype.itemsize
-            for extent in define.arg.shape:
-                need *= extent
-            if define.arg.space == "scratch" and need > self.target.scratch_bytes:
-                split = (
-                    ", ".join(a.axis_name for a in self.arrays[node]) or "its own axes"
-                )
-                raise CompileError(
-                    "statement-tree",
-                    f"{define.arg.name} is an array of {need:,} bytes over {split}; this device "
-                    f"gives a kernel {self.target.scratch_bytes:,} bytes",
-                    hint=f"another loop order, with {split} outside of what reads it",
-                )
+        """Refuse arrays and stages that together are more than the device gives a kernel."""
+        sizes = {
+            node: node.dtype.itemsize * math.prod(define.arg.shape)
+            for node, define in self.defines.items()
+            if define.arg.space == "scratch"
+        }
+        total, limit = sum(sizes.values()), self.target.scratch_bytes
+        if total <= limit:
+            return
+        largest = max(sizes, key=lambda node: sizes[node])
+        name, size = self.defines[largest].arg.name, sizes[largest]
+        split = ", ".join(a.axis_name for a in self.arrays[largest])
+        others = f", {total:,} with the other arrays" if total > size else ""
+        raise CompileError(
+            "statement-tree",
+            f"{name} is an array of {size:,} bytes over {split or 'its own axes'}{others}; "
+            f"this device gives a kernel {limit:,} bytes",
+            hint=f"another loop order, with {split} outside of what reads it"
+            if split
+            else "a smaller tile",
+        )
 
     def _around_own_loops(self, item: Item) -> None:
         """Where an array accumulator's innermost loops are its own, keep it in registers there:

@@ -27,7 +27,7 @@ _TABLE: dict[OptOps, ModuleType] = {
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:
     """Return `opt` with an integer axis replaced by the name it stands for here."""
-    if not isinstance(opt.axis, int) or opt.op not in _SPLITTING:
+    if type(opt.axis) is not int or opt.op not in _SPLITTING:
         return opt
     kinds = _SPLITTING[opt.op].APPLIES
     names = [n for n, r in ranges(kernel).items() if r.axis_kind in kinds]
@@ -37,7 +37,7 @@ def resolve(kernel: UOp, opt: Opt) -> Opt:
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
-    if not isinstance(opt, Opt) or opt.op not in _TABLE:
+    if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
         return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     refusal: Refusal | None = _TABLE[opt.op].why_not(
         kernel, resolve(kernel, opt), target
@@ -57,10 +57,10 @@ def apply_opt(
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.
     """
-    named = resolve(kernel, opt)
-    refusal = why_not(kernel, named, target)
+    refusal = why_not(kernel, opt, target)
     if refusal is not None:
         raise refusal_error(opt, refusal, where)
+    named = resolve(kernel, opt)
     doc = caption(opt.op)
     with recording(f"opt-{opt.op.name.lower()}", doc, kernel) as record:
         after: UOp = _TABLE[opt.op].apply(kernel, named)

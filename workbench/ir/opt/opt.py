@@ -50,7 +50,8 @@ class Opt:
             return f'"{part}"' if isinstance(part, str) else repr(part)
 
         parts = [quoted(p) for p in (self.axis, self.arg) if p is not None]
-        return f"{self.op.name}({', '.join(parts)})"
+        op = self.op.name if isinstance(self.op, OptOps) else repr(self.op)
+        return f"{op}({', '.join(parts)})"
 
 
 class Axis(NamedTuple):

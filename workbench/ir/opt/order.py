@@ -18,7 +18,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     for name in (opt.axis, opt.arg):
         if name in order:
             continue
-        if name in ranges(kernel):
+        if str(name) in ranges(kernel):
             return Refusal(
                 f"{name} is a lane axis and has no place in the loop order", loops
             )

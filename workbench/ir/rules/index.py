@@ -236,6 +236,11 @@ def _leaves(node: UOp) -> list[UOp]:
     return out
 
 
+def zero(n: UOp) -> UOp:
+    """A load that is never valid gives 0."""
+    return n.like(0)
+
+
 def reduce_independent(n: UOp) -> UOp | None:
     """A value that does not depend on a range it is reduced over is combined with itself."""
     value = n.src[0]
@@ -263,6 +268,7 @@ def _power(value: UOp, exponent: int) -> UOp:
 
 
 _load = op(Ops.LOAD, op(Ops.INDEX, var("buf"), var("at")), name="x")
+_nowhere = op(Ops.INDEX, var("buf"), Pat(Ops.INVALID))
 _n_add = op(Ops.ADD, i, j, name="n")
 
 # fmt: off
@@ -282,6 +288,7 @@ INDEX_RULES = RuleSet("index", [
     Rule("at-most",             op(Ops.CMPLE, i, j), at_most),
     Rule("and-twice",           op(Ops.AND, cond, var("q", "bool"), name="n"), and_twice),
     Rule("reduce-independent",  Pat(Ops.REDUCE, None, name="n"), reduce_independent),
+    Rule("load-invalid",        op(Ops.LOAD, _nowhere, name="n"), zero),
     Rule("load-gate",           op(Ops.WHERE, cond, _load, const("z")), hidden_gate),
 ])
 # fmt: on

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from workbench.ir.identity import identity
 from workbench.ir.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.patterns import Pat, op, var
 from workbench.ir.rewrite import Rule, RuleSet
@@ -90,15 +91,8 @@ def empty(n: UOp) -> UOp | None:
     if n.shape and n.size == 0 and constant_of(n) is None:
         return full(n.shape, n.like(0))
     if n.op is Ops.REDUCE_AXIS and n.src[0].size == 0:
-        return full(n.shape, identity(n.arg[0], n))
+        return full(n.shape, identity(n.arg[0], n.dtype))
     return None
-
-
-def identity(kind: Ops, like: UOp) -> UOp:
-    """Return the constant that changes nothing when combined by `kind`."""
-    return like.like(
-        {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: like.dtype.min, Ops.MIN: like.dtype.max}[kind]
-    )
 
 
 _EMPTIES = (

@@ -16,6 +16,7 @@ from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
 from workbench.source import source_of
+from workbench.viz.model.named import named
 from workbench.viz.model.words import shape_text
 
 
@@ -23,7 +24,7 @@ from workbench.viz.model.words import shape_text
 class GraphNode:
     """A value. `label` says what it is in a word or two; `kernels` number the kernels that
     compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
-    or "value"."""
+    or "value"; `function` names the function of node `operand` that it is the result of."""
 
     number: int
     op: str
@@ -37,6 +38,8 @@ class GraphNode:
     size_bytes: int = 0
     line: str = ""
     is_output: bool = False
+    function: str = ""
+    operand: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def tensor_graph(
     found = [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
     numbers = {node: i for i, node in enumerate(found)}
     nodes = [
-        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs)
+        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, numbers)
         for n, i in numbers.items()
     ]
     edges = [
@@ -104,13 +107,20 @@ def _membership(
 
 
 def _node(
-    node: UOp, number: int, kernels: tuple[int, ...], stored: int | None, output: bool
+    node: UOp,
+    number: int,
+    kernels: tuple[int, ...],
+    stored: int | None,
+    output: bool,
+    numbers: Mapping[UOp, int],
 ) -> GraphNode:
-    line = source_of(node)
+    line, function = source_of(node), named(node)
     return GraphNode(
         number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
         _role(node), kernels, stored, node.size * node.dtype.itemsize,
         "" if line is None else str(line), output,
+        "" if function is None else function.name,
+        None if function is None else numbers[function.operand],
     )  # fmt: skip
 
 
@@ -154,7 +164,31 @@ def _arg_text(node: UOp) -> str:
 
 def folded(graph: TensorGraph) -> TensorGraph:
     """Return the graph as a picture shows it."""
-    return _without_chains(_without_copies(_without_constants(graph)))
+    return _without_chains(_without_copies(_without_constants(_with_functions(graph))))
+
+
+def _with_functions(graph: TensorGraph) -> TensorGraph:
+    """Make one node of a function that is spelled out, and drop what only it reads."""
+    by_number = {n.number: n for n in graph.nodes}
+    sources = _sources(graph.edges)
+    edges: list[GraphEdge] = []
+    nodes: dict[int, GraphNode] = {}
+    stack = [n.number for n in graph.nodes if n.is_output or n.stored_by is not None]
+    while stack:
+        node = by_number[stack.pop()]
+        if node.number in nodes:
+            continue
+        below = sources[node.number]
+        if node.operand is not None:
+            below = [GraphEdge(node.operand, node.number, 0)]
+            node = replace(node, label=node.function)
+        nodes[node.number] = node
+        edges += below
+        stack += [e.source for e in below]
+    kept = tuple(nodes[n.number] for n in graph.nodes if n.number in nodes)
+    places = {n.number: i for i, n in enumerate(kept)}
+    edges.sort(key=lambda e: (places[e.target], e.position))
+    return TensorGraph(kept, tuple(edges), graph.titles)
 
 
 def _without_constants(graph: TensorGraph) -> TensorGraph:
@@ -166,7 +200,7 @@ def _without_constants(graph: TensorGraph) -> TensorGraph:
         if node.number in constants and not node.is_output:
             continue
         words = [constants.get(e.source, "\u00b7") for e in below]
-        if any(e.source in constants for e in below):
+        if any(e.source in constants for e in below) and node.operand is None:
             node = replace(node, label=_call_text(node.label, words))
         nodes.append(node)
     kept = {n.number for n in nodes}

@@ -94,7 +94,9 @@ def tree_nest(block: UOp) -> LoopNest:
     reader = _Reader(buffers)
     rows = _body_rows(block.src, (), reader)
     written = {a.buffer for s in _leaves(block) for a in reader.accesses(s) if a.writes}
-    read = {a.buffer for s in _leaves(block) for a in reader.accesses(s) if not a.writes}
+    read = {
+        a.buffer for s in _leaves(block) for a in reader.accesses(s) if not a.writes
+    }
     infos = tuple(_info(b, b in written, b in read) for b in buffers)
     return LoopNest(block.arg.name, infos, tuple(rows))
 
@@ -103,7 +105,9 @@ def to_text(nest: LoopNest) -> str:
     """Return the rows as aligned text: per buffer `stride | bytes`."""
     names = [b.name for b in nest.buffers]
     heads = [f"{b.name} {b.role}" for b in nest.buffers]
-    cells = [(_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows]
+    cells = [
+        (_axis_text(r), [_use_text(r.uses.get(n)) for n in names]) for r in nest.rows
+    ]
     axes = [(a, c) for (a, c), r in zip(cells, nest.rows, strict=True) if r.axis_kind]
     first = max([len("loop"), *[len(a) for a, _ in axes]])
     widths = [max([len(h), *[len(c[i]) for _, c in axes]]) for i, h in enumerate(heads)]
@@ -116,7 +120,9 @@ def to_text(nest: LoopNest) -> str:
     return "\n".join(lines)
 
 
-def _aligned(first: str, cells: Sequence[str], width: int, widths: Sequence[int]) -> str:
+def _aligned(
+    first: str, cells: Sequence[str], width: int, widths: Sequence[int]
+) -> str:
     parts = [f"{c:{w}}" for c, w in zip(cells, widths, strict=True)]
     return "   ".join([f"{first:{width}}", *parts]).rstrip()
 
@@ -125,7 +131,9 @@ def _axis_text(row: Row) -> str:
     if row.axis_kind is None:
         return ""
     note = " (vector)" if row.is_vector else ""
-    return f"{'  ' * row.depth}{KINDS[row.axis_kind].letter} {row.axis} x{row.size}{note}"
+    return (
+        f"{'  ' * row.depth}{KINDS[row.axis_kind].letter} {row.axis} x{row.size}{note}"
+    )
 
 
 def _use_text(use: Use | None) -> str:
@@ -136,7 +144,7 @@ class _Access(NamedTuple):
     """A place where a statement reads or writes a buffer, as one flat index."""
 
     buffer: UOp
-    index: UOp
+    flat: UOp
     writes: bool
 
 
@@ -167,7 +175,7 @@ class _Reader:
         by_buffer: dict[UOp, list[UOp]] = {b: [] for b in self.buffers}
         for statement in statements:
             for access in self.accesses(statement):
-                by_buffer[access.buffer].append(access.index)
+                by_buffer[access.buffer].append(access.flat)
         uses = {}
         for buffer, indexes in by_buffer.items():
             if indexes:
@@ -234,7 +242,9 @@ def _statement_text(statement: UOp) -> str:
 def _lanes(statement: UOp) -> tuple[UOp, ...]:
     """Return the lane axes of a statement, the one that becomes the vector last."""
     vector = _vector(statement)
-    found = [n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane]
+    found = [
+        n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane
+    ]
     return tuple(sorted(found, key=lambda r: (r.axis_name == vector, r.axis_name)))
 
 
@@ -289,4 +299,3 @@ def _info(buffer: UOp, written: bool, read: bool) -> BufferInfo:
     if buffer.op is Ops.DEFINE:
         role = "scratch"
     return BufferInfo(_name(buffer), str(buffer.dtype), _size(buffer), role)
-

@@ -15,7 +15,7 @@ from workbench.viz.model.words import plural, seconds_text
 class PassRow:
     """One pass. `depth` counts the passes it ran inside of; `rules` counts matches by rule, the
     busiest first; `changed` is False for a pass that left its input as it was; `unit` is what a
-    match is called: a "rewrite" of a node, or a "decision" about one."""
+    match is called: a "rewrite" of a node, a "decision" about one, or an "opt"."""
 
     name: str
     doc: str
@@ -36,7 +36,7 @@ def pass_rows(records: Sequence[PassRecord]) -> tuple[PassRow, ...]:
     for record in records:
         depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
         depths[record.name] = depth
-        rules = Counter(repr(m.rule) for m in record.matches)
+        rules = Counter(_rule_name(m.rule) for m in record.matches)
         rows.append(
             PassRow(
                 record.name, record.doc, len(record.matches) + record.dropped, record.seconds,
@@ -76,7 +76,13 @@ def opts_by_op(opts: Sequence[Opt]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((op, tuple(listed)) for op, listed in groups.items())
 
 
+def _rule_name(rule: object) -> str:
+    return str(rule) if isinstance(rule, Opt) else repr(rule)
+
+
 def _unit(record: PassRecord) -> str:
+    if any(isinstance(m.rule, Opt) for m in record.matches):
+        return "opt"
     decided = record.matches and all(m.before is m.after for m in record.matches)
     return "decision" if decided else "rewrite"
 

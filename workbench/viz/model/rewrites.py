@@ -67,7 +67,13 @@ def step(record: PassRecord, number: int) -> Step:
     before, after = text(match.before), text(match.after)
     doc = str(getattr(match.rule, "doc", "") or getattr(match.rule, "reason", ""))
     return Step(
-        number, repr(match.rule), str(match.rule), doc, before, after, difference(before, after)
+        number,
+        repr(match.rule),
+        str(match.rule),
+        doc,
+        before,
+        after,
+        difference(before, after),
     )
 
 

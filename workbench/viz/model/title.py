@@ -11,15 +11,15 @@ from itertools import groupby
 
 from workbench.ir.ops import CASTS, Ops
 from workbench.ir.uop import UOp, split_gate
+from workbench.viz.model.named import between, named
 
 LONGEST = 4
 """At most so many words; then an ellipsis."""
-_LOG2_E, _LN_2 = math.log2(math.e), math.log(2)
 # fmt: off
 _REDUCES = {Ops.ADD: "sum", Ops.MAX: "max", Ops.MIN: "min", Ops.MUL: "prod"}
 _STRONG = {
     Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SQRT: "sqrt", Ops.RECIP: "reciprocal",
-    Ops.TRUNC: "trunc",
+    Ops.TRUNC: "trunc", Ops.FDIV: "div",
 }
 _WEAK = {
     Ops.ADD: "add", Ops.MUL: "mul", Ops.FDIV: "div", Ops.IDIV: "div", Ops.MOD: "mod",
@@ -29,24 +29,32 @@ _WEAK = {
     Ops.CAST: "cast", Ops.BITCAST: "bitcast",
 }
 # fmt: on
-_FORMULAS = frozenset({"exp", "log", "mean"})
 
 
 def title_of(kernel: UOp) -> str:
     """Return what a kernel (a SINK) computes, its steps in order, joined by "+"."""
     found = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
+    functions = {n: f for n in found if (f := named(n)) is not None}
+    parts = {p for n, f in functions.items() for p in between(n, f.operand)}
+    found = [n for n in found if n not in parts]
     readers: dict[UOp, list[UOp]] = {n: [] for n in found}
     for node in found:
         for source in node.src:
             if source in readers:
                 readers[source].append(node)
-    outputs = [end.src[0].ranges for end in kernel.src]
+    output = kernel.src[0].src[0].ranges
+    strong = {
+        n: functions[n].name if n in functions else _strong(n, readers, output)
+        for n in found
+    }
     reduces = any(n.op is Ops.REDUCE for n in found)
-    strong = [_strong(n, readers, outputs[0]) for n in found]
-    words = [w for w in strong if w]
-    if not words or (not reduces and _FORMULAS.isdisjoint(words)):
-        both = zip(found, strong, strict=True)
-        words = [w for w in [s or _weak(n) for n, s in both] if w]
+    words = [w for w in strong.values() if w]
+    if not reduces:
+        words = [w for w in [s or _weak(n) for n, s in strong.items()] if w]
+    return _joined(words, found, reduces)
+
+
+def _joined(words: list[str], found: list[UOp], reduces: bool) -> str:
     words = [word for word, _ in groupby(words)]
     if not words:
         return "copy" if any(n.op is Ops.LOAD for n in found) else "fill"
@@ -60,17 +68,12 @@ def _strong(
 ) -> str | None:
     if node.op is Ops.REDUCE:
         return _reduce(node, readers[node], output)
-    if node.op is Ops.EXP2:
-        return "exp" if _is_exp(node, readers) else "exp2"
-    if node.op is Ops.LOG2:
-        scaled = any(_has_const(r, _LN_2) for r in readers[node])
-        return "log" if scaled else "log2"
-    if node.op is Ops.TRUNC and any(r.op is Ops.EXP2 for r in _above(node, readers)):
-        return None
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.ADD and any(_is_bias(s, output) for s in node.src):
         return "bias" if any(_holds_reduce(s) for s in node.src) else None
+    if node.op is Ops.FDIV and node.src[1].is_const:
+        return None
     return _STRONG.get(node.op)
 
 
@@ -84,11 +87,12 @@ def _reduce(node: UOp, readers: list[UOp], output: frozenset[UOp]) -> str:
     steps = math.prod(r.extent for r in node.src[1:])
     if node.arg is not Ops.ADD:
         return _REDUCES.get(node.arg, str(node.arg.name).lower())
+    if any(_has_const(r, 1 / steps) or _divides(r, steps) for r in readers):
+        return "mean"
     product = _uncast(node.src[0])
     if product.op is Ops.MUL and all(_loads_of(s) for s in product.src):
         return _product(product, output)
-    averaged = any(_has_const(r, 1 / steps) or _divides(r, steps) for r in readers)
-    return "mean" if averaged else "sum"
+    return "sum"
 
 
 def _product(product: UOp, output: frozenset[UOp]) -> str:
@@ -98,7 +102,9 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
         return "dot"
     if left == right:
         return "sum of products"
-    windows = any(_is_window(load, output) for s in product.src for load in _loads_of(s))
+    windows = any(
+        _is_window(load, output) for s in product.src for load in _loads_of(s)
+    )
     return "conv" if windows else "matmul"
 
 
@@ -120,23 +126,6 @@ def _loads_of(node: UOp) -> list[UOp]:
     return [n for n in node.toposort() if n.op is Ops.LOAD]
 
 
-def _is_exp(node: UOp, readers: dict[UOp, list[UOp]]) -> bool:
-    """Whether 2 ** x stands for e ** x: a product by log2(e) is close below it."""
-    near = [node.src[0], *node.src[0].src]
-    near += [s for n in near for s in n.src]
-    return any(_has_const(n, _LOG2_E) for n in near)
-
-
-def _above(node: UOp, readers: dict[UOp, list[UOp]]) -> list[UOp]:
-    """Return the readers of a node, and theirs, four steps up."""
-    found: dict[UOp, None] = {}
-    step = [node]
-    for _ in range(4):
-        step = [r for n in step for r in readers.get(n, ())]
-        found.update(dict.fromkeys(step))
-    return list(found)
-
-
 def _is_bias(node: UOp, output: frozenset[UOp]) -> bool:
     return node.op is Ops.LOAD and len(node.ranges) < len(output)
 
@@ -150,12 +139,12 @@ def _divides(node: UOp, value: float) -> bool:
 
 
 def _has_const(node: UOp, value: float) -> bool:
-    return any(s.is_const and math.isclose(s.arg, value, rel_tol=1e-5) for s in node.src)
+    return any(
+        s.is_const and math.isclose(s.arg, value, rel_tol=1e-5) for s in node.src
+    )
 
 
 def _uncast(node: UOp) -> UOp:
     while node.op in CASTS:
         node = node.src[0]
     return node
-
-

@@ -1,0 +1,123 @@
+"""`explore`: what an Exploration holds, says and exports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.viz.support import array, matmul, softmax
+from workbench.errors import WorkbenchError
+from workbench.tensor.tensor import Tensor
+from workbench.trace import observer
+from workbench.viz import explore
+
+
+def test_kernels_in_execution_order_with_titles_and_lines() -> None:
+    ex = softmax()
+    assert [k.title for k in ex.kernels] == ["max+exp", "sum+div"]
+    assert all(k.applied_opts == () for k in ex.kernels)
+    assert all(
+        k.line is not None and k.line.name.endswith("support.py") for k in ex.kernels
+    )
+    assert [p.name for p in ex.passes][:3] == ["simplify-tensor", "decide", "rangeify"]
+    assert all(d.reason for d in ex.decisions)
+    assert observer() is None
+
+
+def test_kernels_run_on_the_data_of_the_expression() -> None:
+    x = array(64, 48)
+    e = (x - x.max(axis=1, keepdim=True)).exp()
+    y = e / e.sum(axis=1, keepdim=True)
+    (got,) = explore(y).kernels[1].run("LLVM")
+    np.testing.assert_allclose(got, y.numpy(), rtol=1e-6)
+
+
+def test_exploring_computes_nothing() -> None:
+    y = array(4) + 1
+    explore(y)
+    assert "not computed" in repr(y)
+
+
+def test_text_has_kernels_and_reasons() -> None:
+    text = str(matmul())
+    assert "1 kernel, 3 copies, on LLVM" in text
+    assert "kernel 0: matmul+bias+relu" in text
+    assert "it is a result that was asked for" in text
+    assert "matmul+bias+relu" in repr(matmul())
+
+
+@pytest.mark.parametrize(
+    ("tensor", "words"),
+    [
+        (lambda: Tensor(2.0), "constants, or in memory already"),
+        (lambda: array(4), "only copied"),
+        (lambda: (array(4) + 1).realize(), "in memory already"),
+    ],
+)
+def test_nothing_to_compute_is_said(tensor: object, words: str) -> None:
+    ex = explore(tensor())  # type: ignore[operator]
+    assert ex.kernels == ()
+    assert words in str(ex)
+
+
+def test_devices_side_by_side() -> None:
+    on_python = Tensor([1.0, 2.0], device="PYTHON") * 2
+    ex = explore(array(4) + 1, on_python)
+    assert len(ex.kernels) == 2
+    assert ex.headline == "2 kernels, 2 copies, on LLVM and PYTHON"
+    (got,) = ex.kernels[1].run("PYTHON")
+    assert got.tolist() == [2.0, 4.0]
+
+
+def test_bad_input_is_explained() -> None:
+    with pytest.raises(
+        WorkbenchError, match=r"(?s)cannot explore argument 1, a list.*explore\(\*"
+    ):
+        explore([array(4)])  # type: ignore[arg-type]
+    with pytest.raises(WorkbenchError, match="argument 2, an int"):
+        explore(array(4), 3)  # type: ignore[arg-type]
+    with pytest.raises(WorkbenchError, match="nothing to explore"):
+        explore()
+
+
+def test_networkx() -> None:
+    ex = softmax()
+    graph = ex.to_networkx()
+    by_op = {data["op"]: (node, data) for node, data in graph.nodes(data=True)}
+    division, data = by_op["FDIV"]
+    assert data["shape"] == (64, 48)
+    assert data["dtype"] == "float32"
+    assert (data["kernel"], data["title"], data["stored_by"]) == (1, "sum+div", 1)
+    assert by_op["EXP2"][1]["kernel"] == 0
+    assert by_op["BUFFER"][1]["kernel"] is None
+    assert sorted(d["position"] for _, _, d in graph.in_edges(division, data=True)) == [
+        0,
+        1,
+    ]
+
+
+def test_both_places_of_one_source() -> None:
+    x = array(4)
+    graph = explore(x * x).to_networkx()
+    assert [
+        d["positions"] for *_, d in graph.edges(data=True) if len(d["positions"]) > 1
+    ] == [(0, 1)]
+
+
+def test_graphviz_source_without_dot() -> None:
+    dot = softmax().to_graphviz().source
+    assert dot.count("subgraph cluster_") == 2
+    assert 'label="0  max+exp"' in dot
+    assert "->" in dot
+
+
+def test_importing_pictures_is_light() -> None:
+    heavy = "{'IPython', 'ipywidgets', 'anywidget', 'networkx', 'graphviz', 'llvmlite'}"
+    script = f"import sys, workbench.viz; print(sorted({heavy} & set(sys.modules)))"
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True
+    )
+    assert found.stdout.strip() == "[]", found.stderr

@@ -1,0 +1,185 @@
+"""Counts of touched elements, held against counting them one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.viz.support import TARGET, array, kernel_of
+from workbench.dtypes import dtypes
+from workbench.ir.axis import AxisType
+from workbench.ir.lower.tree import build_tree
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import apply_opt, legal_opts
+from workbench.ir.uop import UOp, gated, split_gate
+from workbench.viz.model.footprint import Touched, count_sums, strides, touched
+from workbench.viz.model.loops import Use, tree_nest
+
+STEPS = st.lists(st.tuples(st.integers(-12, 12), st.integers(1, 6)), max_size=4)
+
+
+@given(STEPS)
+def test_sums_are_counted_exactly_or_not_at_all(steps: list[tuple[int, int]]) -> None:
+    found = count_sums(steps)
+    reached = {
+        sum(s * i for (s, _), i in zip(steps, at, strict=True))
+        for at in product(*[range(n) for _, n in steps])
+    }
+    assert found in (None, len(reached))
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"),
+    [
+        ([], 1),
+        ([(48, 64), (1, 48)], 3072),  # a whole matrix
+        ([(48, 64)], 64),  # one column of it
+        ([(1, 28), (1, 5)], 32),  # a window that slides
+        ([(32, 28), (32, 5), (1, 28), (1, 5)], 32 * 32),  # in two dimensions
+        ([(0, 9), (3, 4)], 4),  # the same again; gaps
+    ],
+)
+def test_the_usual_accesses_are_exact(steps: list[tuple[int, int]], count: int) -> None:
+    assert count_sums(steps) == count
+
+
+def range_(name: str, size: int) -> UOp:
+    return UOp.range(size, name, AxisType.GLOBAL)
+
+
+def test_what_stands_still_does_not_count() -> None:
+    outer, inner = range_("g0", 5), range_("g1", 7)
+    index = outer * 7 + inner
+    assert touched([index], {inner}, 35) == Touched(7)
+    assert touched([index], {outer, inner}, 35) == Touched(35)
+
+
+def test_two_accesses_are_united() -> None:
+    inner = range_("g0", 7)
+    assert touched([inner, inner + 2], {inner}, 100) == Touched(9)
+
+
+def test_a_gate_leaves_elements_out() -> None:
+    inner = range_("g0", 8)
+    assert touched([gated(inner, inner < 5)], {inner}, 8) == Touched(5)
+
+
+def test_what_depends_on_data_is_bounded() -> None:
+    inner = range_("g0", 8)
+    param = UOp(Ops.PARAM, dtypes.int32, (), (1, 8))
+    loaded = UOp(
+        Ops.LOAD, dtypes.int32, (UOp(Ops.INDEX, dtypes.int32, (param, inner)),)
+    )
+    index = loaded.cast(dtypes.index)
+    assert touched([index], {inner}, 1000) == Touched(8, exact=False)
+    assert strides([index], inner) is None
+
+
+KERNELS = {
+    "matmul": lambda: array(6, 8) @ array(8, 4),
+    "transposed": lambda: array(6, 4).transpose(0, 1) + array(4, 6),
+    "sum": lambda: array(3, 4, 5).sum(axis=1),
+    "flip": lambda: array(12).flip(0) * 2,
+    "pad": lambda: array(5, 3).pad(((1, 2), (0, 1))) + 1,
+    "shrink": lambda: array(6, 6)[1:5, 2:4] + array(4, 2),
+    "reshape": lambda: array(6, 4).transpose(0, 1).reshape(3, 8) + 1,
+    "window": lambda: array(9)[0:7] + array(9)[2:9],
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_loops_of_kernels_against_counting(name: str) -> None:
+    kernel = kernel_of(KERNELS[name]())
+    hold_against_counting(kernel)
+    for opt in legal_opts(kernel, TARGET)[::5]:
+        hold_against_counting(apply_opt(kernel, opt, TARGET)[0])
+
+
+def hold_against_counting(kernel: UOp) -> None:
+    """Compare every loop's bytes with what running its statements touches."""
+    block = build_tree(kernel, TARGET)
+    rows = [r for r in tree_nest(block).rows if r.kind == "loop"]
+    loops = [n for n in _preorder(block) if n.op is Ops.LOOP]
+    assert [r.axis for r in rows] == [n.src[0].axis_name for n in loops]
+    for row, loop in zip(rows, loops, strict=True):
+        for name, use in row.uses.items():
+            _compare(use, _most_touched(loop, name))
+
+
+def _compare(use: Use, counted: int) -> None:
+    if use.exact:
+        assert use.size_bytes == counted * 4
+    else:
+        assert use.size_bytes >= counted * 4
+
+
+def _preorder(node: UOp) -> list[UOp]:
+    found = [node]
+    for below in node.src:
+        if below.op in (Ops.LOOP, Ops.STORE, Ops.ACCUMULATE):
+            found += _preorder(below)
+    return found
+
+
+def _most_touched(loop: UOp, name: str) -> int:
+    """Return the most elements of PARAM `name` that one run of `loop` touches."""
+    inner = {n.src[0] for n in _preorder(loop) if n.op is Ops.LOOP}
+    places = {
+        n.src[1]
+        for s in _preorder(loop)
+        for n in s.toposort()
+        if n.op is Ops.INDEX
+        and n.src[0].op is Ops.PARAM
+        and f"p{n.src[0].arg[0]}" == name
+    }
+    ranges = {r for p in places for r in p.ranges}
+    outer = sorted(
+        (r for r in ranges if r not in inner and not r.axis_kind.is_lane), key=str
+    )
+    inside = sorted(ranges - set(outer), key=str)
+    most = 0
+    for fixed in product(*[range(r.extent) for r in outer]):
+        at = dict(zip(outer, fixed, strict=True))
+        reached = set()
+        for steps in product(*[range(r.extent) for r in inside]):
+            values = at | dict(zip(inside, steps, strict=True))
+            reached |= {_value(p, values) for p in places}
+        most = max(most, len(reached - {None}))
+    return most
+
+
+def _value(place: UOp, at: dict[UOp, int]) -> int | None:
+    plain, gate = split_gate(place)
+    done: dict[UOp, int | bool] = dict(at)
+    for node in UOp.sink(plain, *([gate] if gate is not None else [])).toposort():
+        if node.op is Ops.CONST:
+            done[node] = node.arg
+        elif node not in done and node.op is not Ops.SINK:
+            done[node] = _ARITHMETIC[node.op](*[done[s] for s in node.src])
+    return int(done[plain]) if gate is None or done[gate] else None
+
+
+_ARITHMETIC = {
+    Ops.ADD: lambda a, b: a + b,
+    Ops.MUL: lambda a, b: a * b,
+    Ops.IDIV: lambda a, b: a // b,
+    Ops.MOD: lambda a, b: a % b,
+    Ops.CMPLT: lambda a, b: a < b,
+    Ops.CMPLE: lambda a, b: a <= b,
+    Ops.AND: lambda a, b: a and b,
+    Ops.NOT: lambda a: not a,
+    Ops.MAX: max,
+    Ops.MIN: min,
+    Ops.NEG: lambda a: -a,
+}
+
+
+def test_a_large_nest_is_quick_and_exact() -> None:
+    big = kernel_of(array(512, 300) @ array(300, 400))
+    row = tree_nest(build_tree(big, TARGET)).rows[0]
+    sizes = {n: u.size_bytes for n, u in row.uses.items()}
+    assert sizes == {"p0": 4 * 512 * 400, "p1": 4 * 512 * 300, "p2": 4 * 300 * 400}
+    assert all(u.exact for u in row.uses.values())

@@ -1,0 +1,54 @@
+"""The layout of graphs: layers follow the edges, nothing overlaps, little crosses."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.viz.layout import layered
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[list[float], list[tuple[int, int]]]:
+    count = draw(st.integers(1, 14))
+    widths = draw(st.lists(st.floats(10, 120), min_size=count, max_size=count))
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
+    edges = draw(st.lists(pairs, max_size=24))
+    return widths, [(min(p), max(p)) for p in edges if p[0] != p[1]]
+
+
+@given(graphs())
+def test_sources_above_and_nothing_overlaps(
+    graph: tuple[list[float], list[tuple[int, int]]],
+) -> None:
+    widths, edges = graph
+    found = layered(widths, edges, gap=10)
+    assert min(found.layer) >= 0
+    for (source, target), route in zip(edges, found.routes, strict=True):
+        assert found.layer[source] < found.layer[target]
+        steps = [layer for _, layer in route]
+        assert steps == list(range(found.layer[source], found.layer[target] + 1))
+    spans = sorted(
+        (layer, x - w / 2, x + w / 2)
+        for layer, x, w in zip(found.layer, found.x, widths, strict=True)
+    )
+    for (above, _, right), (below, left, _) in zip(spans, spans[1:], strict=False):
+        assert above != below or left >= right + 9.99
+    assert all(
+        -1e-6 <= left and right <= found.width + 1e-6 for _, left, right in spans
+    )
+
+
+def test_a_ladder_has_no_crossing() -> None:
+    # 0 -> 3, 1 -> 2 cross as numbered; the order can undo that
+    found = layered([20.0] * 4, [(0, 3), (1, 2)])
+    assert (found.x[0] < found.x[1]) == (found.x[3] < found.x[2])
+
+
+def test_a_chain_is_straight() -> None:
+    found = layered([20.0, 80.0, 20.0], [(0, 1), (1, 2)])
+    assert len({round(x, 3) for x in found.x}) == 1
+
+
+def test_no_nodes() -> None:
+    assert layered([], []).width == 0

@@ -1,0 +1,169 @@
+"""Records as plain data: loop nests, titles, passes, rewrites. No HTML, no Jupyter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.viz.support import TARGET, array, check_golden, kernel_of, matmul, softmax
+from workbench.errors import WorkbenchError
+from workbench.ir.expr import to_expr
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.tensor.tensor import Tensor
+from workbench.trace import PassRecord
+from workbench.viz.exploration import decisions_text
+from workbench.viz.model import rewrites
+from workbench.viz.model.loops import loop_nest, to_text
+from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
+from workbench.viz.model.title import title_of
+from workbench.viz.model.words import bytes_text, plural, seconds_text
+
+TILE = (
+    Opt(OptOps.UPCAST, "g1", 4),
+    Opt(OptOps.UPCAST, "g0", 2),
+    Opt(OptOps.UNROLL, "r0", 4),
+)
+
+
+def test_loops_of_a_plain_matmul() -> None:
+    check_golden(
+        "loops_matmul.txt", to_text(loop_nest(matmul().kernels[0].ast, TARGET))
+    )
+
+
+def test_lanes_are_rows_of_their_own() -> None:
+    kernel = matmul().kernels[0].apply(*TILE)
+    check_golden("loops_tile.txt", to_text(loop_nest(kernel.ast, TARGET)))
+
+
+def test_a_loop_order_that_needs_an_array() -> None:
+    kernel = matmul().kernels[0].apply(Opt(OptOps.ORDER, "r0", "g1"))
+    check_golden("loops_ikj.txt", to_text(loop_nest(kernel.ast, TARGET)))
+
+
+def test_loops_of_a_softmax() -> None:
+    nests = [to_text(loop_nest(k.ast, TARGET)) for k in softmax().kernels]
+    check_golden("loops_softmax.txt", "\n\n".join(nests))
+
+
+def test_rows_know_what_they_stand_in() -> None:
+    rows = loop_nest(matmul().kernels[0].ast, TARGET).rows
+    assert [(r.kind, r.depth, r.axis) for r in rows] == [
+        ("loop", 0, "g0"),
+        ("loop", 1, "g1"),
+        ("statement", 2, ""),
+        ("loop", 2, "r0"),
+        ("statement", 3, ""),
+        ("statement", 2, ""),
+    ]
+
+
+TITLES: dict[str, Callable[[], Tensor]] = {
+    "matmul+bias+relu": lambda: (array(6, 8) @ array(8, 4) + array(4)).relu(),
+    "matmul": lambda: array(6, 8) @ array(8, 4),
+    "dot": lambda: (array(8) * array(8)).sum(),
+    "sum": lambda: array(6, 8).sum(axis=1),
+    "max": lambda: array(6, 8).max(axis=0),
+    "mean": lambda: array(6, 8).mean(axis=0),
+    "sum+sqrt": lambda: (array(6, 8) * 2).sum(axis=1).sqrt(),
+    "elementwise exp2+add": lambda: array(6, 8).exp2() + array(6, 8),
+    "elementwise exp": lambda: array(6, 8).exp(),
+    "elementwise log": lambda: array(6, 8).log(),
+    "elementwise sigmoid": lambda: array(6, 8).sigmoid(),
+    "elementwise tanh": lambda: array(6, 8).tanh(),
+    "elementwise mul+add+relu": lambda: (array(6) * 3 + 1).relu(),
+    "copy": lambda: array(6, 8).transpose(0, 1).contiguous(),
+}
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_titles(title: str) -> None:
+    assert title_of(kernel_of(TITLES[title]())) == title
+
+
+def test_decisions_have_reasons() -> None:
+    check_golden("decisions_matmul.txt", decisions_text(matmul().decisions))
+
+
+def test_passes_in_order_with_their_counts() -> None:
+    kernel = matmul().kernels[0].apply(*TILE)
+    text = passes_text(pass_rows(kernel.compile("LLVM").passes), times=False)
+    check_golden("passes_tile.txt", text)
+
+
+def test_nested_and_idle_passes() -> None:
+    records = [
+        PassRecord("outer", "", 1, 2),
+        PassRecord("inner", "", 1, 1, parent="outer"),
+        PassRecord("broken", "", 2, None, error=ValueError("no")),
+    ]
+    rows = pass_rows(records)
+    assert [(r.depth, r.changed) for r in rows] == [(0, True), (1, False), (0, True)]
+    assert passes_text(rows, times=False).split("\n") == [
+        "outer    done",
+        "  inner  changed nothing",
+        "broken   failed: ValueError: no",
+    ]
+
+
+def test_opts_by_kind() -> None:
+    opts = [
+        Opt(OptOps.UPCAST, "g0", 2),
+        Opt(OptOps.UPCAST, "g0", 4),
+        Opt(OptOps.ORDER, "a", "b"),
+    ]
+    assert opts_by_op(opts) == (
+        ("UPCAST", ('UPCAST("g0", 2)', 'UPCAST("g0", 4)')),
+        ("ORDER", ('ORDER("a", "b")',)),
+    )
+
+
+def rewriting() -> PassRecord:
+    """Return a pass of a real compilation that rewrites: exp2 becomes arithmetic."""
+    records = softmax().kernels[0].compile("LLVM").passes
+    return next(r for r in records if r.name == "decompose")
+
+
+def test_replay_goes_from_the_input_to_the_result() -> None:
+    record = rewriting()
+    states = [rewrites.state(record, k) for k in range(len(record.matches) + 1)]
+    assert states[0] is record.before
+    assert states[-1] is record.after
+    assert len(set(states)) == len(states)
+    with pytest.raises(WorkbenchError, match="has no state"):
+        rewrites.state(record, len(states))
+
+
+def test_a_match_as_text() -> None:
+    record = rewriting()
+    first = rewrites.step(record, 1)
+    match = record.matches[0]
+    assert (first.before, first.after) == (to_expr(match.before), to_expr(match.after))
+    assert first.rule == match.rule.name
+    assert first.rule_text.startswith(f"{first.rule}: ")
+    assert first.difference.startswith("--- before\n+++ after\n@@")
+    with pytest.raises(WorkbenchError, match="has no match"):
+        rewrites.step(record, 0)
+
+
+def test_decisions_are_not_replayed() -> None:
+    ex = softmax()
+    decide = next(r for r in ex.passes if r.name == "decide")
+    assert not rewrites.is_replayable(decide)
+    assert rewrites.state(decide, 0) is decide.before
+    assert rewrites.step(decide, 1).doc == decide.matches[0].rule.reason
+
+
+def test_words() -> None:
+    assert [bytes_text(n) for n in (0, 320, 1000, 20480, 1 << 21)] == [
+        "0 B", "320 B", "1000 B", "20 KiB", "2 MiB",
+    ]  # fmt: skip
+    assert [seconds_text(s) for s in (2.0, 0.0034, 1.25e-5)] == [
+        "2 s",
+        "3.4 ms",
+        "12.5 us",
+    ]
+    assert [plural(2, w) for w in ("kernel", "pass", "copy")] == [
+        "2 kernels", "2 passes", "2 copies",
+    ]  # fmt: skip

@@ -1,0 +1,220 @@
+"""The default opts: an ordered table of steps, each decided by figures that a person can read.
+
+    vector-lanes     the axis along which the result's elements are neighbours, as vector lanes
+    dot-lanes        else the reduce axis along which the operands' elements are neighbours
+    register-tile    a second output axis, so that each load serves several results
+    pack-operand     the operand that is read again for every step of an outer loop, as a tile
+
+A step proposes opts with its figures, or nothing. Source: the figures of Goto and van de Geijn
+(packing), and of Halide's and tinygrad's hand-coded schedulers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from workbench.ir.affine import terms
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import apply_opt, why_not
+from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptOps, ranges
+from workbench.ir.uop import UOp, split_gate
+from workbench.target import Target
+from workbench.trace import Match, recording, unobserved
+
+CHAINS = 4
+"""Vectors of a dot product kept apart, so that one addition need not wait for the last."""
+TILE_ROWS = (6, 4, 3, 2)
+REUSE = 8
+"""An operand packed must be read again at least this often."""
+PACKED_BYTES = 256 << 10
+"""A packed tile should leave half of a common second-level cache free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that fired: what it proposes and the figures that made it."""
+
+    name: str
+    opts: tuple[Opt, ...]
+    why: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def heuristic(
+    kernel: UOp, target: Target
+) -> tuple[UOp, tuple[Opt, ...], tuple[Step, ...]]:
+    """Return (kernel with the default opts, those opts, the steps that fired)."""
+    applied: list[Opt] = []
+    fired: list[Step] = []
+    doc = "The default opts, each step with the figures that made it fire."
+    with recording("heuristic", doc, kernel) as record:
+        for propose in STEPS:
+            step = propose(kernel, target)
+            if step is None:
+                continue
+            before = kernel
+            with unobserved():
+                for opt in step.opts:
+                    if why_not(kernel, opt, target) is None:
+                        kernel, named = apply_opt(kernel, opt, target)
+                        applied.append(named)
+            fired.append(step)
+            if record.matches is not None:
+                record.matches.append(Match(step, before, kernel))
+        record.after = kernel
+    return kernel, tuple(applied), tuple(fired)
+
+
+def vector_lanes(kernel: UOp, target: Target) -> Step | None:
+    """The result's unit-stride axis, where loads along it are neighbours or the same element."""
+    axis = _unit_axis(kernel)
+    if axis is None or _gathers(kernel, axis) and _dot_axis(kernel) is not None:
+        return None
+    wide = target.vector_width(_itemsize(kernel))
+    lanes = _divisor(axis.extent, (2 * wide, wide, wide // 2, wide // 4))
+    if lanes < 2:
+        return None
+    why = f"{axis.axis_name} has stride 1 in the result"
+    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    return Step(
+        "vector-lanes", (Opt(OptOps.UPCAST, axis.axis_name, lanes),), why, figures
+    )
+
+
+def dot_lanes(kernel: UOp, target: Target) -> Step | None:
+    """The reduce axis whose loads are neighbours, where no output axis became lanes."""
+    if any(r.axis_kind.is_lane for r in ranges(kernel).values()):
+        return None
+    axis = _dot_axis(kernel)
+    if axis is None:
+        return None
+    wide = target.vector_width(_itemsize(kernel))
+    lanes = _divisor(axis.extent, (CHAINS * wide, 2 * wide, wide, wide // 2))
+    if lanes < 2:
+        return None
+    why = f"{axis.axis_name} has stride 1 in what is reduced"
+    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    return Step("dot-lanes", (Opt(OptOps.UNROLL, axis.axis_name, lanes),), why, figures)
+
+
+def register_tile(kernel: UOp, target: Target) -> Step | None:
+    """An output axis that some operand of a reduction does not depend on: its loads are reused."""
+    lanes = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.UPCAST]
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    if not lanes or len(reduces) != 1:
+        return None
+    wide = target.vector_width(_itemsize(kernel))
+    chunks = max(1, math.prod(r.extent for r in lanes) // wide)
+    rows = [r for r in TILE_ROWS if r * chunks + chunks + 1 <= target.vector_registers]
+    loads = [n for n in reduces[0].src[0].toposort() if n.op is Ops.LOAD]
+    for axis in ranges(kernel).values():
+        if axis.axis_kind is not AxisType.GLOBAL:
+            continue
+        reused = sum(axis not in load.ranges for load in loads)
+        amount = _divisor(axis.extent, tuple(rows))
+        if reused and reused < len(loads) and amount > 1:
+            why = f"{reused} of {len(loads)} loads do not depend on {axis.axis_name}"
+            figures = {"rows": amount, "registers": amount * chunks + chunks + 1}
+            return Step(
+                "register-tile",
+                (Opt(OptOps.UPCAST, axis.axis_name, amount),),
+                why,
+                figures,
+            )
+    return None
+
+
+def pack_operand(kernel: UOp, target: Target) -> Step | None:
+    """An operand that vector lanes walk and an outer loop does not: read again at every step of
+    it, from lines far apart. The loop goes inside, the operand's tile is packed once."""
+    found = ranges(kernel)
+    loops = [
+        found[n] for n in kernel.arg.order if found[n].axis_kind is AxisType.GLOBAL
+    ]
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    if len(reduces) != 1 or len(loops) < 2:
+        return None
+    for load in reduces[0].src[0].toposort():
+        if load.op is not Ops.LOAD or not _walks_lanes(load):
+            continue
+        again = [r for r in loops if r not in load.ranges]
+        around = [r for r in loops if r in load.ranges]
+        inner = [r for r in load.ranges if r not in around]
+        size = math.prod(r.extent for r in inner) * load.dtype.itemsize
+        reuse = math.prod(r.extent for r in again)
+        if len(again) != 1 or len(around) != 1 or reuse < REUSE or size > PACKED_BYTES:
+            continue
+        slot, axis, other = (
+            load.src[0].src[0].arg[0],
+            around[0].axis_name,
+            again[0].axis_name,
+        )
+        opts = [Opt(OptOps.STAGE, axis, slot)]
+        if kernel.arg.order.index(axis) > kernel.arg.order.index(other):
+            opts.insert(0, Opt(OptOps.ORDER, axis, other))
+        why = f"input {slot} is read again at every step of {other}"
+        figures = {"reuse": reuse, "tile_bytes": size}
+        return Step("pack-operand", tuple(opts), why, figures)
+    return None
+
+
+STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
+    vector_lanes,
+    dot_lanes,
+    register_tile,
+    pack_operand,
+)
+
+
+def _strides(load: UOp) -> dict[UOp, int]:
+    return terms(split_gate(load.src[0].src[-1])[0])[0]
+
+
+def _unit_axis(kernel: UOp) -> UOp | None:
+    """Return the loop along which the first result's elements are neighbours."""
+    strides = terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])[0]
+    found = [a for a, k in strides.items() if k == 1 and a.op is Ops.RANGE]
+    return found[0] if found and not found[0].axis_kind.is_lane else None
+
+
+def _dot_axis(kernel: UOp) -> UOp | None:
+    """Return the reduce loop along which most loads are neighbours, if all are that move."""
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    if len(reduces) != 1:
+        return None
+    loads = [n for n in reduces[0].src[0].toposort() if n.op is Ops.LOAD]
+    for axis in reduces[0].src[1:]:
+        moving = [n for n in loads if axis in n.ranges]
+        fits = axis.axis_kind in REDUCE_KINDS and bool(moving)
+        if fits and all(_strides(n).get(axis) == 1 for n in moving):
+            return axis
+    return None
+
+
+def _gathers(kernel: UOp, axis: UOp) -> bool:
+    """Whether some load along `axis` is neither of neighbours nor of one element."""
+    loads = [n for n in kernel.toposort() if n.op is Ops.LOAD]
+    return any(axis in n.ranges and _strides(n).get(axis) != 1 for n in loads)
+
+
+def _walks_lanes(load: UOp) -> bool:
+    return any(
+        a.axis_kind.is_lane and k == 1
+        for a, k in _strides(load).items()
+        if a.op is Ops.RANGE
+    )
+
+
+def _itemsize(kernel: UOp) -> int:
+    sizes = [n.dtype.itemsize for n in kernel.toposort() if n.op is Ops.LOAD]
+    return max(4, *sizes, kernel.src[0].src[0].src[1].dtype.itemsize)
+
+
+def _divisor(extent: int, choices: tuple[int, ...]) -> int:
+    return next((c for c in choices if c > 1 and extent % c == 0), 1)

@@ -1,0 +1,94 @@
+"""PADTO: an axis rounded up, so that other opts divide it; what lies beyond is masked."""
+
+from __future__ import annotations
+
+from workbench.ir.affine import terms
+from workbench.ir.axis import AxisType
+from workbench.ir.identity import identity
+from workbench.ir.ops import Ops
+from workbench.ir.opt.divide import settled
+from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal, ranges
+from workbench.ir.uop import UOp, gated, split_gate
+from workbench.target import Target
+
+APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP}) | REDUCE_KINDS
+AMOUNTS = (4, 6, 8, 16, 32)
+GROWTH = 4
+HERE = "odd sizes get whole vectors and tiles; the lanes beyond the end are masked"
+ON_A_GPU = "odd sizes get whole work-groups; the work-items beyond the end do nothing"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    axis = ranges(kernel).get(str(opt.axis))
+    candidates = [
+        r.axis_name for r in ranges(kernel).values() if r.axis_kind in APPLIES
+    ]
+    names = "one of: " + (", ".join(candidates) or "none")
+    if axis is None:
+        return Refusal(f"the kernel has no axis {opt.axis}", names)
+    if axis.axis_kind not in APPLIES:
+        return Refusal(
+            f"{opt.axis} is {axis.axis_kind.name}, and only loops are padded", names
+        )
+    if type(opt.arg) is not int or opt.arg < 2:
+        return Refusal(
+            f"{opt.arg!r} is nothing to round up to", "a whole number from 2"
+        )
+    if axis.extent % opt.arg == 0:
+        because = f"axis {opt.axis} has {axis.extent} elements, a multiple of {opt.arg} already"
+        return Refusal(because, "the opt that needs it, without padding")
+    if axis.extent * GROWTH <= opt.arg:
+        because = (
+            f"axis {opt.axis} of {axis.extent} would grow more than {GROWTH} times"
+        )
+        return Refusal(because, f"an amount below {axis.extent * GROWTH}")
+    for node in kernel.toposort():
+        if node.op is Ops.STAGE and axis in node.src[0].ranges.union(node.ranges):
+            because = f"stage {node.arg[0]} has the size of {opt.axis}"
+            return Refusal(because, "PADTO first, STAGE after it")
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with an axis rounded up to a multiple of `arg`.
+
+    Shapes:   axis of N elements becomes the next multiple of the amount.
+    Rewrite:  for g0 in 17: C[g0] = A[g0]   ->   for g0 in 20: C[g0 where g0 < 17] = A[g0 where
+              g0 < 17];  a reduction takes its identity beyond the end
+    Also known as: pad (TVM), masked or predicated tails.
+    """
+    old = ranges(kernel)[str(opt.axis)]
+    amount = int(opt.arg or 0)
+    extent = -(-old.extent // amount) * amount
+    axis = UOp.range(extent, old.axis_name, old.axis_kind)
+    inside = axis < old.extent
+    last = axis.alu(Ops.MIN, UOp.index(old.extent - 1))
+    done: dict[UOp, UOp] = {old: axis}
+    for node in kernel.toposort():
+        if node in done:
+            continue
+        made = node.rebuild(tuple([done[s] for s in node.src]))
+        if axis in made.ranges or axis in made.src:
+            made = _masked(made, axis, inside, last)
+        done[node] = made
+    return settled(done[kernel])
+
+
+def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
+    """Return a LOAD, STORE or REDUCE that does nothing beyond the end of `axis`."""
+    if node.op is Ops.REDUCE and axis in node.src[1:]:
+        value = inside.where(node.src[0], identity(node.arg, node.dtype))
+        return node.rebuild((value, *node.src[1:]))
+    if node.op not in (Ops.LOAD, Ops.STORE) or axis not in node.src[0].ranges:
+        return node
+    place = node.src[0]
+    index, gate = split_gate(place.src[1])
+    if node.op is Ops.LOAD and terms(index)[0].get(axis) != 1:
+        # no neighbours along the axis: reading the last element again needs no mask
+        place = place.rebuild((place.src[0], place.src[1].substitute({axis: last})))
+    else:
+        place = place.rebuild(
+            (place.src[0], gated(index, inside if gate is None else gate & inside))
+        )
+    return node.rebuild((place, *node.src[1:]))

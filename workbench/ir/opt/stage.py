@@ -1,0 +1,120 @@
+"""STAGE: an operand's tile copied to local memory before it is used."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.ir.affine import terms
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import Ops
+from workbench.ir.opt.divide import settled
+from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.uop import KernelInfo, UOp, split_gate
+from workbench.target import Target
+
+HERE = "the tile is packed into scratch: unit stride, no masks, no cache conflicts when it is reused"
+ON_A_GPU = "the work-group loads the tile into shared memory together, then a barrier"
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    order = kernel.arg.order
+    if opt.axis not in order:
+        loops = "one of the loops: " + " ".join(order)
+        return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
+    found = _loads(kernel)
+    slots = ", ".join(str(s) for s in sorted(found))
+    if opt.arg not in found:
+        return Refusal(
+            f"the kernel does not load input {opt.arg}", f"one of its inputs: {slots}"
+        )
+    if len(found[opt.arg]) > 1:
+        count = len(found[opt.arg])
+        return Refusal(
+            f"input {opt.arg} is read at {count} different indexes", "another input"
+        )
+    inner = _inner(kernel, found[opt.arg][0], str(opt.axis))
+    if not inner:
+        because = f"input {opt.arg} does not change inside of {opt.axis}: the tile is one element"
+        return Refusal(because, "a loop further out")
+    size = math.prod(r.extent for r in inner) * found[opt.arg][0].dtype.itemsize
+    if size > target.scratch_bytes:
+        because = f"the tile is {size:,} bytes, and this device gives {target.scratch_bytes:,}"
+        return Refusal(because, "a loop further in, or SPLIT first")
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` reading input `arg` through a copy of the tile that the loops inside of
+    `axis` touch. The copy has fill axes of its own (b_r0 for input 2 and axis r0), which other
+    opts can address.
+
+    Rewrite:  LOAD(B[r0*512 + g1*16 + u0])   ->   Bs = STAGE(LOAD(B[b_r0*512 + g1*16 + b_u0]),
+              b_r0, b_u0) and LOAD(Bs[r0, u0]);   order g1 g0 r0 -> g1 b_r0 g0 r0
+    Also known as: compute_at, cache_read (TVM); stage_mem (Exo); packing (Goto and van de Geijn).
+    """
+    load = _loads(kernel)[int(opt.arg or 0)][0]
+    inner = _inner(kernel, load, str(opt.axis))
+    letter = chr(ord("a") + int(opt.arg or 0) - 1)
+    fills = {r: _fill(r, f"{letter}_{r.axis_name}", load) for r in inner}
+    shape = tuple(r.extent for r in inner)
+    name = unused_stage(kernel, f"{letter.upper()}s")
+    value = load.substitute(fills)
+    stage = UOp(Ops.STAGE, load.dtype, (value, *fills.values()), (name, shape))
+    read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, *inner)),))
+    order = list(kernel.arg.order)
+    after = order.index(str(opt.axis)) + 1
+    loops = [f.axis_name for f in fills.values() if not f.axis_kind.is_lane]
+    order[after:after] = loops
+    staged = kernel.substitute({load: read})
+    return settled(staged.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+
+
+def _loads(kernel: UOp) -> dict[int | str | None, list[UOp]]:
+    """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
+    staged = {n.src[0] for n in kernel.toposort() if n.op is Ops.STAGE}
+    found: dict[int | str | None, list[UOp]] = {}
+    for node in kernel.toposort():
+        if (
+            node.op is Ops.LOAD
+            and node.src[0].src[0].op is Ops.PARAM
+            and node not in staged
+        ):
+            found.setdefault(node.src[0].src[0].arg[0], []).append(node)
+    return found
+
+
+def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
+    """Return what the load depends on inside of `axis`: loops first, then lanes, the lane along
+    which elements are neighbours last."""
+    order = kernel.arg.order
+    inside = set(order[order.index(axis) + 1 :])
+    strides, _ = terms(split_gate(load.src[0].src[1])[0])
+    found = [r for r in ranges(kernel).values() if r in load.ranges]
+    found = [r for r in found if r.axis_kind.is_lane or r.axis_name in inside]
+    position = {name: i for i, name in enumerate(order)}
+    return sorted(
+        found,
+        key=lambda r: (
+            r.axis_kind.is_lane,
+            r.axis_kind is AxisType.UPCAST,
+            strides.get(r) == 1,
+            position.get(r.axis_name, 0),
+        ),
+    )
+
+
+def _fill(axis: UOp, name: str, load: UOp) -> UOp:
+    """Return the fill axis for `axis`: lanes stay lanes where elements are neighbours."""
+    strides, _ = terms(split_gate(load.src[0].src[1])[0])
+    wide = axis.axis_kind.is_lane and strides.get(axis) == 1
+    return UOp.range(axis.extent, name, AxisType.UPCAST if wide else AxisType.FILL)
+
+
+def unused_stage(kernel: UOp, name: str) -> str:
+    """Return a name for a stage that no other stage of the kernel has."""
+    taken = {n.arg[0] for n in kernel.toposort() if n.op is Ops.STAGE}
+    number, free = 1, name
+    while free in taken:
+        number, free = number + 1, f"{name}{number + 1}"
+    return free
