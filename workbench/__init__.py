@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
     from workbench.tensor.tensor import Tensor as Tensor
-    from workbench.viz.explore import Exploration as Exploration
+    from workbench.viz.exploration import Exploration as Exploration
     from workbench.viz.explore import explore as explore
 
 __version__ = "0.1.0"
@@ -38,7 +38,7 @@ _HOME = {
     "AxisType": "workbench.ir.axis",
     "Kernel": "workbench.kernel.kernel",
     "KernelOptError": "workbench.errors",
-    "Exploration": "workbench.viz.explore",
+    "Exploration": "workbench.viz.exploration",
     "explore": "workbench.viz.explore",
 }
 

@@ -20,7 +20,7 @@ from workbench.ir.rules.movement import constant_of
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.uop import UOp
-from workbench.pipeline import build, plan
+from workbench.pipeline import build, plan, tuned
 
 Array = np.ndarray[Any, Any]
 HOST = "NPY"
@@ -92,7 +92,7 @@ def run_item(
         _copy(held[0], held[1])
         return
     device = item.buffers[0].arg[1]
-    build(item.kernel, device).program(held)
+    build(tuned(item.kernel, device), device).program(held)
 
 
 def memory_of(

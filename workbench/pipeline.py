@@ -15,6 +15,7 @@ from workbench.backends.render.source import Source
 from workbench.errors import CompileError, WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
+from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.passes import Pass
 from workbench.ir.schedule.item import Schedule
 from workbench.ir.schedule.schedule import schedule
@@ -23,6 +24,7 @@ from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
 
 _programs: dict[tuple[UOp, str], Built] = {}
+_tuned: dict[tuple[UOp, str], UOp] = {}
 _lock = Lock()
 
 
@@ -84,6 +86,19 @@ def _checked(state: UOp, level: Level, stage: str) -> None:
         verify(state, level)
     except WorkbenchError as error:
         raise CompileError(stage, str(error), to_expr(state)) from error
+
+
+def tuned(kernel: UOp, device: str) -> UOp:
+    """Return `kernel` with the default opts for `device`: what `realize` runs. The emulator runs
+    kernels plain."""
+    if device == "PYTHON":
+        return kernel
+    found = _tuned.get((kernel, device))
+    if found is None:
+        found = heuristic(kernel, Device[device].target)[0]
+        with _lock:
+            found = _tuned.setdefault((kernel, device), found)
+    return found
 
 
 def recorded(kernel: UOp, device: str) -> tuple[Built, tuple[PassRecord, ...]]:

@@ -18,7 +18,7 @@ from workbench.engine import Array, array_of, memory_of
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
-from workbench.pipeline import build
+from workbench.pipeline import build, tuned
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Run:
             if item.kernel is None:
                 np.copyto(buffers[0].array, buffers[1].array)
             else:
-                build(item.kernel, device).program(buffers)
+                build(tuned(item.kernel, device), device).program(buffers)
             self.done[device] = number + 1
         return held
 

@@ -14,6 +14,7 @@ from workbench.errors import DeviceError, ParseError
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
+from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.text import parse, to_text
 from workbench.ir.uop import UOp
@@ -159,6 +160,13 @@ class Kernel(Displayed):
             ast, named = opts.apply_opt(ast, opt, target, where)
             applied.append(named)
         return replace(self, ast=ast, applied_opts=tuple(applied))
+
+    def optimized(self) -> Kernel:
+        """Return the un-optimised kernel with the default opts: what `realize` runs."""
+        target = Device[Device.DEFAULT].target
+        with unobserved():
+            ast, applied, _ = heuristic(self.original, target)
+        return replace(self, ast=ast, applied_opts=applied)
 
     # running
 

@@ -13,13 +13,13 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to, filled, matched, promoted
-from workbench.tensor.indexing import Indexing
+from workbench.tensor.joining import Joining
 from workbench.tensor.power import integer_power, power, whole_power
 from workbench.tensor.refuse import dtype_error
 from workbench.tensor.rounding import floored
 
 
-class Arithmetic(Indexing):
+class Arithmetic(Joining):
     """Operators of two tensors, or of a tensor and a Python number on either side."""
 
     __slots__ = ()

@@ -1,7 +1,9 @@
 """What every tensor is: a node of the graph, and the device it belongs to.
 
 The methods come in files by idea, each a class on the one before: Base, Movement, Indexing,
-Arithmetic, Functions, Reduce, Matmul, Casts, Tensor. Nothing computes until `realize`.
+Joining, Arithmetic, Comparison, Functions, Activations, Reduce, Statistics, Cumulative,
+Gather, Matmul, Pooling, Convolution, Casts, Creation, Random, Tensor. Nothing computes until
+`realize`.
 """
 
 from __future__ import annotations

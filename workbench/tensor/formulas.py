@@ -1,4 +1,4 @@
-"""exp, sigmoid and tanh of float nodes, from EXP2 and arithmetic, without loss at extremes."""
+"""Functions of float nodes, from EXP2, LOG2 and arithmetic, without loss at extremes."""
 
 from __future__ import annotations
 
@@ -55,6 +55,54 @@ def tanh(x: UOp) -> UOp:
     square = near * near
     ratio = _polynomial(square, upper).alu(Ops.FDIV, _polynomial(square, lower))
     return (size < 0.625).where(near * ratio, signed)
+
+
+def gated(x: UOp, y: UOp) -> UOp:
+    """Return x * sigmoid(y), for y that falls without bound with x: 0 at minus infinity."""
+    # Where x is below -1000 the gate is 0 in every float type.
+    return x.alu(Ops.MAX, x.like(-1000.0)) * sigmoid(y)
+
+
+def elu(x: UOp, alpha: float) -> UOp:
+    """Return x above 0, else alpha * (e ** x - 1).
+
+    Rewrite: e ** x - 1 -> 2t / (1 - t), t = tanh(x / 2), which is exact near 0.
+    """
+    t = tanh(x.alu(Ops.MIN, x.like(0.0)) * 0.5)
+    below = (t * 2.0).alu(Ops.FDIV, t.alu(Ops.NEG) + 1.0)
+    return (x > 0.0).where(x, below * alpha)
+
+
+def softplus(x: UOp) -> UOp:
+    """Return log(1 + e ** x) as max(x, 0) + log(1 + e ** -|x|), which does not overflow."""
+    positive = x.alu(Ops.MAX, x.like(0.0))
+    return positive + log1p(exp(magnitude(x).alu(Ops.NEG)))
+
+
+def log1p(x: UOp) -> UOp:
+    """Return log(1 + x), also where 1 + x loses most of x. Source: Kahan 1984.
+
+    The rounding of 1 + x to y is undone by the factor x / (y - 1).
+    """
+    y = x + 1.0
+    lost = y.alu(Ops.CMPEQ, y.like(1.0))
+    rest = lost.where(x.like(1.0), y + (-1.0))
+    return lost.where(x, y.alu(Ops.LOG2) * math.log(2) * x.alu(Ops.FDIV, rest))
+
+
+def cos_of_turns(turns: UOp) -> UOp:
+    """Return cos(2 pi turns) for turns from 0 up to 1.
+
+    Rewrite: -> sin(2 pi r), r = |turns - 1/2| - 1/4, which is exact and from -1/4 to 1/4; there
+    the Taylor series converges fast.
+    """
+    r = magnitude(turns + (-0.5)) + (-0.25)
+    count = 7 if turns.dtype is dtypes.float32 else 12
+    series = tuple(
+        (-1) ** i * (2 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1)
+        for i in range(count)
+    )
+    return r * _polynomial(r * r, series)
 
 
 @cache

@@ -19,7 +19,7 @@ from workbench.tensor.rounding import ceiled, floored, rounded
 
 
 class Functions(Comparison):
-    """exp, log, sqrt, sigmoid, rounding, clip, casts.
+    """exp, log, sqrt, rounding, clip, casts.
 
     Dtypes: functions with fractions as values take integers and bools as float32.
     """
@@ -70,20 +70,6 @@ class Functions(Comparison):
     def reciprocal(self) -> Self:
         """Return 1 / self."""
         return self._float(lambda x: x.alu(Ops.RECIP))
-
-    def sigmoid(self) -> Self:
-        """Return 1 / (1 + e ** -self): 0 and 1 at the infinities."""
-        return self._float(formulas.sigmoid)
-
-    def tanh(self) -> Self:
-        """Return the hyperbolic tangent: -1 and 1 at the infinities, exact in sign near 0."""
-        return self._float(formulas.tanh)
-
-    def relu(self) -> Self:
-        """Return the greater of self and 0; NaN stays NaN."""
-        if self.dtype.is_bool or self.dtype.kind == "uint":
-            return self
-        return self._with(self.uop.alu(Ops.MAX, self.uop.like(0)))
 
     def square(self) -> Self:
         """Return self * self."""

@@ -9,7 +9,7 @@ from workbench.dtypes import Const, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
-from workbench.tensor.axes import flat, many_axes, one_axis, with_inferred
+from workbench.tensor.axes import flat, many_axes, one_axis, sizes, with_inferred
 from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded
 from workbench.tensor.refuse import dtype_error, shape_error
@@ -174,6 +174,50 @@ class Movement(Base):
             size *= n
         return self.reshape((*self.shape[:first], size, *self.shape[last + 1 :]))
 
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
+        """Return the tensor with axis `dim` made several, of `sizes`; one may be -1.
+
+        Errors: ShapeError unless their product is the size of the axis.
+        """
+        axis = one_axis(dim, self.ndim, "unflatten")
+        split = with_inferred(tuple(sizes), self.shape[axis : axis + 1])
+        return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
+
+    def repeat(self, *repeats: Any) -> Self:
+        """Return the tensor `repeats[i]` times after itself along axis i.
+
+        Shapes: numbers more than there are axes make new leading axes, as in PyTorch.
+        Errors: ShapeError for fewer numbers than axes. Also known as: numpy tile.
+        """
+        times = sizes(repeats, "repeat")
+        if len(times) < self.ndim:
+            raise shape_error(
+                f"cannot repeat shape {self.shape} by {times}",
+                f"there are {len(times)} numbers for {self.ndim} axes",
+                f"repeat{(1,) * (self.ndim - len(times)) + times}",
+            )
+        shape = (1,) * (len(times) - self.ndim) + self.shape
+        apart = [size for n in shape for size in (1, n)]
+        beside = [size for pair in zip(times, shape, strict=True) for size in pair]
+        wide = expanded(reshaped(self.uop, tuple(apart)), tuple(beside))
+        whole = tuple(t * n for t, n in zip(times, shape, strict=True))
+        return self._with(reshaped(wide, whole))
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Return the tensor with each element of axis `dim` repeated in place.
+
+        Shapes: None for `dim` flattens first. Also known as: numpy repeat.
+        """
+        if dim is None:
+            return self.flatten().repeat_interleave(repeats, 0)
+        (times,) = sizes((repeats,), "repeat_interleave")
+        axis = one_axis(dim, self.ndim, "repeat_interleave")
+        before, size = self.shape[:axis], self.shape[axis : axis + 1] or (1,)
+        after = self.shape[axis + 1 :]
+        apart = reshaped(self.uop, (*before, *size, 1, *after))
+        wide = expanded(apart, (*before, *size, times, *after))
+        return self._with(reshaped(wide, (*before, size[0] * times, *after)))
+
 
 # On nodes: what would change nothing gives the node itself.
 
@@ -202,7 +246,7 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     if not any(before or after for before, after in box):
         return value
     zeros = UOp(Ops.PAD, value.dtype, (value,), box)
-    if fill == 0:
+    if value.like(fill) is value.like(0):  # -0.0 is another constant
         return zeros
     everywhere = expanded(UOp.const(dtypes.bool, True), value.shape)
     inside = UOp(Ops.PAD, dtypes.bool, (everywhere,), box)

@@ -8,15 +8,15 @@ from typing import Self
 from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
+from workbench.tensor.activations import Activations
 from workbench.tensor.axes import Axes, many_axes, one_axis
 from workbench.tensor.broadcast import cast_to, expanded
-from workbench.tensor.functions import Functions
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
 from workbench.tensor.refuse import shape_error
 
 
-class Reduce(Functions):
+class Reduce(Activations):
     """sum, prod, mean, max, min, any, all, argmax, argmin.
 
     Shapes: `axis` is one axis, several, or None for all; `keepdim` keeps them with size 1.

@@ -321,19 +321,31 @@ class _Writer:
     def _masked_store(
         self, kind: str, text: str, dtype: DType, address: UOp, condition: UOp
     ) -> None:
-        """Store where the condition holds; a scalar is a vector of one, which LLVM branches on."""
+        """Store where the condition holds: at once where all of it does, which is nearly always;
+        lane by lane at an edge, where the machine is slow."""
         pointer, test = self.operand(address), self.operand(condition)
-        count, mask = dtype.count, type_of(condition.dtype)
-        if count == 1:
-            one = f"<1 x {kind}>"
-            text = self.text.step(f"insertelement {one} poison, {kind} {text}, i64 0")
-            test = self.text.step(f"insertelement <1 x i1> poison, i1 {test}, i64 0")
-            kind, mask = one, "<1 x i1>"
-        over = f"v{count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
-        place = f"ptr align {_alignment(address)} {pointer}"
-        self.text.put(
-            f"call void @llvm.masked.store.{over}.p0({kind} {text}, {place}, {mask} {test})"
-        )
+        place = f"ptr {pointer}, align {_alignment(address)}"
+        whole = self.text.unique("whole")
+        after = self.text.unique("stored")
+        if dtype.count == 1:
+            self.text.put(f"br i1 {test}, label %{whole}, label %{after}")
+        else:
+            edge = self.text.unique("edge")
+            mask = type_of(condition.dtype)
+            every = f"call i1 @llvm.vector.reduce.and.v{dtype.count}i1({mask} {test})"
+            full = self.text.step(every)
+            self.text.put(f"br i1 {full}, label %{whole}, label %{edge}")
+            self.text.begin(edge)
+            over = f"v{dtype.count}{suffix(dtypes.uint8 if dtype.is_bool else dtype.scalar)}"
+            at = f"ptr align {_alignment(address)} {pointer}"
+            self.text.put(
+                f"call void @llvm.masked.store.{over}.p0({kind} {text}, {at}, {mask} {test})"
+            )
+            self.text.put(f"br label %{after}")
+        self.text.begin(whole)
+        self.text.put(f"store {kind} {text}, {place}")
+        self.text.put(f"br label %{after}")
+        self.text.begin(after)
 
     # loops
 

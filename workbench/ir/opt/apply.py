@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from workbench.errors import KernelOptError
-from workbench.ir.opt import local, order, split, unroll, upcast
+from workbench.ir.opt import local, order, padto, split, stage, unroll, upcast
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -17,11 +17,13 @@ _SPLITTING: dict[OptOps, ModuleType] = {
     OptOps.UNROLL: unroll,
     OptOps.LOCAL: local,
     OptOps.SPLIT: split,
+    OptOps.PADTO: padto,
 }
 _TABLE: dict[OptOps, ModuleType] = {
     **_SPLITTING,
     OptOps.ORDER: order,
     OptOps.SWAP: order,
+    OptOps.STAGE: stage,
 }
 
 
@@ -86,6 +88,8 @@ def actions(kernel: UOp) -> Iterator[Opt]:
     loops = kernel.arg.order
     for outer, inner in zip(loops, loops[1:], strict=False):
         yield Opt(OptOps.ORDER, inner, outer)
+    for slot in stage.inputs(kernel):
+        yield from (Opt(OptOps.STAGE, axis, slot) for axis in loops)
 
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:

@@ -4,6 +4,7 @@
     dot-lanes        else the reduce axis along which the operands' elements are neighbours
     register-tile    a second output axis, so that each load serves several results
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
+    reduce-outside   the loop of a reduction over the far stride, outside of the outputs
 
 A step proposes opts with its figures, or nothing. Source: the figures of Goto and van de Geijn
 (packing), and of Halide's and tinygrad's hand-coded schedulers.
@@ -27,6 +28,10 @@ from workbench.trace import Match, recording, unobserved
 CHAINS = 4
 """Vectors of a dot product kept apart, so that one addition need not wait for the last."""
 TILE_ROWS = (6, 4, 3, 2)
+PADDING = 1.2
+"""An axis is rounded up to whole vectors where that adds at most this share."""
+ROW_BYTES = 16 << 10
+"""A row of accumulators that stays in the first-level cache."""
 REUSE = 8
 """An operand packed must be read again at least this often."""
 PACKED_BYTES = 256 << 10
@@ -76,15 +81,20 @@ def vector_lanes(kernel: UOp, target: Target) -> Step | None:
     axis = _unit_axis(kernel)
     if axis is None or _gathers(kernel, axis) and _dot_axis(kernel) is not None:
         return None
-    wide = target.vector_width(_itemsize(kernel))
-    lanes = _divisor(axis.extent, (2 * wide, wide, wide // 2, wide // 4))
+    wide, name = target.vector_width(_itemsize(kernel)), axis.axis_name
+    lanes = _divisor(axis.extent, (2 * wide, wide))
+    padded = -(-axis.extent // wide) * wide
+    why = f"{name} has stride 1 in the result"
+    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    if lanes < wide and padded <= axis.extent * PADDING:
+        opts = Opt(OptOps.PADTO, name, wide), Opt(OptOps.UPCAST, name, wide)
+        return Step(
+            "vector-lanes", opts, why, figures | {"padded": padded, "lanes": wide}
+        )
+    lanes = max(lanes, _divisor(axis.extent, (wide // 2, wide // 4)))
     if lanes < 2:
         return None
-    why = f"{axis.axis_name} has stride 1 in the result"
-    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
-    return Step(
-        "vector-lanes", (Opt(OptOps.UPCAST, axis.axis_name, lanes),), why, figures
-    )
+    return Step("vector-lanes", (Opt(OptOps.UPCAST, name, lanes),), why, figures)
 
 
 def dot_lanes(kernel: UOp, target: Target) -> Step | None:
@@ -121,12 +131,8 @@ def register_tile(kernel: UOp, target: Target) -> Step | None:
         if reused and reused < len(loads) and amount > 1:
             why = f"{reused} of {len(loads)} loads do not depend on {axis.axis_name}"
             figures = {"rows": amount, "registers": amount * chunks + chunks + 1}
-            return Step(
-                "register-tile",
-                (Opt(OptOps.UPCAST, axis.axis_name, amount),),
-                why,
-                figures,
-            )
+            opt = Opt(OptOps.UPCAST, axis.axis_name, amount)
+            return Step("register-tile", (opt,), why, figures)
     return None
 
 
@@ -164,11 +170,34 @@ def pack_operand(kernel: UOp, target: Target) -> Step | None:
     return None
 
 
+def reduce_outside(kernel: UOp, target: Target) -> Step | None:
+    """A reduction over the far stride: with its loop outside, memory is walked in order, and the
+    row of accumulators stays in cache."""
+    found = ranges(kernel)
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    lanes = [r for r in found.values() if r.axis_kind is AxisType.UPCAST]
+    if len(reduces) != 1 or len(lanes) != 1 or len(kernel.arg.order) != 2:
+        return None
+    outer, inner = (found[name] for name in kernel.arg.order)
+    loads = [n for n in reduces[0].src[0].toposort() if n.op is Ops.LOAD]
+    row = outer.extent * lanes[0].extent * reduces[0].dtype.itemsize
+    if inner not in reduces[0].src[1:] or row > ROW_BYTES or not loads:
+        return None
+    if not all(
+        _strides(n).get(inner, 0) > _strides(n).get(outer, 0) > 0 for n in loads
+    ):
+        return None
+    opt = Opt(OptOps.ORDER, inner.axis_name, outer.axis_name)
+    why = f"{inner.axis_name} has the far stride, and nothing is reused but the sums"
+    return Step("reduce-outside", (opt,), why, {"row_bytes": row})
+
+
 STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     vector_lanes,
     dot_lanes,
     register_tile,
     pack_operand,
+    reduce_outside,
 )
 
 
@@ -204,11 +233,8 @@ def _gathers(kernel: UOp, axis: UOp) -> bool:
 
 
 def _walks_lanes(load: UOp) -> bool:
-    return any(
-        a.axis_kind.is_lane and k == 1
-        for a, k in _strides(load).items()
-        if a.op is Ops.RANGE
-    )
+    axes = [a for a, k in _strides(load).items() if k == 1 and a.op is Ops.RANGE]
+    return any(a.axis_kind.is_lane for a in axes)
 
 
 def _itemsize(kernel: UOp) -> int:

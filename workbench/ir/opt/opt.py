@@ -18,6 +18,8 @@ class OptOps(Enum):
     UPCAST = "UPCAST"
     UNROLL = "UNROLL"
     LOCAL = "LOCAL"
+    STAGE = "STAGE"
+    PADTO = "PADTO"
     ORDER = "ORDER"
     SWAP = "SWAP"
 
@@ -31,7 +33,7 @@ class Opt:
 
     `axis` is a name, or an integer with the seeds' meaning (position among the axes that the op
     applies to; for UNROLL from the first reduce axis). `arg` is an amount (0: the whole axis)
-    or, for ORDER and SWAP, another axis.
+    or, for ORDER and SWAP, another axis; for STAGE the slot of the input.
     """
 
     op: OptOps

@@ -84,11 +84,10 @@ def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
         return node
     place = node.src[0]
     index, gate = split_gate(place.src[1])
+    within = inside if gate is None else gate & inside
     if node.op is Ops.LOAD and terms(index)[0].get(axis) != 1:
         # no neighbours along the axis: reading the last element again needs no mask
         place = place.rebuild((place.src[0], place.src[1].substitute({axis: last})))
     else:
-        place = place.rebuild(
-            (place.src[0], gated(index, inside if gate is None else gate & inside))
-        )
+        place = place.rebuild((place.src[0], gated(index, within)))
     return node.rebuild((place, *node.src[1:]))

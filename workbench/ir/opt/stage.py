@@ -12,7 +12,7 @@ from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.uop import KernelInfo, UOp, split_gate
 from workbench.target import Target
 
-HERE = "the tile is packed into scratch: unit stride, no masks, no cache conflicts when it is reused"
+HERE = "the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused"
 ON_A_GPU = "the work-group loads the tile into shared memory together, then a barrier"
 
 
@@ -23,7 +23,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         loops = "one of the loops: " + " ".join(order)
         return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
     found = _loads(kernel)
-    slots = ", ".join(str(s) for s in sorted(found))
+    slots = ", ".join(map(str, sorted(found, key=str)))
     if opt.arg not in found:
         return Refusal(
             f"the kernel does not load input {opt.arg}", f"one of its inputs: {slots}"
@@ -70,10 +70,15 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     return settled(staged.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
 
 
-def _loads(kernel: UOp) -> dict[int | str | None, list[UOp]]:
+def inputs(kernel: UOp) -> tuple[int, ...]:
+    """Return the slots of the inputs that could be staged."""
+    return tuple(n for n in _loads(kernel) if isinstance(n, int))
+
+
+def _loads(kernel: UOp) -> dict[object, list[UOp]]:
     """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
     staged = {n.src[0] for n in kernel.toposort() if n.op is Ops.STAGE}
-    found: dict[int | str | None, list[UOp]] = {}
+    found: dict[object, list[UOp]] = {}
     for node in kernel.toposort():
         if (
             node.op is Ops.LOAD

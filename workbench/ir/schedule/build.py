@@ -127,7 +127,7 @@ def _kernel(
     order = [*outer, *_nested_last(inner, found)]
     end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
     draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
-    return _named(kinds(draft), _title(order, inner)), tuple(params)
+    return named(kinds(draft)), tuple(params)
 
 
 def _nested_last(inner: list[UOp], found: dict[UOp, None]) -> list[UOp]:
@@ -143,8 +143,9 @@ def _nested_last(inner: list[UOp], found: dict[UOp, None]) -> list[UOp]:
     return sorted(inner, key=lambda r: depth[r])
 
 
-def _named(draft: UOp, title: str) -> UOp:
-    """Number the axes of each kind in loop order: equal kernels become one object."""
+def named(draft: UOp) -> UOp:
+    """Number the axes of each kind in loop order, and name the kernel after its sizes: equal
+    kernels become one object."""
     ranges = {n.axis_name: n for n in draft.toposort() if n.op is Ops.RANGE}
     numbers = {kind: count() for kind in AxisType}
     changes = {}
@@ -153,8 +154,7 @@ def _named(draft: UOp, title: str) -> UOp:
         name = f"{kind.letter}{next(numbers[kind])}"
         changes[ranges[old]] = UOp.range(ranges[old].extent, name, kind)
     order = tuple(changes[ranges[old]].axis_name for old in draft.arg.order)
+    sizes = [str(ranges[old].extent) for old in draft.arg.order]
+    reduces = any(n.op is Ops.REDUCE for n in draft.toposort())
+    title = "_".join(["r" if reduces else "e", *sizes])
     return draft.substitute(changes).replace(arg=KernelInfo(title, order))
-
-
-def _title(order: list[UOp], inner: list[UOp]) -> str:
-    return "_".join(["r" if inner else "e", *[str(r.extent) for r in order]])

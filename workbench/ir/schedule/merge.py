@@ -11,6 +11,7 @@ from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.schedule.build import named
 from workbench.ir.uop import KernelInfo, UOp
 from workbench.trace import unobserved
 
@@ -43,7 +44,7 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
     if _divisions(simple) > _divisions(kernel):
         return None
     order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
-    return kinds(simple.replace(arg=KernelInfo(kernel.arg.name, order)))
+    return named(kinds(simple.replace(arg=KernelInfo(kernel.arg.name, order))))
 
 
 def _closed_together(kernel: UOp, outer: UOp, inner: UOp) -> bool:

@@ -13,6 +13,7 @@ from workbench.ir.rules.movement import TENSOR_RULES, constant_of
 from workbench.ir.schedule.build import build
 from workbench.ir.schedule.decide import decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
+from workbench.ir.schedule.merge import merge_axes
 from workbench.ir.uop import UOp
 from workbench.trace import Match, recording
 
@@ -20,6 +21,11 @@ SIMPLIFY_TENSOR = Pass(
     "simplify-tensor",
     "Constants are folded and movement that moves nothing is gone.",
     TENSOR_RULES,
+)
+MERGE_AXES = Pass(
+    "merge-axes",
+    "Neighbouring loops that walk every buffer as one are one loop.",
+    merge_axes,
 )
 
 
@@ -63,9 +69,8 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
         return item
     doc = "Values and index expressions are in their simplest form."
     kernel = rewrite(item.kernel, SIMPLIFY, name="simplify-kernel", doc=doc)
-    return _compacted(
-        ScheduleItem(kinds(kernel), item.buffers, item.node, item.decision)
-    )
+    merged: UOp = MERGE_AXES(kinds(kernel))
+    return _compacted(ScheduleItem(merged, item.buffers, item.node, item.decision))
 
 
 def _compacted(item: ScheduleItem) -> ScheduleItem:

@@ -1,0 +1,102 @@
+"""What expressions mean, by the op table: the same on both sides of every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tests.ir.samples import at, axis, param
+from workbench.dtypes import DType, dtypes
+from workbench.ir.evaluate import constant, elementwise
+from workbench.ir.ops import Ops
+from workbench.ir.rewrite import Rule, RuleSet, rewrite
+from workbench.ir.uop import UOp
+from workbench.trace import Match, observe
+
+Array = np.ndarray[Any, Any]
+POINTS = 64
+HERE = axis("g0", POINTS)
+
+
+def evaluate(root: UOp, leaves: Mapping[UOp, Array], axes: tuple[UOp, ...] = ()) -> Array:
+    """Return the values of `root`, with a dimension per axis; `leaves` has those of loads."""
+    values = dict(leaves)
+    for node in root.toposort(lambda n: n not in leaves):
+        if node in values:
+            continue
+        if node.op is Ops.RANGE:
+            shape = [node.extent if axis is node else 1 for axis in axes]
+            values[node] = np.arange(node.extent).reshape(shape)
+        elif node.op is Ops.CONST:
+            values[node] = constant(node, widen=False)
+        else:
+            values[node] = elementwise(node, [values[s] for s in node.src], widen=False)
+    return np.broadcast_to(values[root], [axis.extent for axis in axes] or [POINTS])
+
+
+def same(a: Array, b: Array) -> bool:
+    """Whether two arrays agree: NaN is NaN, and zeros of either sign are equal."""
+    if a.dtype != b.dtype:
+        return False
+    return bool(np.all((a == b) | ((a != a) & (b != b))))
+
+
+def matches(root: UOp, rules: RuleSet) -> tuple[UOp, tuple[Match, ...]]:
+    """Return `root` rewritten, and every match on the way."""
+    with observe() as watching:
+        after = rewrite(root, rules)
+    return after, watching.records[0].matches
+
+
+def fired(root: UOp, rules: RuleSet) -> set[str]:
+    return {str(m.rule.name) for m in matches(root, rules)[1]}
+
+
+def value(dtype: DType, number: int = 0) -> UOp:
+    """Return a load of POINTS different values of a dtype."""
+    slot = 10 * list(VALUES).index(dtype) + number
+    return UOp(Ops.LOAD, dtype, (at(param(slot, POINTS, dtype), HERE),))
+
+
+def integers(dtype: DType, generator: np.random.Generator) -> Array:
+    edges = [dtype.min, dtype.max, 0, 1, 2, 3, int(dtype.max) - 1]
+    edges += [] if dtype.kind == "uint" else [-1, -2, int(dtype.min) + 1]
+    low, high = max(int(dtype.min), -20), min(int(dtype.max), 20)
+    small = generator.integers(low, high, POINTS - len(edges), endpoint=True)
+    return np.concatenate([np.array(edges, dtype.numpy), small.astype(dtype.numpy)])
+
+
+def floats(dtype: DType, generator: np.random.Generator) -> Array:
+    info = np.finfo(dtype.numpy)
+    edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, info.max, -info.max]
+    edges += [info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 1e9, -1e9, 2.0**31]
+    rest = generator.standard_normal(POINTS - len(edges)) * 10
+    return np.concatenate([edges, rest]).astype(dtype.numpy)
+
+
+def inputs(seed: int) -> dict[UOp, Array]:
+    """Return values for three loads of every dtype, edge cases among them."""
+    generator = np.random.default_rng(seed)
+    found: dict[UOp, Array] = {}
+    for dtype, make in VALUES.items():
+        for number in range(3):
+            values = make(dtype, generator)
+            found[value(dtype, number)] = generator.permutation(values)
+    return found
+
+
+VALUES = {
+    dtypes.float32: floats,
+    dtypes.float64: floats,
+    dtypes.int32: integers,
+    dtypes.int64: integers,
+    dtypes.int8: integers,
+    dtypes.uint8: integers,
+    dtypes.bool: lambda dtype, generator: generator.integers(0, 2, POINTS).astype(bool),
+}
+
+__all__ = [
+    "POINTS", "Array", "Rule", "evaluate", "fired", "inputs", "matches", "same", "value",
+]  # fmt: skip

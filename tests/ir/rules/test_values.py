@@ -1,0 +1,209 @@
+"""Value rules hold for every value: both sides of every match agree, edge cases among them."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+
+import numpy as np
+import pytest
+
+from tests.ir.rules.meaning import VALUES, Array, evaluate, fired, inputs, matches, same, value
+from tests.ir.samples import axis
+from tests.support import count
+from workbench.dtypes import DType, dtypes
+from workbench.ir.expr import to_expr
+from workbench.ir.ops import COMPARE, OPS, Ops
+from workbench.ir.rewrite import RuleSet, rewrite
+from workbench.ir.rules.values import VALUE_RULES
+from workbench.ir.uop import UOp
+
+F, I, B = dtypes.float32, dtypes.int32, dtypes.bool
+x, y, z = value(F), value(F, 1), value(F, 2)
+i, j, k = value(I), value(I, 1), value(I, 2)
+p, q = value(B), value(B, 1)
+g = axis("g0", 64)
+
+
+def false_and(op: Ops, b: UOp, constant: bool) -> UOp:
+    return b.alu(op, b.like(constant))
+
+
+ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
+    # rule, expression, what it becomes
+    "fold-constants": (UOp.const(I, 7) // -2, UOp.const(I, -4)),
+    "fold-cast": (UOp.const(F, 1e20).cast(I), UOp.const(I, 2**31 - 1)),
+    "fold-known": ((g // 64) + 1, UOp.index(1)),
+    "constant-right": (i.like(3) + i, i + 3),
+    "add-zero": (x + 0.0, x),
+    "mul-one": (x * 1.0, x),
+    "mul-zero": (p * False, UOp.const(B, False)),
+    "mul-minus-one": (x * -1.0, -x),
+    "neg-index": (-g, g * -1),
+    "neg-neg": (-(-x), x),
+    "not-not": (p.alu(Ops.NOT).alu(Ops.NOT), p),
+    "div-one": (x.alu(Ops.FDIV, x.like(1.0)), x),
+    "div-power-of-two": (x.alu(Ops.FDIV, x.like(-8.0)), x * -0.125),
+    "idiv-one": (i // 1, i),
+    "mod-one": (i % 1, i.like(0)),
+    "add-constants": ((i + 3) + 4, i + 7),
+    "mul-constants": ((i * 3) * 4, i * 12),
+    "and-self": (i & i, i),
+    "or-self": (i | i, i),
+    "and-true": (p & True, p),
+    "and-false": (p & False, p.like(False)),
+    "or-false": (p | False, p),
+    "or-true": (p | True, p.like(True)),
+    "not-equal-true": (false_and(Ops.CMPNE, p, True), p.alu(Ops.NOT)),
+    "not-equal-false": (false_and(Ops.CMPNE, p, False), p),
+    "equal-true": (false_and(Ops.CMPEQ, p, True), p),
+    "equal-false": (false_and(Ops.CMPEQ, p, False), p.alu(Ops.NOT)),
+    "where-same": (p.where(x, x), x),
+    "where-known": (p.like(True).where(x, y), x),
+    "where-not": (p.alu(Ops.NOT).where(x, y), p.where(y, x)),
+    "where-nested": (p.where(p.where(x, z), y), p.where(x, y)),
+    "max-min-self": (x.alu(Ops.MAX, x), x),
+    "max-min-bounded": ((i % 4).alu(Ops.MAX, i.like(-1)), i % 4),
+    "cast-same": (UOp(Ops.CAST, F, (x,)), x),
+    "cast-widened": (value(dtypes.int8).cast(I).cast(F), value(dtypes.int8).cast(F)),
+}
+SHADOWED = {"mod-one": "fold-known", "and-false": "fold-known", "or-true": "fold-known"}
+"""Rules that do nothing while an earlier one, which says the same, is switched on."""
+
+
+def rules_for(name: str) -> RuleSet:
+    return VALUE_RULES.without(SHADOWED[name]) if name in SHADOWED else VALUE_RULES
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in VALUE_RULES.rules])
+def test_one_rule(name: str) -> None:
+    before, wanted = ONE_BY_ONE[name]
+    assert name in fired(before, rules_for(name))
+    assert rewrite(before, rules_for(name)) is wanted
+    assert name not in fired(wanted, rules_for(name))
+
+
+@pytest.mark.parametrize("name", SHADOWED)
+def test_rules_in_the_shadow_of_another(name: str) -> None:
+    before, wanted = ONE_BY_ONE[name]
+    assert fired(before, VALUE_RULES) == {SHADOWED[name]}
+    assert rewrite(before, VALUE_RULES) is wanted
+
+
+NOT_EXACT: list[tuple[str, UOp]] = [
+    ("0 * nan is nan", x * 0.0),
+    ("x - x is nan for infinities", x + -x),
+    ("x / x", x.alu(Ops.FDIV, x)),
+    ("a float sum is not regrouped", (x + 3.0) + 4.0),
+    ("a float product is not regrouped", (x * 3.0) * 4.0),
+    ("1/3 is not exact", x.alu(Ops.FDIV, x.like(3.0))),
+    ("x / 0", x.alu(Ops.FDIV, x.like(0.0))),
+    ("x / inf", x.alu(Ops.FDIV, x.like(math.inf))),
+    ("x / nan", x.alu(Ops.FDIV, x.like(math.nan))),
+    ("the inverse of a tiny power overflows", x.alu(Ops.FDIV, x.like(2.0**-149))),
+    ("nan is not equal to itself", x.alu(Ops.CMPEQ, x)),
+    ("nan is unequal to itself", x.alu(Ops.CMPNE, x)),
+    ("max(nan, inf) is nan", x.alu(Ops.MAX, x.like(math.inf))),
+    ("min(nan, -inf) is nan", x.alu(Ops.MIN, x.like(-math.inf))),
+    ("a comparison with inf is false for nan", x < math.inf),
+    ("a narrowing cast cuts", i.cast(dtypes.int8).cast(I)),
+    ("float -> int -> float rounds", x.cast(I).cast(F)),
+    ("int -> float -> int rounds", i.cast(F).cast(I)),
+    ("x // x is 0 for 0", i // i),
+    ("x % x", i % i),
+]
+
+
+@pytest.mark.parametrize("why, node", NOT_EXACT, ids=[why for why, _ in NOT_EXACT])
+def test_what_only_looks_like_an_identity_stays(why: str, node: UOp) -> None:
+    assert rewrite(node, VALUE_RULES) is node
+
+
+# random expressions
+
+UNARY = {"float": (Ops.NEG, Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.EXP2, Ops.LOG2),
+         "int": (Ops.NEG, Ops.NOT), "bool": (Ops.NOT,)}  # fmt: skip
+BINARY = {
+    "float": (Ops.ADD, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MIN),
+    "int": (Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR,
+            Ops.SHL, Ops.SHR),
+    "bool": (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN),
+}  # fmt: skip
+CONSTANTS = {
+    "float": (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -8.0, 3.0, math.inf, -math.inf, math.nan, 1e30),
+    "int": (0, 1, -1, 2, 3, 7, 8, 31, 100, 2**31 - 1, -(2**31)),
+    "bool": (True, False),
+}
+
+
+def expression(pick: random.Random, dtype: DType, depth: int) -> UOp:
+    kind = "int" if dtype.is_int else dtype.kind
+    if depth == 0 or pick.random() < 0.1:
+        if pick.random() < 0.4:
+            return UOp.const(dtype, pick.choice(CONSTANTS[kind]))
+        return value(dtype, pick.randrange(3))
+
+    def more(other: DType = dtype) -> UOp:
+        return expression(pick, other, depth - 1)
+
+    form = pick.random()
+    if form < 0.15:
+        return more().alu(pick.choice(UNARY[kind]))
+    if form < 0.25:
+        return more(B).where(more(), more())
+    if form < 0.35:
+        return UOp(Ops.CAST, dtype, (more(pick.choice(list(VALUES))),))
+    if form < 0.6 and dtype.is_bool:
+        other = pick.choice(list(VALUES))
+        return more(other).alu(pick.choice(sorted(COMPARE, key=lambda o: o.value)), more(other))
+    first = more()
+    second = first if pick.random() < 0.15 else more()
+    return first.alu(pick.choice(BINARY[kind]), second)
+
+
+def signs_differ(a: Array, b: Array) -> bool:
+    return bool(np.any((np.signbit(a) != np.signbit(b)) & (a == b)))
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_both_sides_of_every_match_agree(block: int) -> None:
+    for seed in range(block, count(20_000), 4):
+        pick = random.Random(seed)
+        leaves = inputs(seed % 7)
+        root = expression(pick, pick.choice(list(VALUES)), 4)
+        after, found = matches(root, VALUE_RULES)
+        zeros_differ = False
+        for match in found:
+            sides = evaluate(match.before, leaves), evaluate(match.after, leaves)
+            assert same(*sides), (
+                f"seed {seed}: {match.rule}\n{to_expr(match.before)}\n-> {to_expr(match.after)}"
+            )
+            assert match.before.dtype is match.after.dtype
+            zeros_differ |= match.before.dtype.is_float and signs_differ(*sides)
+        whole = evaluate(root, leaves), evaluate(after, leaves)
+        assert zeros_differ or same(*whole), f"seed {seed}"  # 1 / -0 is not 1 / 0
+        assert rewrite(after, VALUE_RULES) is after, f"seed {seed}: not at rest"
+
+
+def test_constants_fold_as_the_op_table_says() -> None:
+    for op, row in OPS.items():
+        if row.python is None or op in (Ops.WHERE, Ops.FMA, Ops.CDIV, Ops.CMOD):
+            continue
+        for dtype in (F, I, B):
+            kind = "int" if dtype.is_int else dtype.kind
+            if op not in (*UNARY[kind], *BINARY[kind], *COMPARE):
+                continue
+            for a in CONSTANTS[kind]:
+                for b in CONSTANTS[kind] if row.arity == 2 else CONSTANTS[kind][:1]:
+                    others = [UOp.const(dtype, b)] if row.arity == 2 else []
+                    node = UOp.const(dtype, a).alu(op, *others)
+                    folded = rewrite(node, VALUE_RULES)
+                    assert folded.is_const and folded.dtype is node.dtype
+                    assert same(evaluate(folded, {}), evaluate(node, {})), to_expr(node)
+
+
+def test_every_rule_prints() -> None:
+    for rule in VALUE_RULES.rules:
+        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)
+        assert repr(rule) == rule.name

@@ -1,0 +1,73 @@
+"""Activation functions: what a layer of a network ends with. Element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from workbench.tensor import formulas
+from workbench.tensor.functions import Functions
+
+
+class Activations(Functions):
+    """relu and its smooth relatives, sigmoid, tanh.
+
+    Dtypes: all but `relu` and `relu6` take integers and bools as float32. NaN stays NaN, and
+    at the infinities each has the value that it tends to.
+    """
+
+    __slots__ = ()
+
+    def relu(self) -> Self:
+        """Return the greater of self and 0."""
+        if self.dtype.is_bool or self.dtype.kind == "uint":
+            return self
+        return self.maximum(0)
+
+    def relu6(self) -> Self:
+        """Return self, held between 0 and 6."""
+        return self.relu().minimum(6)
+
+    def leaky_relu(self, neg_slope: float = 0.01) -> Self:
+        """Return self above 0, and `neg_slope` * self below."""
+        return self._float(lambda x: (x < 0.0).where(x * neg_slope, x))
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """Return self above 0, and `alpha` * (e ** self - 1) below."""
+        return self._float(lambda x: formulas.elu(x, alpha))
+
+    def sigmoid(self) -> Self:
+        """Return 1 / (1 + e ** -self): 0 and 1 at the infinities."""
+        return self._float(formulas.sigmoid)
+
+    def tanh(self) -> Self:
+        """Return the hyperbolic tangent: -1 and 1 at the infinities, exact in sign near 0."""
+        return self._float(formulas.tanh)
+
+    def silu(self) -> Self:
+        """Return self * sigmoid(self). Also known as: swish."""
+        return self._float(lambda x: formulas.gated(x, x))
+
+    def swish(self) -> Self:
+        """Return `silu()`."""
+        return self.silu()
+
+    def gelu(self) -> Self:
+        """Return self * P(normal < self), by the tanh formula.
+
+        Rewrite: x/2 * (1 + tanh(y)) -> x * sigmoid(2y), y = sqrt(2/pi) * (x + 0.044715 x^3),
+        which does not subtract nearly equal numbers. Source: Hendrycks and Gimpel 2016.
+        """
+        scale = 2.0 * math.sqrt(2 / math.pi)
+        return self._float(
+            lambda x: formulas.gated(x, x * (x * x * (0.044715 * scale) + scale))
+        )
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """Return log(1 + e ** (beta * self)) / beta, which is smooth and close to relu."""
+        return self._float(lambda x: formulas.softplus(x * beta) * (1.0 / beta))
+
+    def hardswish(self) -> Self:
+        """Return self * relu6(self + 3) / 6, which is close to `silu`."""
+        # Below -3 the second factor is 0: held there, minus infinity gives 0 and not NaN.
+        return self.maximum(-3.0) * (self + 3.0).relu6() * (1 / 6)

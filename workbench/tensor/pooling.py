@@ -1,0 +1,115 @@
+"""Pooling: the windows that slide over the last axes, each combined to one element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from workbench.ir.uop import UOp
+from workbench.tensor.broadcast import expanded
+from workbench.tensor.matmul import Matmul
+from workbench.tensor.refuse import shape_error
+from workbench.tensor.windows import (
+    Window,
+    check_fits,
+    padded_for,
+    windows,
+    windows_of,
+)
+
+Numbers = int | Sequence[int]
+
+
+class Pooling(Matmul):
+    """max_pool2d, avg_pool2d.
+
+    Shapes: windows slide over as many of the last axes as `kernel_size` has numbers (one
+    number: two axes). `stride` is the size of the window unless given; `padding` is a number
+    for all sides, one per axis, or PyTorch's flat form, (left, right, top, bottom).
+    `ceil_mode` counts a last window that sticks out at the end.
+    Errors: ShapeError if no window fits.
+    """
+
+    __slots__ = ()
+
+    def max_pool2d(
+        self,
+        kernel_size: Numbers = (2, 2),
+        stride: Numbers | None = None,
+        dilation: Numbers = 1,
+        padding: Numbers = 0,
+        ceil_mode: bool = False,
+    ) -> Self:
+        """Return the greatest value of each window; padding is never the greatest."""
+        each = self._windows(
+            "max_pool2d", kernel_size, stride, dilation, padding, ceil_mode
+        )
+        value = padded_for(self.uop, each, self.dtype.min)
+        return self._with(windows(value, each)).max(_last(each))
+
+    def avg_pool2d(
+        self,
+        kernel_size: Numbers = (2, 2),
+        stride: Numbers | None = None,
+        dilation: Numbers = 1,
+        padding: Numbers = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Self:
+        """Return the mean of each window; padding counts as zeros unless
+        `count_include_pad` is False.
+
+        Dtypes: integers and bools give float32.
+        """
+        each = self._windows(
+            "avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode
+        )
+        value = self.cast(self._fraction())
+        seen = value._with(windows(padded_for(value.uop, each, 0), each))
+        return seen.sum(_last(each)) / value._counts(each, count_include_pad)
+
+    def _windows(
+        self,
+        what: str,
+        kernel: Numbers,
+        stride: Numbers | None,
+        dilation: Any,
+        padding: Any,
+        ceil: bool,
+    ) -> tuple[Window, ...]:
+        sizes = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
+        if len(sizes) > self.ndim:
+            raise shape_error(
+                f"cannot {what} shape {self.shape} with a kernel of {sizes}",
+                f"it slides over {len(sizes)} axes, and there are {self.ndim}",
+            )
+        each = windows_of(
+            what, sizes, sizes if stride is None else stride, dilation, padding, ceil
+        )
+        check_fits(what, self.shape, each)
+        return each
+
+    def _counts(self, each: Sequence[Window], with_padding: bool) -> Self:
+        """Return how many elements each window sees; what sticks out at the end never counts."""
+        shape = self.shape[self.ndim - len(each) :]
+        around = [
+            (w.before, w.after) if with_padding else (0, 0) for w in each
+        ]
+        whole = tuple(
+            n + before + after
+            for n, (before, after) in zip(shape, around, strict=True)
+        )
+        ones = expanded(UOp.const(self.dtype, 1), whole)
+        rest = [
+            w._replace(before=0, after=0) if with_padding else w for w in each
+        ]
+        for i, (w, n) in enumerate(zip(each, shape, strict=True)):
+            before, after = w.padding(n)
+            missing = (0, after - w.after) if with_padding else (before, after)
+            rest[i] = w._replace(before=missing[0], after=missing[1], ceil=False)
+        seen = windows(padded_for(ones, rest, 0), rest)
+        return self._with(seen).sum(_last(each))
+
+
+def _last(each: Sequence[Window]) -> tuple[int, ...]:
+    return tuple(range(-len(each), 0))
