@@ -203,7 +203,7 @@ def interpreted(graph: UOp, arrays: Sequence[Array]) -> Array:
 
 # random forms of a kernel
 
-SPLITTING = (OptOps.SPLIT, OptOps.UPCAST, OptOps.UNROLL, OptOps.LOCAL)
+MOVES = (OptOps.ORDER, OptOps.SWAP)
 
 
 def reordered(graph: UOp, order: Sequence[str]) -> UOp:
@@ -233,12 +233,12 @@ class Form:
 
 
 def random_form(example: Example, seed: int, most_opts: int, target: Target = LLVM) -> Form:
-    """Return `example` with up to `most_opts` legal splits and a random loop order."""
+    """Return `example` with up to `most_opts` legal opts and a random loop order."""
     pick = random.Random(seed)
     graph, chosen = example.graph, []
     for _ in range(pick.randint(0, most_opts)):
         legal = [
-            o for o in actions(graph) if o.op in SPLITTING and why_not(graph, o, target) is None
+            o for o in actions(graph) if o.op not in MOVES and why_not(graph, o, target) is None
         ]
         if not legal:
             break

@@ -168,7 +168,7 @@ def test_registers_of_nested_loops() -> None:
     assert source.text.count("phi <") == 0
     # `a` and `b` start anew in each step of g0 and r0: only where they go round is a phi.
     phis = [line.split()[0] for line in source.text.splitlines() if "phi float" in line]
-    assert phis == ["%acc_a_0", "%acc_b_0"]
+    assert phis == ["%a_0", "%b_0"]
 
 
 def test_a_loop_that_comes_twice_and_one_after_it() -> None:

@@ -125,17 +125,15 @@ def _preorder(node: UOp) -> list[UOp]:
 
 
 def _most_touched(loop: UOp, name: str) -> int:
-    """Return the most elements of PARAM `name` that one run of `loop` touches."""
+    """Return the most elements of buffer `name` that one run of `loop` touches."""
     inner = {n.src[0] for n in _preorder(loop) if n.op is Ops.LOOP}
     places = {
-        n.src[1]
+        n.src[1:]
         for s in _preorder(loop)
         for n in s.toposort()
-        if n.op is Ops.INDEX
-        and n.src[0].op is Ops.PARAM
-        and f"p{n.src[0].arg[0]}" == name
+        if n.op is Ops.INDEX and _memory_name(n.src[0]) == name
     }
-    ranges = {r for p in places for r in p.ranges}
+    ranges = {r for p in places for i in p for r in i.ranges}
     outer = sorted(
         (r for r in ranges if r not in inner and not r.axis_kind.is_lane), key=str
     )
@@ -146,9 +144,13 @@ def _most_touched(loop: UOp, name: str) -> int:
         reached = set()
         for steps in product(*[range(r.extent) for r in inside]):
             values = at | dict(zip(inside, steps, strict=True))
-            reached |= {_value(p, values) for p in places}
-        most = max(most, len(reached - {None}))
+            reached |= {tuple(_value(i, values) for i in p) for p in places}
+        most = max(most, sum(None not in place for place in reached))
     return most
+
+
+def _memory_name(memory: UOp) -> str:
+    return f"p{memory.arg[0]}" if memory.op is Ops.PARAM else str(memory.arg.name)
 
 
 def _value(place: UOp, at: dict[UOp, int]) -> int | None:

@@ -129,6 +129,25 @@ def _tree(block: UOp) -> list[str]:
     return lines
 
 
+def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
+    """Return the lines of each STORE and ACCUMULATE of a statement tree, as `to_expr` has them."""
+    writer = _Writer(Names(), shapes=False)
+    _header(block, list(block.toposort()), writer)
+    found: dict[UOp, tuple[str, ...]] = {}
+    stack = list(reversed(block.src))
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.LOOP:
+            stack.extend(reversed(node.src[1:]))
+        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
+            writer.count(node.toposort())
+            before = writer.lines_before(node)
+            target = writer.words(node.src[0])
+            sign = "=" if node.op is Ops.STORE else _UPDATE[node.arg[0]]
+            found[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
+    return found
+
+
 def _statement(node: UOp, writer: _Writer) -> str:
     if node.op not in (Ops.STORE, Ops.ACCUMULATE):
         return writer.words(node)

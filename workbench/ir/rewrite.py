@@ -60,6 +60,22 @@ class Rule:
         return f"{self.name}: {self.match!r} -> {right}{guard}"
 
 
+Row = tuple["Rule", Matcher]
+
+
+class Table(dict[Ops, tuple[Row, ...]]):
+    """Compiled rules by op; a missing op is compiled on the spot."""
+
+    def __init__(self, rules: RuleSet):
+        super().__init__()
+        self.rules = rules
+
+    def __missing__(self, op: Ops) -> tuple[Row, ...]:
+        fits = [r for r in self.rules.rules if r.match.ops is None or op in r.match.ops]
+        self[op] = rows = tuple((r, self.rules.kept(r.matcher)) for r in fits)
+        return rows
+
+
 class RuleSet:
     """An ordered table of rules, indexed by op. Earlier rows are tried first."""
 
@@ -81,14 +97,12 @@ class RuleSet:
             )
 
     @cached_property
-    def by_op(self) -> dict[Ops, tuple[tuple[Rule, Matcher], ...]]:
-        table: dict[Ops, list[tuple[Rule, Matcher]]] = {op: [] for op in Ops}
-        for rule in self.rules:
-            for op in rule.match.ops or tuple(Ops):
-                table[op].append((rule, self._kept(rule.matcher)))
-        return {op: tuple(rows) for op, rows in table.items()}
+    def by_op(self) -> Table:
+        """The rows of each op, compiled when a node with that op first comes by."""
+        return Table(self)
 
-    def _kept(self, matcher: Matcher) -> Matcher:
+    def kept(self, matcher: Matcher) -> Matcher:
+        """Return `matcher` with what `keep` mends."""
         keep = self.keep
         if keep is None:
             return matcher
@@ -145,7 +159,7 @@ def rewrite(
 
 def _run(
     root: UOp,
-    by_op: dict[Ops, tuple[tuple[Rule, Matcher], ...]],
+    by_op: Table,
     matches: list[Match] | None,
     limit: int | None,
 ) -> UOp:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from workbench.ir.shapes import Shape
 from workbench.tensor.refuse import shape_error
 
@@ -18,6 +20,7 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
     Errors: ShapeError if there is no such axis; `extra` more are allowed at the end.
     """
     count = max(1, ndim + extra)
+    axis = int(axis) if isinstance(axis, np.integer) else axis
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise shape_error(
             f"{what}: axis {axis!r} is not an axis",
@@ -39,7 +42,7 @@ def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    named = [axes] if isinstance(axes, int) else list(axes)
+    named = [axes] if isinstance(axes, int | np.integer) else list(axes)
     found = [one_axis(axis, ndim, what) for axis in named]
     if len(set(found)) < len(found):
         twice = next(axis for axis in found if found.count(axis) > 1)
@@ -63,7 +66,7 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
 
     Errors: ShapeError if a size is not an integer, or below 0.
     """
-    shape = flat(args)
+    shape = tuple(int(n) if isinstance(n, np.integer) else n for n in flat(args))
     for size in shape:
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise shape_error(

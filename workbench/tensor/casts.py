@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Self
 
 from workbench.dtypes import dtypes
-from workbench.tensor.matmul import Matmul
+from workbench.tensor.convolution import Convolution
 
 
-class Casts(Matmul):
+class Casts(Convolution):
     """`t.float()` for `t.cast(dtypes.float32)`, and so on."""
 
     __slots__ = ()

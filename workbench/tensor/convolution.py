@@ -68,9 +68,8 @@ def _check(image: Shape, weight: Shape, groups: int) -> None:
     elif groups < 1 or weight[0] % groups:
         because = f"{groups} groups do not divide the {weight[0]} output channels"
     elif image[1] != groups * weight[1]:
-        because = (
-            f"the input has {image[1]} channels, and the kernel {weight[1]}"
-            + (f" for each of {groups} groups" if groups > 1 else "")
+        because = f"the input has {image[1]} channels, and the kernel {weight[1]}" + (
+            f" for each of {groups} groups" if groups > 1 else ""
         )
         whole = image[1] % max(1, weight[1]) == 0 and image[1] and weight[1]
         hint = f"groups={image[1] // weight[1]}" if whole else ""

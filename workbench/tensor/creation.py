@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from itertools import count as counter
 from typing import Any, Self
 
+from workbench.backends.device import Device
 from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
@@ -14,11 +16,15 @@ from workbench.tensor.base import canonical
 from workbench.tensor.broadcast import cast_to, expanded, scalar_dtype
 from workbench.tensor.casts import Casts
 from workbench.tensor.literal import as_dtype
+from workbench.tensor.movement import reshaped
+from workbench.tensor.numbered import numbered
 from workbench.tensor.refuse import shape_error
+
+_uids = counter()
 
 
 class Creation(Casts):
-    """`Tensor.full`, `zeros`, `ones` and `arange`."""
+    """`Tensor.full`, `zeros`, `ones`, `empty`, `arange`, `linspace`, `eye`."""
 
     __slots__ = ()
 
@@ -70,22 +76,107 @@ class Creation(Casts):
         """
         if stop is None:
             start, stop = 0, start
-        if step == 0:
-            raise shape_error("cannot make a range", "its step is 0", "step=1")
-        alone = [scalar_dtype(n) for n in (start, stop, step)]
-        kind = max(alone, key=_rank) if dtype is None else as_dtype(dtype)
-        count = max(0, math.ceil((stop - start) / step))
-        if count == 0:
-            return cls._constant(expanded(UOp.const(kind, 0), (0,)), device)
-        value = cast_to(UOp(Ops.IOTA, dtypes.int32, (), count), kind)
+        alone = max(map(scalar_dtype, (start, stop, step)), key=_rank)
+        kind = alone if dtype is None else as_dtype(dtype)
+        # A fraction counts before an integer type cuts it off.
+        within = alone if alone.is_float and not kind.is_float else kind
+        value = numbered(_steps(start, stop, step), within)
         value = value if step == 1 else value * step
-        return cls._constant(value if start == 0 else value + start, device)
+        value = value if start == 0 else value + start
+        return cls._constant(cast_to(value, kind), device)
+
+    @classmethod
+    def linspace(
+        cls,
+        start: float,
+        stop: float,
+        steps: int,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return `steps` numbers evenly spaced from `start` to `stop`, both included.
+
+        Dtypes: float32 unless given; integers are cut off. Errors: ShapeError if `steps` is
+        negative.
+        """
+        (count,) = sizes((steps,), "linspace")
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        within = kind if kind.is_float and kind.bits >= 32 else dtypes.default_float
+        place = numbered(count, within)
+        gap = (stop - start) / max(1, count - 1)
+        # Counted from the nearer end, so that both ends are exact.
+        first, last = place * gap + start, (place + (1.0 - count)) * gap + stop
+        value = (place < count / 2).where(first, last) if count > 1 else place + start
+        return cls._constant(cast_to(value, kind), device)
+
+    @classmethod
+    def eye(
+        cls,
+        n: int,
+        m: int | None = None,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return `n` rows and `m` (or `n`) columns with 1 where their numbers are equal, else 0.
+
+        Dtypes: float32 unless given.
+        """
+        rows, columns = sizes((n, n if m is None else m), "eye")
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        shape = rows, columns
+        row = expanded(reshaped(numbered(rows), (rows, 1)), shape)
+        column = expanded(reshaped(numbered(columns), (1, columns)), shape)
+        diagonal = row.alu(Ops.CMPEQ, column)
+        return cls._constant(cast_to(diagonal, kind), device)
+
+    @classmethod
+    def empty(
+        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return memory that nothing is written to yet; float32 unless `dtype` is given.
+
+        It needs no kernel: for the operands of kernels that are looked at, not run.
+        """
+        size = sizes(shape, "empty")
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        if 0 in size:
+            return cls.full(size, 0, kind, device)
+        place = canonical(device or Device.DEFAULT)
+        made = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
+        made._device = place
+        return made
+
+    def full_like(self, fill_value: Const, dtype: DType | str | None = None) -> Self:
+        """Return `fill_value` in this tensor's shape, on its device. Dtypes: this one's."""
+        return self.full(self.shape, fill_value, dtype or self.dtype, self._device)
+
+    def zeros_like(self, dtype: DType | str | None = None) -> Self:
+        """Return zeros in this tensor's shape, on its device. Dtypes: this one's."""
+        return self.full_like(0, dtype)
+
+    def ones_like(self, dtype: DType | str | None = None) -> Self:
+        """Return ones in this tensor's shape, on its device. Dtypes: this one's."""
+        return self.full_like(1, dtype)
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:
         made = cls(value)
         made._device = None if device is None else canonical(device)
         return made
+
+
+def _steps(start: float, stop: float, step: float) -> int:
+    """Return how many steps there are below `stop`; exact for integers of any size."""
+    if step == 0:
+        raise shape_error("cannot make a range", "its step is 0", "step=1")
+    if not all(map(math.isfinite, (start, stop, step))):
+        raise shape_error(
+            f"cannot make a range from {start} to {stop} by {step}",
+            "its ends and its step are finite numbers",
+        )
+    if all(isinstance(n, int) for n in (start, stop, step)):
+        return len(range(int(start), int(stop), int(step)))
+    return max(0, math.ceil((stop - start) / step))
 
 
 def _rank(dtype: DType) -> tuple[bool, int]:

@@ -61,7 +61,9 @@ def _on_axis(op: Ops, value: UOp, axis: int) -> UOp:
     if not value.size or not value.shape or value.shape[axis] == 1:
         return value
     last = len(value.shape) - 1
-    order = tuple(last if i == axis else axis if i == last else i for i in range(last + 1))
+    order = tuple(
+        last if i == axis else axis if i == last else i for i in range(last + 1)
+    )
     if axis == last:
         return _running(op, value)
     moved = UOp(Ops.PERMUTE, value.dtype, (value,), order)
@@ -76,7 +78,10 @@ def _running(op: Ops, value: UOp) -> UOp:
     *lead, size = value.shape
     if size > _DIRECT:
         return _in_blocks(op, value)
-    row, column = reshaped(numbered(size), (1, size)), reshaped(numbered(size), (size, 1))
+    row, column = (
+        reshaped(numbered(size), (1, size)),
+        reshaped(numbered(size), (size, 1)),
+    )
     square, cube = (size, size), (*lead, size, size)
     before = expanded(row, square).alu(Ops.CMPLE, expanded(column, square))
     held = expanded(reshaped(value, (*lead, 1, size)), cube)

@@ -7,7 +7,6 @@ from typing import Self
 
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
 from workbench.tensor import formulas
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to
@@ -135,13 +134,10 @@ class Functions(Comparison):
         return self._whole(rounded)
 
     def _float(self, formula: formulas.Formula) -> Self:
-        x = self.uop
-        return self._with(formula(x if x.dtype.is_float else as_float(x)))
+        """Return the formula of self as a float; a float below 32 bits is computed in 32."""
+        kind = self.dtype if self.dtype.is_float else dtypes.default_float
+        wide = kind if kind.bits >= 32 else dtypes.float32
+        return self._with(cast_to(formula(cast_to(self.uop, wide)), kind))
 
     def _whole(self, formula: formulas.Formula) -> Self:
         return self._with(formula(self.uop)) if self.dtype.is_float else self
-
-
-def as_float(x: UOp) -> UOp:
-    """Return `x` as the default float type."""
-    return cast_to(x, dtypes.default_float)

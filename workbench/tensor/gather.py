@@ -21,15 +21,15 @@ from workbench.tensor.movement import reshaped
 from workbench.tensor.numbered import numbered
 from workbench.tensor.refuse import dtype_error, shape_error
 
+TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
+
 
 class Gather(Cumulative):
     """`t[tensor]`, gather, one_hot."""
 
     __slots__ = ()
 
-    def __getitem__(self, index: Index | Base | np.ndarray[Any, Any] | list[Any] | tuple[
-        Index | Base | np.ndarray[Any, Any] | list[Any], ...
-    ]) -> Self:
+    def __getitem__(self, index: TensorIndex | tuple[TensorIndex, ...]) -> Self:
         """Return the elements that `index` names: basic indexing, and tensors of integers.
 
         Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1; index
@@ -39,7 +39,7 @@ class Gather(Cumulative):
         Errors: ShapeError if an integer is out of range or there are too many; DTypeError for
         an index of floats or bools. An index in a tensor that is out of range gives 0.
         """
-        given = index if isinstance(index, tuple) else (index,)
+        given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
         if not any(map(_is_advanced, given)):
             return super().__getitem__(given)
         entries = one_per_axis(given, self.shape)
@@ -69,12 +69,12 @@ class Gather(Cumulative):
             )
         if not self.ndim:
             return self.reshape(1).gather(0, index.reshape(1)).reshape(())
-        box = tuple(
-            None if i == axis else (0, n) for i, n in enumerate(index.shape)
-        )
+        box = tuple(None if i == axis else (0, n) for i, n in enumerate(index.shape))
         wrapped = index._wrapped(self.shape[axis], axis, self.shape)
-        return self.shrink(box).unsqueeze(axis)._where_equal(
-            wrapped.unsqueeze(axis + 1), axis + 1
+        return (
+            self.shrink(box)
+            .unsqueeze(axis)
+            ._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
         )
 
     def one_hot(self, num_classes: int) -> Self:
@@ -115,7 +115,11 @@ class Gather(Cumulative):
 
     def _taken(self, axis: int, index: Self) -> Self:
         """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
-        before, size, after = self.shape[:axis], self.shape[axis], self.shape[axis + 1 :]
+        before, size, after = (
+            self.shape[:axis],
+            self.shape[axis],
+            self.shape[axis + 1 :],
+        )
         ones = (1,) * index.ndim
         source = self.reshape(*before, *ones, size, *after)
         column = index.reshape(*index.shape, 1, *(1,) * len(after))
@@ -126,8 +130,10 @@ class Gather(Cumulative):
         size = self.shape[axis]
         column = (size,) + (1,) * (self.ndim - 1 - axis)
         positions = self._with(reshaped(numbered(size, index.dtype), column))
-        return index.eq(positions).where(self, 0)._combine(
-            Ops.ADD, axis, False, "index", 0
+        return (
+            index.eq(positions)
+            .where(self, 0)
+            ._combine(Ops.ADD, axis, False, "index", 0)
         )
 
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:

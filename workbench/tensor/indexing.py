@@ -28,7 +28,7 @@ class Indexing(Movement):
         an index that is a tensor, array, list, float or bool.
         """
         given = index if isinstance(index, tuple) else (index,)
-        entries = _one_per_axis(given, self.shape)
+        entries = one_per_axis(given, self.shape)
         value, shape = self.uop, []
         axis = 0
         for entry in entries:
@@ -93,7 +93,7 @@ def _on_axis(value: UOp, axis: int, lo: int, hi: int) -> UOp:
     return shrunk(value, box)
 
 
-def _one_per_axis(given: tuple[Any, ...], shape: Shape) -> list[Any]:
+def one_per_axis(given: tuple[Any, ...], shape: Shape) -> list[Any]:
     """Return `given` with Ellipsis, and what is missing at the end, written out as slices."""
     used = sum(entry is not None and entry is not Ellipsis for entry in given)
     if used > len(shape):

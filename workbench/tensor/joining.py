@@ -29,7 +29,7 @@ class Joining(Indexing):
         Shapes: equal but for axis `dim`, whose sizes add up. Dtypes: they promote.
         Errors: ShapeError if another axis differs. Also known as: numpy concatenate.
         """
-        tensors = _listed(self, args, "cat")
+        tensors: list[Self] = _listed(self, args, "cat")
         first = tensors[0]
         axis = one_axis(dim, first.ndim, "cat")
         _check_joined([t.shape for t in tensors], axis)

@@ -8,12 +8,12 @@ import numpy as np
 
 from workbench.dtypes import DType, promote
 from workbench.tensor.base import Base, Operand
+from workbench.tensor.gather import Gather
 from workbench.tensor.literal import as_dtype
-from workbench.tensor.reduce import Reduce
 from workbench.tensor.refuse import dtype_error, shape_error
 
 
-class Matmul(Reduce):
+class Matmul(Gather):
     """`@`, `matmul` and `dot`."""
 
     __slots__ = ()

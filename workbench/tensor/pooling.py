@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
-from workbench.ir.uop import UOp
 from workbench.tensor.broadcast import expanded
 from workbench.tensor.matmul import Matmul
+from workbench.tensor.movement import padded
 from workbench.tensor.refuse import shape_error
 from workbench.tensor.windows import (
     Window,
@@ -89,26 +90,21 @@ class Pooling(Matmul):
         check_fits(what, self.shape, each)
         return each
 
-    def _counts(self, each: Sequence[Window], with_padding: bool) -> Self:
+    def _counts(self, each: Sequence[Window], with_padding: bool) -> Self | int:
         """Return how many elements each window sees; what sticks out at the end never counts."""
         shape = self.shape[self.ndim - len(each) :]
-        around = [
-            (w.before, w.after) if with_padding else (0, 0) for w in each
-        ]
-        whole = tuple(
-            n + before + after
-            for n, (before, after) in zip(shape, around, strict=True)
-        )
-        ones = expanded(UOp.const(self.dtype, 1), whole)
-        rest = [
-            w._replace(before=0, after=0) if with_padding else w for w in each
-        ]
-        for i, (w, n) in enumerate(zip(each, shape, strict=True)):
-            before, after = w.padding(n)
-            missing = (0, after - w.after) if with_padding else (before, after)
-            rest[i] = w._replace(before=missing[0], after=missing[1], ceil=False)
-        seen = windows(padded_for(ones, rest, 0), rest)
-        return self._with(seen).sum(_last(each))
+        sides = [w.padding(n) for w, n in zip(each, shape, strict=True)]
+        if with_padding:
+            sides = [
+                (0, after - w.after) for w, (_, after) in zip(each, sides, strict=True)
+            ]
+            shape = tuple(
+                n + w.before + w.after for w, n in zip(each, shape, strict=True)
+            )
+        if not any(before or after for before, after in sides):
+            return math.prod(w.size for w in each)
+        ones = padded(expanded(self.uop.like(1), shape), tuple(sides))
+        return self._with(windows(ones, each)).sum(_last(each))
 
 
 def _last(each: Sequence[Window]) -> tuple[int, ...]:

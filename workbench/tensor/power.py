@@ -66,7 +66,7 @@ def magnitude(x: UOp) -> UOp:
     """Return the absolute value of a float: its bits without the sign, so that -0.0 gives 0.0."""
     if x.is_const:
         return x.like(abs(x.arg))
-    bits = dtypes.int32 if x.dtype is dtypes.float32 else dtypes.int64
+    bits = dtypes.named(f"int{x.dtype.bits}")
     mask = UOp.const(bits, int(bits.max))
     return x.bitcast(bits).alu(Ops.AND, mask).bitcast(x.dtype)
 

@@ -7,12 +7,14 @@ from typing import Self
 
 from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.tensor.activations import Activations
 from workbench.tensor.axes import Axes, many_axes, one_axis
 from workbench.tensor.broadcast import cast_to, expanded
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
+from workbench.tensor.numbered import numbered
 from workbench.tensor.refuse import shape_error
 
 
@@ -29,8 +31,8 @@ class Reduce(Activations):
     ) -> Self:
         """Return the sum over `axis`; of nothing, 0.
 
-        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; `dtype` is
-        cast to before.
+        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; smaller
+        floats are summed in 32 bits; `dtype` is cast to before.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
@@ -47,8 +49,9 @@ class Reduce(Activations):
         """
         axes = many_axes(axis, self.ndim, "mean")
         count = math.prod(self.shape[a] for a in axes)
-        value = self if self.dtype.is_float else self.cast(dtypes.default_float)
-        return value.sum(axis, keepdim) / count
+        kind = self.dtype if self.dtype.is_float else dtypes.default_float
+        # Divided before it is narrowed: a sum of float16 may be too large for float16.
+        return (self.cast(wide_dtype(kind)).sum(axis, keepdim) / count).cast(kind)
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Return the greatest value over `axis`; NaN if there is one.
@@ -97,16 +100,15 @@ class Reduce(Activations):
         empty: Const,
     ) -> Self:
         kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
-        value = self._with(cast_to(self.uop, kind))
+        value = self._with(cast_to(self.uop, wide_dtype(kind)))
         what = "sum" if op is Ops.ADD else "prod"
-        return value._combine(op, axis, keepdim, what, empty)
+        return value._combine(op, axis, keepdim, what, empty).cast(kind)
 
     def _combine(
         self, op: Ops, axis: Axes, keepdim: bool, what: str, empty: Const | None = None
     ) -> Self:
         axes = many_axes(axis, self.ndim, what)
-        kept = tuple(1 if i in axes else n for i, n in enumerate(self.shape))
-        shape = kept if keepdim else _without(self.shape, axes)
+        shape = reduced_shape(self.shape, axes, keepdim)
         if any(self.shape[i] == 0 for i in axes):
             if empty is None and 0 not in shape:
                 raise self._nothing_to(what, axes)
@@ -126,16 +128,15 @@ class Reduce(Activations):
             return found.reshape((1,) * self.ndim) if keepdim else found
         place = one_axis(axis, self.ndim, what)
         size = self.shape[place] if self.ndim else 1
-        if size == 0 and 0 not in _without(self.shape, (place,)):
+        if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
         # A NaN makes the best one NaN, which nothing equals: then the NaNs themselves count.
         chosen = self.eq(best)
         if self.dtype.is_float:
             chosen = chosen | self.isnan()
-        numbers = UOp(Ops.IOTA, dtypes.int32, (), size)
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
-        positions = self._with(reshaped(numbers, column))
+        positions = self._with(reshaped(numbered(size), column))
         return chosen.where(positions, size).min(axis, keepdim)
 
     def _nothing_to(self, what: str, axes: tuple[int, ...]) -> Exception:
@@ -154,5 +155,13 @@ def sum_dtype(dtype: DType) -> DType:
     return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
 
 
-def _without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def wide_dtype(dtype: DType) -> DType:
+    """Return the dtype that sums given as `dtype` are made in: floats have 32 bits or more."""
+    return dtypes.float32 if dtype.is_float and dtype.bits < 32 else dtype
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:
+    """Return `shape` without `axes`; with `keepdim` they have size 1."""
+    if keepdim:
+        return tuple(1 if i in axes else n for i, n in enumerate(shape))
     return tuple(n for i, n in enumerate(shape) if i not in axes)

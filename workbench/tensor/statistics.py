@@ -8,7 +8,7 @@ from typing import Self
 from workbench.dtypes import DType, dtypes
 from workbench.tensor.axes import Axes, many_axes
 from workbench.tensor.broadcast import expanded
-from workbench.tensor.reduce import Reduce, reduced_shape
+from workbench.tensor.reduce import Reduce, reduced_shape, wide_dtype
 
 
 class Statistics(Reduce):
@@ -93,5 +93,4 @@ class Statistics(Reduce):
 
     def _wide(self) -> Self:
         """Return the values as a float of at least 32 bits, to compute with."""
-        kind = self._fraction()
-        return self.cast(kind if kind.bits >= 32 else dtypes.float32)
+        return self.cast(wide_dtype(self._fraction()))

@@ -21,11 +21,11 @@ from workbench.ir.uop import UOp
 from workbench.source import carry
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved
-from workbench.tensor.creation import Creation
+from workbench.tensor.random import Random
 from workbench.tensor.refuse import dtype_error, shape_error
 
 
-class Tensor(Creation):
+class Tensor(Random):
     """An n-dimensional array that is computed when it is needed.
 
     `Tensor(data, device=None, dtype=None, requires_grad=None)`: `data` is a number, a (nested)

@@ -60,15 +60,13 @@ def windows_of(
     Errors: ShapeError for a wrong number of numbers, or one that is too small.
     """
     axes = len(kernel)
+    sizes = per_axis(what, "kernel size", kernel, axes)
+    strides = per_axis(what, "stride", stride, axes)
+    dilations = per_axis(what, "dilation", dilation, axes)
     sides = _sides(what, padding, axes)
-    columns = (
-        per_axis(what, "kernel size", kernel, axes),
-        per_axis(what, "stride", stride, axes),
-        per_axis(what, "dilation", dilation, axes),
-    )
+    columns = zip(sizes, strides, dilations, sides, strict=True)
     return tuple(
-        Window(*numbers, *side, ceil)
-        for *numbers, side in zip(*columns, sides, strict=True)
+        Window(n, step, apart, *side, ceil) for n, step, apart, side in columns
     )
 
 

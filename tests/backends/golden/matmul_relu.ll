@@ -27,8 +27,8 @@ begin:
       ; for r0 in 0..16  (reduce)
       for_r0:
         %r0 = phi i64 [ 0, %for_g1 ], [ %r0.next, %for_r0 ]
-        %acc_s_0 = phi <8 x float> [ zeroinitializer, %for_g1 ], [ %acc_s_0.2, %for_r0 ]
-        %acc_s_8 = phi <8 x float> [ zeroinitializer, %for_g1 ], [ %acc_s_8.2, %for_r0 ]
+        %s_0 = phi <8 x float> [ zeroinitializer, %for_g1 ], [ %s_0.2, %for_r0 ]
+        %s_8 = phi <8 x float> [ zeroinitializer, %for_g1 ], [ %s_8.2, %for_r0 ]
         %idx0 = mul i64 %g0, 32
         %idx1 = add i64 %idx0, %r0
         %p1_at0 = getelementptr inbounds float, ptr %p1, i64 %idx1
@@ -40,12 +40,12 @@ begin:
         %idx4 = add i64 %idx2, %idx3
         %p2_at0 = getelementptr inbounds float, ptr %p2, i64 %idx4
         %p2_v0 = load <8 x float>, ptr %p2_at0, align 4
-        %acc_s_0.2 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %broadcast0, <8 x float> %p2_v0, <8 x float> %acc_s_0)
+        %s_0.2 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %broadcast0, <8 x float> %p2_v0, <8 x float> %s_0)
         %p1_at1 = getelementptr inbounds float, ptr %p1_at0, i64 16
         %p1_v1 = load float, ptr %p1_at1, align 4
         %t1 = insertelement <8 x float> poison, float %p1_v1, i64 0
         %broadcast1 = shufflevector <8 x float> %t1, <8 x float> poison, <8 x i32> zeroinitializer
-        %acc_s_8.2 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %broadcast1, <8 x float> %p2_v0, <8 x float> %acc_s_8)
+        %s_8.2 = call <8 x float> @llvm.fmuladd.v8f32(<8 x float> %broadcast1, <8 x float> %p2_v0, <8 x float> %s_8)
         %r0.next = add nuw nsw i64 %r0, 1
         %r0.more = icmp slt i64 %r0.next, 16
         br i1 %r0.more, label %for_r0, label %end_r0
@@ -54,12 +54,12 @@ begin:
       %idx6 = mul i64 %g1, 8
       %idx7 = add i64 %idx5, %idx6
       %p0_at0 = getelementptr inbounds float, ptr %p0, i64 %idx7
-      %t2 = fcmp ogt <8 x float> zeroinitializer, %acc_s_0.2
-      %max0 = select <8 x i1> %t2, <8 x float> zeroinitializer, <8 x float> %acc_s_0.2
+      %t2 = fcmp ogt <8 x float> zeroinitializer, %s_0.2
+      %max0 = select <8 x i1> %t2, <8 x float> zeroinitializer, <8 x float> %s_0.2
       store <8 x float> %max0, ptr %p0_at0, align 4
       %p0_at1 = getelementptr inbounds float, ptr %p0_at0, i64 16
-      %t3 = fcmp ogt <8 x float> zeroinitializer, %acc_s_8.2
-      %max1 = select <8 x i1> %t3, <8 x float> zeroinitializer, <8 x float> %acc_s_8.2
+      %t3 = fcmp ogt <8 x float> zeroinitializer, %s_8.2
+      %max1 = select <8 x i1> %t3, <8 x float> zeroinitializer, <8 x float> %s_8.2
       store <8 x float> %max1, ptr %p0_at1, align 4
       %g1.next = add nuw nsw i64 %g1, 1
       %g1.more = icmp slt i64 %g1.next, 2

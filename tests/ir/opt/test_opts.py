@@ -22,6 +22,7 @@ from workbench.ir.verify import verify
 from workbench.target import Target
 
 MATMUL = EXAMPLES["matmul_bias_relu"].graph  # g0 = 8, g1 = 16, r0 = 12
+TILED = EXAMPLES["tiled_matmul"].graph
 PRIME = matmul_bias_relu(7, 11, 13).graph
 
 
@@ -126,6 +127,52 @@ AFTER = {
         """,
     ),
     "order of output axes": ([opt("ORDER", "g1", "g0")], "CHECK: order g1 g0 r0"),
+    "stage a column": (
+        [opt("STAGE", "g1", 2)],
+        """
+        CHECK: g1 = RANGE 16 global
+        CHECK: b_r0 = RANGE 12 fill
+        CHECK: r0 = RANGE 12 reduce
+        CHECK: order g0 g1 b_r0 r0
+        CHECK: Bs = STAGE(p2[b_r0*16 + g1], b_r0)
+        CHECK: REDUCE(add, p1[g0*12 + r0] * Bs[r0], r0)
+        """,
+    ),
+    "stage a row ends the loops that are spread": (
+        [opt("STAGE", "g0", 1)],
+        """
+        CHECK: g0 = RANGE 8 global
+        CHECK: a_r0 = RANGE 12 fill
+        CHECK: g1 = RANGE 16 loop
+        CHECK: order g0 a_r0 g1 r0
+        CHECK: As = STAGE(p1[g0*12 + a_r0], a_r0)
+        """,
+    ),
+    "stage a tile of lanes": (
+        [opt("UPCAST", "g1", 8), opt("STAGE", "g1", 2)],
+        """
+        CHECK: b_u0 = RANGE 8 upcast
+        CHECK: Bs = STAGE(p2[b_r0*16 + (g1*8 + b_u0)], b_r0, b_u0)
+        CHECK: Bs[r0, u0]
+        """,
+    ),
+    "pad an output axis": (
+        [opt("PADTO", "g1", 6)],
+        """
+        CHECK: g1 = RANGE 18 global
+        CHECK: order g0 g1 r0
+        CHECK: p2[r0*16 + g1 where g1 < 16]
+        CHECK: STORE(p0[g0*16 + g1 where g1 < 16], {{.*}}) END g0 g1
+        """,
+    ),
+    "pad a reduction with its identity": (
+        [opt("PADTO", "r0", 8)],
+        """
+        CHECK: r0 = RANGE 16 reduce
+        CHECK: REDUCE(add, where(r0 < 12, {{.*}}, 0.0), r0)
+        CHECK: STORE(p0[g0*16 + g1], {{.*}}) END g0 g1
+        """,
+    ),
     "swap": (
         [opt("SWAP", "r0", "g0")],
         """
@@ -279,6 +326,26 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("SWAP", "g0", "q7"), "no axis q7", "g0 g1 r0"),
     (MATMUL, opt("ORDER", "g0"), "no axis None", "g0 g1 r0"),
     (MATMUL, opt("ORDER", ["g0"], "g1"), "no axis", "g0 g1 r0"),
+    (MATMUL, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
+    (MATMUL, opt("STAGE", "q7", 1), "no loop q7", "g0 g1 r0"),
+    (MATMUL, opt("STAGE", ["g0"], 1), "no loop", "g0 g1 r0"),
+    (MATMUL, opt("STAGE", "g0", 0), "does not load input 0", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0", 9), "does not load input 9", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0"), "does not load input None", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0", True), "does not load input True", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0", 1.0), "does not load input 1.0", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0", "1"), "does not load input '1'", "1, 2, 3"),
+    (MATMUL, opt("STAGE", "g0", [1]), "does not load input [1]", "1, 2, 3"),
+    (MATMUL, opt("PADTO", "g1", 8), "16 elements, a multiple of 8 already", ""),
+    (MATMUL, opt("PADTO", "g1", 64), "would grow more than 4 times", "below 64"),
+    (MATMUL, opt("PADTO", "g1", 1), "nothing to round up to", "from 2"),
+    (MATMUL, opt("PADTO", "g1", 0), "nothing to round up to", "from 2"),
+    (MATMUL, opt("PADTO", "g1", True), "nothing to round up to", "from 2"),
+    (MATMUL, opt("PADTO", "g1", 6.0), "nothing to round up to", "from 2"),
+    (MATMUL, opt("PADTO", "q7", 6), "no axis q7", "g0, g1, r0"),
+    (MATMUL, opt("PADTO", 3, 6), "no axis 3", "g0, g1, r0"),
+    (TILED, opt("PADTO", "r1", 6), "stage As has the size of r1", "PADTO first"),
+    (TILED, opt("PADTO", "a_f1", 6), "only loops are padded", "g0"),
     (MATMUL, Opt("UPCAST", "g1", 4), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, Opt(["UPCAST"], "g1"), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, "UPCAST", "is not an opt", "OptOps.UPCAST"),
@@ -373,10 +440,12 @@ def test_the_action_table_of_a_matmul() -> None:
     assert [str(o) for o in listed if o.axis == "g1"] == [
         'UPCAST("g1", 0)', 'UPCAST("g1", 2)', 'UPCAST("g1", 4)', 'UPCAST("g1", 8)',
         'LOCAL("g1", 2)', 'LOCAL("g1", 4)', 'LOCAL("g1", 8)', 'LOCAL("g1", 16)',
-        'SPLIT("g1", 8)', 'ORDER("g1", "g0")',
+        'SPLIT("g1", 8)', 'PADTO("g1", 6)', 'PADTO("g1", 32)', 'ORDER("g1", "g0")',
+        'STAGE("g1", 1)', 'STAGE("g1", 2)',
     ]  # fmt: skip
     assert [str(o) for o in listed if o.axis == "r0"] == [
-        *[f'UNROLL("r0", {n})' for n in (0, 2, 3, 4, 6)], 'ORDER("r0", "g1")',
+        *[f'UNROLL("r0", {n})' for n in (0, 2, 3, 4, 6)],
+        *[f'PADTO("r0", {n})' for n in (8, 32)], 'ORDER("r0", "g1")',
     ]  # fmt: skip
 
 

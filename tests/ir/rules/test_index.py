@@ -183,7 +183,10 @@ def test_expressions_keep_their_value_at_every_point_and_do_not_grow(block: int)
         assert rewrite(after, SIMPLIFY) is after, f"not at rest: {said}"
         for match in found:
             assert same(values(match.before), values(match.after)), f"{match.rule}, {said}"
-        assert cost(after) <= cost(root), said
+        # (4*i + 6) % 8 is 4*((i + 1) % 2) + 2, and (2*i + j + 7) // 2 is i + (j + 1) // 2 + 3:
+        # smaller numbers may cost one addition
+        rests = sum(m.rule.name in ("mod-common-factor", "div-terms") for m in found)
+        assert cost(after) <= cost(root) + rests, said
         divisions = [sum(v.op in (Ops.IDIV, Ops.MOD) for v in e.toposort()) for e in (root, after)]
         assert divisions[1] <= divisions[0], said
 

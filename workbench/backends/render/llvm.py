@@ -403,7 +403,7 @@ class _Writer:
 
 def _register(register: UOp) -> str:
     name, lane = register.arg
-    return f"acc_{name}_{lane}"
+    return f"{name}_{lane}"
 
 
 def _gep(is_inside: bool) -> str:

@@ -45,6 +45,9 @@ class Program:
         # How many steps one slice may take: 1 until a launch has shown how long a step is.
         self._slice = 1 if self._steps > 1 else self._steps
 
+    def __repr__(self) -> str:
+        return f"<Program {self.source.name}: {len(self.source.params)} arguments>"
+
     def __call__(self, buffers: Sequence[Buffer]) -> None:
         """Run the kernel on `buffers`, whole."""
         self.bind(buffers)()

@@ -44,8 +44,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         )
         return Refusal(because, f"an amount below {axis.extent * GROWTH}")
     for node in kernel.toposort():
-        if node.op is Ops.STAGE and axis in node.src[0].ranges.union(node.ranges):
-            because = f"stage {node.arg[0]} has the size of {opt.axis}"
+        stage = node.src[0] if node.op is Ops.INDEX else node
+        if stage.op is Ops.STAGE and axis in node.ranges.union(stage.src[0].ranges):
+            because = f"stage {stage.arg[0]} has the size of {opt.axis}"
             return Refusal(because, "PADTO first, STAGE after it")
     return None
 

@@ -24,9 +24,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
     found = _loads(kernel)
     slots = ", ".join(map(str, sorted(found, key=str)))
-    if opt.arg not in found:
+    if type(opt.arg) is not int or opt.arg not in found:
         return Refusal(
-            f"the kernel does not load input {opt.arg}", f"one of its inputs: {slots}"
+            f"the kernel does not load input {opt.arg!r}", f"one of its inputs: {slots}"
         )
     if len(found[opt.arg]) > 1:
         count = len(found[opt.arg])

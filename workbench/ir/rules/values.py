@@ -140,7 +140,7 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("neg-neg",             op(Ops.NEG, -x), x),
     Rule("not-not",             ~(~x), x),
     Rule("div-one",             x / 1.0, x),
-    Rule("div-power-of-two",    x / c, divide_exactly, where=lambda x, c: inverse_is_normal(c)),
+    Rule("div-power-of-two",    x / c, divide_exactly, where=inverse_is_normal),
     Rule("idiv-one",            x // 1, x),
     Rule("mod-one",             xi % 1, zero),
     Rule("add-constants",       (xi + c1) + c2, lambda x, c1, c2: x + (c1.arg + c2.arg)),

@@ -31,7 +31,7 @@ MAX_NODES = 1000
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Plan:
     """What the walk found. `reads`: per value, how it is accessed (one access, its own, where it
     is stored); `links`: per value and access, the accesses of its sources."""
@@ -43,6 +43,9 @@ class Plan:
     links: dict[tuple[UOp, Access], tuple[Access | None, ...]] = field(
         default_factory=dict
     )
+
+    def __repr__(self) -> str:
+        return f"Plan({len(self.stored)} values stored, {len(self.fused)} fused)"
 
 
 def decide(outputs: Iterable[UOp]) -> Plan:

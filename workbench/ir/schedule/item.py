@@ -21,6 +21,10 @@ class Decision:
     def __repr__(self) -> str:
         return self.name
 
+    def __str__(self) -> str:
+        figures = ", ".join(f"{k} {v:,.0f}" for k, v in self.figures.items())
+        return f"{self.name}: {self.reason}" + (f" ({figures})" if figures else "")
+
 
 @dataclass(frozen=True, slots=True)
 class ScheduleItem:
