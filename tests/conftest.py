@@ -37,9 +37,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_unconfigure() -> None:
     _CACHE.cleanup()
-
-
-@pytest.fixture(scope="session")
-def long_profile() -> bool:
-    """Whether WORKBENCH_TEST_PROFILE asks for the long run."""
-    return LONG

@@ -19,9 +19,9 @@ from workbench.backends.runtime.buffer import Buffer
 from workbench.ir.interpret import interpret_kernel
 from workbench.ir.loops import kinds
 from workbench.ir.lower.lower import lower
+from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.ops import Ops
 from workbench.ir.text import to_text
 from workbench.ir.uop import KernelInfo, UOp, gated
 from workbench.ir.verify import verify
@@ -45,9 +45,12 @@ class Example:
         """Return an array per parameter: the output all NaN, inputs random."""
         generator = np.random.default_rng(seed)
         params = sorted(
-            (n for n in self.graph.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
+            (n for n in self.graph.toposort() if n.op is Ops.PARAM),
+            key=lambda n: n.arg[0],
         )
-        inputs = [generator.standard_normal(p.arg[1]).astype(np.float32) for p in params[1:]]
+        inputs = [
+            generator.standard_normal(p.arg[1]).astype(np.float32) for p in params[1:]
+        ]
         return [np.full(params[0].arg[1], np.nan, np.float32), *inputs]
 
     def wanted(self, arrays: Sequence[Array]) -> Array:
@@ -69,7 +72,7 @@ def matmul_bias_relu(rows: int, columns: int, inner: int) -> Example:
 
 
 def softmax(rows: int, columns: int) -> Example:
-    """A row at a time, its exponentials staged: kernel_ir's third example (with exp2)."""
+    """A row at a time, its exponentials staged (exp2 for exp)."""
     g0, r0, r1 = axis("g0", rows), axis("r0", columns), axis("r1", columns)
     j, k = axis("f0", columns), axis("i0", columns)
     x = param(1, rows * columns)
@@ -111,7 +114,12 @@ def nested_reduction(outer: int, middle: int, inner: int) -> Example:
 
 def convolution(size: int, taps: int) -> Example:
     """A 2-D convolution, zeros beyond the edge: loads behind a gate."""
-    g0, g1, r0, r1 = axis("g0", size), axis("g1", size), axis("r0", taps), axis("r1", taps)
+    g0, g1, r0, r1 = (
+        axis("g0", size),
+        axis("g1", size),
+        axis("r0", taps),
+        axis("r1", taps),
+    )
     before = taps // 2
     i, j = g0 + r0 + (-before), g1 + r1 + (-before)
     inside = ((i >= 0) & (i < size)) & ((j >= 0) & (j < size))
@@ -123,7 +131,9 @@ def convolution(size: int, taps: int) -> Example:
         x = np.pad(x.reshape(size, size), before)
         w = w.reshape(taps, taps)
         parts = [
-            x[a : a + size, b : b + size] * w[a, b] for a in range(taps) for b in range(taps)
+            x[a : a + size, b : b + size] * w[a, b]
+            for a in range(taps)
+            for b in range(taps)
         ]
         return np.sum(parts, 0)
 
@@ -139,7 +149,7 @@ def transpose(size: int) -> Example:
 
 
 def tiled_matmul(tiles: int, width: int) -> Example:
-    """Work-groups of width x width, both factors staged: kernel_ir's fourth example."""
+    """Work-groups of width x width, both factors staged."""
     size = tiles * width
     g0, g1, r0 = axis("g0", tiles), axis("g1", tiles), axis("r0", tiles)
     l0, l1, r1 = axis("l0", width), axis("l1", width), axis("r1", width)
@@ -147,7 +157,10 @@ def tiled_matmul(tiles: int, width: int) -> Example:
     left, right = param(1, size * size), param(2, size * size)
     a = load(left, (g0 * width + a0) * size + r0 * width + a1)
     b = load(right, (r0 * width + b0) * size + g1 * width + b1)
-    a, b = stage("As", (width, width), a, a0, a1), stage("Bs", (width, width), b, b0, b1)
+    a, b = (
+        stage("As", (width, width), a, a0, a1),
+        stage("Bs", (width, width), b, b0, b1),
+    )
     total = reduced(Ops.ADD, load(a, l0, r1) * load(b, r1, l1), r0, r1)
     target = at(param(0, size * size), (g0 * width + l0) * size + g1 * width + l1)
     order = "g0 g1 r0 a_f0 a_f1 b_f0 b_f1 l0 l1 r1"
@@ -171,7 +184,9 @@ EXAMPLES = {
 # running
 
 
-def run(graph: UOp, device: str, arrays: Sequence[Array], target: Target | None = None) -> Array:
+def run(
+    graph: UOp, device: str, arrays: Sequence[Array], target: Target | None = None
+) -> Array:
     """Return parameter 0 after running `graph` on `device`, every level verified on the way.
 
     `arrays` are not changed; what is written starts as it is in them.
@@ -183,17 +198,23 @@ def run(graph: UOp, device: str, arrays: Sequence[Array], target: Target | None 
     verify(linear, "linear")
     info = Device[device]
     program = info.load(info.render(lowered, linear))
-    buffers = [Buffer(device, param_dtype(graph, i), a.size) for i, a in enumerate(arrays)]
+    buffers = [
+        Buffer(device, param_dtype(graph, i), a.size) for i, a in enumerate(arrays)
+    ]
     for buffer, array in zip(buffers, arrays, strict=True):
         buffer.array[:] = array
     program(buffers)
     for buffer, array in zip(buffers[1:], arrays[1:], strict=True):
-        assert np.array_equal(buffer.array, array, equal_nan=True), "an input was written"
+        assert np.array_equal(buffer.array, array, equal_nan=True), (
+            "an input was written"
+        )
     return np.array(buffers[0].array)
 
 
 def param_dtype(graph: UOp, slot: int) -> Any:
-    return next(n.dtype for n in graph.toposort() if n.op is Ops.PARAM and n.arg[0] == slot)
+    return next(
+        n.dtype for n in graph.toposort() if n.op is Ops.PARAM and n.arg[0] == slot
+    )
 
 
 def interpreted(graph: UOp, arrays: Sequence[Array]) -> Array:
@@ -232,13 +253,17 @@ class Form:
         )
 
 
-def random_form(example: Example, seed: int, most_opts: int, target: Target = LLVM) -> Form:
+def random_form(
+    example: Example, seed: int, most_opts: int, target: Target = LLVM
+) -> Form:
     """Return `example` with up to `most_opts` legal opts and a random loop order."""
     pick = random.Random(seed)
     graph, chosen = example.graph, []
     for _ in range(pick.randint(0, most_opts)):
         legal = [
-            o for o in actions(graph) if o.op not in MOVES and why_not(graph, o, target) is None
+            o
+            for o in actions(graph)
+            if o.op not in MOVES and why_not(graph, o, target) is None
         ]
         if not legal:
             break
@@ -247,4 +272,3 @@ def random_form(example: Example, seed: int, most_opts: int, target: Target = LL
     order = list(graph.arg.order)
     pick.shuffle(order)
     return Form(example, tuple(chosen), reordered(graph, order))
-

@@ -83,11 +83,9 @@ def _known(node: UOp) -> UOp:
     return node.substitute(changes) if changes else node
 
 
-def run_item(
-    item: ScheduleItem, memory: dict[UOp, Buffer | Array] | None = None
-) -> None:
-    """Run one item; `memory` overrides which memory a BUFFER stands for."""
-    held = [memory_of(b, memory) for b in item.buffers]
+def run_item(item: ScheduleItem) -> None:
+    """Run one item: a kernel with the default opts, or a copy."""
+    held = [memory_of(b) for b in item.buffers]
     if item.kernel is None:
         _copy(held[0], held[1])
         return
@@ -95,12 +93,8 @@ def run_item(
     build(tuned(item.kernel, device), device).program(held)
 
 
-def memory_of(
-    node: UOp, memory: dict[UOp, Buffer | Array] | None = None
-) -> Buffer | Array:
+def memory_of(node: UOp) -> Buffer | Array:
     """Return the memory of a BUFFER, allocated on first use."""
-    if memory is not None and node in memory:
-        return memory[node]
     held = _memory.get(node)
     if held is None:
         held = _memory[node] = Buffer(node.arg[1], node.dtype, node.size)

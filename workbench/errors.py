@@ -7,6 +7,7 @@
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
     +-- ParseError            fix the text at the line named           (also a ValueError)
+    +-- EndlessRewrite        switch off one of the rules that undo each other
     +-- CompileError          look at the stage named, and the state before it
 
 An error carries fields; its text is built only when printed.
@@ -51,6 +52,10 @@ class VerifyError(WorkbenchError, ValueError):
 
 class ParseError(WorkbenchError, ValueError):
     """IR text does not parse."""
+
+
+class EndlessRewrite(WorkbenchError):
+    """Rules undo each other: the rewrite was stopped."""
 
 
 class CompileError(WorkbenchError):

@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.render.source import Source
-from workbench.errors import CompileError, WorkbenchError
+from workbench.errors import CompileError, DeviceError, WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.heuristic import heuristic
@@ -73,7 +73,10 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
     """Run one stage; a failure says where, and shows the state before it."""
     try:
         return run()
-    except WorkbenchError:
+    except DeviceError:
+        raise  # nothing is wrong with the kernel
+    except CompileError as error:
+        error.last_good = error.last_good or to_expr(state)
         raise
     except Exception as error:
         raise CompileError(

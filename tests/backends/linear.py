@@ -1,4 +1,7 @@
-"""Small linear programs, written by hand, and how to run them on numpy arrays."""
+"""Small linear programs, written by hand, and how to run them on numpy arrays.
+
+They are rendered for the default device, LLVM or C: `with Context(DEV="C")`.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.render.llvm import render
+from workbench.backends.device import Device
+from workbench.backends.render import c as render_c
+from workbench.backends.render import llvm as render_llvm
 from workbench.backends.render.source import Source
+from workbench.backends.runtime import c as runtime_c
+from workbench.backends.runtime import llvm as runtime_llvm
 from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.llvm import Program, load
+from workbench.backends.runtime.native import NativeProgram
 from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
@@ -103,6 +110,22 @@ def source_of(*statements: UOp, name: str = "k", target: Target = TARGET) -> Sou
     return render(program(*statements, name=name), target)
 
 
+def render(linear: tuple[UOp, ...], target: Target = TARGET) -> Source:
+    """Return the source of a program for the default device; it has no statement tree."""
+    if Device.DEFAULT == "C":
+        return render_c.render(linear[0], linear, target)
+    return render_llvm.render(linear, target)
+
+
+def load(source: Source) -> NativeProgram:
+    """Return the Program of a source on the device that it is for."""
+    return runtime_c.load(source) if is_c(source) else runtime_llvm.load(source)
+
+
+def is_c(source: Source) -> bool:
+    return source.language == "C"
+
+
 def buffer_of(array: Array) -> Buffer:
     """Return a Buffer with a copy of an array's elements."""
     made = Buffer("LLVM", dtypes.from_numpy(array.dtype), array.size)
@@ -117,7 +140,7 @@ def run(source: Source, *arrays: Array) -> Array:
     return buffers[0].array.reshape(arrays[0].shape)
 
 
-def program_of(*statements: UOp, name: str = "k") -> Program:
+def program_of(*statements: UOp, name: str = "k") -> NativeProgram:
     return load(source_of(*statements, name=name))
 
 

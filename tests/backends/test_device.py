@@ -27,8 +27,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Devices:
 
 
 def test_names_in_any_case_and_aliases() -> None:
-    assert Device.names() == ("LLVM", "PYTHON")
+    assert Device.names() == ("LLVM", "C", "PYTHON")
     assert Device["llvm"] is Device["LLVM"] is Device["CPU"]
+    assert Device["C"] is Device["clang"] is Device["GCC"]
     assert Device["Python"].name == "PYTHON"
 
 
@@ -36,7 +37,7 @@ def test_an_unknown_device_is_told_with_those_that_are() -> None:
     with pytest.raises(DeviceError) as caught:
         Device["GPU7"]
     assert "no device 'GPU7'" in str(caught.value)
-    assert "LLVM, PYTHON" in str(caught.value)
+    assert "LLVM, C, PYTHON" in str(caught.value)
     with pytest.raises(DeviceError):
         Device.available("GPU7")
 

@@ -21,21 +21,22 @@ from tests.backends.linear import (
     constant_lanes,
     each,
     end,
+    is_c,
+    load,
     load_from,
     param,
     poisoned,
     program,
     put,
     register,
+    render,
     run,
     scratch,
     source_of,
     store,
 )
 from tests.support import ROOT
-from workbench.backends.render.llvm import render
 from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.llvm import load
 from workbench.dtypes import DType, dtypes
 from workbench.errors import CompileError
 from workbench.ir.axis import AxisType
@@ -165,6 +166,8 @@ def test_registers_of_nested_loops() -> None:
     ]
     load(source).bind(buffers)()
     np.testing.assert_array_equal(buffers[0].array, (data.sum(2) ** 2).sum(1))
+    if is_c(source):
+        return
     assert source.text.count("phi <") == 0
     # `a` and `b` start anew in each step of g0 and r0: only where they go round is a phi.
     phis = [line.split()[0] for line in source.text.splitlines() if "phi float" in line]
@@ -188,7 +191,7 @@ def test_a_loop_that_comes_twice_and_one_after_it() -> None:
     data = np.arange(6, dtype=np.float32)
     got = run(source, poisoned(6), data)
     np.testing.assert_array_equal(got, data * data.sum())
-    assert "for_r0:" in source.text and "for_r0.2:" in source.text
+    assert is_c(source) or "for_r0:" in source.text and "for_r0.2:" in source.text
     assert source.extent is None
 
 
@@ -214,7 +217,7 @@ def test_scratch_on_the_stack_and_from_the_pool(stack_bytes: int) -> None:
     )
     source = render(linear, Target("LLVM", stack_bytes=stack_bytes))
     assert source.scratch_bytes == (0 if stack_bytes else 128 + 64)
-    assert ("alloca" in source.text) == bool(stack_bytes)
+    assert is_c(source) or ("alloca" in source.text) == bool(stack_bytes)
     data = np.arange(size, dtype=np.float32)
     want = np.where(data > 5, data, -1)[::-1]
     np.testing.assert_array_equal(run(source, poisoned(size), data), want)
@@ -280,7 +283,7 @@ def test_masked_lanes_touch_no_memory(fence: Array, dtype: DType, size: int) -> 
         store(at(param(0, dtype, total), index), value),
         end(over),
     )
-    assert "masked.load" in source.text
+    assert is_c(source) or "masked.load" in source.text
     for end_of_page in (False, True):
         view = fence.view(dtype.numpy)
         data = view[-size:] if end_of_page else view[:size]
@@ -304,7 +307,8 @@ def test_a_false_condition_touches_no_memory(fence: Array, lanes: int) -> None:
     source = source_of(
         begin(over, "sliced"), store(at(param(0, F, total), index), value), end(over)
     )
-    assert "select i1" in source.text and source.text.count("br i1") == 2
+    if not is_c(source):
+        assert "select i1" in source.text and source.text.count("br i1") == 2
     for end_of_page in (False, True):
         view = fence.view(np.float32)
         data = view[-4 * lanes :] if end_of_page else view[: 4 * lanes]

@@ -35,7 +35,8 @@ from tests.support import ROOT
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, jit
 from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.llvm import SLICE_S, Program, load
+from workbench.backends.runtime.llvm import Program, load
+from workbench.backends.runtime.native import SLICE_S
 from workbench.backends.runtime.timing import measure
 from workbench.dtypes import dtypes
 from workbench.errors import CompileError, DeviceError
@@ -153,7 +154,7 @@ def count_calls(program: Program) -> list[tuple[int, int]]:
         calls.append((low, high))
         kernel(arguments, low, high)
 
-    program._kernel = noted  # type: ignore[assignment]
+    program._kernel = noted
     return calls
 
 

@@ -63,7 +63,7 @@ def matmul(rows: int, inner: int, columns: int) -> UOp:
 
 
 def tiled_matmul() -> UOp:
-    """8 x 8 x 8 with work-groups of 4 x 4, and both factors staged: kernel_ir's section 4."""
+    """8 x 8 x 8 with work-groups of 4 x 4, and both factors staged."""
     g0, g1, r0 = axis("g0", 2), axis("g1", 2), axis("r0", 2)
     l0, l1, r1 = axis("l0", 4), axis("l1", 4), axis("r1", 4)
     a0, a1, b0, b1 = axis("a_f0", 4), axis("a_f1", 4), axis("b_f0", 4), axis("b_f1", 4)
@@ -80,7 +80,7 @@ def tiled_matmul() -> UOp:
 
 
 def softmax(rows: int, columns: int) -> UOp:
-    """One kernel, its row of exponentials staged: kernel_ir's section 3 (with exp2)."""
+    """One kernel, its row of exponentials staged (exp2 for exp)."""
     g0, r0, r1 = axis("g0", rows), axis("r0", columns), axis("r1", columns)
     j, k = axis("f0", columns), axis("i0", columns)
     x = param(1, rows * columns)

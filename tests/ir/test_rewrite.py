@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.ir.samples import DEEP, axis, chain
 from workbench.dtypes import dtypes
-from workbench.errors import WorkbenchError
+from workbench.errors import EndlessRewrite, WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import const, op, var
-from workbench.ir.rewrite import EndlessRewrite, Rule, RuleSet, replay, rewrite
+from workbench.ir.rewrite import Rule, RuleSet, replay, rewrite
 from workbench.ir.uop import UOp
 from workbench.trace import observe
 

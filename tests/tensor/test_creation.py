@@ -114,13 +114,91 @@ def test_constant_tensors() -> None:
 
 @pytest.mark.parametrize(
     "args",
-    [(5,), (2, 9), (9, 2, -2), (0, 10, 3), (3, 3), (5, 2), (0.0, 2.0, 0.25), (2.5,)],
-)
+    [(5,), (2, 9), (9, 2, -2), (0, 10, 3), (3, 3), (5, 2), (0.0, 2.0, 0.25), (2.5,), (0,),
+     (-3,), (10, 0, -3), (-5, 5, 4), (5.5, 1.0, -1.25), (0, 1, 0.1), (1.0, 0.0, 0.5),
+     (0.5, 3), (-0.5,), (255,), (256,), (1000, -1000, -7)],
+    ids=str,
+)  # fmt: skip
 def test_arange(args: tuple[Any, ...]) -> None:
     want = np.arange(*args)
     assert_agrees(
-        Tensor.arange(*args), want.astype("f4" if want.dtype == "f8" else "i4"), 2
+        Tensor.arange(*args), want.astype("f4" if want.dtype == "f8" else "i4"), 4
     )
+
+
+def test_arange_of_a_dtype() -> None:
+    assert_agrees(Tensor.arange(2**31, 2**31 + 3), np.arange(2**31, 2**31 + 3))
+    assert_agrees(Tensor.arange(2**60, 2**60 + 9, 4), np.arange(2**60, 2**60 + 9, 4))
+    assert_agrees(Tensor.arange(5, dtype="float64"), np.arange(5.0))
+    assert_agrees(Tensor.arange(0, 1, 0.25, dtype="float64"), np.arange(0, 1, 0.25))
+    assert_agrees(Tensor.arange(-2, 3, dtype="uint8"), np.arange(-2, 3).astype("u1"))
+    # cut off after the step, not before
+    assert_agrees(Tensor.arange(0, 3, 0.5, dtype="int32"), np.int32([0, 0, 1, 1, 2, 2]))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 7, 100])
+@pytest.mark.parametrize("ends", [(0, 1), (5, -5), (-1.5, 2.5), (3, 3), (1e6, 1e6 + 1)])
+def test_linspace(ends: tuple[float, float], steps: int) -> None:
+    want = np.linspace(*ends, steps)
+    got = Tensor.linspace(*ends, steps).numpy()
+    size = max(map(abs, ends))
+    np.testing.assert_allclose(got, want, rtol=3e-7, atol=3e-7 * size)
+    assert got.dtype == np.float32
+    if steps > 1:
+        assert (got[0], got[-1]) == ends
+    wide = Tensor.linspace(*ends, steps, dtype="float64").numpy()
+    np.testing.assert_allclose(wide, want, rtol=1e-15, atol=1e-15 * size)
+
+
+def test_linspace_of_integers() -> None:
+    assert_agrees(Tensor.linspace(0, 10, 5, dtype="int32"), np.int32([0, 2, 5, 7, 10]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (1,), (0,), (2, 5), (5, 2), (0, 3), (3, 0)])
+def test_eye(shape: tuple[int, ...]) -> None:
+    assert_agrees(Tensor.eye(*shape), np.eye(*shape, dtype=np.float32))
+    assert_agrees(Tensor.eye(*shape, dtype="int8"), np.eye(*shape, dtype=np.int8))
+    assert_agrees(Tensor.eye(*shape, dtype="bool"), np.eye(*shape, dtype=bool))
+
+
+def test_like() -> None:
+    for dtype in DTYPES:
+        t = Tensor(numbers((2, 3), dtype))
+        assert_agrees(t.zeros_like(), np.zeros((2, 3), dtype))
+        assert_agrees(t.ones_like(), np.ones((2, 3), dtype))
+        assert_agrees(t.full_like(7), np.full((2, 3), 7, dtype))
+    assert Tensor([1]).full_like(0.5).tolist() == [0]
+    assert_agrees(Tensor([1]).full_like(0.5, "float64"), np.array([0.5]))
+    assert Tensor([1], device="PYTHON").zeros_like().device == "PYTHON"
+
+
+def test_empty_needs_no_kernel() -> None:
+    t = Tensor.empty(3, 4)
+    assert (t.shape, t.dtype) == ((3, 4), dtypes.float32)
+    assert t.schedule() == ()
+    assert Tensor.empty(2).uop is not Tensor.empty(2).uop
+    assert t.numpy().shape == (3, 4)
+    made = (Tensor.empty((2, 3), dtype="int32") * 0 + 5).numpy()
+    assert_agrees(Tensor(made), np.full((2, 3), 5, np.int32))
+    assert Tensor.empty(0, 3).numpy().shape == (0, 3)
+    assert Tensor.empty(2, device="PYTHON").device == "PYTHON"
+    assert len((t + Tensor.empty(4)).schedule()) == 1
+
+
+def test_sizes_may_be_numpy_integers() -> None:
+    n = np.int64(3)
+    assert Tensor.zeros(n, n).shape == (3, 3)
+    assert Tensor([1, 2, 3]).reshape(n, 1).shape == (3, 1)
+    assert Tensor.ones(n).sum(np.int64(0)).item() == 3
+
+
+def test_where_of_scalars() -> None:
+    mask = Tensor([True, False])
+    assert_agrees(mask.where(1, 0), np.int32([1, 0]))
+    assert_agrees(mask.where(1.5, 0), np.float32([1.5, 0]))
+    assert_agrees(mask.where(True, False), np.array([True, False]))
+    assert_agrees(Tensor([0, 2]).where(float("nan"), 1), np.float32([1, float("nan")]))
+    assert_agrees(mask.where(np.int8([1, 2]), 300), np.int8([1, 44]))
 
 
 def test_empty_and_none() -> None:

@@ -62,6 +62,23 @@ MOVES: list[tuple[str, tuple[int, ...], Move, Move]] = [
     ("flatten", (2, 3, 4), lambda t: t.flatten(), lambda x: x.reshape(-1)),
     ("flatten from", (2, 3, 4), lambda t: t.flatten(1), lambda x: x.reshape(2, 12)),
     ("flatten some", (2, 3, 4), lambda t: t.flatten(0, 1), lambda x: x.reshape(6, 4)),
+    ("unflatten", (6, 4), lambda t: t.unflatten(0, (2, 3)), lambda x: x.reshape(2, 3, 4)),
+    ("unflatten -1", (2, 12), lambda t: t.unflatten(-1, (3, -1, 2)),
+     lambda x: x.reshape(2, 3, 2, 2)),
+    ("unflatten nothing", (2, 0), lambda t: t.unflatten(1, (0, 5)), lambda x: x.reshape(2, 0, 5)),
+    ("pad of nothing", (0, 3), lambda t: t.pad(((1, 2), None), value=7),
+     lambda x: np.full((3, 3), 7, x.dtype)),
+    ("pad to zero size", (3,), lambda t: t.pad(((-2, -1),)), lambda x: x[:0]),
+    ("pad inf", (2, 2), lambda t: (t * 0).pad(((1, 0), (0, 1)), value=5),
+     lambda x: np.pad(x * 0, ((1, 0), (0, 1)), constant_values=5)),
+    ("flip nothing", (0, 3), lambda t: t.flip(0, 1), lambda x: x),
+    ("flip one element", (1,), lambda t: t.flip(0), lambda x: x),
+    ("permute scalar", (), lambda t: t.permute(), lambda x: x),
+    ("permute nothing", (0, 3, 2), lambda t: t.permute(2, 0, 1), lambda x: x.transpose(2, 0, 1)),
+    ("expand nothing", (0, 1), lambda t: t.expand(2, 0, 3), lambda x: np.zeros((2, 0, 3), x.dtype)),
+    ("expand to nothing", (1, 3), lambda t: t.expand(0, 3), lambda x: np.zeros((0, 3), x.dtype)),
+    ("shrink scalar", (), lambda t: t.shrink(()), lambda x: x),
+    ("repeat", (2, 3), lambda t: t.repeat(2, 1, 2), lambda x: np.tile(x, (2, 1, 2))),
     ("flatten scalar", (), lambda t: t.flatten(), lambda x: x.reshape(1)),
     ("pad of shrink", (6,), lambda t: t.shrink(((2, 5),)).pad(((2, 1),)),
      lambda x: np.pad(x[2:5], (2, 1))),
@@ -138,3 +155,33 @@ def test_movement_needs_no_memory() -> None:
 def test_pad_with_a_value_of_the_dtype() -> None:
     assert Tensor([1, 2]).pad((1, 0), value=9).tolist() == [9, 1, 2]
     assert Tensor([True]).pad((1, 1), value=1).tolist() == [True, True, True]
+
+
+@pytest.mark.parametrize("fill", [0.0, -0.0, float("inf"), float("nan"), 1e-40])
+def test_pad_with_special_values(fill: float) -> None:
+    x = np.float32([1.0, -0.0])
+    got = Tensor(x).pad((1, 2), value=fill)
+    want = np.pad(x, (1, 2), constant_values=np.float32(fill))
+    assert_agrees(got, want)
+    assert (np.signbit(got.numpy()) == np.signbit(want)).all()
+    assert_agrees(
+        Tensor(x).reciprocal().pad((1, 0), value=fill), np.float32([fill, 1, -np.inf])
+    )
+
+
+STEPS = [1, 2, 3, 7, -1, -2, -3, -7]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("size", [0, 1, 2, 5, 9])
+def test_every_slice(size: int, step: int) -> None:
+    """All starts and stops of a short axis, with each step: values, and no ticket to nowhere."""
+    x = np.arange(size * 2, dtype=np.int32).reshape(size, 2)
+    t = Tensor(x)
+    ends = [None, *range(-size - 1, size + 2)]
+    cuts = [slice(a, b, step) for a in ends for b in ends]
+    made = {(str(x[c].shape), c.indices(size)): c for c in cuts}
+    pieces = [t[c] for c in made.values()]
+    Tensor(0).realize(*pieces)
+    for piece, c in zip(pieces, made.values(), strict=True):
+        assert_agrees(piece, x[c])

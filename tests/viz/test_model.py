@@ -10,6 +10,7 @@ from tests.viz.support import TARGET, array, check_golden, kernel_of, matmul, so
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.kernel.timing import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.trace import PassRecord
 from workbench.viz.exploration import decisions_text
@@ -17,7 +18,7 @@ from workbench.viz.model import rewrites
 from workbench.viz.model.loops import loop_nest, to_text
 from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
 from workbench.viz.model.title import title_of
-from workbench.viz.model.words import bytes_text, plural, seconds_text
+from workbench.viz.model.words import bytes_text, plural
 
 TILE = (
     Opt(OptOps.UPCAST, "g1", 4),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Protocol
@@ -97,6 +98,38 @@ class _LLVM(DeviceInfo):
         return load(source)
 
 
+class _C(DeviceInfo):
+    name = "C"
+    about = "this machine's processor, through its C compiler"
+    how_to_get = "pip install 'workbench[c]', or a cc, clang or gcc on PATH"
+
+    @property
+    def is_available(self) -> bool:
+        from workbench.backends.runtime.compiler import find_compiler
+
+        return find_compiler() is not None and find_spec("llvmlite") is not None
+
+    @cached_property
+    def target(self) -> Target:
+        """What the processor can do: it needs no compiler to read the C of a kernel."""
+        return self._target()
+
+    def _target(self) -> Target:
+        if find_spec("llvmlite") is None:
+            return Target("C")
+        return replace(Device["LLVM"].target, device="C")
+
+    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+        from workbench.backends.render.c import render
+
+        return render(block, linear, self.target)
+
+    def load(self, source: Source) -> Program:
+        from workbench.backends.runtime.c import load
+
+        return load(source)
+
+
 class _Python(DeviceInfo):
     name = "PYTHON"
     about = "an emulator on numpy: slow, and every step can be looked at"
@@ -176,5 +209,7 @@ class Devices:
         self._chosen = self.canonical(name)
 
 
-Device = Devices((_LLVM(), _Python()), {"CPU": "LLVM"})
+Device = Devices(
+    (_LLVM(), _C(), _Python()), {"CPU": "LLVM", "CLANG": "C", "GCC": "C"}
+)
 """All devices, by name."""

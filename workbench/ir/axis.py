@@ -28,10 +28,6 @@ class AxisType(Enum):
         """Lanes are computed together, without a loop: they have no place in the loop order."""
         return self in (AxisType.UPCAST, AxisType.UNROLL, AxisType.WARP)
 
-    @property
-    def is_reduce(self) -> bool:
-        return self in (AxisType.REDUCE, AxisType.GROUP_REDUCE, AxisType.UNROLL)
-
     def __repr__(self) -> str:
         return f"AxisType.{self.name}"
 

@@ -1,4 +1,4 @@
-"""Loop nests of a kernel, derived from its ranges and its loop order (kernel_ir, rules 1 and 2).
+"""Loop nests of a kernel, derived from its ranges and its loop order.
 
 A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
 closes, those it depends on, and every loop of its consumers that lies outside its innermost

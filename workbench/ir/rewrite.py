@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import EndlessRewrite, WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import Matcher, Pat, compile_rule
 from workbench.ir.uop import UOp
@@ -133,10 +133,6 @@ class RuleSet:
 
 
 FUSE = 1_000_000  # matches after which a rewrite counts as endless
-
-
-class EndlessRewrite(WorkbenchError):
-    """Rules undo each other: the rewrite was stopped."""
 
 
 def rewrite(

@@ -257,9 +257,9 @@ class UOp:
     def substitute(self, changes: Mapping[UOp, UOp]) -> UOp:
         """Return the graph with each key replaced by its value, everywhere, once.
 
-        The values themselves are not searched again. Where RANGEs of a REDUCE's, END's list
-        are replaced by expressions, the list gets all ranges of the expression instead
-        (kernel_ir: the one place where substitution is not plain).
+        The values themselves are not searched again. Where a RANGE in the list of a
+        REDUCE or END is replaced by an expression, the list gets all ranges of the expression
+        instead: the one place where substitution is not plain.
         """
         done: dict[UOp, UOp] = dict(changes)
         for node in self.toposort(lambda n: n not in changes):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.dtypes import DType
 from workbench.engine import Array
 from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.loops import statements
@@ -65,10 +64,9 @@ def check(
             checked += expected.size
             error, limit = _compare(found, expected, _reduce_steps(part))
             if error > limit:
-                narrow = dict(zip(slots, interpret_kernel(part, blank), strict=True))[
-                    slot
-                ][mask]
-                limit = max(limit, 8 * _greatest(narrow, expected))
+                # the kernel's own dtypes may lose more here, by cancellation: no opt's fault
+                narrow = dict(zip(slots, interpret_kernel(part, blank), strict=True))
+                limit = max(limit, 8 * _greatest(narrow[slot][mask], expected))
             worst, allowed = max(worst, error), max(allowed, limit)
             right = right and error <= limit
     return CheckResult(right, worst, checked, total, allowed)
@@ -144,10 +142,6 @@ def _marked(kernel: UOp) -> UOp:
     changes = {}
     for end in kernel.src:
         store = end.src[0]
-        one = UOp.const(_plain(store.src[1].dtype), 1)
+        one = UOp.const(store.src[1].dtype.scalar, 1)
         changes[store] = UOp(Ops.STORE, store.dtype, (store.src[0], one))
     return kernel.substitute(changes)
-
-
-def _plain(dtype: DType) -> DType:
-    return dtype.scalar

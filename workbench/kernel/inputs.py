@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.runtime.buffer import Buffer
-from workbench.dtypes import DType
+from workbench.dtypes import DType, dtypes
 from workbench.engine import Array, array_of, memory_of
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
@@ -89,11 +89,13 @@ class Seeded:
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
         generator = np.random.default_rng(self.seed)
-        found = sorted(
-            (n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
-        )
+        params = {n.arg[0]: n for n in kernel.toposort() if n.op is Ops.PARAM}
         made = []
-        for param in found:
+        for slot in range(max(params, default=-1) + 1):
+            param = params.get(slot)
+            if param is None:  # a slot that the kernel never touches
+                made.append(Buffer(device, dtypes.uint8, 0))
+                continue
             buffer = Buffer(device, param.dtype, param.arg[1])
             buffer.array[:] = random_values(generator, param.dtype, param.arg[1])
             made.append(buffer)

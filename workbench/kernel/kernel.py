@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,7 +96,9 @@ class Kernel(Displayed):
         if not isinstance(ast, UOp) or ast.op is not Ops.SINK:
             raise ParseError("the text is no kernel", "its last line must be a SINK")
         verify(ast, "kernel")
-        target = next(end.src[0].src[0].src[0] for end in ast.src)
+        if not ast.src:
+            raise ParseError("the text is no kernel", "it stores nothing")
+        target = ast.src[0].src[0].src[0].src[0]
         return Kernel(ast, ast, Seeded(seed), (target.arg[1],), title=ast.arg.name)
 
     # looking
@@ -190,7 +193,9 @@ class Kernel(Displayed):
 
         No buffer that a tensor holds is written; repeated runs agree.
         """
-        return tuple(a.reshape(self.shape) for a in self._run(_device(device))[1])
+        results = self._run(_device(device))[1]
+        size = math.prod(self.shape)
+        return tuple(a.reshape(self.shape) if a.size == size else a for a in results)
 
     def check(self, device: str | None = None) -> CheckResult:
         """Compare the answer with the un-optimised kernel on the reference interpreter."""
@@ -223,7 +228,7 @@ class Kernel(Displayed):
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
         applied = "".join(f"    {opt!r},\n" for opt in self.applied_opts)
         call = f".apply(\n{applied})" if applied else ""
-        text = to_text(self.original).replace("\\", "\\\\")
+        text = to_text(self.original).replace("\\", "\\\\").replace("'", r"\'")
         return (
             "from workbench import Kernel, Opt, OptOps\n\n"
             f"kernel = Kernel.from_text('''\n{text}\n'''){call}\n"

@@ -26,9 +26,7 @@ class Timing:
     @property
     def spread(self) -> float:
         """Half the distance between the quartiles, as a share of the median."""
-        ordered = sorted(self.samples_s)
-        low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
-        return (high - low) / 2 / self.median_s
+        return timing.Samples(self.samples_s).spread_s / self.median_s
 
     def __str__(self) -> str:
         peak = (
@@ -38,18 +36,18 @@ class Timing:
         )
         emulated = "" if self.fraction_of_peak is not None else "   EMULATOR"
         return (
-            f"{seconds(self.median_s)} +- {self.spread:.1%} (least {seconds(self.min_s)}, "
-            f"{len(self.samples_s)} samples): {self.gflops:.3g} GFLOP/s{peak}, "
+            f"{seconds_text(self.median_s)} +- {self.spread:.1%} "
+            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples): {self.gflops:.3g} GFLOP/s{peak}, "
             f"{self.gbytes_per_s:.3g} GB/s{emulated}"
         )
 
 
-def seconds(value: float) -> str:
-    """Return a time in the unit that suits it."""
-    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if value * factor >= 1 or unit == "us":
-            return f"{value * factor:.3g} {unit}"
-    raise AssertionError
+def seconds_text(seconds: float) -> str:
+    """Return a time in the unit that suits it: "12 us", "3.4 ms", "2.1 s"."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
 
 
 def measure_kernel(

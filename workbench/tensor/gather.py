@@ -1,7 +1,7 @@
 """Indexing by tensors: where an index equals a position, that element is the one term of a sum.
 
 Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so
-every device has it, and an index without such a position gives 0.
+every device has it, an index without such a position gives 0, and -0.0 may come as 0.0.
 """
 
 from __future__ import annotations
@@ -130,11 +130,9 @@ class Gather(Cumulative):
         size = self.shape[axis]
         column = (size,) + (1,) * (self.ndim - 1 - axis)
         positions = self._with(reshaped(numbered(size, index.dtype), column))
-        return (
-            index.eq(positions)
-            .where(self, 0)
-            ._combine(Ops.ADD, axis, False, "index", 0)
-        )
+        nothing = self._with(self.uop.like(0))
+        chosen = index.eq(positions).where(self, nothing)
+        return chosen._combine(Ops.ADD, axis, False, "index", 0)
 
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
         """Return the index with negative ones counted from the end of an axis of `size`."""

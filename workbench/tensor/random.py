@@ -105,7 +105,7 @@ class Random(Creation):
         dtype: DType | str | None = None,
         device: str | None = None,
     ) -> Self:
-        """Return numbers from `low` up to `high`, all equally likely.
+        """Return numbers from `low` up to `high`, all equally likely; rounding may reach `high`.
 
         Errors: DTypeError if `dtype` is no float.
         """
@@ -211,9 +211,8 @@ def _uniform(a: UOp, b: UOp, kind: DType) -> UOp:
 
 def _normal(a: UOp, b: UOp, kind: DType) -> UOp:
     """Return sqrt(-2 log(u)) * cos(2 pi v) of two fractions; u is above 0."""
-    wide = kind.bits == 64
-    bits = 32 if wide else 24
-    u, v = (fraction(word, word.like(0), bits) for word in (a, b))
+    bits = 32 if kind.bits == 64 else 24
+    u, v = (fraction(word, word, bits) for word in (a, b))
     tiny = 2.0**-bits
     log = (u + tiny).alu(Ops.LOG2) * math.log(2)
     return (log * -2.0).alu(Ops.SQRT) * cos_of_turns(v)

@@ -34,12 +34,14 @@ def threefry2x32(x0: UOp, x1: UOp, k0: UOp, k1: UOp) -> tuple[UOp, UOp]:
 def fraction(high: UOp, low: UOp, bits: int) -> UOp:
     """Return the first `bits` bits of the word `high`, then of `low`, as a float in [0, 1).
 
-    Dtypes: float32 for up to 24 bits, float64 for up to 53; every value is exact.
+    Dtypes: float32 for up to 24 bits, float64 for 32 to 53; every value is exact.
     """
     if bits <= 24:
         return _shifted(high, 32 - bits).cast(dtypes.float32) * 2.0**-bits
-    rest = _shifted(low, 64 - bits).cast(dtypes.float64)
-    return high.cast(dtypes.float64) * 2.0**-32 + rest * 2.0**-bits
+    first = high.cast(dtypes.float64) * 2.0**-32
+    if bits == 32:
+        return first
+    return first + _shifted(low, 64 - bits).cast(dtypes.float64) * 2.0**-bits
 
 
 def _xor(a: UOp, b: UOp) -> UOp:

@@ -10,6 +10,7 @@ from workbench.context import Context
 from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.schedule import base
 from workbench.ir.uop import UOp
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.kernel.kernel import Kernel
@@ -81,18 +82,22 @@ def _schedule(device: str, tensors: list[Tensor], found: _Found) -> None:
     with Context(DEV=device), observe() as watching:
         made, outputs = engine.planned([t.uop for t in tensors])
     run = Run(made.items)
+    shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(made.items):
         if item.kernel is not None:
-            found.kernels.append(_kernel(item.kernel, item, FromSchedule(run, number)))
+            shape = shapes.get(item.node, item.node.shape)
+            found.kernels.append(_kernel(item, shape, FromSchedule(run, number)))
     found.items += made.items
     found.decisions += made.decisions
     found.passes += watching.records
     found.outputs += outputs
 
 
-def _kernel(graph: UOp, item: ScheduleItem, data: FromSchedule) -> Kernel:
+def _kernel(item: ScheduleItem, shape: tuple[int, ...], data: FromSchedule) -> Kernel:
+    graph = item.kernel
+    assert graph is not None
     line, title = nearest_line(item.node), title_of(graph)
-    return Kernel(graph, graph, data, item.node.shape, line=line, title=title)
+    return Kernel(graph, graph, data, shape, line=line, title=title)
 
 
 def nearest_line(node: UOp) -> SourceLine | None:

@@ -17,6 +17,7 @@ from workbench.ir.opt.opt import OptOps
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Compiled, Kernel
+from workbench.kernel.timing import seconds_text
 from workbench.trace import PassRecord
 from workbench.viz.exploration import (
     MOST_DECISIONS,
@@ -30,7 +31,7 @@ from workbench.viz.model.graph import TensorGraph
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.loops import LoopNest, Row
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows, passes_text
-from workbench.viz.model.words import bytes_text, figure_text, plural, seconds_text
+from workbench.viz.model.words import bytes_text, figure_text, plural
 from workbench.viz.palette import kernel_colour
 from workbench.viz.svg import graph_svg
 

@@ -9,11 +9,18 @@ import pytest
 
 from tests.filecheck import filecheck
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, interpreted, matmul_bias_relu, random_form, run
+from tests.kernels import (
+    EXAMPLES,
+    LLVM,
+    interpreted,
+    matmul_bias_relu,
+    random_form,
+    run,
+)
 from workbench.ir.lower.lower import lower
+from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.ops import Ops
 from workbench.ir.text import parse, to_text
 from workbench.ir.uop import UOp, gated
 from workbench.ir.verify import verify
@@ -57,7 +64,9 @@ def loads(linear: Program, slot: int) -> list[tuple[tuple[str, ...], UOp]]:
 
 
 def test_golden() -> None:
-    assert to_text(program(matmul_bias_relu(8, 16, 12).graph, upcast("g1", 8))) == GOLDEN
+    assert (
+        to_text(program(matmul_bias_relu(8, 16, 12).graph, upcast("g1", 8))) == GOLDEN
+    )
 
 
 GOLDEN = """\
@@ -133,7 +142,9 @@ def test_vectors_are_cut_to_the_target(vector_bytes: int, width: int) -> None:
 
 
 @pytest.mark.parametrize("lanes, width", [(2, 2), (3, 1), (4, 4), (6, 2), (12, 4)])
-def test_a_vector_is_a_power_of_two_that_divides_the_lanes(lanes: int, width: int) -> None:
+def test_a_vector_is_a_power_of_two_that_divides_the_lanes(
+    lanes: int, width: int
+) -> None:
     graph = matmul_bias_relu(2, 12, 3).graph
     found = loads(program(graph, upcast("g1", lanes)), 2)
     assert {s.dtype.count for _, s in found} == {width} and len(found) == lanes // width
@@ -181,7 +192,7 @@ def test_a_gate_across_the_vector_is_one_condition() -> None:
     linear = program(graph, upcast("g1", 8))
     conditions = [(p, s) for p, s in depths(linear) if s.op is Ops.AND]
     assert [(p, s.dtype.count) for p, s in conditions] == [(("g0",), 1)]
-    (_, wide), = loads(linear, 1)
+    ((_, wide),) = loads(linear, 1)
     assert wide.dtype.count == 8 and len(wide.src) == 2
 
 
@@ -189,7 +200,9 @@ def test_a_value_stands_in_the_deepest_loop_it_needs() -> None:
     """A row's own element is loaded outside of the loop over columns."""
     g0, g1, r0 = axis("g0", 4), axis("g1", 8), axis("r0", 5)
     row, column = load(param(1, 4), g0), load(param(2, 8), g1)
-    total = reduced(Ops.ADD, load(param(3, 160), (g0 * 8 + g1) * 5 + r0) * (row * column), r0)
+    total = reduced(
+        Ops.ADD, load(param(3, 160), (g0 * 8 + g1) * 5 + r0) * (row * column), r0
+    )
     graph = kernel("g0 g1 r0", (at(param(0, 32), g0 * 8 + g1), total, "g0 g1"))
     linear = program(graph)
     assert [path for path, _ in loads(linear, 1)] == [("g0",)]
@@ -201,7 +214,9 @@ def test_a_value_stands_in_the_deepest_loop_it_needs() -> None:
 
 def test_an_address_is_computed_loop_by_loop() -> None:
     linear = program(EXAMPLES["matmul_bias_relu"].graph)
-    multiplied = {p for p, s in depths(linear) if s.op is Ops.MUL and s.dtype.kind == "index"}
+    multiplied = {
+        p for p, s in depths(linear) if s.op is Ops.MUL and s.dtype.kind == "index"
+    }
     assert ("g0",) in multiplied, "the row's offset is computed once per row"
 
 
@@ -211,7 +226,7 @@ def test_a_reduction_over_unrolled_lanes_is_a_vector_until_the_end(op: Ops) -> N
     value = reduced(op, load(param(1, 96), g0 * 32 + r0), r0)
     graph = kernel("g0 r0", (at(param(0, 3), g0), value, "g0"))
     linear = program(graph, Opt(OptOps.UNROLL, "r0", 8))
-    (path, _), = [(p, s) for p, s in depths(linear) if s.op is Ops.HREDUCE]
+    ((path, _),) = [(p, s) for p, s in depths(linear) if s.op is Ops.HREDUCE]
     assert path == ("g0",), "the lanes are combined once, after the loop"
     assert [(p, s.dtype.count) for p, s in loads(linear, 1)] == [(("g0", "r0"), 8)]
 
@@ -234,7 +249,10 @@ def test_a_dot_product_is_fused_multiply_adds_of_vectors() -> None:
         CHECK-NOT:  EXTRACT
         """,
     )
-    arrays = [np.full(3, np.nan, np.float32), *[np.arange(n, dtype=np.float32) for n in (96, 32)]]
+    arrays = [
+        np.full(3, np.nan, np.float32),
+        *[np.arange(n, dtype=np.float32) for n in (96, 32)],
+    ]
     assert np.array_equal(run(graph, "LLVM", arrays), interpreted(graph, arrays))
 
 

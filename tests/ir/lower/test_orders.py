@@ -1,4 +1,4 @@
-"""Every loop order and every list of splits computes the same: kernel_ir's promise.
+"""Every loop order and every list of splits computes the same.
 
 Random forms of hand-built kernels run on both devices and on the reference interpreter, with
 the output full of NaN before, and every level verified on the way. A failure prints Python

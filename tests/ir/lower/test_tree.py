@@ -1,4 +1,4 @@
-"""The statement tree: loops, barriers and storage, for the examples of kernel_ir and beyond."""
+"""The statement tree: loops, barriers and storage, on hand-built kernels."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_an_unrolled_dot_product_keeps_its_lanes_apart_until_it_is_read() -> Non
 
 
 def test_softmax_is_four_loops_in_one_row() -> None:
-    """kernel_ir, section 3: the row of exponentials is scratch of its logical shape."""
+    """The row of exponentials is scratch of its logical shape."""
     filecheck(
         tree(EXAMPLES["softmax"].graph),
         """
@@ -133,7 +133,7 @@ def test_softmax_is_four_loops_in_one_row() -> None:
 
 
 def test_a_work_group_is_cut_at_its_barriers() -> None:
-    """kernel_ir, section 4: accumulators of all work-items live on between the parts."""
+    """Accumulators of all work-items live on between the parts."""
     filecheck(
         tree(EXAMPLES["tiled_matmul"].graph),
         """
@@ -295,7 +295,10 @@ def test_a_tile_is_not_hoisted_out_of_a_loop_it_does_not_depend_on() -> None:
     """Rule 2: As depends on g0 and r0, not on g1, which stands between them."""
     text = tree(EXAMPLES["tiled_matmul"].graph)
     outer = text.index("for g1 in 3")
-    assert text.index("As[a_f0, a_f1] =") > outer and "As = DEFINE scratch float32[4][4]" in text
+    assert (
+        text.index("As[a_f0, a_f1] =") > outer
+        and "As = DEFINE scratch float32[4][4]" in text
+    )
 
 
 def test_a_row_that_waits_for_all_rows_becomes_an_array() -> None:
@@ -362,7 +365,9 @@ def test_too_large_an_array_names_the_loops_that_were_split() -> None:
 
 
 def test_too_large_a_stage_is_refused() -> None:
-    with pytest.raises(CompileError, match="(?s)e is an array of 64 bytes.*smaller tile"):
+    with pytest.raises(
+        CompileError, match="(?s)e is an array of 64 bytes.*smaller tile"
+    ):
         build_tree(EXAMPLES["softmax"].graph, Target("LLVM", scratch_bytes=63))
 
 

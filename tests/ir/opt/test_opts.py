@@ -14,7 +14,14 @@ from workbench.errors import KernelOptError
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
-from workbench.ir.opt.apply import actions, apply_opt, caption, legal_opts, resolve, why_not
+from workbench.ir.opt.apply import (
+    actions,
+    apply_opt,
+    caption,
+    legal_opts,
+    resolve,
+    why_not,
+)
 from workbench.ir.opt.opt import Axis, Opt, OptOps, axes, ranges
 from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
@@ -208,7 +215,9 @@ def test_the_answer_is_the_same(name: str) -> None:
 def test_every_op_is_tested_above_and_has_a_caption() -> None:
     assert {o.op for opts, _ in AFTER.values() for o in opts} == set(OptOps)
     for op in OptOps:
-        filecheck(caption(op), f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}.")
+        filecheck(
+            caption(op), f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
+        )
 
 
 def test_order_undoes_order_and_swap_undoes_swap() -> None:
@@ -220,7 +229,12 @@ def test_order_undoes_order_and_swap_undoes_swap() -> None:
 
 
 def test_splitting_an_axis_leaves_every_other_name() -> None:
-    for op, name in (("UPCAST", "g1"), ("SPLIT", "g0"), ("LOCAL", "g1"), ("UNROLL", "r0")):
+    for op, name in (
+        ("UPCAST", "g1"),
+        ("SPLIT", "g0"),
+        ("LOCAL", "g1"),
+        ("UNROLL", "r0"),
+    ):
         before, after = sizes(MATMUL), sizes(apply(MATMUL, opt(op, name, 4)))
         fresh = set(after) - set(before)
         assert len(fresh) == 1 and after[fresh.pop()] == 4
@@ -229,7 +243,9 @@ def test_splitting_an_axis_leaves_every_other_name() -> None:
 
 
 def test_the_inner_part_is_named_anew_each_time() -> None:
-    graph = apply(MATMUL, opt("UPCAST", "g1", 2), opt("UPCAST", "g1", 2), opt("UPCAST", "g0", 4))
+    graph = apply(
+        MATMUL, opt("UPCAST", "g1", 2), opt("UPCAST", "g1", 2), opt("UPCAST", "g0", 4)
+    )
     assert sizes(graph) == {"g0": 2, "g1": 4, "r0": 12, "u0": 2, "u1": 2, "u2": 4}
 
 
@@ -268,7 +284,9 @@ def test_a_loop_that_leaves_the_outside_is_a_loop_and_becomes_global_again() -> 
         ("SPLIT", 0, "g0"), ("SPLIT", 2, "r0"),
     ],
 )  # fmt: skip
-def test_an_integer_counts_the_axes_that_the_op_applies_to(op: str, place: int, name: str) -> None:
+def test_an_integer_counts_the_axes_that_the_op_applies_to(
+    op: str, place: int, name: str
+) -> None:
     after, named = apply_opt(MATMUL, opt(op, place, 4), LLVM)
     assert named == opt(op, name, 4)
     assert after is apply(MATMUL, named)
@@ -283,14 +301,23 @@ def test_unroll_counts_from_the_first_reduction_also_after_splits() -> None:
 
 def test_upcast_counts_work_items_too() -> None:
     graph = apply(MATMUL, opt("LOCAL", "g0", 4))
-    assert [resolve(graph, opt("UPCAST", n, 2)).axis for n in range(3)] == ["g0", "g1", "l0"]
+    assert [resolve(graph, opt("UPCAST", n, 2)).axis for n in range(3)] == [
+        "g0",
+        "g1",
+        "l0",
+    ]
 
 
 # what is refused
 
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
-    (MATMUL, opt("UPCAST", "g1", 5), "16 elements, and 5 does not divide 16", "2, 4, 8, 16"),
+    (
+        MATMUL,
+        opt("UPCAST", "g1", 5),
+        "16 elements, and 5 does not divide 16",
+        "2, 4, 8, 16",
+    ),
     (MATMUL, opt("UPCAST", "g1", 32), "32 does not divide 16", 'UPCAST("g1", 16)'),
     (MATMUL, opt("UPCAST", "g1", 1), "an amount of 1 splits nothing", "2 or more"),
     (MATMUL, opt("UPCAST", "g1", -4), "an amount of -4 splits nothing", "2 or more"),
@@ -308,9 +335,24 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("UPCAST", -1, 4), "no axis -1", "g0 (8), g1 (16)"),
     (MATMUL, opt("UPCAST", True, 4), "no axis True", "g0 (8), g1 (16)"),
     (MATMUL, opt("UPCAST", 1.0, 4), "no axis 1.0", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", "r0", 4), "applies to output axes, and r0 is REDUCE", "g0 (8), g1"),
-    (MATMUL, opt("LOCAL", "r0", 4), "applies to output axes, and r0 is REDUCE", "g0 (8), g1"),
-    (MATMUL, opt("UNROLL", "g0", 4), "applies to reduce axes, and g0 is GLOBAL", "r0 (12)"),
+    (
+        MATMUL,
+        opt("UPCAST", "r0", 4),
+        "applies to output axes, and r0 is REDUCE",
+        "g0 (8), g1",
+    ),
+    (
+        MATMUL,
+        opt("LOCAL", "r0", 4),
+        "applies to output axes, and r0 is REDUCE",
+        "g0 (8), g1",
+    ),
+    (
+        MATMUL,
+        opt("UNROLL", "g0", 4),
+        "applies to reduce axes, and g0 is GLOBAL",
+        "r0 (12)",
+    ),
     (MATMUL, opt("UNROLL", "r0", 5), "5 does not divide 12", "2, 3, 4, 6, 12"),
     (MATMUL, opt("UNROLL", 1, 4), "no axis 1", "r0 (12)"),
     (MATMUL, opt("SPLIT", "r0", 12), "leaves no outer loop", ""),
@@ -353,7 +395,9 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL])
+@pytest.mark.parametrize(
+    "graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL]
+)
 def test_what_is_illegal_says_why_and_what_would_be_legal(
     graph: UOp, wrong: Any, because: str, hint: str
 ) -> None:
@@ -484,7 +528,9 @@ def test_one_range_of_two_reductions_is_split_in_both() -> None:
         (opt("UNROLL", 0, 0), "Opt(OptOps.UNROLL, 0, 0)", "UNROLL(0, 0)"),
     ],
 )
-def test_an_opt_prints_as_python_that_makes_it(value: Opt, code: str, short: str) -> None:
+def test_an_opt_prints_as_python_that_makes_it(
+    value: Opt, code: str, short: str
+) -> None:
     assert repr(value) == code and str(value) == short
     assert eval(code, {"Opt": Opt, "OptOps": OptOps}) == value
     assert hash(value) == hash(eval(code, {"Opt": Opt, "OptOps": OptOps}))

@@ -20,7 +20,9 @@ POINTS = 64
 HERE = axis("g0", POINTS)
 
 
-def evaluate(root: UOp, leaves: Mapping[UOp, Array], axes: tuple[UOp, ...] = ()) -> Array:
+def evaluate(
+    root: UOp, leaves: Mapping[UOp, Array], axes: tuple[UOp, ...] = ()
+) -> Array:
     """Return the values of `root`, with a dimension per axis; `leaves` has those of loads."""
     values = dict(leaves)
     for node in root.toposort(lambda n: n not in leaves):
@@ -71,7 +73,14 @@ def integers(dtype: DType, generator: np.random.Generator) -> Array:
 def floats(dtype: DType, generator: np.random.Generator) -> Array:
     info = np.finfo(dtype.numpy)
     edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, info.max, -info.max]
-    edges += [info.tiny, info.smallest_subnormal, -info.smallest_subnormal, 1e9, -1e9, 2.0**31]
+    edges += [
+        info.tiny,
+        info.smallest_subnormal,
+        -info.smallest_subnormal,
+        1e9,
+        -1e9,
+        2.0**31,
+    ]
     rest = generator.standard_normal(POINTS - len(edges)) * 10
     return np.concatenate([edges, rest]).astype(dtype.numpy)
 

@@ -19,7 +19,7 @@ from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
 
-F, I, B = dtypes.float32, dtypes.int32, dtypes.bool
+F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x = buffer(1, 3, 4)
 empty = buffer(2, 3, 0)
 
@@ -47,7 +47,10 @@ CASES: dict[str, list[tuple[UOp, UOp]]] = {
         (tensor(Ops.EXPAND, x, (3, 4)), x),
         (tensor(Ops.SHRINK, x, ((0, 3), (0, 4))), x),
         (tensor(Ops.PAD, x, ((0, 0), (0, 0))), x),
-        (tensor(Ops.FLIP, tensor(Ops.RESHAPE, x, (1, 12)), (0,)), tensor(Ops.RESHAPE, x, (1, 12))),
+        (
+            tensor(Ops.FLIP, tensor(Ops.RESHAPE, x, (1, 12)), (0,)),
+            tensor(Ops.RESHAPE, x, (1, 12)),
+        ),
     ],
     "reshape-reshape": [
         (
@@ -76,8 +79,11 @@ CASES: dict[str, list[tuple[UOp, UOp]]] = {
         (reduced(Ops.MUL, filled(2, 3, 4), 1), filled(16, 3, 1)),
         (reduced(Ops.MAX, filled(-2, 3, 4), 0), filled(-2, 1, 4)),
         (reduced(Ops.MIN, filled(-2, 3, 4), 0), filled(-2, 1, 4)),
-        (reduced(Ops.ADD, filled(2**30, 3, 4, dtype=I), 1), filled(0, 3, 1, dtype=I)),
-        (reduced(Ops.MUL, filled(3, 50, dtype=I), 0), filled(3**50, 1, dtype=I)),
+        (
+            reduced(Ops.ADD, filled(2**30, 3, 4, dtype=INT), 1),
+            filled(0, 3, 1, dtype=INT),
+        ),
+        (reduced(Ops.MUL, filled(3, 50, dtype=INT), 0), filled(3**50, 1, dtype=INT)),
         (reduced(Ops.ADD, filled(True, 5, dtype=B), 0), filled(True, 1, dtype=B)),
         (reduced(Ops.MUL, filled(False, 5, dtype=B), 0), filled(False, 1, dtype=B)),
         (reduced(Ops.MUL, filled(10, 40), 0), filled(float("inf"), 1)),
@@ -99,7 +105,10 @@ CASES: dict[str, list[tuple[UOp, UOp]]] = {
 
 
 def meaning(node: UOp) -> Any:
-    arrays = {x: np.arange(12, dtype=np.float32).reshape(3, 4), empty: np.zeros((3, 0), np.float32)}
+    arrays = {
+        x: np.arange(12, dtype=np.float32).reshape(3, 4),
+        empty: np.zeros((3, 0), np.float32),
+    }
     with np.errstate(all="ignore"):
         return np.broadcast_to(interpret_tensor(node, arrays), node.shape)
 
@@ -119,7 +128,9 @@ STAYS = {
     "a pad of a constant is not constant": tensor(Ops.PAD, filled(2, 3), ((1, 0),)),
     "a permutation of equal sizes": tensor(Ops.PERMUTE, buffer(3, 4, 4), (1, 0)),
     "a flip": tensor(Ops.FLIP, x, (0,)),
-    "a shrink that keeps the size of another axis": tensor(Ops.SHRINK, x, ((1, 3), (0, 4))),
+    "a shrink that keeps the size of another axis": tensor(
+        Ops.SHRINK, x, ((1, 3), (0, 4))
+    ),
     "a computed value made contiguous": tensor(Ops.CONTIGUOUS, x + 1.0, None),
     "a reduction": reduced(Ops.ADD, x, 0),
 }
@@ -133,7 +144,7 @@ def test_what_does_something_stays(why: str) -> None:
 def test_shapes_are_kept_where_a_constant_takes_the_place_of_a_tensor() -> None:
     """A value rule knows nothing of shapes; the rule set mends that."""
     number = buffer(4, 3, 4)
-    whole = UOp(Ops.BUFFER, I, (), (9, "NPY", (3, 4)))
+    whole = UOp(Ops.BUFFER, INT, (), (9, "NPY", (3, 4)))
     for node in (whole * 0, whole % 1, (whole % 4).alu(Ops.CMPLT, whole.like(4))):
         after = rewrite(node, TENSOR_RULES)
         assert after.shape == (3, 4) and constant_of(after) is not None
@@ -141,7 +152,9 @@ def test_shapes_are_kept_where_a_constant_takes_the_place_of_a_tensor() -> None:
 
 
 def test_a_chain_of_constants_leaves_nothing_to_run() -> None:
-    node = reduced(Ops.ADD, tensor(Ops.PERMUTE, filled(2, 3, 4) * 3.0 + 1.0, (1, 0)), 0, 1)
+    node = reduced(
+        Ops.ADD, tensor(Ops.PERMUTE, filled(2, 3, 4) * 3.0 + 1.0, (1, 0)), 0, 1
+    )
     assert rewrite(node, TENSOR_RULES) is filled(84, 1, 1)
 
 
@@ -158,4 +171,6 @@ def test_the_tensor_rules_are_the_value_rules_and_these() -> None:
 
 def test_every_rule_prints() -> None:
     for rule in MOVEMENT_RULES.rules:
-        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)
+        assert re.fullmatch(
+            rf"{rule.name}: .+ -> .+", str(rule)
+        ) and " at 0x" not in str(rule)

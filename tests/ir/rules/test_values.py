@@ -9,7 +9,16 @@ import re
 import numpy as np
 import pytest
 
-from tests.ir.rules.meaning import VALUES, Array, evaluate, fired, inputs, matches, same, value
+from tests.ir.rules.meaning import (
+    VALUES,
+    Array,
+    evaluate,
+    fired,
+    inputs,
+    matches,
+    same,
+    value,
+)
 from tests.ir.samples import axis
 from tests.support import count
 from workbench.dtypes import DType, dtypes
@@ -19,21 +28,25 @@ from workbench.ir.rewrite import RuleSet, rewrite
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
 
-F, I, B = dtypes.float32, dtypes.int32, dtypes.bool
+F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x, y, z = value(F), value(F, 1), value(F, 2)
-i, j, k = value(I), value(I, 1), value(I, 2)
+i, j, k = value(INT), value(INT, 1), value(INT, 2)
 p, q = value(B), value(B, 1)
 g = axis("g0", 64)
 
 
-def false_and(op: Ops, b: UOp, constant: bool) -> UOp:
+def minus(node: UOp) -> UOp:
+    return node.alu(Ops.NEG)
+
+
+def against(op: Ops, b: UOp, constant: bool) -> UOp:
     return b.alu(op, b.like(constant))
 
 
 ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     # rule, expression, what it becomes
-    "fold-constants": (UOp.const(I, 7) // -2, UOp.const(I, -4)),
-    "fold-cast": (UOp.const(F, 1e20).cast(I), UOp.const(I, 2**31 - 1)),
+    "fold-constants": (UOp.const(INT, 7) // -2, UOp.const(INT, -4)),
+    "fold-cast": (UOp.const(F, 1e20).cast(INT), UOp.const(INT, 2**31 - 1)),
     "fold-known": ((g // 64) + 1, UOp.index(1)),
     "constant-right": (i.like(3) + i, i + 3),
     "add-zero": (x + 0.0, x),
@@ -41,7 +54,7 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     "mul-zero": (p * False, UOp.const(B, False)),
     "mul-minus-one": (x * -1.0, -x),
     "neg-index": (-g, g * -1),
-    "neg-neg": (-(-x), x),
+    "neg-neg": (minus(minus(x)), x),
     "not-not": (p.alu(Ops.NOT).alu(Ops.NOT), p),
     "div-one": (x.alu(Ops.FDIV, x.like(1.0)), x),
     "div-power-of-two": (x.alu(Ops.FDIV, x.like(-8.0)), x * -0.125),
@@ -55,10 +68,10 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     "and-false": (p & False, p.like(False)),
     "or-false": (p | False, p),
     "or-true": (p | True, p.like(True)),
-    "not-equal-true": (false_and(Ops.CMPNE, p, True), p.alu(Ops.NOT)),
-    "not-equal-false": (false_and(Ops.CMPNE, p, False), p),
-    "equal-true": (false_and(Ops.CMPEQ, p, True), p),
-    "equal-false": (false_and(Ops.CMPEQ, p, False), p.alu(Ops.NOT)),
+    "not-equal-true": (against(Ops.CMPNE, p, True), p.alu(Ops.NOT)),
+    "not-equal-false": (against(Ops.CMPNE, p, False), p),
+    "equal-true": (against(Ops.CMPEQ, p, True), p),
+    "equal-false": (against(Ops.CMPEQ, p, False), p.alu(Ops.NOT)),
     "where-same": (p.where(x, x), x),
     "where-known": (p.like(True).where(x, y), x),
     "where-not": (p.alu(Ops.NOT).where(x, y), p.where(y, x)),
@@ -66,7 +79,7 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     "max-min-self": (x.alu(Ops.MAX, x), x),
     "max-min-bounded": ((i % 4).alu(Ops.MAX, i.like(-1)), i % 4),
     "cast-same": (UOp(Ops.CAST, F, (x,)), x),
-    "cast-widened": (value(dtypes.int8).cast(I).cast(F), value(dtypes.int8).cast(F)),
+    "cast-widened": (value(dtypes.int8).cast(INT).cast(F), value(dtypes.int8).cast(F)),
 }
 SHADOWED = {"mod-one": "fold-known", "and-false": "fold-known", "or-true": "fold-known"}
 """Rules that do nothing while an earlier one, which says the same, is switched on."""
@@ -107,9 +120,9 @@ NOT_EXACT: list[tuple[str, UOp]] = [
     ("max(nan, inf) is nan", x.alu(Ops.MAX, x.like(math.inf))),
     ("min(nan, -inf) is nan", x.alu(Ops.MIN, x.like(-math.inf))),
     ("a comparison with inf is false for nan", x < math.inf),
-    ("a narrowing cast cuts", i.cast(dtypes.int8).cast(I)),
-    ("float -> int -> float rounds", x.cast(I).cast(F)),
-    ("int -> float -> int rounds", i.cast(F).cast(I)),
+    ("a narrowing cast cuts", i.cast(dtypes.int8).cast(INT)),
+    ("float -> int -> float rounds", x.cast(INT).cast(F)),
+    ("int -> float -> int rounds", i.cast(F).cast(INT)),
     ("x // x is 0 for 0", i // i),
     ("x % x", i % i),
 ]
@@ -131,7 +144,20 @@ BINARY = {
     "bool": (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN),
 }  # fmt: skip
 CONSTANTS = {
-    "float": (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -8.0, 3.0, math.inf, -math.inf, math.nan, 1e30),
+    "float": (
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        2.0,
+        0.5,
+        -8.0,
+        3.0,
+        math.inf,
+        -math.inf,
+        math.nan,
+        1e30,
+    ),
     "int": (0, 1, -1, 2, 3, 7, 8, 31, 100, 2**31 - 1, -(2**31)),
     "bool": (True, False),
 }
@@ -156,7 +182,9 @@ def expression(pick: random.Random, dtype: DType, depth: int) -> UOp:
         return UOp(Ops.CAST, dtype, (more(pick.choice(list(VALUES))),))
     if form < 0.6 and dtype.is_bool:
         other = pick.choice(list(VALUES))
-        return more(other).alu(pick.choice(sorted(COMPARE, key=lambda o: o.value)), more(other))
+        return more(other).alu(
+            pick.choice(sorted(COMPARE, key=lambda o: o.value)), more(other)
+        )
     first = more()
     second = first if pick.random() < 0.15 else more()
     return first.alu(pick.choice(BINARY[kind]), second)
@@ -190,7 +218,7 @@ def test_constants_fold_as_the_op_table_says() -> None:
     for op, row in OPS.items():
         if row.python is None or op in (Ops.WHERE, Ops.FMA, Ops.CDIV, Ops.CMOD):
             continue
-        for dtype in (F, I, B):
+        for dtype in (F, INT, B):
             kind = "int" if dtype.is_int else dtype.kind
             if op not in (*UNARY[kind], *BINARY[kind], *COMPARE):
                 continue
@@ -205,5 +233,7 @@ def test_constants_fold_as_the_op_table_says() -> None:
 
 def test_every_rule_prints() -> None:
     for rule in VALUE_RULES.rules:
-        assert re.fullmatch(rf"{rule.name}: .+ -> .+", str(rule)) and " at 0x" not in str(rule)
+        assert re.fullmatch(
+            rf"{rule.name}: .+ -> .+", str(rule)
+        ) and " at 0x" not in str(rule)
         assert repr(rule) == rule.name

@@ -68,7 +68,7 @@ COUNTS: dict[str, tuple[int, Callable[[], tuple[Tensor, ...]]]] = {
     "two dependent matmuls": (2, lambda: (Tensor(A) @ Tensor(B) @ Tensor(A),)),
     "two independent matmuls": (1, lambda: (Tensor(A) @ Tensor(B) + Tensor(B.T) @ Tensor(A.T),)),
     "softmax of short rows": (1, lambda: (softmax(Tensor(A[:8, :8])),)),
-    "softmax of long rows": (2, lambda: (softmax(Tensor(A)),)),
+    "softmax of long rows": (1, lambda: (softmax(Tensor(A)),)),
     "variance of rows": (1, lambda: (variance(Tensor(A)),)),
     "a reduction of all": (1, lambda: (Tensor(A).sum(),)),
     "movement alone": (1, lambda: (Tensor(A).permute(1, 0).flip(0).pad(((1, 1), (0, 2))),)),
@@ -106,7 +106,9 @@ def test_kernel_counts(name: str) -> None:
 def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
     for tensor in COUNTS[name][1]():
         found = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}
-        arrays = {b: engine.array_of(engine.memory_of(b)).reshape(b.shape) for b in found}
+        arrays = {
+            b: engine.array_of(engine.memory_of(b)).reshape(b.shape) for b in found
+        }
         wanted = interpret_tensor(tensor.uop, arrays, widen=True)
         agrees(tensor, np.broadcast_to(wanted, tensor.shape))
 
@@ -159,13 +161,17 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
     assert len(decided) == len(made.decisions)
     assert set(made.stored) == {n for n, d in decided.items() if d.stored}
     leaves = {Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.SINK}
-    reached = UOp.sink(*simple).toposort(lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const)
+    reached = UOp.sink(*simple).toposort(
+        lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const
+    )
     for node in reached:
         if not node.is_elementwise and node.op is not Ops.REDUCE_AXIS or node in leaves:
             continue
         assert node in decided, node
     for decision in made.decisions:
-        assert decision.reason and decision.name.startswith(("store-", "fuse-"))
+        assert decision.reason and decision.name.startswith(
+            ("store-", "fuse-", "stage-")
+        )
         assert decision.name.startswith("store-") == decision.stored
         if decision.name not in ("store-asked", "fuse-free"):
             assert {"reads", "evaluations", "elements"} <= set(decision.figures)
@@ -175,7 +181,9 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
 
 def decision_of(tensor: Tensor, value: Tensor) -> Any:
     made, _ = engine.planned([tensor.uop])
-    return next(d for d in made.decisions if d.node is value.uop or d.node is _base(value.uop))
+    return next(
+        d for d in made.decisions if d.node is value.uop or d.node is _base(value.uop)
+    )
 
 
 def _base(node: UOp) -> UOp:
@@ -204,7 +212,9 @@ def test_a_matmul_is_stored_because_recomputing_costs_more() -> None:
     assert decision.figures["evaluations"] == 64 * 64 * 48
 
 
-def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> None:
+def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> (
+    None
+):
     x = Tensor(numbers(512, 512))
     total = x.sum()
     assert decision_of(x - total, total).name == "store-for-parallel"
@@ -213,7 +223,9 @@ def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_par
 
 def test_a_value_read_in_many_ways_is_stored() -> None:
     x = Tensor(numbers(40, 40)) + 1
-    y = sum((x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, MAX_READS + 2)), start=x)
+    y = sum(
+        (x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, MAX_READS + 2)), start=x
+    )
     assert decision_of(y, x).name == "store-many-reads"
     few = sum((x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, 5)), start=x)
     assert not decision_of(few, x).stored
@@ -223,19 +235,19 @@ def test_a_value_read_in_many_ways_is_stored() -> None:
 
 
 def test_equal_kernels_are_one_object() -> None:
-    first, second = kernels(Tensor(A) @ Tensor(B)), kernels(Tensor(A + 1) @ Tensor(B - 1))
-    assert first[0] is second[0]
+    (a,), (b,) = kernels(Tensor(A) @ Tensor(B)), kernels(Tensor(A + 1) @ Tensor(B - 1))
+    assert a is b
     (a,), (b,) = kernels(Tensor(A) + 1), kernels(Tensor(A) + 2)
     assert a is not b
-    assert kernels(Tensor(A).exp() + 1, Tensor(A * 2).exp() + 1)[0] is not None
-    assert len(set(kernels(Tensor(A).exp() + 1, Tensor(A * 2).exp() + 1))) == 1
+    first, second = kernels(Tensor(A).exp() + 1, Tensor(A * 2).exp() + 1)
+    assert first is second
 
 
 def test_axes_are_named_in_order() -> None:
     (kernel,) = kernels(softmax(Tensor(A[:8, :8])))
     assert kernel.arg.order[0] == "g0"
     for name in kernel.arg.order:
-        assert name[0] in "gir" and name[1:].isdigit()
+        assert name[0] in "girf" and name[1:].isdigit()
     (kernel,) = kernels((Tensor(A) @ Tensor(B) + Tensor(C)).relu())
     assert kernel.arg.order == ("g0", "g1", "r0")
 
@@ -252,7 +264,10 @@ def test_what_a_pad_adds_is_zero_whatever_the_function_gives_for_zero() -> None:
             (lambda t: t.reciprocal(), lambda n: 1 / n),
             (lambda t: t < 0.5, lambda n: n < 0.5),
             (lambda t: t + 1, lambda n: n + 1),
-            (lambda t: t.exp2().sum(1, keepdim=True), lambda n: np.exp2(n).sum(1, keepdims=True)),
+            (
+                lambda t: t.exp2().sum(1, keepdim=True),
+                lambda n: np.exp2(n).sum(1, keepdims=True),
+            ),
         ):
             x, n = make(Tensor(a)), oracle(a)
             agrees(x.pad(((1, 2), (0, 1))), np.pad(n, ((1, 2), (0, 1))))
@@ -271,8 +286,11 @@ def test_exp2_shrunk_then_padded() -> None:
 
 def test_a_sum_over_padding_counts_nothing() -> None:
     a = numbers(4, 5)
-    agrees(Tensor(a).exp().pad(((2, 3), (1, 1))).sum(), np.exp(a).sum().reshape(()), 1e-3)
-    agrees((Tensor(a).pad(((0, 2), (0, 0))) + 1).prod(0), np.pad(a, ((0, 2), (0, 0))).__add__(1).prod(0))
+    agrees(
+        Tensor(a).exp().pad(((2, 3), (1, 1))).sum(), np.exp(a).sum().reshape(()), 1e-3
+    )
+    longer = np.pad(a, ((0, 2), (0, 0)))
+    agrees((Tensor(a).pad(((0, 2), (0, 0))) + 1).prod(0), (longer + 1).prod(0))
     agrees(Tensor(-np.abs(a)).pad(((1, 0), (0, 0))).max(0), np.zeros(5, np.float32))
 
 
@@ -316,7 +334,9 @@ def _reshaped(x: Tensor, n: Array, pick: random.Random) -> tuple[Tensor, Array]:
 def test_chains_of_movement_against_numpy(block: int) -> None:
     for seed in range(block, count(800), 4):
         pick = random.Random(seed)
-        shape = tuple(pick.choice((1, 2, 3, 4, 6, 8)) for _ in range(pick.randint(1, 3)))
+        shape = tuple(
+            pick.choice((1, 2, 3, 4, 6, 8)) for _ in range(pick.randint(1, 3))
+        )
         n = np.arange(1, np.prod(shape) + 1, dtype=np.int32).reshape(shape)
         x, story = Tensor(n), [f"arange{shape}"]
         for _ in range(pick.randint(1, MOVES)):
@@ -324,7 +344,9 @@ def test_chains_of_movement_against_numpy(block: int) -> None:
             story.append(str(n.shape))
         assert len(kernels(x)) <= 1
         got = x.numpy()
-        assert got.shape == n.shape and (got == n).all(), f"seed {seed}: {' -> '.join(story)}"
+        assert got.shape == n.shape and (got == n).all(), (
+            f"seed {seed}: {' -> '.join(story)}"
+        )
 
 
 # deep graphs
@@ -340,9 +362,9 @@ def chain_and_diamonds(length: int) -> Tensor:
 
 
 def seconds_to_schedule(length: int) -> float:
-    """Return the least of three times, of this process alone."""
+    """Return the lesser of two times, of this process alone."""
     best = float("inf")
-    for _ in range(3):
+    for _ in range(2):
         x = chain_and_diamonds(length)
         gc.collect()
         gc.disable()
@@ -364,11 +386,14 @@ def test_a_deep_graph_computes_and_does_not_recurse() -> None:
     x = Tensor(np.zeros((2, 3), np.int32))
     for _ in range(10_000):
         x = x + 1
-    assert len(kernels(x)) == 0 or x.numpy().tolist() == [[10_000] * 3] * 2
+    assert x.numpy().tolist() == [[10_000] * 3] * 2
     y = Tensor(numbers(2, 3))
     n = y.numpy()
     for _ in range(1_500):
-        y, n = (y + 1.0).relu() * 0.5, np.maximum(n + np.float32(1), 0) * np.float32(0.5)
+        y, n = (
+            (y + 1.0).relu() * 0.5,
+            np.maximum(n + np.float32(1), 0) * np.float32(0.5),
+        )
     np.testing.assert_allclose(y.numpy(), n, rtol=1e-5)
 
 

@@ -30,7 +30,6 @@ from collections.abc import Sequence
 from workbench.backends.render.c_comments import Follower
 from workbench.backends.render.c_helpers import Prelude
 from workbench.backends.render.c_plan import LEAVES, TRANSPARENT, Layout, lay_out
-from workbench.backends.render.c_types import scalar_type, vector_name
 from workbench.backends.render.c_values import (
     ATOM,
     EITHER,
@@ -226,7 +225,7 @@ class _Writer:
             self._set(node)
         elif op is Ops.STORE:
             self._store(node)
-        elif op not in LEAVES and op not in TRANSPARENT:
+        elif op not in LEAVES | TRANSPARENT and position not in self.layout.unused:
             self._value(position, node)
 
     def _value(self, position: int, node: UOp) -> None:
@@ -288,7 +287,7 @@ class _Writer:
         if node.dtype.is_bool:
             bits, count = self.values.mask_width(whole), whole.dtype.count
             name = self.prelude.combine_masks(node.arg, bits, count)
-            return call(name, self.values.mask(whole, bits, count))
+            return call(name, self.values.mask(whole, bits, count)[0])
         vector = self.values.vector(whole, whole.dtype.count)
         return call(self.prelude.combine(node.arg, whole.dtype), vector[0])
 
@@ -324,7 +323,7 @@ class _Writer:
         constant = "" if place in self._written or place.op is Ops.DEFINE else "const "
         if condition and condition[0].dtype.count > 1:
             bits = 8 if dtype.is_bool else dtype.bits
-            mask = self.values.mask(condition[0], bits, dtype.count)
+            mask = self.values.mask(condition[0], bits, dtype.count)[0]
             text = call(self.prelude.load_where(dtype), *self._place(address), mask)
         else:
             text = self._vector_at(address, dtype, constant), UNARY
@@ -355,13 +354,14 @@ class _Writer:
         dtype, count = value.dtype, value.dtype.count
         if dtype.is_bool:
             kind = self.prelude.type(dtypes.uint8.vec(count))
-            words = f"({kind}){self.values.mask(value, 8, count)} & 1"
+            words = f"({kind}){paren(self.values.mask(value, 8, count), ATOM)} & 1"
         else:
             words = self.values.vector(value, count)[0]
         if not condition:
             self._put(f"{self._vector_at(address, dtype, '')} = {words};")
         elif condition[0].dtype.count > 1:
-            mask = self.values.mask(condition[0], 8 if dtype.is_bool else dtype.bits, count)
+            bits = 8 if dtype.is_bool else dtype.bits
+            mask = self.values.mask(condition[0], bits, count)[0]
             name = self.prelude.store_where(dtype)
             self._put(f"{name}({', '.join(self._place(address))}, {mask}, {words});")
         else:
@@ -388,25 +388,23 @@ class _Writer:
     def _set(self, node: UOp) -> None:
         register, value = node.src
         name, count = self.names[register], register.dtype.count
-        mask = register.dtype.is_bool and count > 1
         if register not in self._declared:
             self._declared.add(register)
-            words = self.values.mask(value, 8, count) if mask else self._whole(value, count)
-            words = words.removeprefix(f"({self._register_type(register)})")
-            if not words.startswith("{"):
-                words = self.values.mask(value, 8, count) if mask else words
-            self._put(f"{self._register_type(register)} {name} = {words};")
+            kind, words = self._register_type(register), self._whole(value, count)
+            zero = "{0}" if words == f"({kind}){{0}}" else words
+            self._put(f"{kind} {name} = {zero};")
         elif (update := self._update(register, value)) is not None:
             self._put(f"{name} {update};")
         else:
-            words = self.values.mask(value, 8, count) if mask else self._whole(value, count)
-            self._put(f"{name} = {words};")
+            self._put(f"{name} = {self._whole(value, count)};")
         self.values.texts[register] = name, ATOM
-        if mask:
+        if register.dtype.is_bool and count > 1:
             self.values.mask_bits[register] = 8
         self._finish_statement(node)
 
     def _whole(self, value: UOp, count: int) -> str:
+        if value.dtype.is_bool and count > 1:
+            return self.values.mask(value, 8, count)[0]
         return self.values.vector(value, count)[0]
 
     def _update(self, register: UOp, value: UOp) -> str | None:

@@ -24,10 +24,12 @@ _STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
 class Layout:
     """The findings, by position in the program.
 
-    `once`: the value may stand at its one use; `anywhere`: at all of its uses. `begins` has,
-    for the position of a LOOP or SET, the registers that are declared just before it.
+    `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it
+    has none. `begins` has, for the position of a LOOP or SET, the registers that are declared
+    just before it.
     """
 
+    unused: set[int] = field(default_factory=set)
     once: set[int] = field(default_factory=set)
     anywhere: set[int] = field(default_factory=set)
     begins: dict[int, list[UOp]] = field(default_factory=dict)
@@ -44,7 +46,8 @@ def lay_out(linear: Sequence[UOp]) -> Layout:
 
 def _paths(linear: Sequence[UOp]) -> list[tuple[int, ...]]:
     """Return per position the positions of the loops that are open there."""
-    paths, path = [], ()
+    paths: list[tuple[int, ...]] = []
+    path: tuple[int, ...] = ()
     for position, node in enumerate(linear):
         if node.op is Ops.ENDLOOP:
             path = path[:-1]
@@ -65,8 +68,11 @@ def _find_inline(
         if node.op in _STATEMENTS:
             lasts[position] = position
             continue
-        uses = users[position]
-        lasts[position] = max((lasts[u] for u in uses), default=position)
+        uses = [u for u in users[position] if u not in found.unused]
+        if not uses:
+            found.unused.add(position)
+            continue
+        lasts[position] = max(lasts[u] for u in uses)
         if node.op in TRANSPARENT:
             continue
         if _is_arithmetic(node):
@@ -96,7 +102,7 @@ def _users(linear: Sequence[UOp]) -> list[list[int]]:
 
 def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[int]:
     """Return the positions where a value is used in the end, seen through what has no name."""
-    ends = []
+    ends: list[int] = []
     pending = list(users[position])
     while pending and len(ends) < 2:
         user = pending.pop()

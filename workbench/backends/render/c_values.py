@@ -53,6 +53,7 @@ _ON_MASKS: dict[Ops, tuple[str, int]] = {
 _LEAVES_ITS_TYPE = (Ops.ADD, Ops.MUL, Ops.SHL, Ops.CDIV, Ops.FMA)
 _CHAINS = (Ops.ADD, Ops.MUL)  # a + b + c needs no parentheses; a shift or a bit op gets them
 # fmt: on
+_ZEROS = frozenset({"0", "0.0", "0.0f", "0u", "0l", "0ul"})
 _TYPED = re.compile(r"\w+(\[[^\[\]]*\])?")
 
 
@@ -101,24 +102,24 @@ class Values:
             return self.text(node)
         dtype = node.dtype.vec(count)
         if dtype.is_bool:
-            return self.mask(node, 8, count), ATOM
+            return self.mask(node, 8, count)
         words = self._scalar_of(node)
-        if node.is_const and words in ("0", "0.0", "0.0f", "0u", "0l", "0ul"):
+        if _is_constant(node) and words in _ZEROS:
             return f"({self.prelude.type(dtype)}){{0}}", ATOM
         return call(self.prelude.splat(dtype), words)
 
-    def mask(self, node: UOp, bits: int, count: int) -> str:
+    def mask(self, node: UOp, bits: int, count: int) -> Text:
         """Return a vector of bools as a mask of this width."""
         kind = self.prelude.mask(bits, count)
         if _is_splat(node):
-            if node.is_const and not node.arg:
-                return f"({kind}){{0}}"
-            minus = "-1" if node.is_const else f"-{self._scalar_of(node, UNARY)}"
-            return f"{self.prelude.splat(mask_type(bits, count))}({minus})"
-        words = self.text(node)
+            words = self._scalar_of(node, UNARY)
+            if words == "0":
+                return f"({kind}){{0}}", ATOM
+            return call(self.prelude.splat(mask_type(bits, count)), f"-{words}")
+        text = self.text(node)
         if self.mask_bits[node] == bits:
-            return paren(words, ATOM)
-        return f"__builtin_convertvector({words[0]}, {kind})"
+            return text
+        return call("__builtin_convertvector", text[0], kind)
 
     def mask_width(self, *nodes: UOp) -> int:
         """Return the bits at which masks that come together are best combined."""
@@ -133,12 +134,13 @@ class Values:
 
     def _scalar_of(self, node: UOp, tight: int = LOOSE) -> str:
         """Return the one value of all lanes, in the element's type: a vector insists on it."""
-        if node.is_const:
-            return constant(node.arg, node.dtype.scalar)
+        if _is_constant(node):
+            held = node if node.is_const else node.src[0]
+            return constant(held.arg, node.dtype.scalar)
         inner = node.src[0]
         text = self.text(inner)
         small = inner.dtype.is_int and inner.dtype.bits < 32
-        if small and not inner.is_const and not _TYPED.fullmatch(text[0]):
+        if small and not _TYPED.fullmatch(text[0]):
             return f"({scalar_type(inner.dtype)}){paren(text, UNARY)}"
         return paren(text, tight)
 
@@ -259,7 +261,7 @@ class Values:
             test = paren(self.text(condition), EITHER)
             return f"{test} ? {paren(a, EITHER)} : {paren(b, EITHER)}", CHOICE
         mask = self.mask(condition, node.dtype.bits, count)
-        return call(self.prelude.select(node.dtype), mask, a[0], b[0])
+        return call(self.prelude.select(node.dtype), mask[0], a[0], b[0])
 
     # casts
 
@@ -291,7 +293,8 @@ class Values:
         if node.op is Ops.WHERE:
             return self._where(node, count)
         bits = node.dtype.bits  # a CAST or BITCAST of a mask
-        mask, kind = self.mask(node.src[0], bits, count), self.prelude.type(node.dtype)
+        mask = paren(self.mask(node.src[0], bits, count), ATOM)
+        kind = self.prelude.type(node.dtype)
         if node.dtype.is_float:
             return call("__builtin_convertvector", f"-{mask}", kind)
         return f"({kind}){mask} & 1", AND
@@ -305,6 +308,9 @@ class Values:
             return f"!{paren(self.text(source), UNARY)}", UNARY
         if op is Ops.WHERE:
             return self._where(node, 1)
+        if op is Ops.FMA:
+            a, b, c = (paren(self.text(s), OR) for s in node.src)
+            return f"({a} && {b}) || {c}", EITHER
         table = _ON_BOOLS if source.dtype.is_bool else _INFIX
         sign, binds = table[op]
         tight = (ADD, ADD) if op in COMPARE else (EQUAL, EQUAL)
@@ -322,25 +328,28 @@ class Values:
                 return f"{paren(self.vector(source, count), SHIFT)} != {zero}", EQUAL
             sign, binds = _INFIX[op]
             self.prelude.mask(source.dtype.bits, count)
-            a, b = self._pair(*node.src, SHIFT, SHIFT)
+            a, b = self._pair(node.src[0], node.src[1], SHIFT, SHIFT)
             return f"{a} {sign} {b}", binds
         bits = self.mask_bits[node] = self.mask_width(*node.src)
         if op in (Ops.CAST, Ops.BITCAST):
-            return self.mask(source, bits, count), ATOM
+            return self.mask(source, bits, count)
         if op is Ops.NOT:
-            return f"~{self.mask(source, bits, count)}", UNARY
+            return f"~{paren(self.mask(source, bits, count), ATOM)}", UNARY
         if op is Ops.WHERE:
             return self._where_masks(node, bits, count)
-        a, b = (self.mask(s, bits, count) for s in node.src)
+        if op is Ops.FMA:
+            a, b, c = (paren(self.mask(s, bits, count), ATOM) for s in node.src)
+            return f"({a} & {b}) | {c}", OR
+        a, b = (paren(self.mask(s, bits, count), ATOM) for s in node.src)
         words, binds = _ON_MASKS[op]
         return words.format(a=a, b=b), binds
 
     def _where_masks(self, node: UOp, bits: int, count: int) -> Text:
         condition, yes, no = node.src
-        a, b = (self.mask(s, bits, count) for s in (yes, no))
+        a, b = (paren(self.mask(s, bits, count), ATOM) for s in (yes, no))
         if condition.dtype.count == 1:
             return f"{paren(self.text(condition), EITHER)} ? {a} : {b}", CHOICE
-        m = self.mask(condition, bits, count)
+        m = paren(self.mask(condition, bits, count), ATOM)
         return f"({m} & {a}) | (~{m} & {b})", OR
 
 

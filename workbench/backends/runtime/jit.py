@@ -11,7 +11,7 @@ import importlib
 import itertools
 import platform
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -92,13 +92,23 @@ def load_object(image: bytes, name: str) -> Code:
 
     Errors: CompileError if it lacks `name` or needs what the process does not have.
     """
-    llvm = _llvm()
-    builder = llvm.binding.JITLibraryBuilder().add_object_img(image).export_symbol(name)
+    return load_functions(image, [name])[0]
 
-    def link() -> Code:
+
+def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
+    """Load an object file and find several functions in it; it stays until the last one dies.
+
+    Errors: as `load_object`.
+    """
+    llvm = _llvm()
+    builder = llvm.binding.JITLibraryBuilder().add_object_img(image)
+    for name in names:
+        builder = builder.export_symbol(name)
+
+    def link() -> list[Code]:
         # The name of a library cannot be used again, even after it is unloaded.
         tracker = builder.link(llvm.jit, f"kernel{next(_library_numbers)}")
-        return Code(tracker, int(tracker[name]))
+        return [Code(tracker, int(tracker[name])) for name in names]
 
     return _guarded(None, link)
 

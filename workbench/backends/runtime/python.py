@@ -235,7 +235,8 @@ class _Frame:
         view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
         dims = range(len(self.axes))
         spread = tuple(slice(None) if i in places else None for i in dims)
-        return view[(*spread, ...)], ...  # the ellipsis keeps a view where nothing is left
+        # the ellipsis keeps a view where nothing is left
+        return view[(*spread, ...)], ...
 
     def _covers(self, index: UOp, size: int) -> bool:
         return index in self.place and self.span(index) == (0, size)

@@ -308,7 +308,8 @@ class Expander:
         )
 
     def spread(self, axes: list[UOp], vector: UOp | None) -> Iterator[dict[UOp, int]]:
-        """Yield lane assignments: the axis with most registers outermost (kernel_ir section 2)."""
+        """Yield lane assignments, the axis with most registers outermost: then the operands of the
+        inner ones are few, and stay in registers."""
         steps = {a: self._starts(a) if a is vector else range(a.extent) for a in axes}
         ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
         for values in product(*[steps[a] for a in ordered]):

@@ -1,4 +1,4 @@
-"""The statement tree: which loops, in which order, with what storage (kernel_ir, rules 3 and 4).
+"""The statement tree: which loops, in which order, with what storage.
 
 Statements are grouped level by level: those with the same next loop share it, unless one reads
 the other through a value that closes that loop: that is the barrier, and the loop splits there.

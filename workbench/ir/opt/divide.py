@@ -8,8 +8,10 @@ Halide's split, TVM's split, Exo's divide_loop.
 
 from __future__ import annotations
 
+import math
+
 from workbench.ir.axis import AxisType
-from workbench.ir.loops import kinds
+from workbench.ir.loops import kinds, statements
 from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
@@ -53,9 +55,16 @@ def unused(kernel: UOp, kind: AxisType) -> str:
 
 
 def refuse_amount(
-    kernel: UOp, opt: Opt, kinds_allowed: frozenset[AxisType], what: str
+    kernel: UOp,
+    opt: Opt,
+    kinds_allowed: frozenset[AxisType],
+    what: str,
+    most: int | None = None,
 ) -> Refusal | None:
-    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share."""
+    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share.
+
+    `most` bounds the amounts that the hint offers; None: the whole axis.
+    """
     found = ranges(kernel)
     axis = found.get(str(opt.axis))
     candidates = [r for r in found.values() if r.axis_kind in kinds_allowed]
@@ -81,15 +90,22 @@ def refuse_amount(
             "2 or more, or 0 for the whole axis",
         )
     if axis.extent % amount:
-        divisors = [d for d in range(2, 65) if axis.extent % d == 0]
-        legal = ", ".join(map(str, divisors)) or f"{axis.extent}, the whole axis"
-        nearest = min(divisors, key=lambda d: abs(d - amount), default=0)
         n = axis.extent
         because = f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}"
         return Refusal(
-            because, f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})'
+            because, _legal_amounts(opt, n, amount, n if most is None else most)
         )
     return None
+
+
+def _legal_amounts(opt: Opt, extent: int, amount: int, most: int) -> str:
+    """Return the hint for an amount that does not divide `extent`: the nearest that does."""
+    divisors = [d for d in range(2, min(most, 64) + 1) if extent % d == 0]
+    if not divisors and extent > most:
+        return "another axis, or PADTO first: no amount divides this one"
+    legal = ", ".join(map(str, divisors)) or f"{extent}, the whole axis"
+    nearest = min(divisors, key=lambda d: abs(d - amount), default=0)
+    return f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})'
 
 
 def amount_of(kernel: UOp, opt: Opt) -> int:
@@ -98,12 +114,21 @@ def amount_of(kernel: UOp, opt: Opt) -> int:
     return opt.arg or ranges(kernel)[str(opt.axis)].extent
 
 
+def lanes_beside(kernel: UOp, name: str) -> int:
+    """Return the most lanes that a statement inside of axis `name` holds at once. Lanes of
+    different statements (a row's fill, the sum over it) never are, so they do not add up."""
+    axis = ranges(kernel).get(name)
+    held = [1]
+    for statement in statements(kernel).values():
+        if axis in statement.nest:
+            together = (*statement.lanes, *statement.own_lanes)
+            held.append(math.prod(r.extent for r in together))
+    return max(held)
+
+
 def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
-    """Return why a kernel cannot hold more lanes, or None."""
-    lanes = 1
-    for r in ranges(kernel).values():
-        lanes *= r.extent if r.axis_kind.is_lane else 1
-    amount = amount_of(kernel, opt)
+    """Return why a statement cannot hold more lanes, or None."""
+    lanes, amount = lanes_beside(kernel, str(opt.axis)), amount_of(kernel, opt)
     if lanes * amount <= max_lanes:
         return None
     total = lanes * amount
@@ -111,7 +136,5 @@ def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
         f"it would hold {total} lanes at once, and this device's limit is {max_lanes}"
     )
     room = max_lanes // lanes
-    return Refusal(
-        because,
-        f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes",
-    )
+    hint = f"an amount of at most {room}" if room > 1 else "SPLIT, which adds no lanes"
+    return Refusal(because, hint)

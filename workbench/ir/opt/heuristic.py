@@ -1,7 +1,9 @@
 """The default opts: an ordered table of steps, each decided by figures that a person can read.
 
     vector-lanes     the axis along which the result's elements are neighbours, as vector lanes
-    dot-lanes        else the reduce axis along which the operands' elements are neighbours
+    row-lanes        the fill axes of rows that are staged inside the kernel
+    dot-lanes        the reduce axes along which the operands' elements are neighbours, where no
+                     output axis is lanes of the sum
     register-tile    a second output axis, so that each load serves several results
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs
@@ -79,7 +81,9 @@ def heuristic(
 def vector_lanes(kernel: UOp, target: Target) -> Step | None:
     """The result's unit-stride axis, where loads along it are neighbours or the same element."""
     axis = _unit_axis(kernel)
-    if axis is None or _gathers(kernel, axis) and _dot_axis(kernel) is not None:
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    dots = [n for n in reduces if _dot_axis(n) is not None]
+    if axis is None or dots and _gathers(kernel, axis):
         return None
     wide, name = target.vector_width(_itemsize(kernel)), axis.axis_name
     lanes = _divisor(axis.extent, (2 * wide, wide))
@@ -97,20 +101,49 @@ def vector_lanes(kernel: UOp, target: Target) -> Step | None:
     return Step("vector-lanes", (Opt(OptOps.UPCAST, name, lanes),), why, figures)
 
 
-def dot_lanes(kernel: UOp, target: Target) -> Step | None:
-    """The reduce axis whose loads are neighbours, where no output axis became lanes."""
-    if any(r.axis_kind.is_lane for r in ranges(kernel).values()):
-        return None
-    axis = _dot_axis(kernel)
-    if axis is None:
-        return None
+def row_lanes(kernel: UOp, target: Target) -> Step | None:
+    """The fill axes of staged rows, whose elements are neighbours by construction."""
     wide = target.vector_width(_itemsize(kernel))
-    lanes = _divisor(axis.extent, (CHAINS * wide, 2 * wide, wide, wide // 2))
-    if lanes < 2:
-        return None
-    why = f"{axis.axis_name} has stride 1 in what is reduced"
-    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
-    return Step("dot-lanes", (Opt(OptOps.UNROLL, axis.axis_name, lanes),), why, figures)
+    opts, figures = [], {}
+    for row in kernel.toposort():
+        axis = row.src[-1] if row.op is Ops.STAGE else None
+        if (
+            axis is None
+            or axis.op is not Ops.RANGE
+            or axis.axis_kind is not AxisType.FILL
+        ):
+            continue
+        lanes = _divisor(axis.extent, (2 * wide, wide, wide // 2))
+        if lanes > 1 and not _gathers(row.src[0], axis):
+            opts.append(Opt(OptOps.UPCAST, axis.axis_name, lanes))
+            figures[axis.axis_name] = lanes
+    return (
+        Step("row-lanes", tuple(opts), "rows are filled in order", figures)
+        if opts
+        else None
+    )
+
+
+def dot_lanes(kernel: UOp, target: Target) -> Step | None:
+    """The reduce axis whose loads are neighbours, where no output axis is lanes of the sum."""
+    wide = target.vector_width(_itemsize(kernel))
+    opts, figures = [], {}
+    for reduce in kernel.toposort():
+        if reduce.op is not Ops.REDUCE or any(
+            r.axis_kind.is_lane for r in reduce.src[0].ranges
+        ):
+            continue
+        axis = _dot_axis(reduce)
+        lanes = (
+            1
+            if axis is None
+            else _divisor(axis.extent, (CHAINS * wide, 2 * wide, wide, wide // 2))
+        )
+        if axis is not None and lanes > 1:
+            opts.append(Opt(OptOps.UNROLL, axis.axis_name, lanes))
+            figures[axis.axis_name] = lanes
+    why = "neighbours in what is reduced"
+    return Step("dot-lanes", tuple(opts), why, figures) if opts else None
 
 
 def register_tile(kernel: UOp, target: Target) -> Step | None:
@@ -194,6 +227,7 @@ def reduce_outside(kernel: UOp, target: Target) -> Step | None:
 
 STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     vector_lanes,
+    row_lanes,
     dot_lanes,
     register_tile,
     pack_operand,
@@ -212,13 +246,10 @@ def _unit_axis(kernel: UOp) -> UOp | None:
     return found[0] if found and not found[0].axis_kind.is_lane else None
 
 
-def _dot_axis(kernel: UOp) -> UOp | None:
-    """Return the reduce loop along which most loads are neighbours, if all are that move."""
-    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
-    if len(reduces) != 1:
-        return None
-    loads = [n for n in reduces[0].src[0].toposort() if n.op is Ops.LOAD]
-    for axis in reduces[0].src[1:]:
+def _dot_axis(reduce: UOp) -> UOp | None:
+    """Return the loop of a reduction along which all loads that move are of neighbours."""
+    loads = [n for n in reduce.src[0].toposort() if n.op is Ops.LOAD]
+    for axis in reduce.src[1:]:
         moving = [n for n in loads if axis in n.ranges]
         fits = axis.axis_kind in REDUCE_KINDS and bool(moving)
         if fits and all(_strides(n).get(axis) == 1 for n in moving):

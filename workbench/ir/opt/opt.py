@@ -12,7 +12,7 @@ from workbench.ir.uop import UOp
 
 
 class OptOps(Enum):
-    """The kinds of opt; each has a file of its own in this folder."""
+    """The kinds of opt. Each is a file in this folder; SWAP is a case of ORDER."""
 
     SPLIT = "SPLIT"
     UPCAST = "UPCAST"
@@ -31,8 +31,8 @@ class OptOps(Enum):
 class Opt:
     """One opt: `Opt(OptOps.UPCAST, "g1", 4)`.
 
-    `axis` is a name, or an integer with the seeds' meaning (position among the axes that the op
-    applies to; for UNROLL from the first reduce axis). `arg` is an amount (0: the whole axis)
+    `axis` is a name, or an integer: the position among the axes that the op applies to (so for
+    UNROLL it counts from the first reduce axis). `arg` is an amount (0: the whole axis)
     or, for ORDER and SWAP, another axis; for STAGE the slot of the input.
     """
 

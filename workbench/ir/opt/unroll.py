@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
-from workbench.ir.opt.divide import amount_of, divide, refuse_amount, refuse_lanes
+from workbench.ir.opt.divide import (
+    amount_of,
+    divide,
+    lanes_beside,
+    refuse_amount,
+    refuse_lanes,
+)
 from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -18,7 +24,8 @@ ON_A_GPU = "several steps per iteration: fewer branches, wider loads"
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "reduce")
+    most = target.max_lanes // lanes_beside(kernel, str(opt.axis))
+    refusal = refuse_amount(kernel, opt, APPLIES, "reduce", most)
     return refusal or refuse_lanes(kernel, opt, target.max_lanes)
 
 

@@ -11,9 +11,11 @@ from workbench.ir.ops import Ops
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
 from workbench.ir.schedule.decide import Plan
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.schedule.staging import read, stage
 from workbench.ir.uop import KernelInfo, UOp, gated
 
 _uids = count()
+_rows = count()
 
 
 def buffer(node: UOp, device: str) -> UOp:
@@ -36,6 +38,11 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
             if node.op in (Ops.CONST, Ops.COPY):
                 continue
             values[node, access] = _value(node, access, plan, values, buffers)
+            if node in plan.staged:
+                value = values[node, access]
+                values[node, access] = stage(
+                    node, plan.staged[node], value, f"_{next(_rows)}"
+                )
         if decision is None:
             continue
         if node.op is Ops.COPY:
@@ -81,6 +88,9 @@ def _value(
             sources.append(source)
         elif source in buffers:
             sources.append(_load(buffers[source], source, at))
+        elif source in plan.staged:
+            row = plan.staged[source]
+            sources.append(read(values[source, row.fill], row, at))
         else:
             sources.append(values[source, at])
     if node.op is Ops.REDUCE_AXIS:
@@ -157,4 +167,15 @@ def named(draft: UOp) -> UOp:
     sizes = [str(ranges[old].extent) for old in draft.arg.order]
     reduces = any(n.op is Ops.REDUCE for n in draft.toposort())
     title = "_".join(["r" if reduces else "e", *sizes])
-    return draft.substitute(changes).replace(arg=KernelInfo(title, order))
+    return _rows_named(draft.substitute(changes)).replace(arg=KernelInfo(title, order))
+
+
+def _rows_named(kernel: UOp) -> UOp:
+    """Number the staged rows in the order in which they are filled."""
+    while True:
+        rows = [n for n in kernel.toposort() if n.op is Ops.STAGE]
+        wrong = [(i, n) for i, n in enumerate(rows) if n.arg[0] != f"row{i}"]
+        if not wrong:
+            return kernel
+        number, row = wrong[0]
+        kernel = kernel.substitute({row: row.replace(arg=(f"row{number}", row.arg[1]))})

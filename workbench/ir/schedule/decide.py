@@ -21,6 +21,7 @@ from workbench.ir.schedule.cost import (
     totals,
 )
 from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
 from workbench.ir.uop import UOp
 
 MAX_READS = 16
@@ -37,6 +38,7 @@ class Plan:
     is stored); `links`: per value and access, the accesses of its sources."""
 
     nodes: dict[UOp, None]
+    staged: dict[UOp, Staging] = field(default_factory=dict)
     stored: dict[UOp, Decision] = field(default_factory=dict)
     fused: list[Decision] = field(default_factory=list)
     reads: dict[UOp, list[Access]] = field(default_factory=dict)
@@ -67,6 +69,10 @@ def decide(outputs: Iterable[UOp]) -> Plan:
         if decision.stored:
             plan.stored[node] = decision
             reads = [root_access(node)]
+        elif decision.name == "fuse-row":
+            plan.staged[node] = held_row = _row(node, reads)
+            plan.fused.append(decision)
+            reads = [held_row.fill]
         elif node.op not in MOVEMENT:
             plan.fused.append(decision)
         plan.reads[node] = reads
@@ -133,6 +139,11 @@ def _decide(
     again = max(0, evaluations - node.size) * each / (1.0 if reduces else TILE_REUSE)
     storing = node.size * STORE_COST + LAUNCH_COST
     figures |= {"cost_to_recompute": again, "cost_to_store": storing}
+    row = staging(node, reads) if again > node.size * STAGE_COST else None
+    if row is not None:
+        figures |= {"cost_to_stage": node.size * STAGE_COST}
+        reason = "a row of it, kept in the kernel, is cheaper than computing it again"
+        return Decision("fuse-row", node, False, reason, figures)
     if again > storing:
         reason = (
             f"computing it {evaluations:,} times for {node.size:,} elements costs more"
@@ -149,6 +160,12 @@ def _decide(
         "computing it again is cheaper than storing",
         figures,
     )
+
+
+def _row(node: UOp, reads: list[Access]) -> Staging:
+    found = staging(node, reads)
+    assert found is not None
+    return found
 
 
 def _blocks_cores(node: UOp, reads: list[Access]) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.ir.opt.opt import Opt
+from workbench.kernel.timing import seconds_text
 from workbench.trace import PassRecord
-from workbench.viz.model.words import plural, seconds_text
+from workbench.viz.model.words import plural
 
 
 @dataclass(frozen=True, slots=True)

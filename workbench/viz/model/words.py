@@ -17,14 +17,6 @@ def bytes_text(count: int) -> str:
     raise AssertionError
 
 
-def seconds_text(seconds: float) -> str:
-    """Return a time in the unit that suits it: "12 us", "3.4 ms", "2.1 s"."""
-    for unit, factor in (("s", 1.0), ("ms", 1e3)):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e6:.3g} us"
-
-
 def shape_text(shape: Sequence[int]) -> str:
     """Return "64x48"; "scalar" for no axes."""
     return "x".join(map(str, shape)) or "scalar"

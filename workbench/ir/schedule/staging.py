@@ -1,0 +1,84 @@
+"""Rows kept inside a kernel: a value that several statements read under shared outer loops.
+
+Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
+row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it
+twice, and far cheaper than a round through memory. (kernel_ir, section 3)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh
+from workbench.ir.uop import UOp
+
+ROW_BYTES = 64 << 10
+"""A row of more bytes than this would push its own start out of the cache."""
+STAGE_COST = 2.0
+"""Per element: written to cache once and read back."""
+
+
+class Staging(NamedTuple):
+    """How a value is staged: `fill` is the access that computes the row; `private` are the axes
+    of the value that the row has, the others are fixed by the loops around it."""
+
+    fill: Access
+    private: tuple[int, ...]
+
+
+def staging(node: UOp, reads: list[Access]) -> Staging | None:
+    """Return how to stage `node` for `reads`, or None where they share no loops, or the row is
+    too long."""
+    first = reads[0]
+    if len(reads) < 2 or any(
+        a.root is not first.root or a.valid is not TRUE for a in reads
+    ):
+        return None
+    shared = _common([a.loops for a in reads])
+    private = tuple(
+        axis
+        for axis, n in enumerate(node.shape)
+        if n > 1 and not _fixed([a.indices[axis] for a in reads], shared)
+    )
+    row = math.prod(node.shape[axis] for axis in private) * node.dtype.itemsize
+    if not shared or not private or row > ROW_BYTES:
+        return None
+    fills = {axis: fresh(node.shape[axis], AxisType.FILL) for axis in private}
+    indices = tuple(fills.get(axis, i) for axis, i in enumerate(first.indices))
+    return Staging(
+        Access(indices, TRUE, (*shared, *fills.values()), first.root), private
+    )
+
+
+def stage(node: UOp, held: Staging, value: UOp, name: str) -> UOp:
+    """Return the STAGE that holds the row."""
+    indices = tuple(held.fill.indices[axis] for axis in held.private)
+    shape = tuple(node.shape[axis] for axis in held.private)
+    return UOp(Ops.STAGE, node.dtype, (value, *indices), (name, shape))
+
+
+def read(staged: UOp, held: Staging, access: Access) -> UOp:
+    """Return the element of a row that `access` reads."""
+    indices = tuple(access.indices[axis] for axis in held.private)
+    return UOp(
+        Ops.LOAD, staged.dtype, (UOp(Ops.INDEX, staged.dtype, (staged, *indices)),)
+    )
+
+
+def _common(nests: list[tuple[UOp, ...]]) -> tuple[UOp, ...]:
+    shared: list[UOp] = []
+    for loops in zip(*nests, strict=False):
+        if any(r is not loops[0] for r in loops):
+            break
+        shared.append(loops[0])
+    return tuple(shared)
+
+
+def _fixed(indices: list[UOp], loops: tuple[UOp, ...]) -> bool:
+    """Whether all reads use one index, and the shared loops determine it."""
+    if any(i is not indices[0] for i in indices):
+        return False
+    return indices[0] is ZERO or indices[0].ranges <= set(loops)
