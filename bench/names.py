@@ -82,9 +82,8 @@ def main() -> int:
     print(compiled.estimates)
     print(fast.counts)
 
-    title("run, check and time on both devices")
-    for device in Device.names():
-        assert Device.available(device)
+    title("run, check and time on every device that is here")
+    for device in filter(Device.available, Device.names()):
         for kernel in (k, fast):
             (found,) = kernel.run(device)
             result = kernel.check(device)

@@ -60,9 +60,8 @@ def pool(
         list(_starts(n, k, s, d, pad, ceil))
         for n, k, s, d, pad in zip(shape, kernel, stride, dilation, pads, strict=True)
     ]
-    made = np.zeros(
-        (*lead, *map(len, rows)), np.asarray(combine(x.reshape(-1)[:1])).dtype
-    )
+    dtype = np.asarray(combine(np.ones((1, 1), x.dtype))).dtype
+    made = np.zeros((*lead, *map(len, rows)), dtype)
     for at in product(*(range(len(r)) for r in rows)):
         seen = []
         for tap in product(*map(range, kernel)):

@@ -76,7 +76,8 @@ def _check(x: Array, options: dict[str, Any]) -> None:
         counted = dict(window)
         if with_padding:  # what sticks out beyond the padding never counts
             around = [(0, 0)] * (x.ndim - len(window["pads"])) + window["pads"]
-            ones, counted["pads"] = np.pad(ones, around), [(0, 0)] * len(window["pads"])
+            ones = np.pad(ones, around, constant_values=1)
+            counted["pads"] = [(0, 0)] * len(window["pads"])
             counted["ceil"] = False
             ones = _longer(ones, total.shape, window)
         counts = pool(ones, lambda seen: seen.sum(-1), fill=0, **counted)

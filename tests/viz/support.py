@@ -31,7 +31,7 @@ def matmul() -> Exploration:
 def softmax() -> Exploration:
     """Return the exploration of a softmax: two kernels on the same shape."""
     x = array(64, 48)
-    e = (x - x.max(axis=1, keepdim=True)).exp()
+    e = (x - x.max(axis=1, keepdim=True)).exp().contiguous()
     return explore(e / e.sum(axis=1, keepdim=True))
 
 

@@ -37,8 +37,8 @@ class Timing:
         emulated = "" if self.fraction_of_peak is not None else "   EMULATOR"
         return (
             f"{seconds_text(self.median_s)} +- {self.spread:.1%} "
-            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples): {self.gflops:.3g} GFLOP/s{peak}, "
-            f"{self.gbytes_per_s:.3g} GB/s{emulated}"
+            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples): "
+            f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}"
         )
 
 

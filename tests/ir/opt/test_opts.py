@@ -1,16 +1,14 @@
-"""Opts: what each makes of a kernel, what it refuses and why, and what it never touches."""
+"""Opts: what each makes of a kernel, what it never touches, and which are legal."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
 from tests.filecheck import filecheck
+from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, interpreted, matmul_bias_relu, random_form
+from tests.kernels import EXAMPLES, LLVM, interpreted, random_form
 from tests.support import count
-from workbench.errors import KernelOptError
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
@@ -23,29 +21,8 @@ from workbench.ir.opt.apply import (
     why_not,
 )
 from workbench.ir.opt.opt import Axis, Opt, OptOps, axes, ranges
-from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
-from workbench.target import Target
-
-MATMUL = EXAMPLES["matmul_bias_relu"].graph  # g0 = 8, g1 = 16, r0 = 12
-TILED = EXAMPLES["tiled_matmul"].graph
-PRIME = matmul_bias_relu(7, 11, 13).graph
-
-
-def opt(op: str, axis: Any = None, arg: Any = None) -> Opt:
-    return Opt(OptOps[op], axis, arg)
-
-
-def apply(graph: UOp, *opts: Opt, target: Target = LLVM) -> UOp:
-    for each in opts:
-        graph, _ = apply_opt(graph, each, target)
-    return graph
-
-
-def sizes(graph: UOp) -> dict[str, int]:
-    return {a.name: a.size for a in axes(graph)}
-
 
 # what each opt does, on the text of a kernel
 
@@ -306,161 +283,6 @@ def test_upcast_counts_work_items_too() -> None:
         "g1",
         "l0",
     ]
-
-
-# what is refused
-
-ILLEGAL: list[tuple[UOp, Any, str, str]] = [
-    # kernel, opt, because, try
-    (
-        MATMUL,
-        opt("UPCAST", "g1", 5),
-        "16 elements, and 5 does not divide 16",
-        "2, 4, 8, 16",
-    ),
-    (MATMUL, opt("UPCAST", "g1", 32), "32 does not divide 16", 'UPCAST("g1", 16)'),
-    (MATMUL, opt("UPCAST", "g1", 1), "an amount of 1 splits nothing", "2 or more"),
-    (MATMUL, opt("UPCAST", "g1", -4), "an amount of -4 splits nothing", "2 or more"),
-    (MATMUL, opt("UPCAST", "g1", True), "a whole number, not True", "4"),
-    (MATMUL, opt("UPCAST", "g1", False), "a whole number, not False", "4"),
-    (MATMUL, opt("UPCAST", "g1", 4.0), "a whole number, not 4.0", "4"),
-    (MATMUL, opt("UPCAST", "g1", "4"), "a whole number, not '4'", "4"),
-    (MATMUL, opt("UPCAST", "g1"), "a whole number, not None", "4"),
-    (MATMUL, opt("UPCAST", "g1", 10**30), "does not divide 16", "2, 4, 8, 16"),
-    (MATMUL, opt("UPCAST", "q7", 4), "no axis q7", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", "", 4), "no axis", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", None, 4), "no axis", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", ["g1"], 4), "no axis", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", 2, 4), "no axis 2", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", -1, 4), "no axis -1", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", True, 4), "no axis True", "g0 (8), g1 (16)"),
-    (MATMUL, opt("UPCAST", 1.0, 4), "no axis 1.0", "g0 (8), g1 (16)"),
-    (
-        MATMUL,
-        opt("UPCAST", "r0", 4),
-        "applies to output axes, and r0 is REDUCE",
-        "g0 (8), g1",
-    ),
-    (
-        MATMUL,
-        opt("LOCAL", "r0", 4),
-        "applies to output axes, and r0 is REDUCE",
-        "g0 (8), g1",
-    ),
-    (
-        MATMUL,
-        opt("UNROLL", "g0", 4),
-        "applies to reduce axes, and g0 is GLOBAL",
-        "r0 (12)",
-    ),
-    (MATMUL, opt("UNROLL", "r0", 5), "5 does not divide 12", "2, 3, 4, 6, 12"),
-    (MATMUL, opt("UNROLL", 1, 4), "no axis 1", "r0 (12)"),
-    (MATMUL, opt("SPLIT", "r0", 12), "leaves no outer loop", ""),
-    (MATMUL, opt("SPLIT", "r0", 0), "leaves no outer loop", ""),
-    (MATMUL, opt("SPLIT", "r0", 7), "7 does not divide 12", "SPLIT"),
-    (PRIME, opt("UPCAST", "g0", 2), "7 elements, and 2 does not divide 7", "7"),
-    (PRIME, opt("UNROLL", "r0", 4), "4 does not divide 13", "13"),
-    (PRIME, opt("SPLIT", "g1", 8), "8 does not divide 11", ""),
-    (MATMUL, opt("ORDER", "g0", "g1"), "g0 stands right before g1 already", "g0 g1 r0"),
-    (MATMUL, opt("ORDER", "g0", "g0"), "cannot move past itself", "g0 g1 r0"),
-    (MATMUL, opt("SWAP", "g0", "g0"), "cannot move past itself", "g0 g1 r0"),
-    (MATMUL, opt("ORDER", "q7", "g0"), "no axis q7", "g0 g1 r0"),
-    (MATMUL, opt("SWAP", "g0", "q7"), "no axis q7", "g0 g1 r0"),
-    (MATMUL, opt("ORDER", "g0"), "no axis None", "g0 g1 r0"),
-    (MATMUL, opt("ORDER", ["g0"], "g1"), "no axis", "g0 g1 r0"),
-    (MATMUL, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
-    (MATMUL, opt("STAGE", "q7", 1), "no loop q7", "g0 g1 r0"),
-    (MATMUL, opt("STAGE", ["g0"], 1), "no loop", "g0 g1 r0"),
-    (MATMUL, opt("STAGE", "g0", 0), "does not load input 0", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0", 9), "does not load input 9", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0"), "does not load input None", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0", True), "does not load input True", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0", 1.0), "does not load input 1.0", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0", "1"), "does not load input '1'", "1, 2, 3"),
-    (MATMUL, opt("STAGE", "g0", [1]), "does not load input [1]", "1, 2, 3"),
-    (MATMUL, opt("PADTO", "g1", 8), "16 elements, a multiple of 8 already", ""),
-    (MATMUL, opt("PADTO", "g1", 64), "would grow more than 4 times", "below 64"),
-    (MATMUL, opt("PADTO", "g1", 1), "nothing to round up to", "from 2"),
-    (MATMUL, opt("PADTO", "g1", 0), "nothing to round up to", "from 2"),
-    (MATMUL, opt("PADTO", "g1", True), "nothing to round up to", "from 2"),
-    (MATMUL, opt("PADTO", "g1", 6.0), "nothing to round up to", "from 2"),
-    (MATMUL, opt("PADTO", "q7", 6), "no axis q7", "g0, g1, r0"),
-    (MATMUL, opt("PADTO", 3, 6), "no axis 3", "g0, g1, r0"),
-    (TILED, opt("PADTO", "r1", 6), "stage As has the size of r1", "PADTO first"),
-    (TILED, opt("PADTO", "a_f1", 6), "only loops are padded", "g0"),
-    (MATMUL, Opt("UPCAST", "g1", 4), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
-    (MATMUL, Opt(["UPCAST"], "g1"), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
-    (MATMUL, "UPCAST", "is not an opt", "OptOps.UPCAST"),
-    (MATMUL, None, "is not an opt", "OptOps.UPCAST"),
-]
-
-
-@pytest.mark.parametrize(
-    "graph, wrong, because, hint", ILLEGAL, ids=[str(i[1]) for i in ILLEGAL]
-)
-def test_what_is_illegal_says_why_and_what_would_be_legal(
-    graph: UOp, wrong: Any, because: str, hint: str
-) -> None:
-    refusal = why_not(graph, wrong, LLVM)
-    assert refusal is not None
-    assert because in refusal.because and hint in refusal.hint
-    with pytest.raises(KernelOptError) as caught:
-        apply_opt(graph, wrong, LLVM)
-    assert caught.value.because == refusal.because and caught.value.hint == refusal.hint
-
-
-def test_lanes_are_not_in_the_loop_order() -> None:
-    graph = apply(MATMUL, opt("UPCAST", "g1", 4))
-    for wrong in (opt("ORDER", "u0", "g0"), opt("SWAP", "g0", "u0")):
-        refusal = why_not(graph, wrong, LLVM)
-        assert refusal is not None and "u0 is a lane axis" in refusal.because
-    refusal = why_not(graph, opt("SPLIT", "u0", 2), LLVM)
-    assert refusal is not None and "u0 is UPCAST" in refusal.because
-
-
-def test_lanes_are_bounded_by_the_target() -> None:
-    few = Target("LLVM", max_lanes=32)
-    graph = apply(MATMUL, opt("UPCAST", "g1", 8), target=few)
-    refusal = why_not(graph, opt("UPCAST", "g0", 8), few)
-    assert refusal is not None
-    assert "64 lanes at once" in refusal.because and "limit is 32" in refusal.because
-    assert "at most 4" in refusal.hint
-    assert why_not(graph, opt("UNROLL", "r0", 6), few) is not None
-    assert why_not(graph, opt("UPCAST", "g0", 4), few) is None
-    full = apply(graph, opt("UPCAST", "g0", 4), target=few)
-    refusal = why_not(full, opt("UNROLL", "r0", 2), few)
-    assert refusal is not None and "SPLIT" in refusal.hint
-
-
-def test_nought_is_the_whole_axis_even_of_a_prime() -> None:
-    assert sizes(apply(PRIME, opt("UPCAST", "g0", 0))) == {"g1": 11, "r0": 13, "u0": 7}
-    assert apply(PRIME, opt("UPCAST", "g0", 0)) is apply(PRIME, opt("UPCAST", "g0", 7))
-    assert sizes(apply(PRIME, opt("UNROLL", "r0", 0))) == {"g0": 7, "g1": 11, "n0": 13}
-
-
-def test_an_axis_used_up_is_gone() -> None:
-    graph = apply(PRIME, opt("UPCAST", "g0", 0))
-    refusal = why_not(graph, opt("UPCAST", "g0", 7), LLVM)
-    assert refusal is not None and "no axis g0" in refusal.because
-
-
-def test_the_error_has_its_form() -> None:
-    with pytest.raises(KernelOptError) as caught:
-        apply_opt(MATMUL, opt("UPCAST", "g1", 5), LLVM, "In [7], line 3")
-    assert str(caught.value) == (
-        'cannot apply UPCAST("g1", 5)\n'
-        "  because  axis g1 has 16 elements, and 5 does not divide 16\n"
-        '  try      UPCAST("g1", 4)   (legal here: 2, 4, 8, 16)\n'
-        "  where    In [7], line 3"
-    )
-
-
-def test_a_refused_opt_leaves_the_kernel() -> None:
-    before = to_text(MATMUL)
-    for graph, wrong, _, _ in ILLEGAL:
-        with pytest.raises(KernelOptError):
-            apply_opt(graph, wrong, LLVM)
-    assert to_text(MATMUL) == before
 
 
 # what is legal
