@@ -33,6 +33,19 @@ EXPECTED = np.maximum(A @ B + C, 0)
 
 
 def main() -> int:
+    y = expression()
+    k = explored(y)
+    fast = opted(k)
+    compiled(fast)
+    run(k, fast)
+    handed_on(fast)
+    title("the tensor itself")
+    assert np.allclose(y.realize().numpy(), EXPECTED, atol=1e-4)
+    print(y, y.sum().item())
+    return 0
+
+
+def expression() -> Tensor:
     title("Tensor, dtypes")
     a, b = Tensor(A), Tensor(B, dtype=dtypes.float32)
     c = Tensor(C.tolist(), device="LLVM", requires_grad=False)
@@ -43,6 +56,10 @@ def main() -> int:
     for item in y.schedule():
         print(item)
 
+    return y
+
+
+def explored(y: Tensor) -> Kernel:
     title("explore(y)")
     ex = explore(y)
     print(ex)
@@ -60,6 +77,10 @@ def main() -> int:
     assert k.axes[0].kind is AxisType.GLOBAL and k.applied_opts == ()
     print(f"{len(k.legal_opts())} legal opts, such as {k.legal_opts()[:3]}")
 
+    return k
+
+
+def opted(k: Kernel) -> Kernel:
     title("Opts: by name, by number, and one that is not legal")
     fast = k.apply(Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, 0, 4))
     fast = fast.apply(Opt(OptOps.LOCAL, "g0", 4), Opt(OptOps.ORDER, "g1", "g0"))
@@ -72,16 +93,22 @@ def main() -> int:
     except KernelOptError as error:
         print(error)
 
+    return fast
+
+
+def compiled(fast: Kernel) -> None:
     title("compile: source, assembly, passes, levels, figures")
-    compiled = fast.compile("LLVM")
-    print(f"source: {len(compiled.source.splitlines())} lines of LLVM IR")
-    print(f"assembly: {len(compiled.assembly.splitlines())} lines")
-    print(f"passes: {', '.join(p.name for p in compiled.passes if not p.parent)}")
-    print(f"lowered: {len(compiled['lowered'].toposort())} nodes")
-    print(f"linear: {len(compiled['linear'])} instructions")
-    print(compiled.estimates)
+    made = fast.compile("LLVM")
+    print(f"source: {len(made.source.splitlines())} lines of LLVM IR")
+    print(f"assembly: {len(made.assembly.splitlines())} lines")
+    print(f"passes: {', '.join(p.name for p in made.passes if not p.parent)}")
+    print(f"lowered: {len(made['lowered'].toposort())} nodes")
+    print(f"linear: {len(made['linear'])} instructions")
+    print(made.estimates)
     print(fast.counts)
 
+
+def run(k: Kernel, fast: Kernel) -> None:
     title("run, check and time on every device that is here")
     for device in filter(Device.available, Device.names()):
         for kernel in (k, fast):
@@ -96,6 +123,8 @@ def main() -> int:
     with Context(DEV="PYTHON"):
         print(Device.DEFAULT, (Tensor(A) @ Tensor(B)).numpy().shape)
 
+
+def handed_on(fast: Kernel) -> None:
     title("to_python: there and back")
     text = fast.to_python()
     print(text)
@@ -104,11 +133,6 @@ def main() -> int:
     again = names["kernel"]
     print(f"the same kernel: {again.ast is fast.ast}; on seeded data: {again.check()}")
     assert again.ast is fast.ast and again.applied_opts == fast.applied_opts
-
-    title("the tensor itself")
-    assert np.allclose(y.realize().numpy(), EXPECTED, atol=1e-4)
-    print(y, y.sum().item())
-    return 0
 
 
 def title(words: str) -> None:

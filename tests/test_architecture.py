@@ -8,6 +8,7 @@ for cycles, because they never run; the layers bind them too.
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,8 @@ class Import:
     typing_only: bool
 
 
+OUTSIDE = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/")
+"""How a path in ARCHITECTURE.md begins where it is not below the package."""
 Modules = dict[str, str]
 """Module name -> source."""
 
@@ -91,6 +94,27 @@ def test_compiler_never_imports_viz() -> None:
         if _unit(found.target)[1] == "viz" and _unit(found.module)[0] < 8
     ]
     assert upward == []
+
+
+def test_the_map_names_what_there_is() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/.*]+(?:/|\.py|\.ipynb))(?:::(\w+))?`", text)
+    assert named
+    for path, test in named:
+        base = ROOT if path.startswith(OUTSIDE) else ROOT / "workbench"
+        found = list(base.glob(path.rstrip("/")))
+        assert found, f"ARCHITECTURE.md names {path}, which is not there"
+        assert not test or f"def {test}(" in found[0].read_text(encoding="utf-8"), test
+
+
+def test_every_file_of_the_ir_is_on_the_map() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    files = (ROOT / "workbench" / "ir").glob("*.py")
+    on_the_map = re.compile(r"`ir/(\w+)\*?\.py`")
+    known = tuple(on_the_map.findall(text))
+    assert [
+        f.name for f in files if f.stem != "__init__" and not f.stem.startswith(known)
+    ] == []
 
 
 # The checks themselves, on packages small enough to see the fault.

@@ -1,4 +1,4 @@
-"""The examples in docstrings run, and give what they say."""
+"""The examples in docstrings run, and give what they say. `Tensor` is there without an import."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ from doctest import DocTest
 
 import pytest
 
+import workbench
 from tests.support import ROOT
 
 
 def examples() -> list[DocTest]:
     """Return the examples of every module that has any."""
     found: list[DocTest] = []
+    names = {"Tensor": workbench.Tensor}
     finder = doctest.DocTestFinder(exclude_empty=True)
     for path in sorted((ROOT / "workbench").rglob("*.py")):
         if ">>> " in path.read_text(encoding="utf-8"):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
             found += [
-                t for t in finder.find(importlib.import_module(name)) if t.examples
+                t
+                for t in finder.find(importlib.import_module(name), extraglobs=names)
+                if t.examples
             ]
     return found
 

@@ -273,7 +273,7 @@ def test_a_rule_that_raises_is_recorded_and_named(
     with observe() as watching, pytest.raises(CompileError) as caught:
         pipeline.build(graph, "LLVM")
     error = caught.value
-    assert error.stage == "lower" and "on purpose" in error.because
+    assert error.stage == "decompose" and "on purpose" in error.because
     assert isinstance(error.__cause__, ZeroDivisionError)
     assert error.last_good == to_expr(graph) and "last good state" in str(error)
     failed = next(r for r in watching.records if r.name == "decompose")

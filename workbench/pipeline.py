@@ -79,9 +79,9 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
         error.last_good = error.last_good or to_expr(state)
         raise
     except Exception as error:
-        raise CompileError(
-            stage, f"{type(error).__name__}: {error}", to_expr(state)
-        ) from error
+        because = f"{type(error).__name__}: {error}"
+        where = getattr(error, "stage", stage)  # the pass, where one was running
+        raise CompileError(where, because, to_expr(state)) from error
 
 
 def _checked(state: UOp, level: Level, stage: str) -> None:

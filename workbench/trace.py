@@ -116,6 +116,9 @@ class Recording:
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
+        """Finish the record; an error on its way out learns in which pass it arose."""
+        if error is not None and not hasattr(error, "stage"):
+            error.stage = self.name  # type: ignore[attr-defined]
         watching = self._watching
         if watching is None:
             return

@@ -27,6 +27,9 @@ LAYOUTS = {
     "contiguous": lambda x: x, "transposed": lambda x: x.T, "strided": lambda x: x[::2, 1::3],
     "reversed": lambda x: x[::-1, ::-1], "broadcast": lambda x: np.broadcast_to(x[:1], (3, 7)),
     "fortran": np.asfortranarray, "other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "other byte order reversed": lambda x: x.astype(x.dtype.newbyteorder())[::-1, 2::-2].T,
+    "overlapping": lambda x: np.lib.stride_tricks.sliding_window_view(x, 3, 1),
+    "unaligned": lambda x: np.frombuffer(b"0" + x.tobytes(), x.dtype, -1, 1).reshape(x.shape),
     "empty": lambda x: x[:0], "one element": lambda x: x[:1, :1], "0-d": lambda x: x[0, 0],
     "0-d array": lambda x: np.array(x[0, 0]),
 }

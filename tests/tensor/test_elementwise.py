@@ -332,3 +332,26 @@ def test_numpy_operands_on_either_side() -> None:
     assert_agrees(x - Tensor(x[0]), x - x[0])
     assert_agrees(np.float32(2) * Tensor(x), 2 * x)
     assert_agrees(x[0] < Tensor(x), x[0] < x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_float_floor_division(dtype: str) -> None:
+    """numpy's answers: exact where the quotient is below 2 ** 26, NaN of infinity."""
+    values = [v for v in SPECIAL if not 1e9 < abs(v) < INF] + [
+        0.1,
+        -0.1,
+        7.0,
+        1e-3,
+        3.25,
+    ]
+    pairs = np.array([(a, b) for a in values for b in values]).astype(dtype)
+    near = np.abs(quiet(np.divide, pairs[:, 0], pairs[:, 1]))
+    a, b = pairs[~((near > 2**26) & (near < INF))].T
+    assert_agrees(Tensor(a) // Tensor(b), quiet(np.floor_divide, a, b))
+    assert_agrees(Tensor(a) % Tensor(b), quiet(np.remainder, a, b), 1)
+    wild = np.random.default_rng(4).normal(size=(2, 500)).astype(dtype) * 100
+    assert_agrees(Tensor(wild[0]) // Tensor(wild[1]), wild[0] // wild[1])
+    got = (Tensor(wild[0]) % Tensor(wild[1])).numpy()
+    np.testing.assert_allclose(got, wild[0] % wild[1], rtol=1e-6, atol=1e-9)
+    assert_agrees(Tensor(wild[0]) // 0.5, wild[0] // wild.dtype.type(0.5))
+    assert_agrees(7.0 % Tensor(wild[1]), wild.dtype.type(7) % wild[1], 1)

@@ -19,7 +19,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
 FULL_STEPS = 1 << 24
-SAMPLES = 64
+SAMPLES = 32
 
 
 @dataclass(frozen=True, slots=True)

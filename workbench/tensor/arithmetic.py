@@ -12,11 +12,11 @@ from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.base import Operand
-from workbench.tensor.broadcast import cast_to, filled, matched, promoted
+from workbench.tensor.broadcast import cast_to, matched, promoted
+from workbench.tensor.division import divided, remainder
 from workbench.tensor.joining import Joining
 from workbench.tensor.power import integer_power, power, whole_power
 from workbench.tensor.refuse import dtype_error
-from workbench.tensor.rounding import floored
 
 
 class Arithmetic(Joining):
@@ -58,7 +58,7 @@ class Arithmetic(Joining):
             )
         a, b, other = self._meet(x, "divide")
         a, b = (b, a) if reverse else (a, b)
-        return self._with(_divided(a, b, rounding_mode), other)
+        return self._with(divided(_numbers(a), _numbers(b), rounding_mode), other)
 
     def idiv(self, x: Operand, reverse: bool = False) -> Self:
         """Return self // x, floored; integers divided by zero give 0."""
@@ -68,11 +68,7 @@ class Arithmetic(Joining):
         """Return self - self // x * x: the sign is that of x; an integer modulo zero is 0."""
         a, b, other = self._meet(x, "take the remainder of")
         a, b = (b, a) if reverse else (a, b)
-        if a.dtype.is_float:
-            whole = floored(a.alu(Ops.FDIV, b))
-            return self._with(a + _negative(whole * b), other)
-        a, b = _numbers(a), _numbers(b)
-        return self._with(a.alu(Ops.MOD, b), other)
+        return self._with(remainder(_numbers(a), _numbers(b)), other)
 
     def pow(self, x: Operand, reverse: bool = False) -> Self:
         """Return self ** x. Whole and half powers up to 16 are products and square roots.
@@ -311,23 +307,3 @@ def _negative(value: UOp) -> UOp:
 def _numbers(value: UOp) -> UOp:
     """Return bools as int32, for ops that bools do not have."""
     return cast_to(value, dtypes.default_int) if value.dtype.is_bool else value
-
-
-def _divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
-    if rounding is None and not a.dtype.is_float:
-        a, b = cast_to(a, dtypes.default_float), cast_to(b, dtypes.default_float)
-    if a.dtype.is_float:
-        quotient = a.alu(Ops.FDIV, b)
-        if rounding is None:
-            return quotient
-        return floored(quotient) if rounding == "floor" else quotient.alu(Ops.TRUNC)
-    a, b = _numbers(a), _numbers(b)
-    quotient = a.alu(Ops.IDIV, b)
-    if rounding == "floor":
-        return quotient
-    a, b = filled(a, b)
-    # Floored and truncated differ by one where the signs differ and something is left over.
-    left_over = a.alu(Ops.MOD, b).alu(Ops.CMPNE, a.like(0))
-    differ = (a < 0).alu(Ops.XOR, b < 0)
-    up = left_over.alu(Ops.AND, differ)
-    return up.where(quotient + a.like(1), quotient)

@@ -74,6 +74,12 @@ class Prelude:
             f"return ({vector})({chosen});",
         )
 
+    def choose(self, dtype: DType) -> str:
+        """The whole of a, or of b. (GCC's ?: wants both of exactly one type.)"""
+        vector = self.type(dtype)
+        head = f"{vector} %(_Bool all, {vector} a, {vector} b)"
+        return self._add(f"choose_{vector}", head, "return all ? a : b;")
+
     def extreme(self, op: Ops, dtype: DType) -> str:
         """The greater or lesser of two values; NaN if either is."""
         kind, sign = self.type(dtype), ">" if op is Ops.MAX else "<"

@@ -257,9 +257,12 @@ class Values:
     def _where(self, node: UOp, count: int) -> Text:
         condition, yes, no = node.src
         a, b = self.vector(yes, count), self.vector(no, count)
-        if condition.dtype.count == 1:
+        if count == 1:
             test = paren(self.text(condition), EITHER)
             return f"{test} ? {paren(a, EITHER)} : {paren(b, EITHER)}", CHOICE
+        if condition.dtype.count == 1:
+            test = self.text(condition)[0]
+            return call(self.prelude.choose(node.dtype), test, a[0], b[0])
         mask = self.mask(condition, node.dtype.bits, count)
         return call(self.prelude.select(node.dtype), mask[0], a[0], b[0])
 
@@ -348,7 +351,8 @@ class Values:
         condition, yes, no = node.src
         a, b = (paren(self.mask(s, bits, count), ATOM) for s in (yes, no))
         if condition.dtype.count == 1:
-            return f"{paren(self.text(condition), EITHER)} ? {a} : {b}", CHOICE
+            name = self.prelude.choose(mask_type(bits, count))
+            return call(name, self.text(condition)[0], a, b)
         m = paren(self.mask(condition, bits, count), ATOM)
         return f"({m} & {a}) | (~{m} & {b})", OR
 

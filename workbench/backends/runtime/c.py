@@ -75,9 +75,7 @@ def _compile_together(programs: Sequence[Program]) -> None:
     try:
         codes = _loaded(text, names)
     except CompileError:
-        for program in programs:  # one by one, to say which it is
-            _ = program._code
-        raise
+        codes = [program._load() for program in programs]  # to say which it is
     for program, code in zip(programs, codes, strict=True):
         program.use(code)
 
@@ -90,10 +88,9 @@ def one_text(sources: Sequence[Source]) -> tuple[str, list[str]]:
         start = re.search(r"^void ", source.text, re.MULTILINE)
         at = 0 if start is None else start.start()
         for paragraph in source.text[:at].split("\n\n"):
-            whole = paragraph.startswith("static ")
-            definitions.update(
-                dict.fromkeys([paragraph] if whole else paragraph.splitlines())
-            )
+            one = paragraph.startswith("static ")
+            parts = [paragraph] if one else paragraph.splitlines()
+            definitions.update(dict.fromkeys(p for p in parts if p[:2] != "//"))
         names.append(f"kernel_{number}")
         named = f"void {source.name}("
         kernels.append(source.text[at:].replace(named, f"void {names[-1]}(", 1))

@@ -21,12 +21,15 @@ from workbench.backends.runtime import cache
 from workbench.errors import CompileError, DeviceError
 
 # What the renderer counts on: signed integers wrap, a*b + c is fused, float operations may be
-# done early but never in another order. The rest is for speed, and silence.
+# done early but never in another order. Loops stay as they are written, as on LLVM: whoever
+# wants vectors applies UPCAST (and GCC 12 gets sums over falling indexes wrong when it makes
+# vectors of them). But what is written lane by lane may become one instruction.
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
     "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
-    "-ftree-slp-vectorize", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+    "-fno-tree-vectorize", "-ftree-slp-vectorize",
+    "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 )
 _ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
 # fmt: on

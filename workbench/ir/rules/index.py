@@ -99,6 +99,11 @@ def mod_common(i: UOp, c: UOp) -> UOp | None:
     return (reduced % (int(c.arg) // factor)) * factor + constant % factor
 
 
+def distribute(i: UOp, c: UOp, d: UOp) -> UOp:
+    """(i + c) * d is i*d + c*d."""
+    return i * d + int(c.arg) * int(d.arg)
+
+
 def div_div(i: UOp, c: UOp, d: UOp) -> UOp:
     """(i // c) // d is i // (c*d)."""
     return i // (int(c.arg) * int(d.arg))
@@ -275,13 +280,13 @@ _n_add = op(Ops.ADD, i, j, name="n")
 INDEX_RULES = RuleSet("index", [
     Rule("gather-terms",        _n_add, gather_terms),
     Rule("rejoin-div-mod",      _n_add, rejoin),
-    Rule("distribute",          (i + c) * d, lambda i, c, d: i * d + c.arg * d.arg),
+    Rule("distribute",          (i + c) * d, distribute),
     Rule("div-terms",           i // c, div_terms, where=positive),
     Rule("mod-terms",           i % c, mod_terms, where=positive),
     Rule("div-common-factor",   i // c, div_common, where=positive),
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
     Rule("div-div",             (i // c) // d, div_div, where=both_positive),
-    Rule("mod-mod",             (i % c) % d, lambda i, d: i % d, where=divides),
+    Rule("mod-mod",             (i % c) % d, i % d, where=divides),
     Rule("less-than",           i < c, less_than),
     Rule("negated-less",        i < c, negated_less),
     Rule("greater-than",        c < i, greater_than),

@@ -48,6 +48,11 @@ def moves_nothing(n: UOp, x: UOp) -> bool:
     return n.op is not Ops.REDUCE_AXIS and n.shape == x.shape
 
 
+def filled_shape(n: UOp, c: UOp) -> UOp:
+    """A constant moved about is the constant in the new shape."""
+    return full(n.shape, c)
+
+
 def combines_nothing(n: UOp, x: UOp) -> bool:
     """Whether a reduction runs over axes of one element only."""
     return all(x.shape[axis] == 1 for axis in n.arg[1])
@@ -112,7 +117,7 @@ MOVEMENT_RULES = RuleSet("simplify-tensor", [
     Rule("empty-is-constant",   Pat(_EMPTIES, None, name="n"), empty),
     Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing),
     Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), reshape_once),
-    Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), lambda n, c: full(n.shape, c)),
+    Rule("move-constant",       Pat(_SHUFFLES, (filled,), name="n"), filled_shape),
     Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
     Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x),

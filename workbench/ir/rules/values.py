@@ -66,6 +66,21 @@ def pick(n: UOp, x: UOp, y: UOp) -> UOp | None:
     return y if (low.vmin >= high.vmax) else None
 
 
+def added(x: UOp, c1: UOp, c2: UOp) -> UOp:
+    """(x + c1) + c2 is x + (c1 + c2), exact where sums wrap."""
+    return x + (int(c1.arg) + int(c2.arg))
+
+
+def multiplied(x: UOp, c1: UOp, c2: UOp) -> UOp:
+    """(x * c1) * c2 is x * (c1 * c2), exact where products wrap."""
+    return x * (int(c1.arg) * int(c2.arg))
+
+
+def chosen(c: UOp, x: UOp, y: UOp) -> UOp:
+    """A condition that is known chooses its branch."""
+    return x if c.arg else y
+
+
 def zero(x: UOp) -> UOp:
     return x.like(0)
 
@@ -136,27 +151,24 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("mul-one",             x * 1, x),
     Rule("mul-zero",            xe * 0, zero, doc="exact types only: 0 * nan is nan"),
     Rule("mul-minus-one",       x * c, -x, where=is_minus_one),
-    Rule("neg-index",           -var("x", "index"), lambda x: x * -1),
+    Rule("neg-index",           -var("x", "index"), x * -1),
     Rule("neg-neg",             op(Ops.NEG, -x), x),
     Rule("not-not",             ~(~x), x),
     Rule("div-one",             x / 1.0, x),
     Rule("div-power-of-two",    x / c, divide_exactly, where=inverse_is_normal),
     Rule("idiv-one",            x // 1, x),
-    Rule("mod-one",             xi % 1, zero),
-    Rule("add-constants",       (xi + c1) + c2, lambda x, c1, c2: x + (c1.arg + c2.arg)),
-    Rule("mul-constants",       (xi * c1) * c2, lambda x, c1, c2: x * (c1.arg * c2.arg)),
+    Rule("add-constants",       (xi + c1) + c2, added),
+    Rule("mul-constants",       (xi * c1) * c2, multiplied),
     Rule("and-self",            x & x, x),
     Rule("or-self",             x | x, x),
     Rule("and-true",            b & True, b),
-    Rule("and-false",           b & False, lambda b: b.like(False)),
     Rule("or-false",            b | False, b),
-    Rule("or-true",             b | True, lambda b: b.like(True)),
     Rule("not-equal-true",      op(Ops.CMPNE, b, True), ~b),
     Rule("not-equal-false",     op(Ops.CMPNE, b, False), b),
     Rule("equal-true",          op(Ops.CMPEQ, b, True), b),
     Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
     Rule("where-same",          b.where(x, x), x),
-    Rule("where-known",         op(Ops.WHERE, c, x, y), lambda c, x, y: x if c.arg else y),
+    Rule("where-known",         op(Ops.WHERE, c, x, y), chosen),
     Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value),
     Rule("where-nested",        b.where(b.where(x, var("z")), y), b.where(x, y)),
     Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x)), x),

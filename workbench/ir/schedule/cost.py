@@ -6,6 +6,8 @@ the figures, so that a reader can disagree.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.uop import UOp
 
@@ -26,11 +28,12 @@ _CAP = 1e30
 def totals(nodes: dict[UOp, None]) -> dict[UOp, float]:
     """Return per node what computing all of it costs, everything below it fused once.
 
-    A value used twice counts twice: an upper bound, which errs towards storing.
+    The cost of a value that several others use is shared out among them.
     """
+    users = Counter(s for node in nodes for s in set(node.src))
     cost: dict[UOp, float] = {}
     for node in nodes:
-        below = sum(cost[s] for s in node.src)
+        below = sum(cost[s] / users[s] for s in set(node.src))
         cost[node] = min(_CAP, below + _own(node))
     return cost
 
