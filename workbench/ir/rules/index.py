@@ -75,6 +75,36 @@ def _fits(rest: UOp, by: int) -> bool:
     return 0 <= rest.vmin and rest.vmax < by
 
 
+def mod_congruent(i: UOp, c: UOp) -> UOp | None:
+    """(10*a + b) % 9 is (a + b) % 9, and a + b where that stays below 9."""
+    found = _congruent(i, int(c.arg))
+    return None if found is None else found[1]
+
+
+def div_congruent(i: UOp, c: UOp) -> UOp | None:
+    """(10*a + b) // 9 is a + (a + b)//9, and a where a + b stays below 9."""
+    found = _congruent(i, int(c.arg))
+    return None if found is None else found[0]
+
+
+def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
+    """Return (quotient, rest) where coefficients reduced modulo `by` keep the rest within one
+    period: residues from 0 up, or the nearest ones."""
+    parts, constant = terms(node)
+    for nearest in (False, True):
+        residues = {a: k % by for a, k in parts.items()}
+        if nearest:
+            residues = {a: k - by if 2 * k > by else k for a, k in residues.items()}
+        rest = from_terms({a: k for a, k in residues.items() if k}, constant, node)
+        period = int(rest.vmin) // by
+        if period != int(rest.vmax) // by:
+            continue
+        wholes = {a: (k - residues[a]) // by for a, k in parts.items()}
+        quotient = from_terms({a: k for a, k in wholes.items() if k}, period, node)
+        return quotient, from_terms(*terms(rest + -period * by), node)
+    return None
+
+
 def div_common(i: UOp, c: UOp) -> UOp | None:
     """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but a small rest."""
     parts, constant = terms(i)
@@ -283,6 +313,8 @@ INDEX_RULES = RuleSet("index", [
     Rule("distribute",          (i + c) * d, distribute),
     Rule("div-terms",           i // c, div_terms, where=positive),
     Rule("mod-terms",           i % c, mod_terms, where=positive),
+    Rule("div-congruent",       i // c, div_congruent, where=positive),
+    Rule("mod-congruent",       i % c, mod_congruent, where=positive),
     Rule("div-common-factor",   i // c, div_common, where=positive),
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
     Rule("div-div",             (i // c) // d, div_div, where=both_positive),

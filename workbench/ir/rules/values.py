@@ -167,6 +167,7 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("not-equal-false",     op(Ops.CMPNE, b, False), b),
     Rule("equal-true",          op(Ops.CMPEQ, b, True), b),
     Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
+    Rule("where-itself",        b.where(True, False), b),
     Rule("where-same",          b.where(x, x), x),
     Rule("where-known",         op(Ops.WHERE, c, x, y), chosen),
     Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value),
