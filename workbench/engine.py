@@ -15,8 +15,8 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer
 from workbench.dtypes import dtypes
+from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
-from workbench.ir.rules.movement import constant_of
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.uop import UOp

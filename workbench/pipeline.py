@@ -5,10 +5,11 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.backends.device import Device
 from workbench.backends.render.source import Source
@@ -23,9 +24,12 @@ from workbench.ir.uop import UOp
 from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
 
-_programs: dict[tuple[UOp, str], Built] = {}
-_tuned: dict[tuple[UOp, str], UOp] = {}
+_programs: OrderedDict[tuple[UOp, str], Built] = OrderedDict()
+_tuned: OrderedDict[tuple[UOp, str], UOp] = OrderedDict()
 _lock = Lock()
+T = TypeVar("T")
+KEPT_KERNELS = 1024
+"""Kernels that stay compiled; an older one is found in the disk cache again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,20 @@ def build(kernel: UOp, device: str) -> Built:
     found = _programs.get((kernel, device))
     if found is None or observer() is not None:
         made = _build(kernel, device)
-        with _lock:
-            found = _programs.setdefault((kernel, device), made)
+        found = _remember(_programs, (kernel, device), made)
     return found
+
+
+def _remember(
+    table: OrderedDict[tuple[UOp, str], T], key: tuple[UOp, str], made: T
+) -> T:
+    """Return what `table` holds for `key`, `made` if nothing; the oldest of many is dropped."""
+    with _lock:
+        found = table.setdefault(key, made)
+        table.move_to_end(key)
+        while len(table) > KEPT_KERNELS:
+            table.popitem(last=False)
+        return found
 
 
 def _build(kernel: UOp, device: str) -> Built:
@@ -81,7 +96,15 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
     except Exception as error:
         because = f"{type(error).__name__}: {error}"
         where = getattr(error, "stage", stage)  # the pass, where one was running
-        raise CompileError(where, because, to_expr(state)) from error
+        good = getattr(error, "state", state)  # what went into that pass
+        raise CompileError(
+            where, because, to_expr(good if is_ir(good) else state)
+        ) from error
+
+
+def is_ir(value: object) -> bool:
+    """Whether a state of the pipeline is IR: a graph, or a linear program."""
+    return isinstance(value, (UOp, tuple))
 
 
 def _checked(state: UOp, level: Level, stage: str) -> None:
@@ -99,8 +122,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
     found = _tuned.get((kernel, device))
     if found is None:
         found = heuristic(kernel, Device[device].target)[0]
-        with _lock:
-            found = _tuned.setdefault((kernel, device), found)
+        found = _remember(_tuned, (kernel, device), found)
     return found
 
 

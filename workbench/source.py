@@ -34,6 +34,11 @@ class SourceLine:
     def __str__(self) -> str:
         return f"{os.path.basename(self.name)}:{self.line}"
 
+    @property
+    def where(self) -> str:
+        """The line as errors name it: "In[7], line 3"."""
+        return f"{os.path.basename(self.name)}, line {self.line}"
+
 
 _LINES: WeakKeyDictionary[Node, SourceLine] = WeakKeyDictionary()
 _KNOWN: dict[tuple[str, int], SourceLine] = {}

@@ -118,7 +118,7 @@ class Recording:
     ) -> None:
         """Finish the record; an error on its way out learns in which pass it arose."""
         if error is not None and not hasattr(error, "stage"):
-            error.stage = self.name  # type: ignore[attr-defined]
+            error.stage, error.state = self.name, self.before  # type: ignore[attr-defined]
         watching = self._watching
         if watching is None:
             return

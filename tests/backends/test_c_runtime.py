@@ -25,16 +25,14 @@ from tests.backends.linear import (
     source_of,
     store,
 )
-from tests.backends.test_llvm_ops import (
+
+# What pytest finds here by these names runs on the device C.
+from tests.backends.test_llvm_ops import (  # noqa: F401
     _DIVISIONS,
     _OPS,
     ALL,
     domain,
     pairs,
-)
-
-# What pytest finds here by these names runs on the device C.
-from tests.backends.test_llvm_ops import (  # noqa: F401
     test_bitcast,
     test_combined_maximum_is_nan_wherever_a_nan_is,
     test_constants_are_exact,
@@ -58,7 +56,6 @@ from tests.backends.test_llvm_render import (  # noqa: F401
 from tests.expressions import Case, case
 from tests.support import ROOT, count
 from workbench import engine
-from workbench.backends.device import Device
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, compiler
 from workbench.backends.runtime.buffer import Buffer
@@ -67,9 +64,9 @@ from workbench.backends.runtime.compiler import find_compiler
 from workbench.context import Context
 from workbench.dtypes import DType, dtypes
 from workbench.errors import CompileError, DeviceError
-from workbench.ir.lower.lower import lower
 from workbench.ir.ops import COMPARE, OPS, Ops
 from workbench.ir.uop import UOp
+from workbench.pipeline import build, tuned
 
 F = dtypes.float32
 COMPILED = pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
@@ -152,7 +149,9 @@ def test_lanes_combine_in_the_same_order(op: Ops) -> None:
             with Context(DEV="LLVM"):
                 want = source_of(statement)
             with np.errstate(all="ignore"):
-                jobs.append((source_of(statement), want, data.astype(dtype.numpy), dtype))
+                jobs.append(
+                    (source_of(statement), want, data.astype(dtype.numpy), dtype)
+                )
     compile_many([job[0] for job in jobs])
     for c, llvm, data, dtype in jobs:
         got, want = (run(s, poisoned(1, dtype), data).tobytes() for s in (c, llvm))
@@ -179,12 +178,8 @@ def test_stores_behind_a_condition(dtype: DType, lanes: int) -> None:
 def _sources(made: Case) -> list[Source]:
     """Return the kernels of an expression, as the device C will ask for them."""
     items = engine.planned([made.run("C")[0].uop])[0].items
-    device = Device["C"]
-    found = []
-    for item in items:
-        if item.kernel is not None:
-            found.append(device.render(*lower(item.kernel, device.target)))
-    return found
+    kernels = [item.kernel for item in items if item.kernel is not None]
+    return [build(tuned(kernel, "C"), "C").source for kernel in kernels]
 
 
 @pytest.mark.timeout(600)
@@ -229,7 +224,11 @@ def test_without_a_compiler_the_source_can_be_read() -> None:
     )
     env = {**os.environ, "PATH": "", "CC": "", "DEV": "LLVM"}
     done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=env, capture_output=True, text=True
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
     )
     assert "* 3.0f" in done.stdout, done.stderr
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.backends.runtime.peak import copy_bandwidth, fma_peak, run_peak
+from workbench.backends.runtime.peak import fma_peak, run_peak
 from workbench.backends.runtime.timing import SAMPLE_S, Samples, interleave, measure
 from workbench.dtypes import dtypes
 
@@ -77,4 +77,3 @@ def test_peaks() -> None:
     single = peak.gflops(both["f32"].min_s)
     assert 1.5 < single / run_peak(dtypes.float64).gflops(both["f64"].min_s) < 2.7
     assert fma_peak() > 1
-    assert copy_bandwidth(1 << 20) > 0.1

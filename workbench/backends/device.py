@@ -209,7 +209,5 @@ class Devices:
         self._chosen = self.canonical(name)
 
 
-Device = Devices(
-    (_LLVM(), _C(), _Python()), {"CPU": "LLVM", "CLANG": "C", "GCC": "C"}
-)
+Device = Devices((_LLVM(), _C(), _Python()), {"CPU": "LLVM", "CLANG": "C", "GCC": "C"})
 """All devices, by name."""

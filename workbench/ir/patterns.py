@@ -51,17 +51,6 @@ class Pat:
             arg,
         )
 
-    def named(self, name: str) -> Pat:
-        """Return this pattern with the matched node bound to `name`."""
-        return Pat(
-            self.ops,
-            self.src,
-            name=name,
-            value=self.value,
-            kind=self.kind,
-            arg=self.arg,
-        )
-
     def _with(self, op: Ops, other: Pat | Const, swap: bool = False) -> Pat:
         right = other if isinstance(other, Pat) else literal(other)
         return Pat(op, (right, self) if swap else (self, right))

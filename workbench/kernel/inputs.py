@@ -71,6 +71,11 @@ class FromSchedule:
     run: Run
     number: int
 
+    @property
+    def device(self) -> str:
+        """The device that the item's result is on."""
+        return str(self.run.items[self.number].buffers[0].arg[1])
+
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: a fresh output, then the inputs."""
         target = self.run.items[self.number].buffers[0]
@@ -85,6 +90,11 @@ class Seeded:
     """Random data from a seed, the same on every device."""
 
     seed: int = 0
+
+    @property
+    def device(self) -> str:
+        """No device of its own: "" stands for the default."""
+        return ""
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""

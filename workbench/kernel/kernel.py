@@ -11,7 +11,7 @@ import numpy as np
 from workbench import engine
 from workbench.backends.device import Device
 from workbench.display import Displayed
-from workbench.errors import DeviceError, ParseError
+from workbench.errors import DeviceError, ParseError, ShapeError
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
@@ -87,10 +87,13 @@ class Kernel(Displayed):
     title: str = ""
 
     @staticmethod
-    def from_text(text: str, seed: int = 0) -> Kernel:
+    def from_text(
+        text: str, seed: int = 0, shape: tuple[int, ...] | None = None, title: str = ""
+    ) -> Kernel:
         """Return the kernel that `text` (see `to_text`) describes, on seeded random data.
 
-        Errors: ParseError, VerifyError.
+        `shape` is that of its first output (flat where None) and `title` what it is called.
+        Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
         ast = parse(text)
         if not isinstance(ast, UOp) or ast.op is not Ops.SINK:
@@ -99,7 +102,21 @@ class Kernel(Displayed):
         if not ast.src:
             raise ParseError("the text is no kernel", "it stores nothing")
         target = ast.src[0].src[0].src[0].src[0]
-        return Kernel(ast, ast, Seeded(seed), (target.arg[1],), title=ast.arg.name)
+        size = target.arg[1]
+        shape = (size,) if shape is None else shape
+        if math.prod(shape) != size:
+            raise ShapeError(
+                f"shape {shape} does not fit", f"the output has {size} elements"
+            )
+        return Kernel(ast, ast, Seeded(seed), shape, title=title or ast.arg.name)
+
+    @property
+    def device(self) -> str:
+        """The device of the kernel's data: where it runs unless another is named."""
+        return self.data.device or Device.DEFAULT
+
+    def _device(self, name: str | None) -> str:
+        return self.device if name is None else Device.canonical(name)
 
     # looking
 
@@ -125,9 +142,9 @@ class Kernel(Displayed):
 
     @property
     def counts(self) -> Counts:
-        """What the generated program does in one run (on the default device)."""
+        """What the generated program does in one run (on its own device)."""
         with unobserved():
-            return count(build(self.ast, Device.DEFAULT).linear)
+            return count(build(self.ast, self.device).linear)
 
     def to_text(self) -> str:
         """Return the graph as IR text, which `Kernel.from_text` reads."""
@@ -144,11 +161,11 @@ class Kernel(Displayed):
 
     def legal_opts(self) -> tuple[Opt, ...]:
         """Return the legal opts of the action table; equal results are listed once."""
-        return opts.legal_opts(self.ast, Device[Device.DEFAULT].target)
+        return opts.legal_opts(self.ast, Device[self.device].target)
 
     def why_not(self, opt: Opt) -> str | None:
         """Return None where `opt` is legal, else the text that KernelOptError would carry."""
-        refusal = opts.why_not(self.ast, opt, Device[Device.DEFAULT].target)
+        refusal = opts.why_not(self.ast, opt, Device[self.device].target)
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
 
     def apply(self, *chosen: Opt) -> Kernel:
@@ -156,9 +173,10 @@ class Kernel(Displayed):
 
         Errors: KernelOptError (what / because / try / where) where one is not legal.
         """
-        target = Device[Device.DEFAULT].target
+        target = Device[self.device].target
         ast, applied = self.ast, list(self.applied_opts)
-        where = str(here() or "")
+        line = here()
+        where = "" if line is None else line.where
         for opt in chosen:
             ast, named = opts.apply_opt(ast, opt, target, where)
             applied.append(named)
@@ -166,7 +184,7 @@ class Kernel(Displayed):
 
     def optimized(self) -> Kernel:
         """Return the un-optimised kernel with the default opts: what `realize` runs."""
-        target = Device[Device.DEFAULT].target
+        target = Device[self.device].target
         with unobserved():
             ast, applied, _ = heuristic(self.original, target)
         return replace(self, ast=ast, applied_opts=applied)
@@ -176,7 +194,7 @@ class Kernel(Displayed):
     def compile(self, device: str | None = None) -> Compiled:
         """Return the kernel compiled for `device`, with the record of every pass from the
         un-optimised kernel on."""
-        name = _device(device)
+        name = self._device(device)
         target = Device[name].target
         passes: list[PassRecord] = []
         ast = self.original
@@ -193,19 +211,19 @@ class Kernel(Displayed):
 
         No buffer that a tensor holds is written; repeated runs agree.
         """
-        results = self._run(_device(device))[1]
+        results = self._run(self._device(device))[1]
         size = math.prod(self.shape)
         return tuple(a.reshape(self.shape) if a.size == size else a for a in results)
 
     def check(self, device: str | None = None) -> CheckResult:
         """Compare the answer with the un-optimised kernel on the reference interpreter."""
-        inputs, got = self._run(_device(device))
+        inputs, got = self._run(self._device(device))
         with unobserved():
             return checking.check(self.original, outputs(self.original), inputs, got)
 
     def time(self, device: str | None = None, budget_s: float = 0.5) -> Timing:
         """Return how long one run takes, with its spread and its share of the machine's peak."""
-        name = _device(device)
+        name = self._device(device)
         with unobserved():
             program = build(self.ast, name).program
             run = program.bind(self.data.buffers(self.original, name))
@@ -231,7 +249,8 @@ class Kernel(Displayed):
         text = to_text(self.original).replace("\\", "\\\\").replace("'", r"\'")
         return (
             "from workbench import Kernel, Opt, OptOps\n\n"
-            f"kernel = Kernel.from_text('''\n{text}\n'''){call}\n"
+            f"kernel = Kernel.from_text('''\n{text}\n''', shape={self.shape}, "
+            f"title={self.title!r}){call}\n"
         )
 
 
@@ -250,7 +269,3 @@ def _float_bits(kernel: UOp) -> int:
         if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
         else 32
     )
-
-
-def _device(name: str | None) -> str:
-    return Device.DEFAULT if name is None else Device.canonical(name)

@@ -21,4 +21,4 @@ def device_error(what: str, because: str, hint: str = "") -> DeviceError:
 def where() -> str:
     """Return the user's line as "In[3], line 2"; empty if the package called itself."""
     line = here()
-    return "" if line is None else f"{str(line).rpartition(':')[0]}, line {line.line}"
+    return "" if line is None else line.where

@@ -13,8 +13,8 @@ from workbench import engine
 from workbench.backends.device import Device
 from workbench.context import Context
 from workbench.dtypes import Const
+from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
-from workbench.ir.rules.movement import constant_of
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp

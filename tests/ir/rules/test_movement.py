@@ -11,10 +11,11 @@ import pytest
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer, tensor
 from workbench.dtypes import DType, dtypes
+from workbench.ir.constants import constant_of, full
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
-from workbench.ir.rules.movement import MOVEMENT_RULES, TENSOR_RULES, constant_of, full
+from workbench.ir.rules.movement import MOVEMENT_RULES, TENSOR_RULES
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify

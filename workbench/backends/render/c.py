@@ -23,20 +23,19 @@ machine can (-ffp-contract=fast), which is what the runtime asks for.
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Sequence
 
 from workbench.backends.render.c_comments import Follower
 from workbench.backends.render.c_helpers import Prelude
 from workbench.backends.render.c_plan import LEAVES, TRANSPARENT, Layout, lay_out
+from workbench.backends.render.c_text import Text, identifier
 from workbench.backends.render.c_values import (
     ATOM,
     EITHER,
     EQUAL,
     MUL,
     UNARY,
-    Text,
+    Expression,
     Values,
     call,
     paren,
@@ -56,15 +55,8 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, UOp, leaves
 from workbench.target import Target
 
-_WIDTH = 96
 _SHORT_INDEX = 40  # arithmetic this short is repeated; what is longer gets a name
 _SHORT_VALUE = 72
-_TAKEN = frozenset(
-    "args lo hi scratch main auto break case char const continue default do double else enum"
-    " extern float for goto if inline int long register restrict return short signed sizeof"
-    " static struct switch typedef union unsigned void volatile while asm typeof linux unix"
-    " i386 arm".split()
-)
 _UPDATES = {Ops.ADD: "+=", Ops.MUL: "*="}
 
 
@@ -80,7 +72,7 @@ def render(block: UOp, linear: tuple[UOp, ...], target: Target) -> Source:
     writer = _Writer(name, plan, lay_out(linear), Follower(block), linear)
     writer.body(linear)
     head = f"void {name}(void **args, long lo, long hi) {{"
-    function = [*_about(info, plan, block), head, *writer.lines, "}", ""]
+    function = [*_about(info, plan, block), head, *writer.text.lines, "}", ""]
     prelude = writer.prelude.text()
     text = "\n".join(function)
     return Source(
@@ -93,17 +85,10 @@ def render(block: UOp, linear: tuple[UOp, ...], target: Target) -> Source:
     )
 
 
-def identifier(name: str) -> str:
-    """Return `name` as C can have it."""
-    name = re.sub(r"\W", "_", name, flags=re.ASCII)
-    if not name or name[0].isdigit():
-        name = "k" + name
-    return name + "_" if name in _TAKEN else name
-
-
 def _about(info: KernelInfo, plan: Plan, block: UOp) -> list[str]:
     """Return the comment above the function: the arguments, and the axes without a loop."""
-    lines = ["// " + " ".join(info.name.split())]
+    title = " ".join(info.name.split()).replace("\\", "/")  # \ would join two lines
+    lines = ["// " + title]
     for param in plan.params:
         slot, size = param.arg
         lines.append(f"//   p{slot}  {param.dtype.scalar.name}[{size}]")
@@ -121,7 +106,7 @@ def _params(plan: Plan) -> tuple[tuple[DType, int], ...]:
 
 
 class _Writer:
-    """Writes one node after another into `lines`."""
+    """Writes one node after another."""
 
     def __init__(
         self,
@@ -134,12 +119,9 @@ class _Writer:
         self.plan, self.layout, self.follower = plan, layout, follower
         self.prelude = Prelude()
         self.values = Values(self.prelude)
-        self.lines: list[str] = []
-        self.depth = 1
+        self.text = Text({name})
         self.open: list[UOp] = []
         self.names: dict[UOp, str] = {}
-        self._taken = {name, *_TAKEN}
-        self._counts: dict[str, int] = {}
         self._registers: dict[str, set[UOp]] = {}
         self._declared: set[UOp] = set()
         self._statement_at = 0  # the line where the statement being written begins
@@ -153,62 +135,36 @@ class _Writer:
     def body(self, linear: Sequence[UOp]) -> None:
         """Write the whole program."""
         self._arguments()
-        self._statement_at = len(self.lines)
+        self._statement_at = len(self.text.lines)
         for position, node in enumerate(linear):
             for register in self.layout.begins.get(position, ()):
                 self._begin(register, position, node)
             self._write(position, node)
         if self.open:
-            raise CompileError("render", f"the loop over {self._innermost} does not end")
+            raise CompileError(
+                "render", f"the loop over {self._innermost} does not end"
+            )
 
     # the frame
 
     def _arguments(self) -> None:
         for param in self.plan.params:
             slot = int(param.arg[0])
-            self.names[param] = name = self._unique(f"p{slot}")
+            self.names[param] = name = self.text.unique(f"p{slot}")
             constant = "" if param in self._written else "const "
             kind = self.prelude.element(param.dtype.scalar)
-            self._put(f"{constant}{kind} *{name} = args[{slot}];")
+            self.text.put(f"{constant}{kind} *{name} = args[{slot}];")
         handed_in = bool(self.plan.scratch) and not self.plan.on_stack
         if handed_in:
-            self._put(f"char *scratch = args[{len(_params(self.plan))}];")
+            self.text.put(f"char *scratch = args[{len(_params(self.plan))}];")
         for define, offset in self.plan.scratch.items():
-            self.names[define] = name = self._unique(define.arg.name)
+            self.names[define] = name = self.text.unique(define.arg.name)
             kind = self.prelude.element(define.dtype.scalar)
             if handed_in:
-                self._put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
+                self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
             else:
                 aligned = f"__attribute__((aligned({ALIGNMENT_BYTES})))"
-                self._put(f"{kind} {name}[{elements(define)}] {aligned};")
-
-    def _put(self, text: str) -> None:
-        pad = "  " * self.depth
-        if len(pad) + len(text) <= _WIDTH:
-            self.lines.append(pad + text)
-            return
-        self.lines += textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=pad,
-            subsequent_indent=pad + "    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-
-    def _unique(self, name: str) -> str:
-        name = identifier(name)
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}_{number}"
-        self._taken.add(found)
-        return found
-
-    def _numbered(self, name: str) -> str:
-        number = self._counts.get(name, 0)
-        self._counts[name] = number + 1
-        return self._unique(f"{name}{number}")
+                self.text.put(f"{kind} {name}[{elements(define)}] {aligned};")
 
     # nodes
 
@@ -216,7 +172,9 @@ class _Writer:
         op = node.op
         if op is Ops.BLOCK:
             if position:
-                raise CompileError("render", "BLOCK is not the first node of the program")
+                raise CompileError(
+                    "render", "BLOCK is not the first node of the program"
+                )
         elif op is Ops.LOOP:
             self._loop(node)
         elif op is Ops.ENDLOOP:
@@ -238,8 +196,8 @@ class _Writer:
             kind = self.prelude.mask(self.values.mask_bits[node], node.dtype.count)
         else:
             kind = self.prelude.type(node.dtype)
-        name = self._numbered(self._stem(node))
-        self._put(f"const {kind} {name} = {text[0]};")
+        name = self.text.numbered(self._stem(node))
+        self.text.put(f"const {kind} {name} = {text[0]};")
         self.values.texts[node] = name, ATOM
 
     def _stands_inline(self, position: int, node: UOp, words: str) -> bool:
@@ -257,7 +215,7 @@ class _Writer:
             return "at"
         return "is" if node.dtype.is_bool else "v"
 
-    def _expression(self, node: UOp) -> Text:
+    def _expression(self, node: UOp) -> Expression:
         values, op = self.values, node.op
         if node.is_elementwise:
             return values.elementwise(node)
@@ -273,7 +231,7 @@ class _Writer:
             return self._combined(node)
         raise CompileError("render", f"C has nothing for {op.name}")
 
-    def _stack(self, node: UOp) -> Text:
+    def _stack(self, node: UOp) -> Expression:
         parts = [self.values.text(s) for s in node.src]
         if not node.dtype.is_bool:
             kind = self.prelude.type(node.dtype)
@@ -282,7 +240,7 @@ class _Writer:
         kind = self.prelude.mask(8, node.dtype.count)
         return f"({kind}){{{', '.join('-' + paren(p, UNARY) for p in parts)}}}", ATOM
 
-    def _combined(self, node: UOp) -> Text:
+    def _combined(self, node: UOp) -> Expression:
         whole = node.src[0]
         if node.dtype.is_bool:
             bits, count = self.values.mask_width(whole), whole.dtype.count
@@ -297,7 +255,9 @@ class _Writer:
         """Return (name of the memory, index) of an address."""
         name = self.names.get(memory(address))
         if name is None:
-            raise CompileError("render", f"{memory(address)!r} is used before its DEFINE")
+            raise CompileError(
+                "render", f"{memory(address)!r} is used before its DEFINE"
+            )
         return name, self.values.text(address.src[1])[0]
 
     def _vector_at(self, address: UOp, dtype: DType, constant: str) -> str:
@@ -305,7 +265,7 @@ class _Writer:
         memory_dtype = dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype
         return f"*({constant}{self.prelude.type(memory_dtype)} *)&{name}[{index}]"
 
-    def _load(self, node: UOp) -> Text:
+    def _load(self, node: UOp) -> Expression:
         address, *condition = node.src
         if node.dtype.count > 1:
             return self._load_vector(node, address, condition)
@@ -318,7 +278,9 @@ class _Writer:
             return f"({test} ? {text} : 0)", ATOM
         return text, EQUAL if node.dtype.is_bool else ATOM
 
-    def _load_vector(self, node: UOp, address: UOp, condition: Sequence[UOp]) -> Text:
+    def _load_vector(
+        self, node: UOp, address: UOp, condition: Sequence[UOp]
+    ) -> Expression:
         dtype, place = node.dtype, memory(address)
         constant = "" if place in self._written or place.op is Ops.DEFINE else "const "
         if condition and condition[0].dtype.count > 1:
@@ -345,7 +307,7 @@ class _Writer:
             test = ""
             if condition:
                 test = f"if ({self.values.text(condition[0])[0]}) "
-            self._put(f"{test}{name}[{index}] = {self.values.text(value)[0]};")
+            self.text.put(f"{test}{name}[{index}] = {self.values.text(value)[0]};")
         else:
             self._store_vector(address, value, condition)
         self._finish_statement(node)
@@ -358,15 +320,19 @@ class _Writer:
         else:
             words = self.values.vector(value, count)[0]
         if not condition:
-            self._put(f"{self._vector_at(address, dtype, '')} = {words};")
+            self.text.put(f"{self._vector_at(address, dtype, '')} = {words};")
         elif condition[0].dtype.count > 1:
             bits = 8 if dtype.is_bool else dtype.bits
             mask = self.values.mask(condition[0], bits, count)[0]
             name = self.prelude.store_where(dtype)
-            self._put(f"{name}({', '.join(self._place(address))}, {mask}, {words});")
+            self.text.put(
+                f"{name}({', '.join(self._place(address))}, {mask}, {words});"
+            )
         else:
             test = self.values.text(condition[0])[0]
-            self._put(f"if ({test}) {self._vector_at(address, dtype, '')} = {words};")
+            self.text.put(
+                f"if ({test}) {self._vector_at(address, dtype, '')} = {words};"
+            )
 
     # registers
 
@@ -374,10 +340,12 @@ class _Writer:
         """Name a register; declare it unless the SET that comes now does."""
         name, lane = register.arg
         several = len(self._registers.get(name, ())) > 1
-        self.names[register] = words = self._unique(f"{name}_{lane}" if several else name)
+        self.names[register] = words = self.text.unique(
+            f"{name}_{lane}" if several else name
+        )
         if node.op is Ops.SET and node.src[0] is register:
             return
-        self._put(f"{self._register_type(register)} {words};")
+        self.text.put(f"{self._register_type(register)} {words};")
         self._declared.add(register)
 
     def _register_type(self, register: UOp) -> str:
@@ -392,11 +360,11 @@ class _Writer:
             self._declared.add(register)
             kind, words = self._register_type(register), self._whole(value, count)
             zero = "{0}" if words == f"({kind}){{0}}" else words
-            self._put(f"{kind} {name} = {zero};")
+            self.text.put(f"{kind} {name} = {zero};")
         elif (update := self._update(register, value)) is not None:
-            self._put(f"{name} {update};")
+            self.text.put(f"{name} {update};")
         else:
-            self._put(f"{name} = {self._whole(value, count)};")
+            self.text.put(f"{name} = {self._whole(value, count)};")
         self.values.texts[register] = name, ATOM
         if register.dtype.is_bool and count > 1:
             self.values.mask_bits[register] = 8
@@ -431,28 +399,30 @@ class _Writer:
     def _loop(self, node: UOp) -> None:
         axis = node.src[0]
         if axis not in self.names:
-            self.names[axis] = self._unique(axis.axis_name)
+            self.names[axis] = self.text.unique(axis.axis_name)
         name = self.names[axis]
         first, last = ("lo", "hi") if node.arg == "sliced" else ("0", str(axis.extent))
         note = axis.axis_kind.name.lower().replace("_", " ")
-        self._put(
+        self.text.put(
             f"for (long {name} = {first}; {name} < {last}; {name}++) {{  // {note}"
         )
         self.values.texts[axis] = name, ATOM
         self.open.append(axis)
-        self.depth += 1
+        self.text.depth += 1
         self.follower.open(axis)
-        self._statement_at = len(self.lines)
+        self._statement_at = len(self.text.lines)
 
     def _end(self, node: UOp) -> None:
         if not self.open or self.open[-1] is not node.src[0]:
             names = self._innermost if self.open else "nothing"
-            raise CompileError("render", f"the loop over {names} is not the one that ends")
+            raise CompileError(
+                "render", f"the loop over {names} is not the one that ends"
+            )
         self.open.pop()
-        self.depth -= 1
-        self._put("}")
+        self.text.depth -= 1
+        self.text.put("}")
         self.follower.close()
-        self._statement_at = len(self.lines)
+        self._statement_at = len(self.text.lines)
 
     # comments
 
@@ -462,15 +432,21 @@ class _Writer:
         leaf = self.follower.write(node)
         if leaf is None:
             return
-        at, self._statement_at = self._statement_at, len(self.lines)
-        if leaf.src[1].is_const or len(self.lines) - at < 2 and not _has_lanes(leaf):
+        at, self._statement_at = self._statement_at, len(self.text.lines)
+        if (
+            leaf.src[1].is_const
+            or len(self.text.lines) - at < 2
+            and not _has_lanes(leaf)
+        ):
             return
-        self.lines.insert(at, "  " * self.depth + "// " + self.follower.comment(leaf))
-        self._statement_at = len(self.lines)
+        self.text.comment(self.follower.comment(leaf), at)
+        self._statement_at = len(self.text.lines)
 
 
 def _has_lanes(leaf: UOp) -> bool:
-    return any(r.axis_kind in (AxisType.UPCAST, AxisType.UNROLL) for r in leaf.src[1].ranges)
+    return any(
+        r.axis_kind in (AxisType.UPCAST, AxisType.UNROLL) for r in leaf.src[1].ranges
+    )
 
 
 def _in_memory(dtype: DType) -> DType:

@@ -9,6 +9,7 @@ made by hand has no tree), it falls silent.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from workbench.backends.render.llvm_plan import memory
@@ -17,6 +18,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
 _LONGEST = 88
+_SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
 class Follower:
@@ -62,7 +64,7 @@ class Follower:
         lines = self._words[leaf]
         if len(lines) == 1 and len(lines[0]) <= _LONGEST:
             return lines[0]
-        target = lines[-1].split(" = ")[0].split(" += ")[0]
+        target = _SIGN.split(lines[-1], maxsplit=1)[0]
         places = dict.fromkeys(
             memory(n.src[0]) for n in leaf.src[1].toposort() if n.op is Ops.LOAD
         )

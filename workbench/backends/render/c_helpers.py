@@ -61,7 +61,10 @@ class Prelude:
         kind, vector = self._lane(dtype), self.type(dtype)
         lanes = ", ".join(["x"] * dtype.count)
         return self._add(
-            f"splat_{vector}", f"{vector} %({kind} x)", f"return ({vector}){{{lanes}}};"
+            f"splat_{vector}",
+            f"{vector} %({kind} x)",
+            f"return ({vector}){{{lanes}}};",
+            about="one value in every lane",
         )
 
     def select(self, dtype: DType) -> str:
@@ -72,6 +75,7 @@ class Prelude:
             f"select_{vector}",
             f"{vector} %({mask} mask, {vector} a, {vector} b)",
             f"return ({vector})({chosen});",
+            about="a where mask, else b",
         )
 
     def choose(self, dtype: DType) -> str:
@@ -85,19 +89,23 @@ class Prelude:
         kind, sign = self.type(dtype), ">" if op is Ops.MAX else "<"
         name = f"{op.name.lower()}_{vector_name(dtype)}"
         head = f"{kind} %({kind} a, {kind} b)"
+        about = "NaN if either is" if dtype.is_float else ""
         if dtype.count == 1:
             nan = " || a != a" if dtype.is_float else ""
-            return self._add(name, head, f"return a {sign} b{nan} ? a : b;")
+            body = f"return a {sign} b{nan} ? a : b;"
+            return self._add(name, head, body, about=about)
         nan = " | (a != a)" if dtype.is_float else ""
-        select = self.select(dtype)
-        return self._add(name, head, f"return {select}((a {sign} b){nan}, a, b);")
+        body = f"return {self.select(dtype)}((a {sign} b){nan}, a, b);"
+        return self._add(name, head, body, about=about)
 
     def each(self, name: str, dtype: DType) -> str:
         """A function of one float, applied to each lane."""
         vector, call = self.type(dtype), math_name(name, dtype)
         lanes = _rows([f"{call}(x[{i}])" for i in range(dtype.count)])
         return self._add(
-            f"{name}_{vector}", f"{vector} %({vector} x)", f"return ({vector}){{{lanes}}};"
+            f"{name}_{vector}",
+            f"{vector} %({vector} x)",
+            f"return ({vector}){{{lanes}}};",
         )
 
     def divide(self, op: Ops, dtype: DType) -> str:
@@ -107,7 +115,8 @@ class Prelude:
         head = f"{kind} %({kind} a, {kind} b)"
         if dtype.count == 1:
             wrapped, plain = ("-a", "a / b") if op is Ops.CDIV else ("0", "a % b")
-            return self._add(name, head, f"return b == -1 ? {wrapped} : {plain};")
+            body = f"return b == -1 ? {wrapped} : {plain};"
+            return self._add(name, head, body, about="the least // -1 wraps")
         one = self.divide(op, dtype.scalar)
         lanes = _rows([f"{one}(a[{i}], b[{i}])" for i in range(dtype.count)])
         return self._add(name, head, f"return ({kind}){{{lanes}}};")
@@ -122,8 +131,12 @@ class Prelude:
         head = f"{kind} %({given} x)"
         if dtype.count == 1:
             inside = f"x >= {low} ? ({kind})x : x == x ? {least} : 0"
-            return self._add(name, head, f"return x >= {high} ? {most} : {inside};")
-        wide, own = self.mask(source.bits, dtype.count), self.mask(dtype.bits, dtype.count)
+            body = f"return x >= {high} ? {most} : {inside};"
+            return self._add(name, head, body, about="clamped; NaN: 0")
+        wide, own = (
+            self.mask(source.bits, dtype.count),
+            self.mask(dtype.bits, dtype.count),
+        )
         lines = [
             f"{wide} below = x < {low}, above = x >= {high};",
             f"{wide} inside = (x >= {low}) & (x < {high});",
@@ -135,7 +148,7 @@ class Prelude:
             f"    | (least & ({kind})__builtin_convertvector(below, {own}))",
             f"    | (most & ({kind})__builtin_convertvector(above, {own}));",
         ]
-        return self._add(name, head, *lines)
+        return self._add(name, head, *lines, about="clamped; NaN: 0")
 
     def bits(self, source: DType, dtype: DType) -> str:
         """The same bits as another type."""
@@ -145,6 +158,7 @@ class Prelude:
             f"{kind} %({given} x)",
             f"union {{ {given} from; {kind} to; }} both = {{x}};",
             "return both.to;",
+            about="the same bits",
         )
 
     def combine(self, op: Ops, dtype: DType) -> str:
@@ -153,7 +167,9 @@ class Prelude:
         name, scalar = f"{_COMBINED[op]}_{vector}", self._lane(dtype)
         head = f"{scalar} %({vector} x)"
         if half.count == 1:
-            return self._add(name, head, f"return {self._pair(op, half, 'x[0]', 'x[1]')};")
+            return self._add(
+                name, head, f"return {self._pair(op, half, 'x[0]', 'x[1]')};"
+            )
         both = self._pair(op, half, "both.half[0]", "both.half[1]")
         rest = self.combine(op, half)
         return self._add(
@@ -161,6 +177,7 @@ class Prelude:
             head,
             f"union {{ {vector} all; {self.type(half)} half[2]; }} both = {{x}};",
             f"return {rest}({both});",
+            about="halves with each other",
         )
 
     def combine_masks(self, op: Ops, bits: int, count: int) -> str:
@@ -168,7 +185,9 @@ class Prelude:
         vector, sign = self.mask(bits, count), _ON_MASKS[op]
         name = f"{'any' if sign == '|' else 'all'}_{vector}"
         lanes = f" {sign} ".join(f"x[{i}]" for i in range(count))
-        return self._add(name, f"_Bool %({vector} x)", f"return ({_rows_of(lanes)}) != 0;")
+        return self._add(
+            name, f"_Bool %({vector} x)", f"return ({_rows_of(lanes)}) != 0;"
+        )
 
     def load_where(self, dtype: DType) -> str:
         """Elements from p[at] on where the mask holds, 0 elsewhere: no memory is touched there."""
@@ -181,6 +200,7 @@ class Prelude:
             f"for (int i = 0; i < {dtype.count}; i++)",
             "  if (mask[i]) x[i] = p[at + i];",
             "return x;",
+            about="elsewhere 0, and memory is not touched",
         )
 
     def store_where(self, dtype: DType) -> str:
@@ -206,11 +226,12 @@ class Prelude:
         self.uses_integers |= name.endswith("_t")
         return name
 
-    def _add(self, name: str, head: str, *lines: str) -> str:
+    def _add(self, name: str, head: str, *lines: str, about: str = "") -> str:
         if name not in self.functions:
-            body = "".join(f"  {line}\n" for line in lines)
-            head = head.replace("%", name, 1)
-            self.functions[name] = f"static inline {head} {{\n{body}}}"
+            head = f"static inline {head.replace('%', name, 1)} {{"
+            rows = [f"{head}  // {about}" if about else head]
+            rows += [f"  {line}" for line in lines]
+            self.functions[name] = "\n".join([*rows, "}"])
         return name
 
 

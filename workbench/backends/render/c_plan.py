@@ -82,7 +82,9 @@ def _find_inline(
             lasts[position] = position
             continue
         reads = _reads(node)
-        if any(position < c < lasts[position] for r in reads for c in changes.get(r, ())):
+        if any(
+            position < c < lasts[position] for r in reads for c in changes.get(r, ())
+        ):
             lasts[position] = position
             continue
         found.once.add(position)

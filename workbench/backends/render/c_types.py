@@ -62,7 +62,8 @@ def typedef(dtype: DType) -> str:
     element, nbytes = dtype.scalar.itemsize, dtype.itemsize
     about = f"vector_size({nbytes}), aligned({element}), may_alias"
     kind = "int64_t" if dtype.kind == "index" else scalar_type(dtype)
-    return f"typedef {kind} {vector_name(dtype)} __attribute__(({about}));"
+    name = vector_name(dtype)
+    return f"typedef {kind} {name} __attribute__(({about}));  // {dtype.count} lanes"
 
 
 def math_name(name: str, dtype: DType) -> str:

@@ -24,7 +24,7 @@ from workbench.errors import CompileError
 from workbench.ir.ops import COMPARE, Ops
 from workbench.ir.uop import UOp
 
-Text = tuple[str, int]
+Expression = tuple[str, int]
 """An expression and how tightly it binds."""
 
 ATOM, UNARY, MUL, ADD, SHIFT, LESS, EQUAL, AND, XOR, OR, BOTH, EITHER, CHOICE, LOOSE = (
@@ -57,18 +57,18 @@ _ZEROS = frozenset({"0", "0.0", "0.0f", "0u", "0l", "0ul"})
 _TYPED = re.compile(r"\w+(\[[^\[\]]*\])?")
 
 
-def paren(text: Text, tight: int) -> str:
+def paren(text: Expression, tight: int) -> str:
     """Return the words of an expression, in parentheses if it binds less than `tight`."""
     words, binds = text
     return words if binds >= tight else f"({words})"
 
 
-def signed(words: str) -> Text:
+def signed(words: str) -> Expression:
     """Return a constant as an expression: a minus binds less than a name."""
     return words, UNARY if words.startswith("-") else ATOM
 
 
-def call(name: str, *arguments: str) -> Text:
+def call(name: str, *arguments: str) -> Expression:
     return f"{name}({', '.join(arguments)})", ATOM
 
 
@@ -77,12 +77,12 @@ class Values:
 
     def __init__(self, prelude: Prelude):
         self.prelude = prelude
-        self.texts: dict[UOp, Text] = {}
+        self.texts: dict[UOp, Expression] = {}
         self.mask_bits: dict[UOp, int] = {}
 
     # operands
 
-    def text(self, node: UOp) -> Text:
+    def text(self, node: UOp) -> Expression:
         """Return the expression that stands for a value."""
         if node.op is Ops.CONST and node.dtype.count == 1:
             return signed(constant(node.arg, node.dtype))
@@ -96,7 +96,7 @@ class Values:
             raise CompileError("render", f"{node!r} is used before it has a value")
         return self.texts[node]
 
-    def vector(self, node: UOp, count: int) -> Text:
+    def vector(self, node: UOp, count: int) -> Expression:
         """Return a value as a vector of `count` lanes, whatever it is (1: as it is)."""
         if count == 1 or not _is_splat(node):
             return self.text(node)
@@ -108,7 +108,7 @@ class Values:
             return f"({self.prelude.type(dtype)}){{0}}", ATOM
         return call(self.prelude.splat(dtype), words)
 
-    def mask(self, node: UOp, bits: int, count: int) -> Text:
+    def mask(self, node: UOp, bits: int, count: int) -> Expression:
         """Return a vector of bools as a mask of this width."""
         kind = self.prelude.mask(bits, count)
         if _is_splat(node):
@@ -125,7 +125,7 @@ class Values:
         """Return the bits at which masks that come together are best combined."""
         return max((self.mask_bits[n] for n in nodes if n in self.mask_bits), default=8)
 
-    def _lanes(self, node: UOp) -> Text:
+    def _lanes(self, node: UOp) -> Expression:
         self.prelude.type(node.dtype if not node.dtype.is_bool else _bytes(node.dtype))
         if not node.dtype.is_bool:
             return lanes(node.arg, node.dtype), ATOM
@@ -159,14 +159,14 @@ class Values:
 
     # operators
 
-    def elementwise(self, node: UOp) -> Text:
+    def elementwise(self, node: UOp) -> Expression:
         """Return an elementwise node as an expression over its operands."""
         count = max(s.dtype.count for s in node.src)
         if count > 1 and any(s.dtype.is_bool for s in node.src) or node.dtype.is_bool:
             return self._about_bools(node, count)
         return self._arithmetic(node, count)
 
-    def product(self, node: UOp, tight: int = MUL) -> Text:
+    def product(self, node: UOp, tight: int = MUL) -> Expression:
         """Return the product in an FMA."""
         a, b = self._pair(node.src[0], node.src[1], MUL, UNARY)
         both_scalar = all(_is_splat(s) for s in node.src[:2])
@@ -175,7 +175,7 @@ class Values:
             a = paren(self.vector(node.src[0], count), MUL)
         return f"{a} * {b}", MUL
 
-    def _arithmetic(self, node: UOp, count: int) -> Text:
+    def _arithmetic(self, node: UOp, count: int) -> Expression:
         op, dtype = node.op, node.dtype
         special = _SPECIAL.get(op)
         if special is not None:
@@ -190,7 +190,7 @@ class Values:
             )
         return self._narrowed(node, self._infix(node, *_INFIX[op]))
 
-    def _infix(self, node: UOp, sign: str, binds: int) -> Text:
+    def _infix(self, node: UOp, sign: str, binds: int) -> Expression:
         left, right = (binds, binds + 1) if node.op in _CHAINS else (UNARY, UNARY)
         if node.op in (Ops.FDIV, Ops.CDIV, Ops.CMOD, *COMPARE):
             left, right = (binds, binds + 1) if binds >= MUL else (binds + 1, binds + 1)
@@ -203,7 +203,7 @@ class Values:
         space = "" if node.op is Ops.MUL and node.dtype is dtypes.index else " "
         return f"{words}{space}{sign}{space}{others}", binds
 
-    def _narrowed(self, node: UOp, text: Text) -> Text:
+    def _narrowed(self, node: UOp, text: Expression) -> Expression:
         """Bring a result back to a type narrower than int, in which C computes."""
         dtype = node.dtype
         if dtype.count > 1 or not dtype.is_int or dtype.bits >= 32:
@@ -215,25 +215,25 @@ class Values:
     def _is_named(self, node: UOp) -> bool:
         return node not in self.texts or self.texts[node][0].isidentifier()
 
-    def _called(self, name: str, node: UOp, count: int) -> Text:
+    def _called(self, name: str, node: UOp, count: int) -> Expression:
         return call(name, *(self.vector(s, count)[0] for s in node.src))
 
-    def _negative(self, node: UOp, count: int) -> Text:
+    def _negative(self, node: UOp, count: int) -> Expression:
         sign = "-" if node.op is Ops.NEG else "~"
         inner = paren(self.vector(node.src[0], count), ATOM)
         return self._narrowed(node, (sign + inner, UNARY))
 
-    def _reciprocal(self, node: UOp, count: int) -> Text:
+    def _reciprocal(self, node: UOp, count: int) -> Expression:
         one = constant(1.0, node.dtype.scalar)
         return f"{one} / {paren(self.vector(node.src[0], count), UNARY)}", MUL
 
-    def _function(self, node: UOp, count: int) -> Text:
+    def _function(self, node: UOp, count: int) -> Expression:
         name = node.op.name.lower()
         if count > 1:
             return self._called(self.prelude.each(name, node.dtype), node, count)
         return call(math_name(name, node.dtype), self.text(node.src[0])[0])
 
-    def _fma(self, node: UOp, count: int) -> Text:
+    def _fma(self, node: UOp, count: int) -> Expression:
         tail = node.src[2]
         words = self.product(node)[0]
         if _is_splat(tail):
@@ -245,7 +245,7 @@ class Values:
             sign, rest = "-", rest[1:]
         return self._narrowed(node, (f"{words} {sign} {rest}", ADD))
 
-    def _extreme(self, node: UOp, count: int) -> Text:
+    def _extreme(self, node: UOp, count: int) -> Expression:
         """`a > b ? a : b` is one instruction, if a is known not to be NaN: so a constant
         goes first."""
         a, b = node.src
@@ -254,7 +254,7 @@ class Values:
         name = self.prelude.extreme(node.op, node.dtype)
         return call(name, self.vector(a, count)[0], self.vector(b, count)[0])
 
-    def _where(self, node: UOp, count: int) -> Text:
+    def _where(self, node: UOp, count: int) -> Expression:
         condition, yes, no = node.src
         a, b = self.vector(yes, count), self.vector(no, count)
         if count == 1:
@@ -268,7 +268,7 @@ class Values:
 
     # casts
 
-    def _cast(self, node: UOp, count: int) -> Text:
+    def _cast(self, node: UOp, count: int) -> Expression:
         source, dtype = node.src[0].dtype, node.dtype
         value = self.vector(node.src[0], count)
         kind = self.prelude.type(dtype)
@@ -280,7 +280,7 @@ class Values:
             return value
         return call("__builtin_convertvector", value[0], kind)
 
-    def _bitcast(self, node: UOp, count: int) -> Text:
+    def _bitcast(self, node: UOp, count: int) -> Expression:
         source, dtype = node.src[0].dtype, node.dtype
         if source.is_float == dtype.is_float or source.is_bool or count > 1:
             kind = self.prelude.type(dtype)
@@ -289,7 +289,7 @@ class Values:
 
     # bools
 
-    def _about_bools(self, node: UOp, count: int) -> Text:
+    def _about_bools(self, node: UOp, count: int) -> Expression:
         """A result of bools, or a vector operation on them."""
         if node.dtype.is_bool:
             return self._bool(node) if count == 1 else self._mask(node, count)
@@ -302,7 +302,7 @@ class Values:
             return call("__builtin_convertvector", f"-{mask}", kind)
         return f"({kind}){mask} & 1", AND
 
-    def _bool(self, node: UOp) -> Text:
+    def _bool(self, node: UOp) -> Expression:
         op, source = node.op, node.src[0]
         if op in (Ops.CAST, Ops.BITCAST):
             zero = constant(0, source.dtype)
@@ -316,13 +316,13 @@ class Values:
             return f"({a} && {b}) || {c}", EITHER
         table = _ON_BOOLS if source.dtype.is_bool else _INFIX
         sign, binds = table[op]
-        tight = (ADD, ADD) if op in COMPARE else (EQUAL, EQUAL)
+        tight = (ADD, ADD)
         if sign in ("&&", "||"):  # && may stand beside &&; || gets parentheses
             tight = (BOTH, BOTH) if sign == "&&" else (OR, OR)
         a, b = (paren(self.text(s), t) for s, t in zip(node.src, tight, strict=True))
         return f"{a} {sign} {b}", binds
 
-    def _mask(self, node: UOp, count: int) -> Text:
+    def _mask(self, node: UOp, count: int) -> Expression:
         op, source = node.op, node.src[0]
         if op is not Ops.WHERE and not source.dtype.is_bool:
             self.mask_bits[node] = source.dtype.bits
@@ -347,7 +347,7 @@ class Values:
         words, binds = _ON_MASKS[op]
         return words.format(a=a, b=b), binds
 
-    def _where_masks(self, node: UOp, bits: int, count: int) -> Text:
+    def _where_masks(self, node: UOp, bits: int, count: int) -> Expression:
         condition, yes, no = node.src
         a, b = (paren(self.mask(s, bits, count), ATOM) for s in (yes, no))
         if condition.dtype.count == 1:
@@ -370,7 +370,7 @@ def _bytes(dtype: DType) -> DType:
     return mask_type(8, dtype.count)
 
 
-_SPECIAL: dict[Ops, Callable[[Values, UOp, int], Text]] = {
+_SPECIAL: dict[Ops, Callable[[Values, UOp, int], Expression]] = {
     Ops.NEG: Values._negative,
     Ops.NOT: Values._negative,
     Ops.RECIP: Values._reciprocal,

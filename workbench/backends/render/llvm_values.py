@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
+from workbench.backends.render.facts import is_number, may_overflow
 from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.ops import COMPARE, Ops
 from workbench.ir.uop import UOp
@@ -55,8 +56,8 @@ def elementwise(node: UOp, args: Sequence[str], emit: Emit) -> str:
     """Return the instruction that computes an elementwise `node` from operands `args`."""
     op, dtype = node.op, max((s.dtype for s in node.src), key=_count)
     if op in (Ops.MAX, Ops.MIN):
-        return extreme(op, dtype, args, emit, [_is_number(s) for s in node.src])
-    if op in (Ops.CDIV, Ops.CMOD) and _may_overflow(node):
+        return extreme(op, dtype, args, emit, [is_number(s) for s in node.src])
+    if op in (Ops.CDIV, Ops.CMOD) and may_overflow(node):
         return _safe_division(node, args, emit)
     if op in _BINARY:
         return combine(op, dtype, args, emit)
@@ -150,24 +151,8 @@ def _count(dtype: DType) -> int:
     return dtype.count
 
 
-def _is_number(node: UOp) -> bool:
-    """Whether `node` is a constant without NaN."""
-    if node.op is Ops.BROADCAST:
-        return _is_number(node.src[0])
-    values = node.arg if node.op is Ops.LANES else (node.arg,)
-    return node.op in (Ops.CONST, Ops.LANES) and all(v == v for v in values)
-
-
 def _call(name: str, result: DType, over: DType, arguments: str) -> str:
     return f"call {type_of(result)} @llvm.{name}.{suffix(over)}({arguments})"
-
-
-def _may_overflow(node: UOp) -> bool:
-    """Whether a signed division might be INT_MIN / -1, on which a machine may trap."""
-    a, b = node.src
-    if node.dtype.kind == "uint":
-        return False
-    return int(a.vmin) == int(a.dtype.min) and int(b.vmin) <= -1 <= int(b.vmax)
 
 
 def _safe_division(node: UOp, args: Sequence[str], emit: Emit) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import jit
 from workbench.backends.runtime.buffer import Buffer
@@ -54,13 +52,6 @@ def fma_peak(dtype: DType = dtypes.float32) -> float:
     """Return the peak of one thread in GFLOP/s, measured now."""
     peak = run_peak(dtype)
     return peak.gflops(measure(peak.run, budget_s=0.05).min_s)
-
-
-def copy_bandwidth(nbytes: int = 64 << 20) -> float:
-    """Return the speed of copying memory in GB/s, read and written bytes together."""
-    source, target = (np.ones(nbytes // 8) for _ in range(2))
-    seconds = measure(lambda: np.copyto(target, source), budget_s=0.1).min_s
-    return 2 * nbytes / seconds / 1e9
 
 
 def _fma_source(dtype: DType, lanes: int) -> Source:

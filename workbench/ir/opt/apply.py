@@ -41,10 +41,22 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
         return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
-    refusal: Refusal | None = _TABLE[opt.op].why_not(
-        kernel, resolve(kernel, opt), target
-    )
+    named = resolve(kernel, opt)
+    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, named, target)
+    if refusal is not None and named.op in _SPLITTING:
+        return _or_padded(kernel, named, refusal, target)
     return refusal
+
+
+def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
+    """Add PADTO to the hint where rounding the axis up would make the opt legal."""
+    pad = Opt(OptOps.PADTO, opt.axis, opt.arg)
+    if opt.op is OptOps.PADTO or padto.why_not(kernel, pad, target) is not None:
+        return refusal
+    padded = padto.apply(kernel, pad)
+    if _TABLE[opt.op].why_not(padded, opt, target) is not None:
+        return refusal
+    return Refusal(refusal.because, f"{refusal.hint}, or {pad} first")
 
 
 def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:

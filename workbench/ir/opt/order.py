@@ -15,6 +15,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     order = kernel.arg.order
     loops = "its loops are, outermost first: " + " ".join(order)
+    if opt.arg is None:
+        hint = f'{opt.op.name}("{opt.axis}", another of: {" ".join(order)})'
+        return Refusal(f"{opt.op.name} needs a second axis", hint)
     for name in (opt.axis, opt.arg):
         if name in order:
             continue

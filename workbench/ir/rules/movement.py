@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from workbench.ir.constants import constant_of, full
 from workbench.ir.identity import identity
 from workbench.ir.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.patterns import Pat, op, var
@@ -25,18 +26,6 @@ _SHUFFLES = (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.FLIP)
 def keep_shape(before: UOp, after: UOp) -> UOp:
     """Give a constant that replaces a tensor the tensor's shape."""
     return after if after.shape == before.shape else full(before.shape, after)
-
-
-def full(shape: tuple[int, ...], value: UOp) -> UOp:
-    """Return the constant `value` at every point of `shape`."""
-    return value if shape == () else UOp(Ops.EXPAND, value.dtype, (value,), shape)
-
-
-def constant_of(node: UOp) -> UOp | None:
-    """Return the CONST that a node is everywhere, or None."""
-    if node.op is Ops.EXPAND and node.src[0].op is Ops.CONST:
-        return node.src[0]
-    return node if node.op is Ops.CONST else None
 
 
 def moves_nothing(n: UOp, x: UOp) -> bool:
@@ -113,7 +102,7 @@ _ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
 _stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x")
 
 # fmt: off
-MOVEMENT_RULES = RuleSet("simplify-tensor", [
+MOVEMENT_RULES = RuleSet("movement", [
     Rule("empty-is-constant",   Pat(_EMPTIES, None, name="n"), empty),
     Rule("moves-nothing",       Pat((*_SHUFFLES, Ops.PAD), (x,), name="n"), x, where=moves_nothing),
     Rule("reshape-reshape",     Pat(Ops.RESHAPE, (op(Ops.RESHAPE, x),), name="n"), reshape_once),

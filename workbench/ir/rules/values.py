@@ -117,6 +117,10 @@ def recast(x: UOp, n: UOp) -> UOp:
     return x.cast(n.dtype)
 
 
+def is_condition(n: UOp) -> bool:
+    return n.dtype.is_bool
+
+
 def same_dtype(n: UOp, x: UOp) -> bool:
     return n.dtype is x.dtype
 
@@ -139,6 +143,7 @@ def known_exact(n: UOp) -> bool:
     return n.dtype.kind != "float"
 
 
+_choice = op(Ops.WHERE, b, True, False, name="n")
 _cast = Pat(Ops.CAST, (x,), name="m")
 
 # fmt: off
@@ -167,7 +172,7 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("not-equal-false",     op(Ops.CMPNE, b, False), b),
     Rule("equal-true",          op(Ops.CMPEQ, b, True), b),
     Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
-    Rule("where-itself",        b.where(True, False), b),
+    Rule("where-itself",        _choice, b, where=is_condition),
     Rule("where-same",          b.where(x, x), x),
     Rule("where-known",         op(Ops.WHERE, c, x, y), chosen),
     Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value),

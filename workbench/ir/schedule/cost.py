@@ -17,6 +17,10 @@ LAUNCH_COST = 10_000.0
 """Per kernel: compiling apart, a launch and its bookkeeping."""
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
+REREADS = 4
+"""A reduction that reads its operands this often has something to gain from a register tile."""
+TILE_WORK = 1 << 15
+"""A product of matrices with fewer multiplications than this needs no register tile."""
 PARALLEL_WORK = 1 << 16
 """A full reduction of more elements than this, fused before a loop, holds up the other cores."""
 
@@ -56,3 +60,27 @@ def reducing(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
             found[s] and s not in boundaries for s in node.src
         )
     return found
+
+
+def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
+    """Return per node whether it is, or computes from, a product of matrices: a reduction that
+    reads its operands REREADS times over, up to the values already stored."""
+    found: dict[UOp, bool] = {}
+    for node in nodes:
+        found[node] = _rereads(node, boundaries) or any(
+            found[s] and s not in boundaries for s in node.src
+        )
+    return found
+
+
+def _rereads(node: UOp, boundaries: set[UOp]) -> bool:
+    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK:
+        return False
+    stops = boundaries | {node}
+
+    def inside(n: UOp) -> bool:
+        return n.op is not Ops.REDUCE_AXIS and n not in stops
+
+    below = node.src[0].toposort(inside)
+    operands = sum(n.size for n in below if not n.src or not inside(n))
+    return node.src[0].size >= REREADS * max(1, operands)

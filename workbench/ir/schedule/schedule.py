@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.ir.constants import constant_of
 from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.passes import Pass
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.rules.movement import TENSOR_RULES, constant_of
+from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.build import build
 from workbench.ir.schedule.decide import decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem

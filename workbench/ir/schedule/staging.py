@@ -2,7 +2,7 @@
 
 Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
 row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it
-twice, and far cheaper than a round through memory. (kernel_ir, section 3)
+twice, and far cheaper than a round through memory.
 """
 
 from __future__ import annotations

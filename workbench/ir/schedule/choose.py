@@ -1,0 +1,121 @@
+"""The choice for one value: store it, keep a row of it in the kernel, or compute it where it is
+read. Asked in turn; the first that answers decides, and its reason and figures are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.ir.axis import AxisType
+from workbench.ir.ops import CASTS, MOVEMENT, Ops
+from workbench.ir.schedule.access import Access
+from workbench.ir.schedule.cost import (
+    LAUNCH_COST,
+    PARALLEL_WORK,
+    STORE_COST,
+    TILE_REUSE,
+)
+from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
+from workbench.ir.uop import UOp
+
+MAX_READS = 16
+"""A value fused at more different reads than this makes the kernel's code too long."""
+MAX_NODES = 1000
+"""A kernel of more values than this compiles too slowly; the next value starts a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of all values beforehand: who is asked for (and why), what computing each
+    costs, which have a reduction below them, and which a product of matrices (a reduction that
+    reads its operands many times)."""
+
+    asked: Mapping[UOp, str]
+    cost: Mapping[UOp, float]
+    reduces: Mapping[UOp, bool]
+    products: Mapping[UOp, bool]
+
+
+def choose(
+    node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
+) -> tuple[Decision, Staging | None]:
+    """Return the decision for `node`, read as `reads` says, and how to stage it if it is.
+    `held` counts the values each kernel has already."""
+    if node in facts.asked:
+        return Decision("store-asked", node, True, facts.asked[node]), None
+    if _is_free(node):
+        reason = "it moves or widens what its source gives"
+        return Decision("fuse-free", node, False, reason), None
+    evaluations = sum(a.evaluations for a in reads)
+    figures: dict[str, float] = {
+        "reads": len(reads), "evaluations": evaluations, "elements": node.size
+    }  # fmt: skip
+    obstacle = _obstacle(node, reads, facts, held)
+    if obstacle is not None:
+        return Decision(obstacle[0], node, True, obstacle[1], figures), None
+    return _by_cost(node, reads, facts, figures)
+
+
+def _is_free(node: UOp) -> bool:
+    widens = node.op in CASTS and node.src[0].dtype.bits < node.dtype.bits
+    return node.op in MOVEMENT or widens
+
+
+def _obstacle(
+    node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
+) -> tuple[str, str] | None:
+    """Return (name, reason) of what keeps a value from being fused whatever it costs."""
+    if any(held[a.root] > MAX_NODES for a in reads):
+        return "store-large-kernel", "the kernel that reads it is full"
+    if len(reads) > MAX_READS:
+        return "store-many-reads", "it is read in too many ways"
+    if facts.reduces[node] and _blocks_cores(node, reads):
+        reason = "a full reduction inside the kernel would keep its loops on one core"
+        return "store-for-parallel", reason
+    if facts.products[node] and any(_in_a_row(a) for a in reads):
+        reason = (
+            "a product of matrices inside another loop would lose its register tile"
+        )
+        return "store-for-tile", reason
+    return None
+
+
+def _by_cost(
+    node: UOp, reads: list[Access], facts: Facts, figures: dict[str, float]
+) -> tuple[Decision, Staging | None]:
+    """Compare computing a value again with storing it, and with a row inside the kernel."""
+    evaluations = int(figures["evaluations"])
+    each = facts.cost[node] / max(1, node.size)
+    reuse = 1.0 if facts.reduces[node] else TILE_REUSE
+    again = max(0, evaluations - node.size) * each / reuse
+    storing, row_cost = node.size * STORE_COST + LAUNCH_COST, node.size * STAGE_COST
+    figures |= {"cost_to_recompute": again, "cost_to_store": storing}
+    row = staging(node, reads) if again > row_cost else None
+    if row is not None:
+        reason = "a row of it, kept in the kernel, is cheaper than computing it again"
+        return Decision(
+            "fuse-row", node, False, reason, figures | {"cost_to_stage": row_cost}
+        ), row
+    if again > storing:
+        reason = (
+            f"computing it {evaluations:,} times for {node.size:,} elements costs more"
+        )
+        return Decision("store-cheaper", node, True, reason, figures), None
+    if evaluations <= node.size:
+        reason = "fused, each element is computed once"
+        return Decision("fuse-once", node, False, reason, figures), None
+    reason = "computing it again is cheaper than storing"
+    return Decision("fuse-cheaper", node, False, reason, figures), None
+
+
+def _blocks_cores(node: UOp, reads: list[Access]) -> bool:
+    """Whether a large reduction to one value would be fused in front of its readers' loops."""
+    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < PARALLEL_WORK:
+        return False
+    return any(not a.loops and a.root.size > 1 for a in reads)
+
+
+def _in_a_row(access: Access) -> bool:
+    """Whether a read stands inside a reduction or a row's fill."""
+    return any(r.axis_kind is not AxisType.GLOBAL for r in access.loops)
