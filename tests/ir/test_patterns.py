@@ -21,7 +21,7 @@ def bound(pattern: Pat, node: UOp, name: str) -> UOp | None:
 
 
 def test_names_bind_what_is_there() -> None:
-    pattern = (x + c) * y.named("y")
+    pattern = (x + c) * y
     node = (g + 3) * h
     assert [bound(pattern, node, n) for n in "xcy"] == [g, UOp.index(3), h]
     assert bound(pattern, (g + h) * h, "x") is None

@@ -75,7 +75,7 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("SWAP", "g0", "g0"), "cannot move past itself", "g0 g1 r0"),
     (MATMUL, opt("ORDER", "q7", "g0"), "no axis q7", "g0 g1 r0"),
     (MATMUL, opt("SWAP", "g0", "q7"), "no axis q7", "g0 g1 r0"),
-    (MATMUL, opt("ORDER", "g0"), "no axis None", "g0 g1 r0"),
+    (MATMUL, opt("ORDER", "g0"), "needs a second axis", "g0 g1 r0"),
     (MATMUL, opt("ORDER", ["g0"], "g1"), "no axis", "g0 g1 r0"),
     (MATMUL, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
     (MATMUL, opt("STAGE", "q7", 1), "no loop q7", "g0 g1 r0"),
@@ -159,7 +159,7 @@ def test_the_error_has_its_form() -> None:
     assert str(caught.value) == (
         'cannot apply UPCAST("g1", 5)\n'
         "  because  axis g1 has 16 elements, and 5 does not divide 16\n"
-        '  try      UPCAST("g1", 4)   (legal here: 2, 4, 8, 16)\n'
+        '  try      UPCAST("g1", 4)   (legal here: 2, 4, 8, 16), or PADTO("g1", 5) first\n'
         "  where    In [7], line 3"
     )
 

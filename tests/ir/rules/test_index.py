@@ -51,6 +51,8 @@ BECOMES: dict[str, list[tuple[UOp, str]]] = {
         ((a * 8 + b) % 8, "g3 % 8"),
         (a % 8, "g2"),
     ],
+    "div-congruent": [((a * 10 + n) // 9, "(g2*10 + g4) // 9"), ((g0 * 10 + n) // 9, "g0")],
+    "mod-congruent": [((g0 * 10 + n) % 9, "g0 + g4"), ((n * 11 + 8) % 12, "g4*-1 + 8")],
     "div-common-factor": [
         ((b * 2 + 1) // 6, "g3 // 3"),
         ((a * 4 + b * 6) // 8, "(g2*2 + g3*3) // 4"),

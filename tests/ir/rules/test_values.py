@@ -69,6 +69,7 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     "not-equal-false": (against(Ops.CMPNE, p, False), p),
     "equal-true": (against(Ops.CMPEQ, p, True), p),
     "equal-false": (against(Ops.CMPEQ, p, False), p.alu(Ops.NOT)),
+    "where-itself": (p.where(p.like(True), p.like(False)), p),
     "where-same": (p.where(x, x), x),
     "where-known": (p.like(True).where(x, y), x),
     "where-not": (p.alu(Ops.NOT).where(x, y), p.where(y, x)),

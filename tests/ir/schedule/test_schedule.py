@@ -15,7 +15,7 @@ from tests.support import count
 from workbench import Context, Tensor, dtypes, engine
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import MOVEMENT, Ops
-from workbench.ir.schedule.decide import MAX_READS
+from workbench.ir.schedule.choose import MAX_READS
 from workbench.ir.schedule.item import Schedule
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify

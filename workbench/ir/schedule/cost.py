@@ -64,11 +64,12 @@ def reducing(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
 
 def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
     """Return per node whether it is, or computes from, a product of matrices: a reduction that
-    reads its operands REREADS times over, up to the values already stored."""
+    reads its operands REREADS times over, element by element: up to the values already stored,
+    and not through an EXPAND, behind which it would be stored many times over."""
     found: dict[UOp, bool] = {}
     for node in nodes:
         found[node] = _rereads(node, boundaries) or any(
-            found[s] and s not in boundaries for s in node.src
+            found[s] and s not in boundaries and s.size == node.size for s in node.src
         )
     return found
 
