@@ -5,7 +5,6 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -24,8 +23,8 @@ from workbench.ir.uop import UOp
 from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
 
-_programs: OrderedDict[tuple[UOp, str], Built] = OrderedDict()
-_tuned: OrderedDict[tuple[UOp, str], UOp] = OrderedDict()
+_programs: dict[tuple[UOp, str], Built] = {}
+_tuned: dict[tuple[UOp, str], UOp] = {}
 _lock = Lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
@@ -59,15 +58,12 @@ def build(kernel: UOp, device: str) -> Built:
     return found
 
 
-def _remember(
-    table: OrderedDict[tuple[UOp, str], T], key: tuple[UOp, str], made: T
-) -> T:
+def _remember(table: dict[tuple[UOp, str], T], key: tuple[UOp, str], made: T) -> T:
     """Return what `table` holds for `key`, `made` if nothing; the oldest of many is dropped."""
     with _lock:
-        found = table.setdefault(key, made)
-        table.move_to_end(key)
+        table[key] = found = table.pop(key, made)  # last in line again
         while len(table) > KEPT_KERNELS:
-            table.popitem(last=False)
+            del table[next(iter(table))]
         return found
 
 

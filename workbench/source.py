@@ -2,7 +2,7 @@
 
 `record(node)` notes which line outside this package made a node. The note lives in a side
 table, not in the node: equal nodes from two lines stay one node, and the first line wins.
-Nothing here knows what a node is beyond its `src`.
+Nothing here knows what a node is beyond its `src` and whether it is a constant.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ class Node(Protocol):
 
     @property
     def src(self) -> tuple[Any, ...]: ...
+
+    @property
+    def is_const(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def record(node: Node) -> None:
 
     Leaves below it (constants, host memory) are shared between lines, so they get none.
     """
-    if node in _LINES:
+    if node in _LINES or node.is_const:
         return
     line = here()
     if line is None:
@@ -80,7 +83,7 @@ def record(node: Node) -> None:
 def carry(old: Node, node: Node) -> None:
     """Give `node`, which takes the place of `old`, the line of `old`, unless it has one."""
     line = _LINES.get(old)
-    if line is not None and node not in _LINES:
+    if line is not None and node not in _LINES and not node.is_const:
         _LINES[node] = line
 
 

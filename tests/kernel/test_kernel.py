@@ -98,10 +98,12 @@ def test_producers_run_first(device: str) -> None:
     assert kernels[-1].check(device).ok and kernels[0].check(device).ok
 
 
-def test_the_default_device_is_used() -> None:
+def test_a_kernel_stays_on_the_device_of_its_data() -> None:
     found = matmul()
     with Context(DEV="PYTHON"):
-        assert found.compile().device == "PYTHON"
+        emulated = matmul()
+        assert found.compile().device == "LLVM"
+    assert emulated.compile().device == emulated.device == "PYTHON"
     assert found.compile().device == "LLVM"
     assert found.compile("cpu").device == "LLVM"
     with pytest.raises(DeviceError, match="no device 'TPU'"):
@@ -140,7 +142,7 @@ def test_an_illegal_opt_says_why_here_and_in_why_not() -> None:
     found, wrong = matmul(), Opt(OptOps.UPCAST, "g1", 5)
     with pytest.raises(KernelOptError) as caught:
         found.apply(UPCAST, wrong)
-    assert caught.value.where.startswith("test_kernel.py:")
+    assert caught.value.where.startswith("test_kernel.py, line ")
     said = found.why_not(wrong)
     assert said is not None and said.startswith('cannot apply UPCAST("g1", 5)')
     assert "64 elements, and 5 does not divide 64" in said

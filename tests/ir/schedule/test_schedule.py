@@ -204,9 +204,15 @@ def test_an_elementwise_value_is_fused_because_it_is_computed_once() -> None:
     assert decision.figures["evaluations"] == decision.figures["elements"] == A.size
 
 
-def test_a_matmul_is_stored_because_recomputing_costs_more() -> None:
+def test_a_matmul_inside_another_keeps_its_register_tile() -> None:
     x = Tensor(A) @ Tensor(B)
-    decision = decision_of(x @ Tensor(A), x)
+    assert decision_of(x @ Tensor(A), x).name == "store-for-tile"
+    assert decision_of(x.argmin(1), x).name == "store-for-tile"
+
+
+def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
+    x = Tensor(A).exp2()
+    decision = decision_of(x @ Tensor(B), x)
     assert decision.name == "store-cheaper"
     assert decision.figures["cost_to_recompute"] > decision.figures["cost_to_store"]
     assert decision.figures["evaluations"] == 64 * 64 * 48

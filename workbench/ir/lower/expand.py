@@ -93,12 +93,12 @@ class Expander:
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
-            return UOp(node.op, dtype, tuple(parts), node.arg)
+            return _known(UOp(node.op, dtype, tuple(parts), node.arg))
         first = 1 if node.op is Ops.WHERE and parts[0].dtype.count == 1 else 0
         if node.op is not Ops.CAST:
             parts = parts[:first] + self._same(parts[first:], lanes_wide)
         scalar = node.dtype if node.dtype.kind != "index" else parts[-1].dtype.scalar
-        return UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg)
+        return _known(UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg))
 
     def _same(self, parts: list[UOp], count: int) -> list[UOp]:
         """Make operands equally wide; index scalars join narrow index lanes."""
@@ -210,7 +210,10 @@ class Expander:
             return self._register(place, vector, lanes)
         index, gate = split_gate(self.flat(place))
         at, stride = self.address(index, vector, lanes)
-        condition = () if gate is None else (self.value(gate, vector, lanes),)
+        test = None if gate is None else self.value(gate, vector, lanes)
+        if test is not None and test.is_const and not test.arg:
+            return node.like(0)
+        condition = () if test is None or test.is_const else (test,)
         if (
             vector is None
             or stride == 0
@@ -314,6 +317,14 @@ class Expander:
         ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
         for values in product(*[steps[a] for a in ordered]):
             yield dict(zip(ordered, values, strict=True))
+
+
+def _known(node: UOp) -> UOp:
+    """Return a condition that its lanes have settled as a constant: 29 < 100 is True."""
+    if not node.dtype.is_bool:
+        return node
+    low, high = node.bounds
+    return UOp.const(node.dtype.scalar, low) if low == high else node
 
 
 def combine(kind: Ops, total: UOp, one: UOp) -> UOp:

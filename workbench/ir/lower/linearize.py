@@ -172,21 +172,21 @@ class _Linearizer:
         value = self._machine(value)
         self._emit(place)
         self._emit(value)
-        condition = (
-            () if gate is None else (self._condition(gate, vector, here, count),)
-        )
+        condition = self._condition(gate, vector, here, count)
         self._append(UOp(Ops.STORE, dtypes.void, (place, value, *condition)))
 
     def _condition(
-        self, gate: UOp, vector: UOp | None, here: dict[UOp, int], count: int
-    ) -> UOp:
-        """Return where a store happens: one bool, or one per lane of the vector."""
-        test = self.expander.value(gate, vector, here)
+        self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int
+    ) -> tuple[UOp, ...]:
+        """Return where a store happens: one bool, or one per lane; nothing if everywhere."""
+        test = None if gate is None else self.expander.value(gate, vector, here)
+        if test is None or test.is_const and test.arg:
+            return ()
         if 1 < count != test.dtype.count:
             test = UOp(Ops.BROADCAST, test.dtype.vec(count), (test,))
         test = self._machine(test)
         self._emit(test)
-        return test
+        return (test,)
 
     def _scatter(
         self,

@@ -223,7 +223,7 @@ def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
     """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
     address = x.src[0].src[1]
     if (
-        z.arg != 0
+        z is not z.like(0)
         or address.op is not Ops.WHERE
         or address.src[2].op is not Ops.INVALID
     ):
