@@ -2,7 +2,7 @@
 
     filecheck(to_expr(tree), '''
         CHECK:      for g0 in 8
-        CHECK-NEXT: acc0[] = 0.0
+        CHECK-NEXT: acc0 = 0.0
         CHECK-NOT:  scratch
         CHECK:      }
     ''')

@@ -269,6 +269,8 @@ def _cast(node: UOp, writer: _Writer) -> Text:
 
 
 def _indexed(node: UOp, writer: _Writer) -> Text:
+    if len(node.src) == 1:  # storage of one element
+        return writer.words(node.src[0], _ATOM), _ATOM
     indexes = ", ".join([writer.words(i) for i in node.src[1:]])
     return f"{writer.words(node.src[0], _ATOM)}[{indexes}]", _ATOM
 

@@ -44,11 +44,11 @@ def test_a_matmul_is_three_loops_and_a_register() -> None:
         CHECK-NOT:  scratch
         CHECK:      for g0 in 8 (global, sliced) {
         CHECK-NEXT: for g1 in 16 (global) {
-        CHECK-NEXT: acc0[] = 0.0
+        CHECK-NEXT: acc0 = 0.0
         CHECK-NEXT: for r0 in 12 (reduce) {
-        CHECK-NEXT: acc0[] += p1[g0*12 + r0] * p2[r0*16 + g1]
+        CHECK-NEXT: acc0 += p1[g0*12 + r0] * p2[r0*16 + g1]
         CHECK-NEXT: }
-        CHECK-NEXT: p0[g0*16 + g1] = max(acc0[] + p3[g1], 0.0)
+        CHECK-NEXT: p0[g0*16 + g1] = max(acc0 + p3[g1], 0.0)
         CHECK-NEXT: }
         CHECK-NEXT: }
         """,
@@ -79,10 +79,10 @@ def test_a_split_reduction_has_one_accumulator() -> None:
     filecheck(
         tree(applied(MATMUL, Opt(OptOps.SPLIT, "r0", 4))),
         """
-        CHECK:      acc0[] = 0.0
+        CHECK:      acc0 = 0.0
         CHECK-NEXT: for r0 in 3 (reduce) {
         CHECK-NEXT: for r1 in 4 (reduce) {
-        CHECK-NEXT: acc0[] += p1[g0*12 + (r0*4 + r1)] * p2[(r0*4 + r1)*16 + g1]
+        CHECK-NEXT: acc0 += p1[g0*12 + (r0*4 + r1)] * p2[(r0*4 + r1)*16 + g1]
         CHECK-NEXT: }
         CHECK-NEXT: }
         CHECK-NEXT: p0[g0*16 + g1] = max(
@@ -113,19 +113,19 @@ def test_softmax_is_four_loops_in_one_row() -> None:
         CHECK-NEXT: acc2 = DEFINE register float32
         CHECK-NEXT: e = DEFINE scratch float32[16]
         CHECK:      for g0 in 8 (global, sliced) {
-        CHECK-NEXT: acc0[] = -inf
-        CHECK-NEXT: acc2[] = 0.0
+        CHECK-NEXT: acc0 = -inf
+        CHECK-NEXT: acc2 = 0.0
         CHECK-NEXT: for r0 in 16 (reduce) {
-        CHECK-NEXT: acc0[] max= p1[g0*16 + r0]
+        CHECK-NEXT: acc0 max= p1[g0*16 + r0]
         CHECK-NEXT: }
         CHECK-NEXT: for f0 in 16 (fill) {
-        CHECK-NEXT: e[f0] = exp2(p1[g0*16 + f0] - acc0[])
+        CHECK-NEXT: e[f0] = exp2(p1[g0*16 + f0] - acc0)
         CHECK-NEXT: }
         CHECK-NEXT: for r1 in 16 (reduce) {
-        CHECK-NEXT: acc2[] += e[r1]
+        CHECK-NEXT: acc2 += e[r1]
         CHECK-NEXT: }
         CHECK-NEXT: for i0 in 16 (loop) {
-        CHECK-NEXT: p0[g0*16 + i0] = e[i0] / acc2[]
+        CHECK-NEXT: p0[g0*16 + i0] = e[i0] / acc2
         CHECK-NEXT: }
         CHECK-NEXT: }
         """,
@@ -161,11 +161,11 @@ def test_a_work_group_is_cut_at_its_barriers() -> None:
         CHECK-NEXT: }
         CHECK-NEXT: for l0 in 4 (local) {
         CHECK-NEXT: for l1 in 4 (local) {
-        CHECK-NEXT: acc2r[] = acc2[l0, l1]
+        CHECK-NEXT: acc2r = acc2[l0, l1]
         CHECK-NEXT: for r1 in 4 (reduce) {
-        CHECK-NEXT: acc2r[] += As[l0, r1] * Bs[r1, l1]
+        CHECK-NEXT: acc2r += As[l0, r1] * Bs[r1, l1]
         CHECK-NEXT: }
-        CHECK-NEXT: acc2[l0, l1] = acc2r[]
+        CHECK-NEXT: acc2[l0, l1] = acc2r
         CHECK-NEXT: }
         CHECK-NEXT: }
         CHECK-NEXT: }
@@ -201,7 +201,7 @@ def test_local_without_a_stage_is_a_tile_and_nothing_more() -> None:
         CHECK-NEXT: for g1 in 4 (global) {
         CHECK-NEXT: for l0 in 4 (local) {
         CHECK-NEXT: for l1 in 4 (local) {
-        CHECK-NEXT: acc0[] = 0.0
+        CHECK-NEXT: acc0 = 0.0
         CHECK-NEXT: for r0 in 12 (reduce) {
         """,
     )
@@ -212,15 +212,15 @@ def test_an_inner_reduction_stands_inside_the_outer_one() -> None:
         tree(EXAMPLES["nested_reduction"].graph),
         """
         CHECK:      for g0 in 6 (global, sliced) {
-        CHECK-NEXT: acc1[] = 0.0
+        CHECK-NEXT: acc1 = 0.0
         CHECK-NEXT: for r0 in 8 (reduce) {
-        CHECK-NEXT: acc0[] = -inf
+        CHECK-NEXT: acc0 = -inf
         CHECK-NEXT: for r1 in 12 (reduce) {
-        CHECK-NEXT: acc0[] max= p1[(g0*8 + r0)*12 + r1]
+        CHECK-NEXT: acc0 max= p1[(g0*8 + r0)*12 + r1]
         CHECK-NEXT: }
-        CHECK-NEXT: acc1[] += acc0[] * p2[r0]
+        CHECK-NEXT: acc1 += acc0 * p2[r0]
         CHECK-NEXT: }
-        CHECK-NEXT: p0[g0] = acc1[]
+        CHECK-NEXT: p0[g0] = acc1
         """,
     )
 
@@ -327,10 +327,10 @@ def test_one_loop_serves_two_reductions_that_name_it() -> None:
         text,
         """
         CHECK:      for r0 in 8 (reduce) {
-        CHECK-NEXT: acc0[] max= p1[g0*8 + r0]
-        CHECK-NEXT: acc1[] += p1[g0*8 + r0]
+        CHECK-NEXT: acc0 max= p1[g0*8 + r0]
+        CHECK-NEXT: acc1 += p1[g0*8 + r0]
         CHECK-NEXT: }
-        CHECK-NEXT: p0[g0] = acc0[] + acc1[]
+        CHECK-NEXT: p0[g0] = acc0 + acc1
         """,
     )
 

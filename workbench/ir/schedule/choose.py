@@ -47,14 +47,24 @@ def choose(
     if _is_free(node):
         reason = "it moves or widens what its source gives"
         return Decision("fuse-free", node, False, reason), None
-    evaluations = sum(a.evaluations for a in reads)
-    figures: dict[str, float] = {
-        "reads": len(reads), "evaluations": evaluations, "elements": node.size
-    }  # fmt: skip
+    figures = _figures(node, reads, facts)
     obstacle = _obstacle(node, reads, facts, held)
     if obstacle is not None:
         return Decision(obstacle[0], node, True, obstacle[1], figures), None
-    return _by_cost(node, reads, facts, figures)
+    return _by_cost(node, reads, figures)
+
+
+def _figures(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
+    evaluations = sum(a.evaluations for a in reads)
+    each = facts.cost[node] / max(1, node.size)
+    reuse = 1.0 if facts.reduces[node] else TILE_REUSE
+    return {
+        "reads": len(reads),
+        "evaluations": evaluations,
+        "elements": node.size,
+        "cost_to_recompute": max(0, evaluations - node.size) * each / reuse,
+        "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
+    }
 
 
 def _is_free(node: UOp) -> bool:
@@ -82,15 +92,12 @@ def _obstacle(
 
 
 def _by_cost(
-    node: UOp, reads: list[Access], facts: Facts, figures: dict[str, float]
+    node: UOp, reads: list[Access], figures: dict[str, float]
 ) -> tuple[Decision, Staging | None]:
     """Compare computing a value again with storing it, and with a row inside the kernel."""
     evaluations = int(figures["evaluations"])
-    each = facts.cost[node] / max(1, node.size)
-    reuse = 1.0 if facts.reduces[node] else TILE_REUSE
-    again = max(0, evaluations - node.size) * each / reuse
-    storing, row_cost = node.size * STORE_COST + LAUNCH_COST, node.size * STAGE_COST
-    figures |= {"cost_to_recompute": again, "cost_to_store": storing}
+    again, storing = figures["cost_to_recompute"], figures["cost_to_store"]
+    row_cost = node.size * STAGE_COST
     row = staging(node, reads) if again > row_cost else None
     if row is not None:
         reason = "a row of it, kept in the kernel, is cheaper than computing it again"

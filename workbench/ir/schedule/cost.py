@@ -64,12 +64,14 @@ def reducing(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
 
 def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
     """Return per node whether it is, or computes from, a product of matrices: a reduction that
-    reads its operands REREADS times over, element by element: up to the values already stored,
-    and not through an EXPAND, behind which it would be stored many times over."""
+    reads its operands REREADS times over, with its epilogue: element by element, up to where
+    the value is stored or has several users."""
+    users = Counter(s for node in nodes for s in set(node.src))
     found: dict[UOp, bool] = {}
     for node in nodes:
         found[node] = _rereads(node, boundaries) or any(
-            found[s] and s not in boundaries and s.size == node.size for s in node.src
+            found[s] and users[s] == 1 and s not in boundaries and s.size == node.size
+            for s in node.src
         )
     return found
 
