@@ -40,6 +40,9 @@ LISTS = {
         COLUMNS, ROWS, Opt(OptOps.SPLIT, "r0", 128), Opt(OptOps.ORDER, "r0", "g0"),
     ),
     "8 sums, a group of 32 rows": (COLUMNS, ROWS, Opt(OptOps.LOCAL, "g0", 32)),
+    "8 sums, operand B packed": (
+        COLUMNS, ROWS, Opt(OptOps.ORDER, "g1", "g0"), Opt(OptOps.STAGE, "g1", 2),
+    ),
 }  # fmt: skip
 
 
