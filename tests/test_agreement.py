@@ -5,7 +5,9 @@ A failure prints its seed and a script to paste.
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +34,9 @@ from workbench.kernel.inputs import FromSchedule, Run
 from workbench.trace import PassRecord, observe
 
 BLOCK = 20
-START = random.SystemRandom().randrange(1 << 30) if LONG else 0
+# one start for all workers of a run, another one for the next run
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(time.time())
+START = random.Random(RUN).randrange(1 << 30) if LONG else 0
 DEVICES = ("LLVM", "PYTHON")
 
 

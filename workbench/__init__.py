@@ -43,6 +43,9 @@ _HOME = {
 }
 
 
+__all__ = ["Context", "dtypes", *_HOME]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")

@@ -355,3 +355,10 @@ def test_float_floor_division(dtype: str) -> None:
     np.testing.assert_allclose(got, wild[0] % wild[1], rtol=1e-6, atol=1e-9)
     assert_agrees(Tensor(wild[0]) // 0.5, wild[0] // wild.dtype.type(0.5))
     assert_agrees(7.0 % Tensor(wild[1]), wild.dtype.type(7) % wild[1], 1)
+
+
+@pytest.mark.parametrize("exponent", [2**31, 2**31 + 1, 10**18, 10**40 + 1])
+def test_powers_of_integers_wrap(device: str, exponent: int) -> None:
+    for base in (3, 2, -1, -7):
+        wanted = (pow(base, exponent, 1 << 32) + (1 << 31)) % (1 << 32) - (1 << 31)
+        assert (Tensor([base]) ** exponent).tolist() == [wanted]

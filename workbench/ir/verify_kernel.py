@@ -10,6 +10,11 @@ from workbench.ir.reach import reach
 from workbench.ir.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.verify_rows import Spec, by_op, common, is_shape, reduces
 
+MAX_SLOTS = 4096
+"""Parameters that one kernel may have; a launch packs a pointer for each."""
+MAX_LANES = 1 << 14
+"""Lanes that one value may have, at most: each is written out when the program is linear."""
+
 
 def memory(node: UOp) -> UOp:
     """Return what an INDEX points into: a PARAM, STAGE or DEFINE, behind any AFTER."""
@@ -19,7 +24,7 @@ def memory(node: UOp) -> UOp:
 
 
 def param(node: UOp) -> str:
-    fits = is_shape(node.arg) and len(node.arg) == 2
+    fits = is_shape(node.arg) and len(node.arg) == 2 and node.arg[0] < MAX_SLOTS
     return "" if fits else f"its arg is {node.arg!r}, not (slot, size)"
 
 
@@ -102,6 +107,11 @@ def end_closes(node: UOp) -> str:
 def sink(node: UOp) -> str:
     if not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
+    name, order = node.arg
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        return f"its name is {name!r}"
+    if not isinstance(order, tuple) or not all(isinstance(n, str) for n in order):
+        return f"its loop order is {order!r}, not names"
     other = next((s.op.name for s in node.src if s.op is not Ops.END), None)
     return f"{other} is a source of the SINK" if other else ""
 
@@ -126,6 +136,14 @@ def loop_order(node: UOp) -> str:
     return next(
         (f"{', '.join(sorted(names))} {why}" for why, names in problems if names), ""
     )
+
+
+def few_lanes(node: UOp) -> str:
+    lanes = 1
+    for axis in node.toposort():
+        if axis.op is Ops.RANGE and axis.axis_kind.is_lane:
+            lanes = max(lanes, axis.extent)
+    return "" if lanes <= MAX_LANES else f"{lanes} lanes are more than {MAX_LANES}"
 
 
 def slots(node: UOp) -> str:
@@ -263,6 +281,7 @@ KERNEL = by_op((
     Spec("axis-names", (Ops.SINK,),  axis_names, "each axis has its own name"),
     Spec("loop-order", (Ops.SINK,),  loop_order, "the order names each loop once, and no lane"),
     Spec("slots",      (Ops.SINK,),  slots,      "each slot has one parameter"),
+    Spec("few-lanes",  (Ops.SINK,),  few_lanes,  "lanes are few enough to write out"),
 ))
 LOWERED = by_op((
     *common("l"),

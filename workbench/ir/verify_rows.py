@@ -108,8 +108,8 @@ def range_shape(node: UOp) -> str:
         return "it counts in index"
     return (
         ""
-        if size.op in (Ops.CONST, Ops.VAR) and size.vmin >= 0
-        else "its size is not a constant"
+        if size.op in (Ops.CONST, Ops.VAR) and size.vmin >= 1
+        else "its size is not a constant of 1 or more"
     )
 
 

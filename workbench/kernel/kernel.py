@@ -23,6 +23,7 @@ from workbench.ir.verify import verify
 from workbench.kernel import checking
 from workbench.kernel.checking import CheckResult
 from workbench.kernel.estimates import Counts, Estimates, count, estimate
+from workbench.kernel.fence import fenced
 from workbench.kernel.inputs import FromSchedule, Seeded, outputs
 from workbench.kernel.timing import Timing, measure_kernel
 from workbench.pipeline import Built, build, recorded
@@ -95,12 +96,17 @@ class Kernel(Displayed):
         `shape` is that of its first output (flat where None) and `title` what it is called.
         Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
+        if not isinstance(text, str):
+            raise ParseError(
+                "a kernel is made from text", f"and not from {type(text).__name__}"
+            )
         ast = parse(text)
         if not isinstance(ast, UOp) or ast.op is not Ops.SINK:
             raise ParseError("the text is no kernel", "its last line must be a SINK")
         verify(ast, "kernel")
         if not ast.src:
             raise ParseError("the text is no kernel", "it stores nothing")
+        ast = fenced(ast)
         target = ast.src[0].src[0].src[0].src[0]
         size = target.arg[1]
         shape = (size,) if shape is None else shape

@@ -100,7 +100,7 @@ class Arithmetic(Joining):
                 ".float() first, or a float exponent",
             )
         value = _numbers(value)
-        return self._with(integer_power(value, value.like(exponent)))
+        return self._with(integer_power(value, int(exponent)))
 
     def neg(self) -> Self:
         """Return -self; of bool, "not"."""

@@ -111,6 +111,9 @@ def _list_dtype(values: list[Const]) -> DType:
     return max(low, high, key=lambda d: (d.bits, d is high))
 
 
+_DEEPEST = 64
+
+
 def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
     """Return the shape of nested lists, and their scalars in row-major order."""
     shape: list[int] = []
@@ -125,6 +128,12 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
             if len(item) != length:
                 raise _ragged(len(shape), number, f"has {len(item)} items", length)
         shape.append(length)
+        if len(shape) > _DEEPEST:
+            raise shape_error(
+                f"a list is nested more than {_DEEPEST} deep",
+                "numpy has no more axes",
+                "fewer",
+            )
         level = [_plain(item) for items in level for item in items]
     for number, item in enumerate(level):
         if isinstance(item, _LISTS):

@@ -48,13 +48,16 @@ def power(x: UOp, y: UOp) -> UOp:
     return is_one.where(x.like(1.0), made)
 
 
-def integer_power(x: UOp, y: UOp) -> UOp:
-    """Return x ** y of integers. A constant y is exact and wraps as products do.
+def integer_power(x: UOp, y: UOp | int) -> UOp:
+    """Return x ** y of integers. A whole number y is exact and wraps as products do.
 
     Otherwise it is computed in float64: exact below 2**40, beyond that rounded, at the limits
     of the type saturated; a negative power is the fraction truncated towards zero.
     """
-    if y.is_const:
+    if isinstance(y, int):
+        # powers of a wrapping integer repeat after 2**64 at the latest
+        return _product(x, y if y < 1 << 64 else y % (1 << 64) + (1 << 64))
+    if y.is_const and y.arg >= 0:
         return _product(x, y.arg)
     x, y = filled(x, y)
     wide = power(cast_to(x, dtypes.float64), cast_to(y, dtypes.float64))

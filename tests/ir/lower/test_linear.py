@@ -17,6 +17,7 @@ from tests.kernels import (
     random_form,
     run,
 )
+from workbench import Kernel, Tensor, explore
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
@@ -290,3 +291,27 @@ def test_programs_print_and_parse_back() -> None:
         for seed in range(6):
             linear = lower(random_form(example, seed, 3).graph, LLVM)[1]
             assert parse(to_text(linear)) == linear, (name, seed)
+
+
+CONSTANT_SUM = """p0 = PARAM.float32 {0, 10}
+g0 = RANGE.index 10 {"g0", GLOBAL}
+v2 = INDEX.float32 p0, g0
+r0 = RANGE.index 14 {"r0", REDUCE}
+s17 = REDUCE.float32 1, r0 {ADD}
+v18 = STORE v2, s17
+v19 = END v18, g0
+SINK v19 {KernelInfo("r_10_14", ("g0", "r0"))}"""
+
+
+@pytest.mark.parametrize("device", ["LLVM", "C", "PYTHON"])
+def test_a_constant_is_added_as_often_as_the_loop_says(device: str) -> None:
+    """A step of an accumulation is never hoisted, whatever its value depends on."""
+    kernel = Kernel.from_text(CONSTANT_SUM)
+    assert (kernel.run(device)[0] == 14).all() and kernel.check(device)
+    x = Tensor(np.zeros((6, 10), np.float32)).pad(((1, 2), (0, 3))).exp().sum(1)
+    padded = (
+        explore(x)
+        .kernels[0]
+        .apply(Opt(OptOps.PADTO, "g0", 4), Opt(OptOps.UPCAST, "g0", 0))
+    )
+    assert (padded.run(device)[0] == 13).all() and padded.check(device)

@@ -417,3 +417,14 @@ def test_doubling_does_not_double_the_code() -> None:
 def test_dtypes_of_buffers() -> None:
     made = planned(Tensor(A).cast(dtypes.int32) + 1)
     assert made.items[-1].buffers[0].dtype is dtypes.int32
+
+
+def test_long_chains_of_movement_are_cut() -> None:
+    """Index expressions that grow with every reshape must not grow without end."""
+    a = numbers(6, 4)
+    x, wanted = Tensor(a), a
+    for _ in range(60):
+        x, wanted = x.permute(1, 0).reshape(6, 4), wanted.T.reshape(6, 4)
+    names = {d.name for d in engine.planned([x.uop])[0].decisions}
+    assert "store-long-index" in names
+    assert np.array_equal(x.numpy(), wanted)

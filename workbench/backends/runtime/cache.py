@@ -120,13 +120,23 @@ def _unwrap(key: str, data: bytes) -> bytes | None:
     return named[len(head) :] if named.startswith(head) else None
 
 
+# follow no link, wait for no pipe
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
 def _read(path: Path) -> bytes | None:
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        handle = os.open(
+            path,
+            os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0),
+        )
     except OSError:
         return None
+    about = os.fstat(handle)
+    if stat.S_ISDIR(about.st_mode):
+        os.close(handle)
+        return None
     with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode) or not _is_ours(about):
             _warn(f"the cache file {path} is not yours alone; not using it")
             return None

@@ -142,7 +142,7 @@ class _Linearizer:
             for i, here in enumerate(places):
                 one = self.expander.value(value, vector, {**here, **step})
                 totals[i] = self._machine(combine(node.arg[0], totals[i], one))
-                self._emit(totals[i])
+                self._emit_here(totals[i])
         for total, here in zip(totals, places, strict=True):
             self._write(target, total, vector, here)
 
@@ -214,6 +214,16 @@ class _Linearizer:
 
     def _append(self, node: UOp) -> None:
         self.scopes[-1].program.append(node)
+
+    def _emit_here(self, step: UOp) -> None:
+        """Place one step of an accumulation in the loop at hand, whatever it depends on: adding
+        the same constant again and again is not adding it once."""
+        for source in step.src:
+            self._emit(source)
+        scope = self.scopes[-1]
+        scope.program.append(step)
+        scope.values.append(step)
+        self.placed[step] = len(self.scopes) - 1
 
     def _emit(self, root: UOp) -> None:
         """Place `root` and what it needs, each in the deepest loop it depends on."""

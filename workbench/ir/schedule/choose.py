@@ -21,8 +21,13 @@ from workbench.ir.uop import UOp
 
 MAX_READS = 16
 """A value fused at more different reads than this makes the kernel's code too long."""
+MAX_INDEX = 150
+"""Nodes of an access's indexes; chains of reshapes and pads may make them longer and longer."""
 MAX_NODES = 1000
 """A kernel of more values than this compiles too slowly; the next value starts a new one."""
+
+
+GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,9 @@ def choose(
     `held` counts the values each kernel has already."""
     if node in facts.asked:
         return Decision("store-asked", node, True, facts.asked[node]), None
+    if node.op in GROWING and any(_long_index(a) for a in reads):
+        reason = "its index expressions have grown too long"
+        return Decision("store-long-index", node, True, reason), None
     if _is_free(node):
         reason = "it moves or widens what its source gives"
         return Decision("fuse-free", node, False, reason), None
@@ -65,6 +73,10 @@ def _figures(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
         "cost_to_recompute": max(0, evaluations - node.size) * each / reuse,
         "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
     }
+
+
+def _long_index(access: Access) -> bool:
+    return len(UOp.sink(*access.indices, access.valid).toposort()) > MAX_INDEX
 
 
 def _is_free(node: UOp) -> bool:
