@@ -212,6 +212,7 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(reduced(Ops.ADD, x, u0), order="g0 u0"),
     ],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
+    "few-lanes": [lambda: sink(load(param(1, 1 << 20), axis("u0", 1 << 20)))],
 }
 acc = define("acc", 4)
 LOWERED: dict[str, list[Callable[[], UOp]]] = {
@@ -298,7 +299,6 @@ LINEAR: dict[str, list[Callable[[], Ir]]] = {
     "register": [lambda: added(bad(Ops.SET, V, bad(Ops.REG, F, arg="s"), one))],
     "lanes": [lambda: added(vector + bad(Ops.LANES, F.vec(8), arg=(1.0, 2.0)))],
     "loop": [
-        lambda: added(loop(axis("r9", 0)), UOp(Ops.ENDLOOP, V, (axis("r9", 0),))),
         lambda: changed(1, loop(good[1].src[0], arg="spread")),
     ],
     "block": [lambda: changed(0, UOp(Ops.BLOCK, V, (), "sample"))],

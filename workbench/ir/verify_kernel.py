@@ -108,7 +108,7 @@ def sink(node: UOp) -> str:
     if not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
     name, order = node.arg
-    if not isinstance(name, str) or not name.strip() or "\0" in name:
+    if not isinstance(name, str) or not name or "\0" in name:
         return f"its name is {name!r}"
     if not isinstance(order, tuple) or not all(isinstance(n, str) for n in order):
         return f"its loop order is {order!r}, not names"

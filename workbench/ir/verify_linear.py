@@ -70,8 +70,6 @@ def lanes(node: UOp) -> str:
 def loop(node: UOp) -> str:
     if len(node.src) != 1 or node.src[0].op is not Ops.RANGE:
         return "it does not name one range"
-    if node.op is Ops.LOOP and node.src[0].extent < 1:
-        return "the loop never runs"
     return "" if node.arg in (None, "sliced") else f"its arg is {node.arg!r}"
 
 
