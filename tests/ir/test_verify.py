@@ -212,7 +212,15 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(reduced(Ops.ADD, x, u0), order="g0 u0"),
     ],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
-    "few-lanes": [lambda: sink(load(param(1, 1 << 20), axis("u0", 1 << 20)))],
+    "few-lanes": [
+        lambda: sink(
+            reduced(
+                Ops.ADD,
+                load(param(1, 1 << 20), axis("n0", 1 << 20)),
+                axis("n0", 1 << 20),
+            )
+        ),
+    ],
 }
 acc = define("acc", 4)
 LOWERED: dict[str, list[Callable[[], UOp]]] = {
