@@ -202,9 +202,11 @@ def _trust(folder: Path) -> None:
 
 def _tour(options: argparse.Namespace) -> int:
     started = time.perf_counter()
-    page = static_page(execute(notebooks_folder() / TOUR))
-    try:
+    try:  # before the tour runs: a wrong path should not cost its time
         options.html.parent.mkdir(parents=True, exist_ok=True)
+        with options.html.open("a", encoding="utf-8"):
+            pass
+        page = static_page(execute(notebooks_folder() / TOUR))
         options.html.write_text(page, encoding="utf-8")
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
