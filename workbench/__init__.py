@@ -18,6 +18,7 @@ from workbench.dtypes import dtypes as dtypes
 if TYPE_CHECKING:
     from workbench.backends.device import Device as Device
     from workbench.context import Context as Context
+    from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.errors import KernelOptError as KernelOptError
     from workbench.ir.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
@@ -38,6 +39,7 @@ _HOME = {
     "AxisType": "workbench.ir.axis",
     "Kernel": "workbench.kernel.kernel",
     "KernelOptError": "workbench.errors",
+    "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration",
     "explore": "workbench.viz.explore",
 }

@@ -17,7 +17,7 @@ class Setting:
     def __init__(self, name: str, default: Any):
         raw = os.environ.get(name)
         self.name = name
-        start = default if raw is None else type(default)(raw)
+        start = default if raw is None else _parsed(name, raw, default)
         self._var: ContextVar[Any] = ContextVar(name, default=start)
 
     @property
@@ -31,10 +31,25 @@ class Setting:
         self._var.reset(token)
 
 
+def _parsed(name: str, raw: str, default: Any) -> Any:
+    """Return what the environment says, in the type of the default."""
+    try:
+        return type(default)(raw)
+    except ValueError:
+        because = f"the environment says {name}={raw!r}"
+        hint = f"a number, such as {default}, or no {name} at all"
+        raise WorkbenchError(
+            f"the setting {name} is not a number", because, hint
+        ) from None
+
+
 DEV = Setting("DEV", "")
 """The device that tensors without one use; "" means the best there is."""
 
-_SETTINGS = {s.name: s for s in (DEV,)}
+DEBUG = Setting("DEBUG", 0)
+"""From 2 on, a line for every kernel that runs."""
+
+_SETTINGS = {s.name: s for s in (DEV, DEBUG)}
 
 
 class Context:

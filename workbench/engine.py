@@ -5,6 +5,7 @@ BUFFER nodes are pure IR; the memory behind each lives here, as long as the node
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer
+from workbench.counters import ran
 from workbench.dtypes import dtypes
 from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
@@ -90,7 +92,11 @@ def run_item(item: ScheduleItem) -> None:
         _copy(held[0], held[1])
         return
     device = item.buffers[0].arg[1]
-    build(tuned(item.kernel, device), device).program(held)
+    kernel = tuned(item.kernel, device)
+    program = build(kernel, device).program
+    start = time.perf_counter()
+    program(held)
+    ran(item.kernel, kernel, device, time.perf_counter() - start)
 
 
 def memory_of(node: UOp) -> Buffer | Array:

@@ -1,0 +1,65 @@
+"""What has run: one logger, `workbench`, with a line per kernel at INFO, and running totals.
+
+`Context(DEBUG=2)` shows the lines; `logging.getLogger("workbench")` hands them on.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from functools import lru_cache
+
+from workbench.context import DEBUG
+from workbench.ir.opt.opt import axes
+from workbench.ir.uop import UOp
+from workbench.kernel.estimates import Estimates, estimate
+
+LOG = logging.getLogger("workbench")
+SHOWN_FROM = 2
+
+_estimate = lru_cache(maxsize=1024)(estimate)
+
+
+class GlobalCounters:
+    """Totals since the start or the last `reset()`.
+
+    Units: global_ops are arithmetic operations by the algorithm; global_mem bytes, every buffer
+    of a kernel once; time_sum_s seconds spent in kernels, launches included.
+    """
+
+    kernel_count: int = 0
+    global_ops: int = 0
+    global_mem: int = 0
+    time_sum_s: float = 0.0
+
+    @classmethod
+    def reset(cls) -> None:
+        """Start from zero."""
+        cls.kernel_count = cls.global_ops = cls.global_mem = 0
+        cls.time_sum_s = 0.0
+
+
+def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
+    """Count one run of a kernel, and log it where somebody listens."""
+    figures = _estimate(plain)
+    GlobalCounters.kernel_count += 1
+    GlobalCounters.global_ops += figures.flops
+    GlobalCounters.global_mem += figures.bytes
+    GlobalCounters.time_sum_s += seconds
+    shown = DEBUG.value >= SHOWN_FROM
+    if not shown and not LOG.isEnabledFor(logging.INFO):
+        return
+    line = _line(tuned, device, seconds, figures)
+    LOG.info(line)
+    if shown:
+        print(line, file=sys.stderr)
+
+
+def _line(kernel: UOp, device: str, seconds: float, figures: Estimates) -> str:
+    shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
+    number = GlobalCounters.kernel_count
+    return (
+        f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} us "
+        f"{figures.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
+        f"{figures.bytes / max(seconds, 1e-9) / 1e9:8.2f} GB/s"
+    )
