@@ -1,4 +1,5 @@
 """Every pass over relu(a @ b + c), 64 x 64: its text before and after, and what fired in it.
+Few rules do there, so a padded softmax follows.
 
     python bench/passes.py             a line per pass and per match
     python bench/passes.py --text      with the states as text
@@ -36,6 +37,8 @@ def main() -> int:
     kernel = ex.kernels[0].apply(*OPTS)
     compiled = kernel.compile("LLVM")
     records = (*ex.passes, *compiled.passes)
+    softmax = explore(padded_softmax())
+    records += (*softmax.passes, *softmax.kernels[-1].compile("LLVM").passes)
     for record in records:
         show(record, options.text)
 
@@ -52,6 +55,12 @@ def main() -> int:
 def expression() -> Tensor:
     a, b = (Tensor(np.ones((N, N), np.float32)) for _ in range(2))
     return (a @ b + Tensor(np.ones(N, np.float32))).relu()
+
+
+def padded_softmax() -> Tensor:
+    x = Tensor(np.ones((N, N), np.float32)).pad(((0, 0), (1, 2))) / 4
+    e = (x - x.max(axis=1, keepdim=True)).exp2()
+    return e / e.sum(axis=1, keepdim=True)
 
 
 def show(record: PassRecord, with_text: bool) -> None:
