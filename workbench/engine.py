@@ -21,8 +21,9 @@ from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
+from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.ir.uop import UOp
-from workbench.pipeline import build, plan, tuned
+from workbench.pipeline import build, tuned
 
 Array = np.ndarray[Any, Any]
 HOST = "NPY"
@@ -54,7 +55,7 @@ def device_of(outputs: Sequence[UOp]) -> str:
 def planned(outputs: Sequence[UOp]) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` and the outputs simplified; what was computed before is
     used."""
-    return plan([_known(o) for o in outputs], device_of(outputs))
+    return make_schedule([_known(o) for o in outputs], device_of(outputs))
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:

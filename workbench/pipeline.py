@@ -5,7 +5,6 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
@@ -17,8 +16,6 @@ from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.passes import Pass
-from workbench.ir.schedule.item import Schedule
-from workbench.ir.schedule.schedule import schedule
 from workbench.ir.uop import UOp
 from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
@@ -39,11 +36,6 @@ class Built:
     linear: tuple[UOp, ...]
     source: Source
     program: Any
-
-
-def plan(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
-    """Return the schedule of tensor-level values on `device`, and the values simplified."""
-    return schedule(outputs, device)
 
 
 def build(kernel: UOp, device: str) -> Built:

@@ -17,6 +17,7 @@ import numpy as np
 
 from workbench.dtypes import Const, dtypes
 from workbench.errors import WorkbenchError
+from workbench.ir.loops import tree_statements
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.text import Names, to_text
 from workbench.ir.uop import UOp
@@ -134,17 +135,12 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
     writer = _Writer(Names(), shapes=False)
     _header(block, list(block.toposort()), writer)
     found: dict[UOp, tuple[str, ...]] = {}
-    stack = list(reversed(block.src))
-    while stack:
-        node = stack.pop()
-        if node.op is Ops.LOOP:
-            stack.extend(reversed(node.src[1:]))
-        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
-            writer.count(node.toposort())
-            before = writer.lines_before(node)
-            target = writer.words(node.src[0])
-            sign = "=" if node.op is Ops.STORE else _UPDATE[node.arg[0]]
-            found[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
+    for node in tree_statements(block):
+        writer.count(node.toposort())
+        before = writer.lines_before(node)
+        target = writer.words(node.src[0])
+        sign = "=" if node.op is Ops.STORE else _UPDATE[node.arg[0]]
+        found[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
     return found
 
 

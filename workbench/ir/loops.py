@@ -101,6 +101,19 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
     return found, reads
 
 
+def tree_statements(block: UOp) -> list[UOp]:
+    """Return the STOREs and ACCUMULATEs under a BLOCK or LOOP, in program order."""
+    found: list[UOp] = []
+    stack = list(reversed(block.src))
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.LOOP:
+            stack.extend(reversed(node.src[1:]))
+        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
+            found.append(node)
+    return found
+
+
 def is_statement(node: UOp) -> bool:
     """Whether a node gets loops of its own."""
     if node.op is Ops.REDUCE:

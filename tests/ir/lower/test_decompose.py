@@ -23,7 +23,10 @@ from workbench.trace import observe
 FLOATS = [dtypes.float32, dtypes.float64]
 SIGNED = [dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index]
 UNSIGNED = [dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64]
-ULPS = 2.5
+ULPS = 2.0
+# Here an FMA rounds twice, and in float64 nothing wider can hide that: LOG2 was seen at 2.003.
+# A device rounds it once.
+ULPS_ROUNDED_TWICE = 2.01
 
 Array = Any
 Env = dict[UOp, Array]
@@ -130,7 +133,8 @@ def test_transcendentals_are_accurate(
         got = evaluate(graph, {x: values}, fma)
         assert got.dtype == dtype.numpy
         worst[name] = ulps(got, want)
-    assert max(worst.values()) <= ULPS, worst
+    twice = op is Ops.LOG2 and dtype is dtypes.float64
+    assert max(worst.values()) <= (ULPS_ROUNDED_TWICE if twice else ULPS), worst
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -6,6 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterable
 
+from workbench.backends.render.names import Names
+
 _WIDTH, _LONGEST = 96, 110
 _TAKEN = frozenset(
     "args lo hi scratch main auto break case char const continue default do double else enum"
@@ -15,14 +17,13 @@ _TAKEN = frozenset(
 )
 
 
-class Text:
+class Text(Names):
     """Lines of C, the body of a function. `depth` is how many loops are open."""
 
     def __init__(self, taken: Iterable[str]):
+        super().__init__({*_TAKEN, *taken}, identifier, "_")
         self.lines: list[str] = []
         self.depth = 0
-        self._taken = {*_TAKEN, *taken}
-        self._counts: dict[str, int] = {}
 
     def put(self, text: str) -> None:
         """Add a statement; a long one takes several lines."""
@@ -45,22 +46,6 @@ class Text:
         self.lines.insert(
             at, line if len(line) <= _LONGEST else line[:_LONGEST] + " .."
         )
-
-    def unique(self, name: str) -> str:
-        """Return `name` as C can have it, with a number behind it from its second use on."""
-        name = identifier(name)
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}_{number}"
-        self._taken.add(found)
-        return found
-
-    def numbered(self, name: str) -> str:
-        """Return `name0`, `name1`, ... in turn."""
-        number = self._counts.get(name, 0)
-        self._counts[name] = number + 1
-        return self.unique(f"{name}{number}")
 
 
 def identifier(name: str) -> str:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
+from workbench.backends.render.names import Names
 
-class Text:
+
+class Text(Names):
     """Lines of LLVM IR. `depth` is how many loops are open; `block` is the one being written."""
 
     def __init__(self, taken: set[str]):
+        super().__init__(taken, _spelled, ".")
         self.lines: list[str] = []
         self.depth = 0
         self.block = ""
-        self._taken = taken
-        self._counts: dict[str, int] = {}
 
     def put(self, text: str) -> None:
         """Add an instruction that has no result."""
@@ -33,21 +34,9 @@ class Text:
         self.lines.append("  " * self.depth + block + ":")
         self.block = block
 
-    def unique(self, name: str) -> str:
-        """Return `name`, with a number behind it from its second use on."""
-        name = re.sub(r"[^\w.]", "_", name, flags=re.ASCII)
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}.{number}"
-        self._taken.add(found)
-        return found
 
-    def numbered(self, name: str) -> str:
-        """Return `name0`, `name1`, ... in turn."""
-        number = self._counts.get(name, 0)
-        self._counts[name] = number + 1
-        return self.unique(f"{name}{number}")
+def _spelled(name: str) -> str:
+    return re.sub(r"[^\w.]", "_", name, flags=re.ASCII)
 
 
 def global_name(name: str) -> str:

@@ -60,7 +60,7 @@ class Expander:
     sums: dict[UOp, tuple[UOp, dict[UOp, int], dict[UOp, int], int]] = field(
         default_factory=dict
     )
-    narrow: dict[UOp, bool] = field(default_factory=dict)
+    all_narrow: bool = True
 
     def value(self, root: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> UOp:
         """Return `root` at `lanes`; along `vector` as many lanes as its width, from there on."""
@@ -199,8 +199,6 @@ class Expander:
     def _fits(self, node: UOp) -> bool:
         """Whether index lanes may be 32 bits wide: decided once per value, all or none."""
         return -INT32 <= node.vmin and node.vmax < INT32 and self.all_narrow
-
-    all_narrow: bool = True
 
     # loads
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
+from workbench.ir.loops import tree_statements
 from workbench.ir.lower.tree import build_tree
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
@@ -93,9 +94,14 @@ def tree_nest(block: UOp) -> LoopNest:
     buffers = sorted(found, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
     reader = _Reader(buffers)
     rows = _body_rows(block.src, (), reader)
-    written = {a.buffer for s in _leaves(block) for a in reader.accesses(s) if a.writes}
+    written = {
+        a.buffer for s in tree_statements(block) for a in reader.accesses(s) if a.writes
+    }
     read = {
-        a.buffer for s in _leaves(block) for a in reader.accesses(s) if not a.writes
+        a.buffer
+        for s in tree_statements(block)
+        for a in reader.accesses(s)
+        if not a.writes
     }
     infos = tuple(_info(b, b in written, b in read) for b in buffers)
     return LoopNest(block.arg.name, infos, tuple(rows))
@@ -206,7 +212,7 @@ def _body_rows(
 
 def _loop_rows(loop: UOp, around: tuple[AxisType, ...], reader: _Reader) -> list[Row]:
     axis = loop.src[0]
-    below = _leaves(loop)
+    below = tree_statements(loop)
     inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
     inside.update(lane for s in below for lane in _lanes(s))
     uses = reader.uses(below, inside, axis)
@@ -252,19 +258,6 @@ def _vector(statement: UOp) -> str | None:
     name: str | None
     name = statement.arg[1] if statement.op is Ops.ACCUMULATE else statement.arg
     return name
-
-
-def _leaves(block: UOp) -> list[UOp]:
-    """Return the statements under a LOOP or BLOCK, in program order."""
-    found: list[UOp] = []
-    stack = list(reversed(block.src))
-    while stack:
-        node = stack.pop()
-        if node.op is Ops.LOOP:
-            stack.extend(reversed(node.src[1:]))
-        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
-            found.append(node)
-    return found
 
 
 def _flat(at: UOp) -> UOp:

@@ -1,0 +1,30 @@
+"""Names that are used once: generated code may define each only one time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Names:
+    """Hands out names. `spell` turns a wish into what the language allows; `joint` stands
+    between a name and the number that its second use gets."""
+
+    def __init__(self, taken: set[str], spell: Callable[[str], str], joint: str):
+        self._taken, self._spell, self._joint = taken, spell, joint
+        self._counts: dict[str, int] = {}
+
+    def unique(self, name: str) -> str:
+        """Return `name` as the language has it, with a number behind it from its second use on."""
+        name = self._spell(name)
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}{self._joint}{number}"
+        self._taken.add(found)
+        return found
+
+    def numbered(self, name: str) -> str:
+        """Return `name0`, `name1`, ... in turn."""
+        number = self._counts.get(name, 0)
+        self._counts[name] = number + 1
+        return self.unique(f"{name}{number}")
