@@ -18,7 +18,7 @@ from workbench.ir.lower.vectors import width
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.uop import UOp, split_gate
+from workbench.ir.uop import UOp, leaves, split_gate
 from workbench.target import Target
 from workbench.trace import unobserved
 
@@ -90,6 +90,8 @@ class Expander:
         if not node.src:
             return node
         parts = [self.memo[self._key(s, vector, lanes)] for s in node.src]
+        if node.op is Ops.CAST and node.dtype is dtypes.index:
+            return self._as_index(node, parts[0])
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
@@ -121,6 +123,12 @@ class Expander:
 
     # index arithmetic
 
+    def _as_index(self, node: UOp, part: UOp) -> UOp:
+        """Return a number from memory as an index, its lanes as wide as other index lanes."""
+        narrow = part.dtype.count > 1 and self._fits(node)
+        kind = (dtypes.int32 if narrow else dtypes.index).vec(part.dtype.count)
+        return part if part.dtype is kind else part.cast(kind)
+
     def address(
         self, index: UOp, vector: UOp | None, lanes: Mapping[UOp, int]
     ) -> tuple[UOp, int | None]:
@@ -132,12 +140,13 @@ class Expander:
         if odd:
             if vector is not None and any(vector in atom.ranges for atom in odd):
                 stride = None
-            parts, more = terms(self._settled(from_terms(odd, 0, index), lanes))
             merged, rest = terms(base)
-            for atom, k in parts.items():
-                merged[atom] = merged.get(atom, 0) + k
+            for atom, k in odd.items():
+                parts, more = terms(self._atom(atom, lanes) * k)
+                for part, times in parts.items():
+                    merged[part] = merged.get(part, 0) + times
+                constant += more
             base = self._ordered(merged, rest)
-            constant += more
         if base.is_const:
             return UOp.index(base.arg + constant), stride
         return base + constant if constant else base, stride
@@ -152,7 +161,11 @@ class Expander:
                 for a, k in parts.items()
                 if a.op is Ops.RANGE and a.axis_kind.is_lane
             }
-            odd = {a: k for a, k in parts.items() if a not in strides and has_lanes(a)}
+            odd = {
+                a: k
+                for a, k in parts.items()
+                if a not in strides and (has_lanes(a) or reads_memory(a))
+            }
             loops = {
                 a: k for a, k in parts.items() if a not in strides and a not in odd
             }
@@ -167,7 +180,10 @@ class Expander:
         )
         return from_terms(dict(deep), constant, UOp.index(0))
 
-    def _settled(self, node: UOp, lanes: Mapping[UOp, int]) -> UOp:
+    def _atom(self, node: UOp, lanes: Mapping[UOp, int]) -> UOp:
+        """Return a part of a sum at `lanes`: read from memory, or as simple as it is there."""
+        if reads_memory(node):
+            return self.value(node, None, lanes)
         fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
         with unobserved():
             return rewrite(node.substitute(fixed), SIMPLIFY)
@@ -340,6 +356,11 @@ def combine(kind: Ops, total: UOp, one: UOp) -> UOp:
     if total.dtype.count < count:
         total = UOp(Ops.BROADCAST, total.dtype.vec(count), (total,))
     return UOp(kind, total.dtype, (total, one))
+
+
+def reads_memory(node: UOp) -> bool:
+    """Whether an index is, or is made of, a number from memory."""
+    return node.op is not Ops.RANGE and any(leaves([node], Ops.LOAD))
 
 
 def has_lanes(node: UOp) -> bool:

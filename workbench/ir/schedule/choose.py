@@ -10,8 +10,10 @@ from workbench.ir.axis import AxisType
 from workbench.ir.ops import CASTS, MOVEMENT, Ops
 from workbench.ir.schedule.access import Access
 from workbench.ir.schedule.cost import (
+    FEW_RESULTS,
     LAUNCH_COST,
     PARALLEL_WORK,
+    SPLIT_WORK,
     STORE_COST,
     TILE_REUSE,
 )
@@ -95,6 +97,9 @@ def _obstacle(
     if facts.reduces[node] and _blocks_cores(node, reads):
         reason = "a full reduction inside the kernel would keep its loops on one core"
         return "store-for-parallel", reason
+    if _is_partial(node, reads):
+        reason = "as a kernel of its own it can be shared out among the cores"
+        return "store-partial", reason
     if facts.products[node] and any(_in_a_row(a) for a in reads):
         reason = (
             "a product of matrices inside another loop would lose its register tile"
@@ -133,6 +138,16 @@ def _blocks_cores(node: UOp, reads: list[Access]) -> bool:
     if node.op is not Ops.REDUCE_AXIS or node.src[0].size < PARALLEL_WORK:
         return False
     return any(not a.loops and a.root.size > 1 for a in reads)
+
+
+def _is_partial(node: UOp, reads: list[Access]) -> bool:
+    """Whether a large reduction would be fused into another one that has few results."""
+    large = node.op is Ops.REDUCE_AXIS and node.src[0].size >= SPLIT_WORK
+    return (
+        large
+        and node.size > FEW_RESULTS
+        and any(a.root.size <= FEW_RESULTS for a in reads)
+    )
 
 
 def _in_a_row(access: Access) -> bool:

@@ -23,6 +23,10 @@ TILE_WORK = 1 << 15
 """A product of matrices with fewer multiplications than this needs no register tile."""
 PARALLEL_WORK = 1 << 16
 """A full reduction of more elements than this, fused before a loop, holds up the other cores."""
+SPLIT_WORK = 1 << 20
+"""A reduction of this many elements to FEW_RESULTS is worth a kernel of partial results."""
+FEW_RESULTS = 8
+"""So few results leave cores without work."""
 
 _OP_COST = {Ops.EXP2: 20.0, Ops.LOG2: 20.0, Ops.IDIV: 10.0, Ops.MOD: 10.0}
 _OP_COST |= {Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}

@@ -9,12 +9,13 @@ from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.passes import Pass
 from workbench.ir.rewrite import rewrite
-from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.movement import TENSOR_RULES
-from workbench.ir.schedule.build import build
+from workbench.ir.schedule.build import build, named
 from workbench.ir.schedule.decide import decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.merge import merge_axes
+from workbench.ir.schedule.split import SPLIT_RULES
 from workbench.ir.uop import UOp
 from workbench.trace import Match, recording
 
@@ -22,6 +23,11 @@ SIMPLIFY_TENSOR = Pass(
     "simplify-tensor",
     "Constants are folded and movement that moves nothing is gone.",
     TENSOR_RULES,
+)
+SPLIT_REDUCTIONS = Pass(
+    "split-reductions",
+    "Large reductions to few values have a first stage that cores can share.",
+    SPLIT_RULES,
 )
 MERGE_AXES = Pass(
     "merge-axes",
@@ -35,7 +41,7 @@ def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, 
 
     An output that is a constant, a BUFFER or a RESHAPE of either needs no kernel.
     """
-    simple = SIMPLIFY_TENSOR(UOp.sink(*outputs)).src
+    simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
     with recording(
         "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
@@ -69,8 +75,10 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
     if item.kernel is None:
         return item
     doc = "Values and index expressions are in their simplest form."
-    kernel = rewrite(item.kernel, SIMPLIFY, name="simplify-kernel", doc=doc)
-    merged: UOp = MERGE_AXES(kinds(kernel))
+    kernel = kinds(rewrite(item.kernel, KERNEL_RULES, name="simplify-kernel", doc=doc))
+    if kernel.arg.order != item.kernel.arg.order:
+        kernel = named(kernel)  # an axis is gone: its name is free, and equal kernels are one
+    merged: UOp = MERGE_AXES(kernel)
     return _compacted(ScheduleItem(merged, item.buffers, item.node, item.decision))
 
 

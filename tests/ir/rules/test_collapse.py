@@ -1,0 +1,141 @@
+"""Reductions under a mask that collapse: the same result at every point, and no loop left."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ir.rules.meaning import fired
+from tests.ir.samples import at, axis, kernel, load, param, reduced
+from tests.support import count
+from workbench.dtypes import dtypes
+from workbench.ir.expr import to_expr
+from workbench.ir.interpret_kernel import interpret_kernel
+from workbench.ir.loops import kinds
+from workbench.ir.ops import Ops
+from workbench.ir.rewrite import rewrite
+from workbench.ir.rules.collapse import COLLAPSE_RULES, KERNEL_RULES
+from workbench.ir.uop import UOp
+from workbench.ir.verify import verify
+
+ROWS, LENGTH = 6, 9
+g0, r0 = axis("g0", ROWS), axis("r0", LENGTH)
+I32 = dtypes.int32
+COLUMN = load(param(1, LENGTH), r0)
+"""Element r0 of a row of floats."""
+CHOICE = load(param(2, ROWS, I32), g0)
+"""A number from memory, one per row."""
+OTHER = load(param(3, ROWS), g0)
+
+
+def picked(mask: UOp, value: UOp) -> UOp:
+    return reduced(Ops.ADD, mask.where(value, value.like(0)), r0)
+
+
+def equals(left: UOp, right: UOp) -> UOp:
+    return left.alu(Ops.CMPEQ, right)
+
+
+BECOMES: dict[str, list[tuple[UOp, str]]] = {
+    "sum-one-position": [
+        (
+            picked(equals(CHOICE, r0.cast(I32)), COLUMN),
+            "p1[index(p2[g0]) where (-1 < index(p2[g0])) & (index(p2[g0]) < 9)]",
+        ),
+        (picked(equals(g0, r0), COLUMN), "p1[g0]"),
+        (picked(equals(g0, r0 + 2), COLUMN), "p1[g0 - 2 where 1 < g0]"),
+        (picked(equals(r0 * -1 + 8, g0), COLUMN), "p1[g0*-1 + 8]"),
+    ],
+    "sum-counted": [
+        (picked(r0 < g0, OTHER), "where(0 < g0, p3[g0]*float32(g0), 0.0)"),
+        (picked(r0 < 4, OTHER), "p3[g0]*4.0"),
+        (reduced(Ops.ADD, (r0 < g0).cast(I32), r0), "int32(g0)"),
+        (picked((r0 >= 2) & (r0 < 20), OTHER), "p3[g0]*7.0"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in COLLAPSE_RULES.rules])
+def test_one_rule(name: str) -> None:
+    for before, wanted in BECOMES[name]:
+        assert name in fired(before, KERNEL_RULES)
+        after = rewrite(before, KERNEL_RULES)
+        assert r0 not in after.toposort()
+        assert to_expr(after).replace(" * ", "*") == wanted
+
+
+STAYS = {
+    "not every step is one position": picked(equals(CHOICE, (r0 * 2).cast(I32)), COLUMN),
+    "an index that may wrap": picked(equals(load(param(2, ROWS, dtypes.uint64), g0),
+                                            r0.cast(dtypes.uint64)), COLUMN),
+    "a mask from memory": picked(load(param(2, LENGTH, dtypes.bool), r0), OTHER),
+    "a value of each step": picked(r0 < g0, COLUMN),
+    "two sums of one range": picked(equals(CHOICE + r0.cast(I32), r0.cast(I32)), COLUMN),
+    "elsewhere it is not 0": reduced(Ops.ADD, (r0 < g0).where(OTHER, OTHER.like(1)), r0),
+    "a product": reduced(Ops.MUL, equals(g0, r0).where(COLUMN, COLUMN.like(0)), r0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", STAYS)
+def test_what_does_not_collapse(why: str) -> None:
+    assert r0 in rewrite(STAYS[why], KERNEL_RULES).toposort()
+
+
+def _term(pick: random.Random) -> UOp:
+    """A side of a comparison: of the range, of the row, or from memory."""
+    made = pick.choice((r0, r0, r0 * -1, g0, r0 + g0, r0 + g0 * 2, r0 - g0))
+    made = made + pick.randint(-4, 9)
+    return made.cast(pick.choice((I32, dtypes.int64))) if pick.random() < 0.4 else made
+
+
+def _condition(pick: random.Random) -> UOp:
+    left = _term(pick)
+    if left.dtype is I32 and pick.random() < 0.6:
+        right = CHOICE
+    else:
+        right = UOp.const(left.dtype, pick.randint(-3, 12))
+        if left.dtype is dtypes.index and pick.random() < 0.5:
+            right = g0 + pick.randint(-3, 6)
+    sides = (left, right) if pick.random() < 0.5 else (right, left)
+    op = pick.choice((Ops.CMPEQ, Ops.CMPEQ, Ops.CMPLT, Ops.CMPLE))
+    found = sides[0].alu(op, sides[1])
+    return found.alu(Ops.NOT) if op is not Ops.CMPEQ and pick.random() < 0.3 else found
+
+
+def _case(seed: int) -> UOp:
+    pick = random.Random(seed)
+    mask = _condition(pick)
+    for _ in range(pick.choice((0, 0, 1, 2))):
+        mask = mask & _condition(pick)
+    value: UOp = pick.choice((COLUMN, OTHER, COLUMN * OTHER, COLUMN + OTHER))
+    if pick.random() < 0.2:
+        total = reduced(Ops.ADD, mask.cast(I32), r0).cast(dtypes.float32)
+    else:
+        total = picked(mask, value)
+    return kernel("g0 r0", (at(param(0, ROWS), g0), total, "g0"))
+
+
+def _inputs(seed: int) -> list[Any]:
+    generator = np.random.default_rng(seed)
+    made = [np.zeros(ROWS, np.float32), generator.integers(-9, 9, LENGTH)]
+    made += [generator.integers(-3, 12, ROWS), generator.integers(-9, 9, ROWS)]
+    types = (np.float32, np.float32, np.int32, np.float32)
+    return [a.astype(t) for a, t in zip(made, types, strict=True)]
+
+
+def test_random_masks_sum_to_the_same() -> None:
+    """Small integers in float32: every order of adding them up is exact."""
+    collapsed = 0
+    for seed in range(count(6_000)):
+        before = _case(seed)
+        after = kinds(rewrite(before, KERNEL_RULES))
+        verify(after, "kernel")
+        collapsed += "r0" not in after.arg.order
+        arrays = _inputs(seed)
+        want = interpret_kernel(before, arrays)[0]
+        got = interpret_kernel(after, arrays)[0]
+        assert np.array_equal(got, want), f"seed {seed}: {to_expr(before)}"
+    assert collapsed > count(6_000) // 3

@@ -1,0 +1,179 @@
+"""Reductions that need no loop: a sum over a range under a mask that the range itself decides.
+
+    REDUCE(add, where(i == r, x[r], 0), r)   is  where(0 <= i < n, x[i], 0)
+    REDUCE(add, where(r < k, x, 0), r)       is  x * clamp(k, 0, n)
+
+The first turns indexing by a tensor, written as a sum of what is chosen, into a load at an
+index from memory; its gate stays, so that an index outside gives 0. The second counts. Source of
+the idea: tinygrad's reduce collapse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.dtypes import dtypes
+from workbench.ir.affine import from_terms, terms
+from workbench.ir.ops import COMPARE, Ops
+from workbench.ir.patterns import Pat
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.rules.index import SIMPLIFY, conjuncts
+from workbench.ir.uop import UOp, gated, split_gate
+
+ZERO = UOp.index(0)
+
+
+def one_position(n: UOp) -> UOp | None:
+    """A sum over a range of which a mask lets one position through is the element there."""
+    for axis in n.src[1:]:
+        mask, value = _masked(n.src[0])
+        for part in mask:
+            at = _solved(part, axis)
+            if at is None:
+                continue
+            valid = (UOp.index(-1) < at) & (at < axis.extent)
+            chosen = _placed(value, axis, at, valid)
+            rest = [_placed(m, axis, at, valid) for m in mask if m is not part]
+            if chosen is None or None in rest:
+                continue
+            condition = _all([valid, *[m for m in rest if m is not None]])
+            return _reduced(n, axis, condition.where(chosen, n.like(0)))
+    return None
+
+
+def counted(n: UOp) -> UOp | None:
+    """A sum of one value over the positions between two bounds is the value times their count."""
+    for axis in n.src[1:]:
+        mask, value = _masked(n.src[0])
+        of_axis = [m for m in mask if axis in m.ranges]
+        bounds = [_bound(m, axis) for m in of_axis]
+        if not of_axis or axis in value.ranges or None in bounds:
+            continue
+        low, high = ZERO, UOp.index(axis.extent)
+        for found in bounds:
+            assert found is not None
+            low = low if found[0] is None else low.alu(Ops.MAX, found[0])
+            high = high if found[1] is None else high.alu(Ops.MIN, found[1])
+        count = (high + low * -1).alu(Ops.MAX, ZERO)
+        total = value * count.cast(n.dtype)
+        conditions = [m for m in mask if m not in of_axis]
+        if n.dtype.is_float:  # 0 times infinity is not 0
+            conditions.append(ZERO < count)
+        if conditions:
+            total = _all(conditions).where(total, n.like(0))
+        return _reduced(n, axis, total)
+    return None
+
+
+def _masked(value: UOp) -> tuple[list[UOp], UOp]:
+    """Return (conditions, what is summed where all of them hold); elsewhere it adds 0."""
+    mask: list[UOp] = []
+    while True:
+        if value.op is Ops.WHERE and value.src[2] is value.like(0):
+            mask += conjuncts(value.src[0])
+            value = value.src[1]
+        elif value.op is Ops.CAST and value.src[0].dtype.is_bool:
+            mask += conjuncts(value.src[0])
+            value = value.like(1)
+        else:
+            return mask, value
+
+
+def _as_index(node: UOp, axis: UOp) -> UOp | None:
+    """Return an integer in index arithmetic, exactly, or None where that may not be exact."""
+    if node.dtype is dtypes.index:
+        return node
+    if node.is_const:
+        return UOp.index(node.arg)
+    if node.op is Ops.CAST and node.src[0].dtype is dtypes.index:
+        inner = node.src[0]
+        exact = node.dtype.min <= inner.vmin and inner.vmax <= node.dtype.max
+        return inner if exact else None
+    if axis in node.ranges or node.dtype is dtypes.uint64:
+        return None
+    return node.cast(dtypes.index)
+
+
+def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
+    """Return (k, d) where the sides of a comparison differ by k*axis - d, k being 1 or -1."""
+    if part.op not in COMPARE or not part.src[0].dtype.is_int:
+        return None
+    sides = [_as_index(side, axis) for side in part.src]
+    if sides[0] is None or sides[1] is None:
+        return None
+    found, constant = terms(sides[0] + sides[1] * -1)
+    k = found.pop(axis, 0)
+    if k not in (1, -1) or any(axis in atom.ranges for atom in found):
+        return None
+    return k, from_terms({a: -f for a, f in found.items()}, -constant, ZERO)
+
+
+def _solved(part: UOp, axis: UOp) -> UOp | None:
+    """Return the one position of `axis` at which an equality holds, or None."""
+    found = _difference(part, axis) if part.op is Ops.CMPEQ else None
+    return None if found is None else found[1] * found[0]
+
+
+def _bound(part: UOp, axis: UOp) -> tuple[UOp | None, UOp | None] | None:
+    """Return (low, high) of low <= axis < high where `part` says that and no more, else None."""
+    negated = part.op is Ops.NOT
+    part = part.src[0] if negated else part
+    found = _difference(part, axis) if part.op in (Ops.CMPLT, Ops.CMPLE) else None
+    if found is None:
+        return None
+    k, limit = found
+    equal = part.op is Ops.CMPLE
+    if k == 1:  # axis < limit, or axis <= limit
+        high = limit + int(equal)
+        return (high, None) if negated else (None, high)
+    low = limit * -1 + int(not equal)  # -axis < limit
+    return (None, low) if negated else (low, None)
+
+
+def _placed(value: UOp, axis: UOp, at: UOp, valid: UOp) -> UOp | None:
+    """Return `value` at position `at` of `axis`; what it loads there is loaded where `valid`."""
+    if axis not in value.ranges:
+        return value
+    loads = [n for n in value.toposort() if n.op is Ops.LOAD and axis in n.ranges]
+    changes = {}
+    for load in loads:
+        target, *indices = load.src[0].src
+        if target.op is not Ops.PARAM or len(indices) != 1:
+            return None
+        index, gate = split_gate(indices[0])
+        gate = valid if gate is None else gate & valid
+        address = load.src[0].replace(src=(target, gated(index, gate)))
+        changes[load] = load.replace(src=(address, *load.src[1:]))
+    return value.substitute(changes).substitute({axis: at})
+
+
+def _all(conditions: Iterable[UOp]) -> UOp:
+    first, *rest = conditions
+    for condition in rest:
+        first = first & condition
+    return first
+
+
+def _reduced(n: UOp, axis: UOp, value: UOp) -> UOp:
+    """Return `value` summed over the ranges that are left."""
+    kept = tuple(r for r in n.src[1:] if r is not axis)
+    return UOp(Ops.REDUCE, n.dtype, (value, *kept), n.arg) if kept else value
+
+
+def is_sum(n: UOp) -> bool:
+    """Whether a reduction adds numbers up."""
+    return n.arg is Ops.ADD and not n.dtype.is_bool
+
+
+_sum = Pat(Ops.REDUCE, None, name="n")
+
+COLLAPSE_RULES = RuleSet(
+    "collapse",
+    [
+        Rule("sum-one-position", _sum, one_position, where=is_sum),
+        Rule("sum-counted", _sum, counted, where=is_sum),
+    ],
+)
+
+KERNEL_RULES = RuleSet("simplify-kernel", SIMPLIFY.rules + COLLAPSE_RULES.rules)
+"""What runs on every kernel as it comes from scheduling."""

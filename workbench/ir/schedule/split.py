@@ -1,0 +1,65 @@
+"""Splitting large reductions to few values: partial ones first, then one of those.
+
+A sum of a million numbers to one has no output axis: no two cores can share it, and nothing can
+stop it half way. As 256 partial sums and a small sum of those it has both, and it rounds less:
+errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
+"""
+
+from __future__ import annotations
+
+from workbench.ir.ops import Ops
+from workbench.ir.patterns import op, var
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
+from workbench.ir.uop import UOp
+
+PARTS = 256
+"""At most this many partial results per result."""
+FEWEST_PARTS = 16
+"""Fewer would not occupy the cores of a large machine."""
+
+
+def is_large(n: UOp, x: UOp) -> bool:
+    """Whether so much is reduced to so little that the work should be shared out."""
+    return x.size >= SPLIT_WORK and 0 < n.size <= FEW_RESULTS
+
+
+def split(n: UOp, x: UOp) -> UOp | None:
+    """A large reduction is one of partial reductions, each of a stretch of one axis."""
+    kind, axes = n.arg
+    for axis in sorted(axes):
+        parts = _divisor(x.shape[axis])
+        if parts:
+            break
+    else:
+        return None
+    shape = (*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :])
+    stretches = UOp(Ops.RESHAPE, x.dtype, (x,), shape)
+    inner = tuple(a + (a >= axis) for a in sorted(axes))
+    partial = UOp(Ops.REDUCE_AXIS, x.dtype, (stretches,), (kind, inner))
+    ones = tuple(1 if a in axes and a != axis else s for a, s in enumerate(x.shape))
+    rows = (*ones[:axis], parts, *ones[axis + 1 :])
+    return UOp(
+        Ops.REDUCE_AXIS,
+        n.dtype,
+        (UOp(Ops.RESHAPE, x.dtype, (partial,), rows),),
+        (kind, (axis,)),
+    )
+
+
+def _divisor(size: int) -> int:
+    """Return the largest divisor of `size` up to PARTS that is enough, or 0."""
+    return next((d for d in range(PARTS, FEWEST_PARTS - 1, -1) if size % d == 0), 0)
+
+
+SPLIT_RULES = RuleSet(
+    "split-reductions",
+    [
+        Rule(
+            "split-reduction",
+            op(Ops.REDUCE_AXIS, var("x"), name="n"),
+            split,
+            where=is_large,
+        )
+    ],
+)
