@@ -158,8 +158,8 @@ def test_the_scheduler_records_its_passes_and_decisions() -> None:
     with observe() as watching:
         made, _ = engine.planned([tensor.uop])
     names = [r.name for r in watching.records]
-    assert names[:3] == ["simplify-tensor", "decide", "rangeify"]
-    decide = watching.records[1]
+    assert names[:4] == ["simplify-tensor", "split-reductions", "decide", "rangeify"]
+    decide = watching.records[2]
     assert [m.rule for m in decide.matches] == list(made.decisions)
 
 

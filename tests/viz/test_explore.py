@@ -22,7 +22,12 @@ def test_kernels_in_execution_order_with_titles_and_lines() -> None:
     assert all(
         k.line is not None and k.line.name.endswith("support.py") for k in ex.kernels
     )
-    assert [p.name for p in ex.passes][:3] == ["simplify-tensor", "decide", "rangeify"]
+    assert [p.name for p in ex.passes][:4] == [
+        "simplify-tensor",
+        "split-reductions",
+        "decide",
+        "rangeify",
+    ]
     assert all(d.reason for d in ex.decisions)
     assert observer() is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.ir.ops import Ops
+from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.uop import UOp
 
 
@@ -16,3 +16,10 @@ def constant_of(node: UOp) -> UOp | None:
     if node.op is Ops.EXPAND and node.src[0].op is Ops.CONST:
         return node.src[0]
     return node if node.op is Ops.CONST else None
+
+
+def is_known(node: UOp) -> bool:
+    """Whether a value is a constant, moved about and cast: nothing has to run to know it."""
+    while node.op in MOVEMENT or node.op is Ops.CAST:
+        node = node.src[0]
+    return node.op is Ops.CONST

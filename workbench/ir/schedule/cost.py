@@ -7,6 +7,7 @@ the figures, so that a reader can disagree.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.uop import UOp
@@ -33,16 +34,20 @@ _OP_COST |= {Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}
 _CAP = 1e30
 
 
-def totals(nodes: dict[UOp, None]) -> dict[UOp, float]:
+def totals(nodes: dict[UOp, None], boundaries: Collection[UOp]) -> dict[UOp, float]:
     """Return per node what computing all of it costs, everything below it fused once.
 
-    The cost of a value that several others use is shared out among them.
+    What is stored anyway, and a reduction, which is decided for itself, cost a read. The cost of
+    a value that several others use is shared out among them.
     """
     users = Counter(s for node in nodes for s in set(node.src))
     cost: dict[UOp, float] = {}
+    to_users: dict[UOp, float] = {}
     for node in nodes:
-        below = sum(cost[s] / users[s] for s in set(node.src))
+        below = sum(to_users[s] for s in set(node.src))
         cost[node] = min(_CAP, below + _own(node))
+        read = node in boundaries or node.op is Ops.REDUCE_AXIS
+        to_users[node] = float(node.size) if read else cost[node] / max(1, users[node])
     return cost
 
 

@@ -48,7 +48,10 @@ def decide(outputs: Iterable[UOp]) -> Plan:
     asked = _asked(roots, nodes)
     stops = set(asked)
     facts = Facts(
-        asked, totals(nodes), reducing(nodes, stops), products_below(nodes, stops)
+        asked,
+        totals(nodes, asked),
+        reducing(nodes, stops),
+        products_below(nodes, stops),
     )
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     held: dict[UOp, int] = {}

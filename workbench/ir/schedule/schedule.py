@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.ir.constants import constant_of
+from workbench.ir.constants import is_known
 from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.passes import Pass
@@ -39,7 +39,8 @@ MERGE_AXES = Pass(
 def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` on `device`, and the outputs as simplified.
 
-    An output that is a constant, a BUFFER or a RESHAPE of either needs no kernel.
+    An output that is known (a constant, moved about), a BUFFER or a RESHAPE of one needs no
+    kernel.
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
@@ -68,7 +69,7 @@ def base(node: UOp) -> UOp:
 
 
 def needs_kernel(node: UOp) -> bool:
-    return node.op is not Ops.BUFFER and constant_of(node) is None
+    return node.op is not Ops.BUFFER and not is_known(node)
 
 
 def _simplified(item: ScheduleItem) -> ScheduleItem:
@@ -77,7 +78,9 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
     doc = "Values and index expressions are in their simplest form."
     kernel = kinds(rewrite(item.kernel, KERNEL_RULES, name="simplify-kernel", doc=doc))
     if kernel.arg.order != item.kernel.arg.order:
-        kernel = named(kernel)  # an axis is gone: its name is free, and equal kernels are one
+        kernel = named(
+            kernel
+        )  # an axis is gone: its name is free, and equal kernels are one
     merged: UOp = MERGE_AXES(kernel)
     return _compacted(ScheduleItem(merged, item.buffers, item.node, item.decision))
 
