@@ -17,7 +17,7 @@ help:
 	@echo "make test-long  the same with ten times the examples"
 	@echo "make tour       run the tour and write build/tour.html"
 	@echo "make notebooks  run the notebooks and strip what changes from run to run"
-	@echo "make bench      run the benchmarks"
+	@echo "make bench      measure, beside the libraries that are installed"
 
 lab: $(INSTALLED)
 	$(BIN)/workbench lab
@@ -40,6 +40,8 @@ notebooks: $(INSTALLED)
 	$(BIN)/python scripts/run_notebooks.py
 
 bench: $(INSTALLED)
+	$(BIN)/workbench bench --quick
+	$(BIN)/workbench bench
 	@for script in bench/*.py; do $(BIN)/python "$$script" || exit 1; done
 
 # The virtual environment is kept while it has the asked-for Python. hatchling comes

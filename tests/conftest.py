@@ -26,6 +26,12 @@ settings.register_profile(
 settings.load_profile("workbench")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    from tests.silent_rules import SilentRules  # imports the package
+
+    config.pluginmanager.register(SilentRules(), "silent-rules")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if LONG:
         return

@@ -2,7 +2,8 @@
 
 One generator for all agreement tests. A case is a list of lines; every line makes a tensor
 `t3` and the same value `n3` in numpy. Values stay small and comparisons are made on whole
-numbers only, so that rounding cannot flip an answer.
+numbers only, so that rounding cannot flip an answer. On float16 and bfloat16 numpy computes
+each line in float32 and rounds once, where a tensor may round several times.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+SMALL = {"float16": 2.0**-10, "bfloat16": 2.0**-7}
+"""The small floats, and the step from 1 to the next one."""
 SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 13)
 
 
@@ -29,28 +33,27 @@ class Case:
         last = len(self.arrays) - 1
         body = "\n".join(f"    {line}" for line in self.lines)
         return (
-            "import numpy as np\nfrom workbench import Context, Tensor, dtypes\n"
+            "import numpy as np\nfrom ml_dtypes import bfloat16\n"
+            "from workbench import Context, Tensor, dtypes\n"
             f"rng = np.random.default_rng({self.seed})\n"
             f'with Context(DEV="{device}"):\n{body}\n'
             f"    np.testing.assert_allclose(t{last}.numpy(), n{last}, atol={self.tolerance():.1e})"
         )
 
     def tolerance(self) -> float:
-        greatest = max(
-            (
-                float(np.abs(a).max())
-                for a in self.arrays.values()
-                if a.dtype.kind == "f" and a.size
-            ),
-            default=1.0,
-        )
-        return 3e-5 * max(1.0, greatest)
+        """Return what an element may be off: each step may lose a few units in the last place
+        of the greatest number on the way, in the coarsest type on the way."""
+        floats = [a for a in self.arrays.values() if _kind(a) == "f" and a.size]
+        greatest = max((float(np.abs(a).max()) for a in floats), default=1.0)
+        steps = [4 * SMALL[a.dtype.name] for a in floats if a.dtype.name in SMALL]
+        return max([3e-5, *steps]) * max(1.0, greatest)
 
     def run(self, device: str) -> tuple[Any, np.ndarray[Any, Any]]:
         """Return (the last tensor, the last numpy value), not realised."""
         from workbench import Context, Tensor, dtypes
 
         env: dict[str, Any] = {"np": np, "Tensor": Tensor, "dtypes": dtypes}
+        env["bfloat16"] = ml_dtypes.bfloat16
         env["rng"] = np.random.default_rng(self.seed)
         with Context(DEV=device), np.errstate(all="ignore"):
             for line in self.lines:
@@ -64,12 +67,16 @@ def case(seed: int, steps: int = 0) -> Case:
     pick = random.Random(seed)
     made = Case(seed)
     env: dict[str, Any] = {"np": np, "rng": np.random.default_rng(seed)}
+    env["bfloat16"] = ml_dtypes.bfloat16
     for _ in range(pick.randint(1, 3)):
         _leaf(made, env, pick)
     for _ in range(steps or pick.randint(2, 9)):
         for _attempt in range(20):
             if _step(made, env, pick):
                 break
+    last = f"t{len(made.arrays) - 1}"
+    if made.arrays[last].dtype.name == "bfloat16":  # numpy cannot compare it
+        _unary_widened(made, env, last)
     return made
 
 
@@ -87,14 +94,18 @@ def _add(made: Case, env: dict[str, Any], tensor: str, array: str, exact: bool) 
 
 def _leaf(made: Case, env: dict[str, Any], pick: random.Random) -> None:
     shape = tuple(pick.choice(SIZES) for _ in range(pick.randint(1, 3)))
-    kind = pick.choice(("float", "float", "float", "int", "bool"))
+    kind = pick.choice(
+        ("float",) * 6 + ("int", "int", "bool", "bool", "half", "bfloat16")
+    )
     array = {
         "float": f"rng.standard_normal({shape}).astype(np.float32)",
         "int": f"rng.integers(-9, 10, {shape}).astype(np.int32)",
         "bool": f"rng.integers(0, 2, {shape}).astype(bool)",
+        "half": f"rng.standard_normal({shape}).astype(np.float16)",
+        "bfloat16": f"rng.standard_normal({shape}).astype(bfloat16)",
     }[kind]
     twin = f"n{len(made.arrays)}"
-    _add(made, env, f"Tensor({twin})", array, kind != "float")
+    _add(made, env, f"Tensor({twin})", array, kind in ("int", "bool"))
 
 
 def _step(made: Case, env: dict[str, Any], pick: random.Random) -> bool:
@@ -104,7 +115,7 @@ def _step(made: Case, env: dict[str, Any], pick: random.Random) -> bool:
 
 
 def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], name.replace("t", "n", 1)
+    a, n = made.arrays[name], _wide(made, name)
     exact = name in made.exact
     if a.dtype.kind == "b":
         forms = [(f"~{name}", f"~{n}"), (f"{name}.int()", f"{n}.astype(np.int32)")]
@@ -121,7 +132,8 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
         forms = [
             (f"-{name}", f"-{n}"),
             (f"{name}.relu()", f"np.maximum({n}, 0)"),
-            (f"{name}.abs().sqrt()", f"np.sqrt(np.abs({n}))"),
+            # not near 0, where a rounding error of 1e-8 becomes one of 1e-4
+            (f"({name}.abs() + 1).sqrt()", f"np.sqrt(np.abs({n}) + np.float32(1))"),
             (f"{name}.clip(-3, 3).exp()", f"np.exp(np.clip({n}, -3, 3))"),
             (f"({name}.abs() + 1).log()", f"np.log(np.abs({n}) + np.float32(1))"),
             (f"{name}.sigmoid()", f"1 / (1 + np.exp(-{n}))"),
@@ -134,8 +146,47 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
         ]
         if not exact:
             forms.pop()  # rounding could move a value across an integer
+        if a.dtype.name in SMALL:
+            # A root is steep at 0, where all digits may be lost.
+            forms = [f for f in forms if "sqrt" not in f[0] and ".exp" not in f[0]]
+            forms.append((f"{name}.clip(-1, 1).exp()", f"np.exp(np.clip({n}, -1, 1))"))
+            return _narrowed(made, env, name, *pick.choice(forms))
+        if float(np.abs(a).max(initial=0)) < 1e3:
+            forms += [(f"{name}.half()", f"{n}.astype(np.float16)")]
+            forms += [(f"{name}.bfloat16()", f"{n}.astype(bfloat16)")]
     tensor, array = pick.choice(forms)
     _add(made, env, tensor, array, exact)
+    return True
+
+
+def _unary_widened(made: Case, env: dict[str, Any], name: str) -> None:
+    _add(made, env, f"{name}.float()", _wide(made, name), False)
+
+
+def _kind(a: Any) -> str:
+    """Return numpy's letter for the kind of a dtype; bfloat16 is a float, too."""
+    return "f" if a.dtype.name in SMALL else str(a.dtype.kind)
+
+
+def _wide(made: Case, name: str) -> str:
+    """Return how numpy reads a value to compute with it: small floats as float32."""
+    twin = name.replace("t", "n", 1)
+    small = made.arrays[name].dtype.name in SMALL
+    return f"{twin}.astype(np.float32)" if small else twin
+
+
+def _narrowed(
+    made: Case, env: dict[str, Any], name: str, tensor: str, array: str
+) -> bool:
+    """Add a step on small floats, computed wide and rounded; False if that is infinite."""
+    kind = made.arrays[name].dtype
+    if kind.name in SMALL:
+        with np.errstate(all="ignore"):
+            value = np.asarray(eval(array, env)).astype(kind)
+        if not np.isfinite(value).all():
+            return False
+        array = f"({array}).astype({name.replace('t', 'n', 1)}.dtype)"
+    _add(made, env, tensor, array, False)
     return True
 
 
@@ -145,7 +196,7 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         o for o, b in made.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)
     ]
     other = pick.choice(fits)
-    n, m = name.replace("t", "n", 1), other.replace("t", "n", 1)
+    n, m = _wide(made, name), _wide(made, other)
     exact = name in made.exact and other in made.exact
     if a.dtype.kind == "b":
         forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in "&|^"]
@@ -165,6 +216,8 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         forms.append((f"{name}.maximum({other})", f"np.maximum({n}, {m})"))
         if float(np.abs(a).max(initial=0)) > 1e3:
             return False
+        if a.dtype.name in SMALL:
+            return _narrowed(made, env, name, *pick.choice(forms))
     tensor, array = pick.choice(forms)
     _add(made, env, tensor, array, exact)
     return True
@@ -236,7 +289,7 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
 
 
 def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], name.replace("t", "n", 1)
+    a, n = made.arrays[name], _wide(made, name)
     if a.ndim == 0 or a.dtype.kind == "b":
         return False
     exact = name in made.exact
@@ -251,39 +304,36 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         _add(made, env, f"{name}.{kind}({axis})", array, True)
         return True
     kind = pick.choice(
-        ("sum", "max", "min", "mean") if a.dtype.kind == "f" else ("sum", "max")
+        ("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max")
     )
-    cast = f", dtype=np.{a.dtype}" if kind in ("sum", "mean") else ""
+    small = a.dtype.name in SMALL
+    cast = f", dtype=np.{a.dtype}" if kind in ("sum", "mean") and not small else ""
     array = f"{n}.{kind}(axis={axes}, keepdims={keep}{cast})"
-    _add(
-        made,
-        env,
-        f"{name}.{kind}(axis={axes}, keepdim={keep})",
-        array,
-        exact and kind != "mean",
-    )
+    tensor = f"{name}.{kind}(axis={axes}, keepdim={keep})"
+    if small:
+        return _narrowed(made, env, name, tensor, array)
+    _add(made, env, tensor, array, exact and kind != "mean")
     return True
 
 
 def _centre(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     """A value against its own reduction: two uses of one tensor at different indexes."""
-    a, n = made.arrays[name], name.replace("t", "n", 1)
-    if a.ndim == 0 or a.dtype.kind != "f":
+    a, n = made.arrays[name], _wide(made, name)
+    if a.ndim == 0 or _kind(a) != "f":
         return False
     axis = pick.randrange(a.ndim)
     kind = pick.choice(("max", "mean", "sum"))
     array = f"{n} - {n}.{kind}(axis={axis}, keepdims=True)"
-    _add(made, env, f"{name} - {name}.{kind}(axis={axis}, keepdim=True)", array, False)
-    return True
+    tensor = f"{name} - {name}.{kind}(axis={axis}, keepdim=True)"
+    return _narrowed(made, env, name, tensor, array)
 
 
 def _matmul(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], name.replace("t", "n", 1)
-    if a.ndim < 2 or a.dtype.kind != "f" or float(np.abs(a).max(initial=0)) > 100:
+    a, n = made.arrays[name], _wide(made, name)
+    if a.ndim < 2 or _kind(a) != "f" or float(np.abs(a).max(initial=0)) > 100:
         return False
-    flipped = f"{n}.swapaxes(-1, -2)"
-    _add(made, env, f"{name} @ {name}.transpose(-1, -2)", f"{n} @ {flipped}", False)
-    return True
+    tensor, array = f"{name} @ {name}.transpose(-1, -2)", f"{n} @ {n}.swapaxes(-1, -2)"
+    return _narrowed(made, env, name, tensor, array)
 
 
 def _split(shape: tuple[int, ...], pick: random.Random) -> tuple[int, ...]:

@@ -262,7 +262,7 @@ def random_form(
     for _ in range(pick.randint(0, most_opts)):
         legal = [
             o
-            for o in actions(graph)
+            for o in actions(graph, target)
             if o.op not in MOVES and why_not(graph, o, target) is None
         ]
         if not legal:

@@ -8,18 +8,24 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.compiler import needs_c
 from tests.expressions import Case, case
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
 from workbench.backends.render.python import render
 from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.c import Program as CProgram
+from workbench.backends.runtime.c import compile_many
 from workbench.backends.runtime.python import Program
+from workbench.errors import CompileError
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.loops import kinds
@@ -31,6 +37,7 @@ from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import KernelInfo, UOp
 from workbench.ir.verify import verify
 from workbench.kernel.inputs import FromSchedule, Run
+from workbench.pipeline import build, tuned
 from workbench.trace import PassRecord, observe
 
 BLOCK = 20
@@ -40,29 +47,52 @@ START = random.Random(RUN).randrange(1 << 30) if LONG else 0
 DEVICES = ("LLVM", "PYTHON")
 
 
-def blocks(n_long: int) -> list[range]:
+def blocks(n_long: int, size: int = BLOCK) -> list[range]:
     """Return ranges of seeds: the same in every short run, new ones in each long run."""
-    return [range(START + i, START + i + BLOCK) for i in range(0, count(n_long), BLOCK)]
+    return [range(START + i, START + i + size) for i in range(0, count(n_long), size)]
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("seeds", blocks(2000), ids=str)
-def test_expressions_agree_with_numpy(seeds: range) -> None:
-    for seed in seeds:
-        made = case(seed)
-        for device in DEVICES:
-            _agrees(made, device)
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
+@pytest.mark.parametrize("seeds", blocks(10_000, 50), ids=str)
+def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
+    cases = [case(seed) for seed in seeds]
+    compiled = _compiled_together(cases) if device == "C" else []
+    for made in cases:
+        with _reported(made, device):
+            tensor, expected = made.run(device)
+            verify(tensor.uop, "tensor")
+            got = tensor.numpy()
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
+    assert all(program.is_compiled for program in compiled)
 
 
-def _agrees(made: Case, device: str) -> None:
+@contextmanager
+def _reported(made: Case, device: str) -> Iterator[None]:
+    """Say which expression it was that failed, as a script to paste."""
     try:
-        tensor, expected = made.run(device)
-        verify(tensor.uop, "tensor")
-        got = tensor.numpy()
-        assert got.shape == expected.shape
-        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
+        yield
     except Exception as error:
         pytest.fail(f"seed {made.seed} on {device}: {error}\n\n{made.script(device)}")
+
+
+def _compiled_together(cases: list[Case]) -> list[CProgram]:
+    """Compile the kernels of many expressions in one call of the C compiler.
+
+    The programs must be held until the expressions run. Where one is refused, the expression
+    meets it again by itself, and says its seed.
+    """
+    sources = []
+    for made in cases:
+        with _reported(made, "C"):
+            items = engine.planned([made.run("C")[0].uop])[0].items
+            kernels = [item.kernel for item in items if item.kernel is not None]
+            sources += [build(tuned(kernel, "C"), "C").source for kernel in kernels]
+    try:
+        return compile_many(sources)
+    except CompileError:
+        return []
 
 
 @pytest.mark.timeout(600)
@@ -89,7 +119,11 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case) -> None:
     target = Device["LLVM"].target
     opted = plain
     for _ in range(dice.randint(0, 4)):
-        legal = [o for o in actions(opted.ast) if why_not(opted.ast, o, target) is None]
+        legal = [
+            o
+            for o in actions(opted.ast, target)
+            if why_not(opted.ast, o, target) is None
+        ]
         if legal:
             opted = opted.apply(dice.choice(legal))
     order = list(opted.order)

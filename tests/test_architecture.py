@@ -44,6 +44,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.nn":                 (7, "tensor"),
     "workbench.viz":                (8, "viz"),
     "workbench":                    (9, "entry"),
+    "workbench.bench":              (9, "entry"),
     "workbench.cli":                (9, "entry"),
 }
 # Downward imports that are forbidden all the same: a device knows what the compiler hands

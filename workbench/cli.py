@@ -1,4 +1,4 @@
-"""The console command: `workbench lab`, `workbench tour --html OUT`, `workbench doctor`.
+"""The console command: `workbench lab`, `tour --html OUT`, `doctor` and `bench`.
 
 Every import of a heavy library stands in the function that needs it, so that a broken or
 missing one costs a sentence from that command and leaves the others working.
@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from workbench.bench.command import add_options
+from workbench.bench.command import bench as measure
 from workbench.errors import WorkbenchError
 
 if TYPE_CHECKING:
@@ -172,6 +174,10 @@ def _parser() -> argparse.ArgumentParser:
         "doctor", help="say what is installed and what can run"
     )
     doctor.set_defaults(command=_doctor)
+
+    bench = commands.add_parser("bench", help="measure, beside other libraries")
+    add_options(bench)
+    bench.set_defaults(command=measure)
     return parser
 
 

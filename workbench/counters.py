@@ -9,6 +9,7 @@ import logging
 import sys
 from functools import lru_cache
 
+from workbench.backends.runtime import buffer
 from workbench.context import DEBUG
 from workbench.ir.opt.opt import axes
 from workbench.ir.uop import UOp
@@ -20,8 +21,15 @@ SHOWN_FROM = 2
 _estimate = lru_cache(maxsize=1024)(estimate)
 
 
-class GlobalCounters:
-    """Totals since the start or the last `reset()`.
+class _Memory(type):
+    @property
+    def mem_used(cls) -> int:
+        """Bytes that tensors and running kernels hold now, on all devices of this process."""
+        return buffer.pool.used_bytes
+
+
+class GlobalCounters(metaclass=_Memory):
+    """Totals since the start or the last `reset()`, and `mem_used`, the bytes held now.
 
     Units: global_ops are arithmetic operations by the algorithm; global_mem bytes, every buffer
     of a kernel once; time_sum_s seconds spent in kernels, launches included.

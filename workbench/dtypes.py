@@ -3,12 +3,16 @@
 A dtype knows its kind, its width and how many lanes a value of it has: `float32.vec(8)` is
 eight lanes of float32. `index` is the type of loop counters and addresses until lowering
 picks a machine width; `void` is the type of statements.
+
+float16 and bfloat16 are what memory holds: an elementwise op on them is computed in float32
+and rounded, and sums are made in float32.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from functools import cache
 from typing import Final, Literal
 
@@ -59,6 +63,16 @@ class DType:
         return self.kind == "float"
 
     @property
+    def is_small_float(self) -> bool:
+        """Whether it is float16 or bfloat16: arithmetic on it is done in float32."""
+        return self.kind == "float" and self.bits < 32
+
+    @property
+    def fraction_bits(self) -> int:
+        """The bits after the point of a float's 1.fraction: 2**-fraction_bits is its epsilon."""
+        return _FRACTION_BITS[self.scalar.name]
+
+    @property
     def is_int(self) -> bool:
         """Whether values are integers (signed, unsigned or index); bool is not."""
         return self.kind in ("int", "uint", "index")
@@ -69,7 +83,9 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The numpy type that stores this one; index is int64."""
+        """The numpy type that stores this one; index is int64, bfloat16 that of ml_dtypes."""
+        if self.scalar.name == "bfloat16":
+            return _numpy_bfloat16()
         return np.dtype("int64" if self.kind == "index" else self.scalar.name)
 
     @property
@@ -95,7 +111,7 @@ class DType:
         if self.is_bool:
             return bool(value)
         if self.is_float:
-            return _round_float32(float(value)) if self.bits == 32 else float(value)
+            return _ROUND[self.scalar.name](value)
         if isinstance(value, float):
             value = saturate(value, self)
         wrapped = int(value) & ((1 << self.bits) - 1)
@@ -111,12 +127,58 @@ def saturate(value: float, dtype: DType) -> int:
     return max(int(dtype.min), min(int(dtype.max), int(value)))
 
 
-def _round_float32(value: float) -> float:
+def _packed(value: float, form: str) -> float:
+    """Return `value` rounded to one of struct's float forms, to even; too large: infinite."""
     try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
+        rounded: float = struct.unpack(form, struct.pack(form, value))[0]
     except OverflowError:
         return math.copysign(math.inf, value)
     return rounded
+
+
+def _round_float32(value: Const) -> float:
+    if isinstance(value, int) and value.bit_length() > _DOUBLE_BITS:
+        # Through float64 it would be rounded twice: what float64 lacks leaves a sticky bit.
+        shift = abs(value).bit_length() - _DOUBLE_BITS
+        kept = abs(value) >> shift
+        kept |= kept << shift != abs(value)
+        value = math.copysign(math.ldexp(kept, shift), value)
+    return _packed(float(value), "<f")
+
+
+def _round_float16(value: Const) -> float:
+    """Round a float once, and an integer by way of float32, as numpy does."""
+    return _packed(float(value), "<e")
+
+
+def _round_bfloat16(value: Const) -> float:
+    """Round to float32, and that to the upper half of its bits, as ml_dtypes and PyTorch do."""
+    single = _round_float32(value)
+    if math.isnan(single):
+        return single
+    (bits,) = struct.unpack("<I", struct.pack("<f", single))
+    bits += 0x7FFF + (bits >> 16 & 1)
+    rounded: float = struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))[0]
+    return rounded
+
+
+_DOUBLE_BITS: Final = 53
+_FRACTION_BITS: Final = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+_ROUND: Final[dict[str, Callable[[Const], float]]] = {
+    "float16": _round_float16,
+    "bfloat16": _round_bfloat16,
+    "float32": _round_float32,
+    "float64": float,
+}
+
+
+@cache
+def _numpy_bfloat16() -> np.dtype[np.generic]:
+    # Loaded when a bfloat16 is met: importing the package must stay light.
+    import ml_dtypes
+
+    found: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+    return found
 
 
 @cache
@@ -140,6 +202,8 @@ class dtypes:
     uint16: Final = DType("uint16", "uint", 16)
     uint32: Final = DType("uint32", "uint", 32)
     uint64: Final = DType("uint64", "uint", 64)
+    float16: Final = DType("float16", "float", 16)
+    bfloat16: Final = DType("bfloat16", "float", 16)
     float32: Final = DType("float32", "float", 32)
     float64: Final = DType("float64", "float", 64)
     index: Final = DType("index", "index", 64)
@@ -147,7 +211,7 @@ class dtypes:
 
     char, short, int, long = int8, int16, int32, int64
     uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
-    float, double = float32, float64
+    half, float, double = float16, float32, float64
 
     default_float: Final = float32
     default_int: Final = int32
@@ -184,6 +248,8 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if a.is_float or b.is_float:
         floats = [d for d in (a, b) if d.is_float]
+        if all(d.bits == 16 for d in floats) and len(floats) == 2:
+            return dtypes.float32  # the one has the range, the other the precision
         return max(floats, key=lambda d: d.bits)
     if a.is_bool or b.is_bool:
         return b if a.is_bool else a

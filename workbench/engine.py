@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.buffer import Buffer, pool
 from workbench.counters import ran
 from workbench.dtypes import dtypes
-from workbench.ir.constants import constant_of
+from workbench.ir.constants import constant_of, is_known
+from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
@@ -30,14 +31,14 @@ HOST = "NPY"
 
 _memory: WeakKeyDictionary[UOp, Buffer | Array] = WeakKeyDictionary()
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
-_host_uids = count()
+_uids = count()
 
 
 def host_buffer(array: Array) -> UOp:
     """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
     dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
     copy = np.array(array, dtype.numpy, order="C", copy=True)
-    node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_host_uids)}", HOST, copy.shape))
+    node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_uids)}", HOST, copy.shape))
     _memory[node] = copy
     return node
 
@@ -54,8 +55,9 @@ def device_of(outputs: Sequence[UOp]) -> str:
 
 def planned(outputs: Sequence[UOp]) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` and the outputs simplified; what was computed before is
-    used."""
-    return make_schedule([_known(o) for o in outputs], device_of(outputs))
+    used, and a piece of it that lies in one stretch is looked at where it is."""
+    known = [_in_place(_known(o)) for o in outputs]
+    return make_schedule(known, device_of(outputs))
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
@@ -84,6 +86,42 @@ def _known(node: UOp) -> UOp:
     """Return the graph with every value that was computed before as its BUFFER."""
     changes = {n: _computed[n] for n in node.toposort() if n in _computed}
     return node.substitute(changes) if changes else node
+
+
+def _in_place(node: UOp) -> UOp:
+    """Return a piece of a BUFFER as a BUFFER on the same memory, without a kernel or a copy."""
+    found = _stretch(node)
+    if found is None:
+        return node
+    held, start = found
+    memory = _memory.get(held)
+    if not isinstance(memory, Buffer):
+        return node
+    arg = (f"window{next(_uids)}", held.arg[1], node.shape)
+    window = UOp(Ops.BUFFER, node.dtype, (), arg)
+    _memory[window] = memory.window(start, node.size)
+    return window
+
+
+def _stretch(node: UOp) -> tuple[UOp, int] | None:
+    """Return the BUFFER, and the place in it, whose elements from there on are those of a
+    shrunken `node` in order; None if they are not neighbours, or there are none."""
+    start, is_piece = 0, False
+    while node.op in (Ops.RESHAPE, Ops.SHRINK) and node.size:
+        source = node.src[0]
+        if node.op is Ops.SHRINK:
+            is_piece = True
+            first = next(
+                (i for i, n in enumerate(node.shape) if n != 1), len(node.shape)
+            )
+            if node.shape[first + 1 :] != source.shape[first + 1 :]:
+                return None
+            offset = 0
+            for (low, _), size in zip(node.arg, source.shape, strict=True):
+                offset = offset * size + low
+            start += offset
+        node = source
+    return (node, start) if is_piece and node.op is Ops.BUFFER else None
 
 
 def run_item(item: ScheduleItem) -> None:
@@ -118,15 +156,20 @@ def _copy(target: Buffer | Array, source: Buffer | Array) -> None:
 
 
 def is_realized(node: UOp) -> bool:
-    """Whether a value needs no work: memory holds it, or it is a constant."""
+    """Whether a value needs no work: memory holds it, or it is known."""
     under = base(node)
-    return under.op is Ops.BUFFER or constant_of(under) is not None
+    return under.op is Ops.BUFFER or is_known(under)
 
 
 def to_numpy(node: UOp) -> Array:
-    """Return a copy of a realised value, in its shape."""
+    """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large."""
+    pool.check_room(node.size * node.dtype.itemsize)
     under = base(node)
     constant = constant_of(under)
     if constant is not None:
         return np.full(node.shape, constant.arg, node.dtype.numpy)
+    if is_known(under):
+        return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(
+            node.shape
+        )
     return array_of(memory_of(under)).reshape(node.shape).copy()

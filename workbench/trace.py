@@ -2,16 +2,17 @@
 
 Nothing here knows what a graph is. A pass asks for the current observer once; with none it
 runs bare. With one it appends a PassRecord that refers to the states before and after and to
-each match; nothing is copied or printed. Source of the idea: MLIR's action tracing.
+each match; nothing is copied or printed. What a pass makes without a rule (a substitution, a
+lowering) it says in links: this came from that. Source of the idea: MLIR's action tracing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from workbench.display import Displayed
@@ -26,12 +27,21 @@ class Match(NamedTuple):
     after: Any
 
 
+class Link(NamedTuple):
+    """`made` came from `source` without a rule: by a substitution, or from a level above."""
+
+    made: Any
+    source: Any
+
+
 @dataclass(frozen=True, slots=True)
 class PassRecord(Displayed):
     """One pass that ran. `before` and `after` are IR values; `seconds` is wall time.
 
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
-    it ran inside of; `dropped` counts matches beyond the observer's bound.
+    it ran inside of; `dropped` counts matches beyond the observer's bound. `links` say what was
+    made from what, in this pass and since the one before it ended; a PassRecord among them is
+    a part of the pass that is not shown as one (see `aside`).
     """
 
     name: str
@@ -43,14 +53,17 @@ class PassRecord(Displayed):
     error: BaseException | None = None
     parent: str | None = None
     dropped: int = 0
+    links: tuple[Link | PassRecord, ...] = ()
 
 
 @dataclass(slots=True)
 class Observer:
-    """Collects PassRecords; keeps at most `limit` matches in all and counts what it dropped."""
+    """Collects PassRecords; keeps at most `limit` matches and links in all, and counts the
+    matches it dropped. `links` are those that no record has yet: the next to end takes them."""
 
     limit: int = 1_000_000
     records: list[PassRecord] = field(default_factory=list)
+    links: list[Link | PassRecord] = field(default_factory=list)
     held: int = 0
     parents: list[str] = field(default_factory=list)
 
@@ -72,6 +85,10 @@ def observe(limit: int = 1_000_000) -> Iterator[Observer]:
         yield watching
     finally:
         _OBSERVER.reset(token)
+        if watching.links and watching.records:  # made after the last pass
+            last = watching.records[-1]
+            links = (*last.links, *_links_kept(watching))
+            watching.records[-1] = replace(last, links=links)
 
 
 @contextmanager
@@ -82,6 +99,49 @@ def unobserved() -> Iterator[None]:
         yield
     finally:
         _OBSERVER.reset(token)
+
+
+def became(changes: Mapping[Any, Any]) -> None:
+    """Note which node (a key) became which (its value); nothing when nobody watches."""
+    watching = _OBSERVER.get()
+    if watching is not None:
+        watching.links += [
+            Link(made, source) for source, made in changes.items() if made is not source
+        ]
+
+
+class Part:
+    """A part of a pass: `after` is what it made, None where it came to nothing."""
+
+    __slots__ = ("after",)
+
+    def __init__(self) -> None:
+        self.after: Any = None
+
+
+@contextmanager
+def aside(before: Any) -> Iterator[Part]:
+    """Run a part of a pass that is not to be shown as a pass, with passes of its own.
+
+    Watched, it becomes a link of the pass, if its `after` is set; else it leaves no trace.
+    """
+    part, watching = Part(), _OBSERVER.get()
+    if watching is None:
+        yield part
+        return
+    with observe(watching.limit) as inner:
+        yield part
+    if part.after is not None and part.after is not before:
+        links = (*inner.links, *inner.records)
+        watching.links.append(PassRecord("", "", before, part.after, links=links))
+
+
+def _links_kept(watching: Observer) -> tuple[Link | PassRecord, ...]:
+    """Take the links that no record has yet, as far as the bound allows."""
+    kept = tuple(watching.links[: max(0, watching.limit - watching.held)])
+    watching.held += len(kept)
+    watching.links.clear()
+    return kept
 
 
 class Recording:
@@ -130,7 +190,7 @@ class Recording:
         # its place was kept when it began: records stand in execution order, outer before inner
         watching.records[self._place] = PassRecord(
             self.name, self.doc, self.before, self.after, tuple(kept),
-            seconds, error, self.parent, len(found) - len(kept),
+            seconds, error, self.parent, len(found) - len(kept), _links_kept(watching),
         )  # fmt: skip
 
 

@@ -53,9 +53,8 @@ from tests.backends.test_llvm_render import (  # noqa: F401
     test_scratch_on_the_stack_and_from_the_pool,
     test_slices_together_are_the_whole,
 )
-from tests.expressions import Case, case
-from tests.support import ROOT, count
-from workbench import engine
+from tests.compiler import needs_c
+from tests.support import ROOT
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, compiler
 from workbench.backends.runtime.buffer import Buffer
@@ -66,13 +65,9 @@ from workbench.dtypes import DType, dtypes
 from workbench.errors import CompileError, DeviceError
 from workbench.ir.ops import COMPARE, OPS, Ops
 from workbench.ir.uop import UOp
-from workbench.pipeline import build, tuned
 
 F = dtypes.float32
-# where everything must be tested, a missing compiler fails instead
-NONE_HERE = find_compiler() is None and not os.environ.get("CI")
-COMPILED = pytest.mark.skipif(NONE_HERE, reason="no C compiler here")
-pytestmark = COMPILED
+pytestmark = needs_c
 
 
 @pytest.fixture(autouse=True)
@@ -172,33 +167,6 @@ def test_stores_behind_a_condition(dtype: DType, lanes: int) -> None:
         before = np.zeros(lanes, dtype.numpy)
         got = run(source_of(statement), before, test, data)
         np.testing.assert_array_equal(got, np.where(test, data, before))
-
-
-# whole expressions
-
-
-def _sources(made: Case) -> list[Source]:
-    """Return the kernels of an expression, as the device C will ask for them."""
-    items = engine.planned([made.run("C")[0].uop])[0].items
-    kernels = [item.kernel for item in items if item.kernel is not None]
-    return [build(tuned(kernel, "C"), "C").source for kernel in kernels]
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("start", range(0, count(200), 20))
-def test_expressions_agree_with_numpy(start: int) -> None:
-    """Many kernels in one call of the compiler, and then each expression as a user has it."""
-    cases = [case(seed) for seed in range(start, start + 20)]
-    kept = compile_many([source for made in cases for source in _sources(made)])
-    for made in cases:
-        try:
-            tensor, expected = made.run("C")
-            got = tensor.numpy()
-            assert got.shape == expected.shape
-            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
-        except Exception as error:
-            pytest.fail(f"seed {made.seed}: {error}\n\n{made.script('C')}")
-    assert all(program.is_compiled for program in kept)
 
 
 # loading and launching

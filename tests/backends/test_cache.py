@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import errno
 import os
+import shutil
 import stat
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from workbench.backends.runtime import cache
+from workbench import Tensor, engine
+from workbench.backends.runtime import cache, jit, llvm
+from workbench.pipeline import build
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
 KEY = cache.key_of("some", "text")
@@ -114,6 +124,74 @@ def test_a_cache_that_cannot_be_is_no_error(
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "file" / "inside"))
     cache.put(KEY, b"code")
     assert cache.get(KEY) is None
+
+
+@pytest.mark.parametrize("failing", ["mkstemp", "fdopen", "replace"])
+def test_a_full_disk_is_a_warning(
+    failing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **options: Any) -> None:
+        if failing == "fdopen":
+            os.close(args[0])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(tempfile if failing == "mkstemp" else os, failing, full)
+        with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
+            cache.put(KEY, b"code")
+    assert cache.get(KEY) is None
+    assert not list(entry().parent.iterdir())
+    cache.put(KEY, b"code")
+    assert cache.get(KEY) == b"code"
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB, which only root can make."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if not hasattr(os, "geteuid") or shutil.which("mount") is None:
+        pytest.skip("there is no mount")
+    if subprocess.run(["mount", *options], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_is_full_gives_right_answers(
+    tiny_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tiny_disk))
+    (tiny_disk / "filler").write_bytes(bytes(56 << 10))
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        cache.put(KEY, bytes(32 << 10))
+    assert cache.get(KEY) is None
+    with contextlib.suppress(OSError), open(tiny_disk / "rest", "wb") as rest:
+        while True:
+            rest.write(bytes(4096))
+            rest.flush()
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        assert (Tensor([1, 2, 3]) * 3 + 12345).tolist() == [12348, 12351, 12354]
+
+
+def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    expression = (Tensor([1, 2, 3], device="LLVM") * 7 + 54321).uop
+    (kernel,) = [item.kernel for item in engine.schedule([expression]) if item.kernel]
+    text = build(kernel, "LLVM").source.text + "; on two machines\n"
+    own = jit.host()
+    for change in (
+        {"cpu": "another"},
+        {"features": "+another"},
+        {"version": "another"},
+    ):
+        other = dataclasses.replace(own, **change)
+        with monkeypatch.context() as elsewhere:
+            elsewhere.setattr(jit, "host", lambda other=other: other)
+            elsewhere.setattr(jit, "compile_object", lambda text: b"its machine code")
+            assert llvm._object(text) == b"its machine code"
+            assert llvm._object(text) == b"its machine code"  # from the cache
+    assert llvm._object(text) == jit.compile_object(text)
 
 
 def test_trim_deletes_the_oldest() -> None:

@@ -128,7 +128,16 @@ def test_bools() -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_floats(kind: type) -> None:
     x = np.array([0.0, -0.0, 1.0, -2.5, 1e30, math.inf, -math.inf, math.nan], kind)
-    for op in (Ops.NEG, Ops.EXP2, Ops.LOG2, Ops.SQRT, Ops.RECIP, Ops.TRUNC):
+    for op in (
+        Ops.NEG,
+        Ops.EXP2,
+        Ops.LOG2,
+        Ops.SIN,
+        Ops.COS,
+        Ops.SQRT,
+        Ops.RECIP,
+        Ops.TRUNC,
+    ):
         meaning = OPS[op].python
         assert meaning is not None and meaning(x).dtype == kind
     assert OPS[Ops.RECIP].python(x)[:2].tolist() == [math.inf, -math.inf]  # type: ignore[misc]

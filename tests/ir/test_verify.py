@@ -37,6 +37,7 @@ from workbench.ir.verify import LEVELS, verify
 from workbench.ir.verify_linear import _ORDER_RULES
 
 Ir = UOp | Sequence[UOp]
+H = dtypes.float16
 g0, g1, r0, u0 = axis("g0", 4), axis("g1", 4), axis("r0", 4), axis("u0", 4)
 one, half = UOp.const(F, 1.0), UOp.const(dtypes.float64, 0.5)
 x = load(param(1, 4), g0)
@@ -130,6 +131,7 @@ TENSOR: dict[str, list[Callable[[], UOp]]] = {
     ],
     "flip": [lambda: tensor(Ops.FLIP, b, (2,)), lambda: tensor(Ops.FLIP, b, (0, 0))],
     "reduce-axis": [
+        lambda: bad(Ops.REDUCE_AXIS, H, b.cast(H), arg=(Ops.ADD, (0,))),
         lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.ADD, (2,))),
         lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.XOR, (0,))),
         lambda: tensor(Ops.REDUCE_AXIS, b, (0,)),
@@ -181,6 +183,9 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(load(param(1, 9), gated(gated(g0, g0 < 2), g0 < 3))),
     ],
     "reduce": [
+        lambda: sink(
+            reduced(Ops.MAX, x.cast(dtypes.bfloat16), r0).cast(F), order="g0 r0"
+        ),
         lambda: sink(reduced(Ops.XOR, x, r0), order="g0 r0"),
         lambda: sink(reduced(Ops.ADD, x, r0, r0), order="g0 r0"),
         lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ M = Tensor(np.ones((3, 4), np.float32))
 V = Tensor(np.ones(5, np.float32))
 I = Tensor([1, 2, 3])  # noqa: E741 - the table below reads better with short names
 B = Tensor([True, False])
+I8 = Tensor([1, 2], dtype="int8")
 S = Tensor(1.5)
 E = Tensor(np.ones((0, 3), np.float32))
 
@@ -73,8 +75,8 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: Tensor.arange(0, 5, 0), "step is 0"),
     (lambda: Tensor.arange(0, float("inf")), "are finite numbers"),
     (lambda: Tensor.arange(float("nan")), "are finite numbers"),
-    (lambda: Tensor.linspace(0, 1, -1), "is not a size"),
-    (lambda: Tensor.eye(-1), "is not a size"),
+    (lambda: Tensor.linspace(0, 1, -1), "steps = -1 is too small"),
+    (lambda: Tensor.eye(-1), "n = -1 is too small"),
     (lambda: Tensor.empty(2, 1.5), "is not a size"),
     (lambda: M.unflatten(1, (3, 2)), "cannot reshape (4,) to (3, 2)"),
     (lambda: M.unflatten(2, (1,)), "axis=2 is out of range"),
@@ -89,7 +91,7 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.stack(M, dim=4), "stack: axis=4 is out of range"),
     (lambda: M.split([1, 1]), "they add up to 2, and the axis has 3"),
     (lambda: M.split(0), "never reach the end"),
-    (lambda: M.split(-1), "is not a size"),
+    (lambda: M.split(-1), "a size = -1 is too small"),
     (lambda: M.chunk(0), "into 0 chunks"),
     (lambda: S.chunk(2), "cannot chunk a tensor without axes"),
     (lambda: M.cumsum(2), "cumsum: axis=2 is out of range"),
@@ -98,6 +100,20 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M[I, I, I], "too many indices"),
     (lambda: M[[0, 1], [0, 1, 2]], "cannot index with tensors of shapes (2,) and (3,)"),
     (lambda: E[[0]], "it has no elements"),
+    (lambda: I[[0, 7]], "index 7 is out of range for axis 0 of shape (3,)"),
+    (lambda: M[1, [0, -5]], "index -5 is out of range for axis 1 of shape (3, 4)"),
+    (lambda: M[:, np.array([[4]])], "index 4 is out of range for axis 1"),
+    (lambda: M[range(2, 5)], "an index from -3 to 2"),
+    (lambda: M.gather(1, np.array([[0, 4]])), "index 4 is out of range for axis 1"),
+    (lambda: M.sum("a"), "sum: axis 'a' is not an axis"),
+    (lambda: M.sum(1.0), "an axis is an integer, and this is float"),
+    (lambda: M.max(True), "an axis is an integer, and this is bool"),
+    (lambda: M.flip(None), "axis None is not an axis"),
+    (lambda: M.reshape((1,) * 63 + (3, 4)), "cannot make a tensor of 65 axes"),
+    (lambda: Tensor([[]] * 3).reshape(3, 0, *(1,) * 63), "numpy has at most 64"),
+    (lambda: M.expand(-1, 3, 4), "-1 is not a size"),
+    (lambda: M.softplus(0), "it is divided by"),
+    (lambda: Tensor.arange(2**30).split(1), "into 1073741824 pieces"),
     (lambda: M.max_pool2d(4), "no window fits axis 0"),
     (lambda: M.conv2d(M), "and they have 2 and 2 axes"),
 ]
@@ -109,7 +125,7 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor(1j), "cannot make a tensor from complex"),
     (lambda: Tensor({}), "cannot make a tensor from dict"),
     (lambda: Tensor(np.ones(2, complex)), "array.real, array.imag"),
-    (lambda: Tensor(np.ones(2, np.float16)), "array.astype('float32')"),
+    (lambda: Tensor(np.ones(2, ml_dtypes.float8_e5m2)), "array.astype('float32')"),
     (lambda: Tensor(np.array(["a"])), "numpy array of <U1"),
     (lambda: Tensor(np.array([None, 1])), "numpy array of object"),
     (lambda: Tensor(np.array(["2020-01-01"], "M8[D]")), "array.astype('int64')"),
@@ -117,7 +133,7 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor(2**64), "does not fit 64 bits"),
     (lambda: Tensor([-(2**63) - 1]), "does not fit 64 bits"),
     (lambda: Tensor([-1, 2**63]), "no 64-bit type holds both"),
-    (lambda: Tensor([1], dtype="float16"), "no tensor has the element type float16"),
+    (lambda: Tensor([1], dtype="float8"), "no tensor has the element type float8"),
     (lambda: Tensor([1], dtype="nonsense"), "the element types are bool, int8"),
     (lambda: I.cast("index"), "no tensor has the element type index"),
     (lambda: I.bitcast("int64"), "32 bits and the other 64"),
@@ -148,6 +164,33 @@ DTYPES: list[tuple[Action, str]] = [
     (lambda: bool(I), "has no truth value"),
     (lambda: I.div(2, rounding_mode="up"), "rounding_mode='up'"),
     (lambda: M.pad((1, 1), mode="reflect"), "only constant padding"),
+    (lambda: I8 + 300, "cannot add: int8 does not hold the number 300"),
+    (lambda: 300 - I8, "it holds integers from -128 to 127"),
+    (lambda: I8.maximum(300), "try      dtypes.int32, which does"),
+    (lambda: Tensor([1], dtype="uint8") + -1, "it holds integers from 0 to 255"),
+    (lambda: B.where(I8, np.int64(128)), "int8 does not hold the number 128"),
+    (lambda: I8.pad((1, 1), value=300), "cannot pad: int8 does not hold"),
+    (lambda: I8.full_like(-129), "cannot fill a tensor: int8 does not hold"),
+    (lambda: Tensor.full((2,), 2**32, dtype="uint32"), "try      dtypes.int64, which does"),
+    (lambda: Tensor([1, 300, 2], dtype="int8"), "int8 does not hold the number 300"),
+    (lambda: Tensor(2**31, dtype="int32"), "int32 does not hold the number 2147483648"),
+    (lambda: Tensor.arange(129, dtype="int8"), "int8 does not hold the number 128"),
+    (lambda: Tensor.arange(2**31 - 2, 2**31 + 2, dtype="int32"), "cannot make a range"),
+    (lambda: Tensor.arange(3, -3, -1, dtype="uint8"), "uint8 does not hold the number -2"),
+    (lambda: Tensor([1], dtype="uint64") & I8.cast("int64"), "no integer type holds the values"),
+    (lambda: Tensor(np.ma.masked_array([1, 2], [True, False])), "1 elements masked"),
+    (lambda: I + np.ma.masked_array([1, 2, 3], [1, 0, 1]), "array.filled(value)"),
+    (lambda: Tensor(object()), "cannot make a tensor from object"),
+    (lambda: I.realize(5), "5 is no tensor"),
+    (lambda: I.schedule(np.ones(2)), "tensors are computed, and this is ndarray"),
+    (lambda: M.sum(keepdim="a"), "it is True or False, and this is str"),
+    (lambda: M.var(correction="a"), "it is a number"),
+    (lambda: M.elu(alpha=None), "elu: alpha: None does not fit"),
+    (lambda: M.pad(1), "pad: padding: 1 does not fit"),
+    (lambda: M.shrink(((0, 1.5), None)), "it is an integer, and this is float"),
+    (lambda: Tensor.manual_seed("a"), "it is an integer, and this is str"),
+    (lambda: Tensor.arange("a"), "arange: stop: 'a' does not fit"),
+    (lambda: I.one_hot(2.0), "one_hot: num_classes: 2.0 does not fit"),
 ]
 DEVICES: list[tuple[Action, str]] = [
     (lambda: Tensor([1], device="TOASTER"), "TOASTER"),

@@ -73,6 +73,8 @@ TITLES: dict[str, Callable[[], Tensor]] = {
     "elementwise log": lambda: array(6, 8).log(),
     "elementwise sigmoid": lambda: array(6, 8).sigmoid(),
     "elementwise tanh": lambda: array(6, 8).tanh(),
+    "elementwise tan": lambda: array(6, 8).tan(),
+    "elementwise sin+cos+add": lambda: array(6, 8).sin() + array(6, 8).cos(),
     "elementwise mul+add+relu": lambda: (array(6) * 3 + 1).relu(),
     "copy": lambda: array(6, 8).transpose(0, 1).contiguous(),
 }

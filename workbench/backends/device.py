@@ -81,12 +81,15 @@ class _LLVM(DeviceInfo):
 
     def _target(self) -> Target:
         from workbench.backends.runtime.jit import host
+        from workbench.backends.runtime.pool import cores
 
         found = host()
         return Target(
             "LLVM",
             vector_bytes=found.vector_bytes,
             vector_registers=found.vector_registers,
+            converts_float16=found.converts_float16,
+            cores=cores(),
         )
 
     def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
@@ -117,7 +120,8 @@ class _C(DeviceInfo):
     def _target(self) -> Target:
         if find_spec("llvmlite") is None:
             return Target("C")
-        return replace(Device["LLVM"].target, device="C")
+        # Compilers differ in what they know of float16; all of them know integers.
+        return replace(Device["LLVM"].target, device="C", converts_float16=False)
 
     def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
         from workbench.backends.render.c import render
@@ -140,7 +144,7 @@ class _Python(DeviceInfo):
         return True
 
     def _target(self) -> Target:
-        return Target("PYTHON", native_transcendentals=True)
+        return Target("PYTHON", native_transcendentals=True, native_small_floats=True)
 
     def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
         from workbench.backends.render.python import render

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from workbench.dtypes import Const, dtypes
 from workbench.errors import WorkbenchError
 from workbench.ir.loops import tree_statements
@@ -247,9 +245,7 @@ def _constant(node: UOp, writer: _Writer) -> Text:
 
 def _number(value: Const, node: UOp) -> str:
     """Return the shortest words for `value` that name it among the values of its dtype."""
-    if node.dtype.is_float and node.dtype.bits == 32:
-        return str(np.float32(value))
-    return repr(value)
+    return str(node.dtype.numpy.type(value)) if node.dtype.is_float else repr(value)
 
 
 def _negative(node: UOp, writer: _Writer) -> Text:

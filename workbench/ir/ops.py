@@ -46,6 +46,8 @@ class Ops(Enum):
     NOT = "NOT"
     EXP2 = "EXP2"
     LOG2 = "LOG2"
+    SIN = "SIN"
+    COS = "COS"
     SQRT = "SQRT"
     RECIP = "RECIP"
     TRUNC = "TRUNC"
@@ -189,6 +191,8 @@ OPS: dict[Ops, OpInfo] = {
     Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers"),
     Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a"),
     Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2"),
+    Ops.SIN: Op(1, _ALL, "float", _wrap(np.sin), "sine of a in radians"),
+    Ops.COS: Op(1, _ALL, "float", _wrap(np.cos), "cosine of a in radians"),
     Ops.SQRT: Op(1, _ALL, "float", _wrap(np.sqrt), "square root"),
     Ops.RECIP: Op(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a"),
     Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero"),
@@ -201,8 +205,8 @@ OPS: dict[Ops, OpInfo] = {
     Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0"),
     Ops.MAX: Op(2, _ALL, "same", np.maximum, "the greater; NaN if either is"),
     Ops.MIN: Op(2, _ALL, "same", np.minimum, "the lesser; NaN if either is"),
-    Ops.CMPLT: Op(2, _ALL, "bool", np.less, "a < b"),
-    Ops.CMPLE: Op(2, _ALL, "bool", np.less_equal, "a <= b"),
+    Ops.CMPLT: Op(2, _ALL, "bool", _wrap(np.less), "a < b"),
+    Ops.CMPLE: Op(2, _ALL, "bool", _wrap(np.less_equal), "a <= b"),
     Ops.CMPEQ: Op(2, _ALL, "bool", np.equal, "a == b"),
     Ops.CMPNE: Op(2, _ALL, "bool", np.not_equal, "a != b"),
     Ops.AND: Op(2, _ALL, "bits", np.bitwise_and, "a & b"),

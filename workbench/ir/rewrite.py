@@ -197,12 +197,22 @@ def _run(
     return done[root]
 
 
-def replay(before: Any, matches: Sequence[Match], count: int | None = None) -> Any:
+Note = Callable[[UOp, UOp], None]
+"""Told of a node that was made, and of the node that it takes the place of."""
+
+
+def replay(
+    before: Any,
+    matches: Sequence[Match],
+    count: int | None = None,
+    note: Note | None = None,
+) -> Any:
     """Return the state after the first `count` matches (all: the pass's result).
 
     Each match is a substitution; they apply everywhere, again and again, because a rule may
     make a node that an earlier match has already explained. Where matches go round (those of
-    an endless rewrite), a node that comes back to itself is left as it is.
+    an endless rewrite), a node that comes back to itself is left as it is. `note` is told of
+    every node that is made: by a match, or by building a node over other sources.
     """
     changes = {m.before: m.after for m in matches[:count]}
     done: dict[UOp, UOp] = {}
@@ -220,6 +230,10 @@ def replay(before: Any, matches: Sequence[Match], count: int | None = None) -> A
         else:
             rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
             after = changes.get(rebuilt)
+            if note is not None and rebuilt is not node:
+                note(rebuilt, node)
+            if note is not None and after is not None:
+                note(after, rebuilt)
             if after is None or rebuilt in begun:
                 done[node] = done.get(rebuilt, rebuilt)
             else:

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from workbench.errors import VerifyError
+from workbench.errors import ShapeError, VerifyError
 from workbench.ir.ops import ELEMENTWISE, Ops
+from workbench.source import here
 
 Shape = tuple[int, ...]
 Node = Any  # a UOp: uop.py imports this file, not the other way round
+
+LIMIT = 1 << 63
+"""Positions are 64-bit integers: a shape has fewer elements than this."""
 
 
 def shape_of(node: Node) -> Shape:
     """Return the shape of `node`; its sources' shapes are known.
 
     A constant has shape () and fits beside any shape; other operands must agree exactly.
+    Errors: ShapeError as `addressable`.
     """
+    return addressable(_derived(node))
+
+
+def addressable(shape: Shape) -> Shape:
+    """Return `shape`. Errors: ShapeError for more elements than 64-bit positions can name,
+    which no index expression could tell apart."""
+    if math.prod(shape) >= LIMIT or max(shape, default=0) >= LIMIT:
+        line = here()
+        raise ShapeError(
+            f"cannot make a tensor of shape {shape}",
+            "positions are 64-bit integers, and it has 2**63 elements or more",
+            "a smaller shape: of an expression, only what is read needs to fit memory",
+            "" if line is None else line.where,
+        )
+    return shape
+
+
+def _derived(node: Node) -> Shape:
     op, src = node.op, node.src
     if op is Ops.BUFFER:
         shape: Shape = node.arg[2]

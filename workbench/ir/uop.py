@@ -21,6 +21,7 @@ from workbench.ir.axis import AxisType
 from workbench.ir.bounds import bounds_of
 from workbench.ir.ops import COMPARE, ELEMENTWISE, Ops
 from workbench.ir.shapes import shape_of
+from workbench.trace import became
 
 
 class KernelInfo(NamedTuple):
@@ -266,6 +267,7 @@ class UOp:
             if node in done:
                 continue
             done[node] = node.rebuild(tuple([done[s] for s in node.src]))
+        became(done)
         return done[self]
 
     def rebuild(self, src: tuple[UOp, ...]) -> UOp:

@@ -171,11 +171,23 @@ def statements(node: UOp) -> str:
     return f"{other} is not a statement" if other else ""
 
 
+def _shared_loops(block: UOp) -> list[UOp]:
+    """Return the loops that a launch takes a part of: a "thread" loop that is all there is, and
+    in it, or alone, a "sliced" one."""
+    found: list[UOp] = []
+    body = block.src
+    for arg in ("thread", "sliced"):
+        if len(body) == 1 and body[0].op is Ops.LOOP and body[0].arg == arg:
+            found.append(body[0])
+            body = body[0].src[1:]
+    return found
+
+
 def loops(node: UOp) -> str:
     """Walk the tree: a range is open inside its LOOP, where it is used, and nowhere else."""
     opened: set[UOp] = set()
     stack = [(s, False) for s in reversed(node.src)]
-    sliced = 0
+    shared = _shared_loops(node)
     while stack:
         inner, done = stack.pop()
         if inner.op is not Ops.LOOP:
@@ -190,8 +202,7 @@ def loops(node: UOp) -> str:
             continue
         if axis in opened:
             return f"a loop over {axis.axis_name} stands inside another"
-        sliced += inner.arg is not None
-        if inner.arg not in (None, "sliced") or (inner.arg and (opened or sliced > 1)):
+        if inner.arg is not None and inner not in shared:
             return f"the loop over {axis.axis_name} is {inner.arg}, and one outermost loop may be"
         opened.add(axis)
         stack.append((inner, True))

@@ -70,7 +70,7 @@ def lanes(node: UOp) -> str:
 def loop(node: UOp) -> str:
     if len(node.src) != 1 or node.src[0].op is not Ops.RANGE:
         return "it does not name one range"
-    return "" if node.arg in (None, "sliced") else f"its arg is {node.arg!r}"
+    return "" if node.arg in (None, "sliced", "thread") else f"its arg is {node.arg!r}"
 
 
 def block(node: UOp) -> str:

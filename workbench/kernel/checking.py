@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.dtypes import dtypes
 from workbench.engine import Array
 from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.loops import statements
@@ -77,14 +78,17 @@ def _blank(inputs: list[Array], slots: Sequence[int]) -> list[Array]:
 
 
 def _compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
-    """Return (greatest error, tolerance): rounding grows with the root of the reduction."""
-    if found.dtype.kind != "f":
+    """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
+    is made in float32 at least."""
+    kind = dtypes.from_numpy(found.dtype)
+    if not kind.is_float:
         wrong = np.count_nonzero(found != expected)
         return float(wrong), 0.0
     finite = np.abs(expected[np.isfinite(expected)])
     scale = max(1.0, float(finite.max(initial=0.0)))
-    eps = float(np.finfo(found.dtype).eps)
-    return _greatest(found, expected), eps * scale * (16 + 4 * math.sqrt(steps))
+    eps = 2.0**-kind.fraction_bits
+    summed = min(eps, 2.0**-dtypes.float32.fraction_bits) * 4 * math.sqrt(steps)
+    return _greatest(found, expected), scale * (16 * eps + summed)
 
 
 def _as_narrow(

@@ -10,8 +10,9 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
+from workbench.backends.runtime.assembly import AsmLine
 from workbench.display import Displayed
-from workbench.errors import DeviceError, ParseError, ShapeError
+from workbench.errors import DeviceError, ParseError
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
@@ -20,7 +21,7 @@ from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.text import parse, to_text
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
-from workbench.kernel import checking
+from workbench.kernel import arguments, checking
 from workbench.kernel.checking import CheckResult
 from workbench.kernel.estimates import Counts, Estimates, count, estimate
 from workbench.kernel.fence import fenced
@@ -54,17 +55,29 @@ class Compiled(Displayed):
 
         Errors: DeviceError on a device that has no machine code.
         """
-        text = getattr(self.built.program, "assembly", None)
-        if text is None:
+        return str(self._of_program("assembly"))
+
+    @property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The machine code without directives; each instruction with its line of the source.
+
+        It is compiled anew for this. Errors: as `assembly`.
+        """
+        found: tuple[AsmLine, ...] = self._of_program("assembly_lines")
+        return found
+
+    def _of_program(self, name: str) -> Any:
+        found = getattr(self.built.program, name, None)
+        if found is None:
             raise DeviceError(
                 f"{self.device} has no machine code", "it is an emulator", '"LLVM"'
             )
-        return str(text)
+        return found
 
     def __getitem__(self, level: str) -> Any:
         """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
         levels = {"lowered": self.built.lowered, "linear": self.built.linear}
-        if level not in levels:
+        if not isinstance(level, str) or level not in levels:
             raise KeyError(f"no level {level!r}: there are " + ", ".join(levels))
         return levels[level]
 
@@ -109,12 +122,9 @@ class Kernel(Displayed):
         ast = fenced(ast)
         target = ast.src[0].src[0].src[0].src[0]
         size = target.arg[1]
-        shape = (size,) if shape is None else shape
-        if math.prod(shape) != size:
-            raise ShapeError(
-                f"shape {shape} does not fit", f"the output has {size} elements"
-            )
-        return Kernel(ast, ast, Seeded(seed), shape, title=title or ast.arg.name)
+        shape = (size,) if shape is None else arguments.shape_of(shape, size)
+        data = Seeded(arguments.seed(seed))
+        return Kernel(ast, ast, data, shape, title=str(title) or ast.arg.name)
 
     @property
     def device(self) -> str:
@@ -228,14 +238,17 @@ class Kernel(Displayed):
             return checking.check(self.original, outputs(self.original), inputs, got)
 
     def time(self, device: str | None = None, budget_s: float = 0.5) -> Timing:
-        """Return how long one run takes, with its spread and its share of the machine's peak."""
-        name = self._device(device)
+        """Return how long one run takes, with its spread and its share of the machine's peak.
+
+        Units: budget_s is seconds of measuring, warming up apart. Errors: DTypeError unless it
+        is a number, 0 or more.
+        """
+        name, budget_s = self._device(device), arguments.budget(budget_s)
         with unobserved():
-            program = build(self.ast, name).program
-            run = program.bind(self.data.buffers(self.original, name))
-            return measure_kernel(
-                run, name, self.estimates, _float_bits(self.original), budget_s
-            )
+            built = build(self.ast, name)
+            run = built.program.bind(self.data.buffers(self.original, name))
+            bits, threads = _float_bits(self.original), built.source.threads
+            return measure_kernel(run, name, self.estimates, bits, budget_s, threads)
 
     def _run(self, device: str) -> tuple[list[Array], list[Array]]:
         with unobserved():

@@ -13,7 +13,7 @@ from workbench.kernel.estimates import Estimates
 @dataclass(frozen=True, slots=True)
 class Timing:
     """How long one run takes. `samples_s` are seconds per run; `fraction_of_peak` is the share
-    of the FMA peak of one core, measured in the same minute (None on an emulator)."""
+    of the FMA peak of as many threads, measured in the same minute (None on an emulator)."""
 
     device: str
     median_s: float
@@ -56,12 +56,13 @@ def measure_kernel(
     estimates: Estimates,
     bits: int,
     budget_s: float,
+    threads: int = 1,
 ) -> Timing:
-    """Return the Timing of `run`, one launch of a kernel with these estimates."""
+    """Return the Timing of `run`, one launch of a kernel with these estimates, on `threads`."""
     samples = timing.measure(run, budget_s=budget_s)
     gflops = estimates.flops / samples.median_s / 1e9
     dtype = dtypes.float64 if bits == 64 else dtypes.float32
-    best = None if device == "PYTHON" else peak.fma_peak(dtype)
+    best = None if device == "PYTHON" else peak.fma_peak(dtype, threads)
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s, gflops,
         estimates.bytes / samples.median_s / 1e9, None if best is None else gflops / best,

@@ -6,7 +6,9 @@ import math
 from typing import Self
 
 from workbench.tensor import formulas
+from workbench.tensor.arguments import number
 from workbench.tensor.functions import Functions
+from workbench.tensor.refuse import shape_error
 
 
 class Activations(Functions):
@@ -30,11 +32,13 @@ class Activations(Functions):
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """Return self above 0, and `neg_slope` * self below."""
-        return self._float(lambda x: (x < 0.0).where(x * neg_slope, x))
+        slope = number(neg_slope, "leaky_relu: neg_slope")
+        return self._float(lambda x: (x < 0.0).where(x * slope, x))
 
     def elu(self, alpha: float = 1.0) -> Self:
         """Return self above 0, and `alpha` * (e ** self - 1) below."""
-        return self._float(lambda x: formulas.elu(x, alpha))
+        scale = number(alpha, "elu: alpha")
+        return self._float(lambda x: formulas.elu(x, scale))
 
     def sigmoid(self) -> Self:
         """Return 1 / (1 + e ** -self): 0 and 1 at the infinities."""
@@ -65,9 +69,11 @@ class Activations(Functions):
 
     def softplus(self, beta: float = 1.0) -> Self:
         """Return log(1 + e ** (beta * self)) / beta, which is smooth and close to relu."""
-        return self._float(lambda x: formulas.softplus(x * beta) * (1.0 / beta))
+        scale = number(beta, "softplus: beta")
+        if not scale:
+            raise shape_error("softplus: beta = 0", "it is divided by", "beta=1.0")
+        return self._float(lambda x: formulas.softplus(x * scale) * (1.0 / scale))
 
     def hardswish(self) -> Self:
         """Return self * relu6(self + 3) / 6, which is close to `silu`."""
-        # Below -3 the second factor is 0: held there, minus infinity gives 0 and not NaN.
-        return self.maximum(-3.0) * (self + 3.0).relu6() * (1 / 6)
+        return self._float(formulas.hardswish)

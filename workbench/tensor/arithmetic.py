@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from workbench.dtypes import dtypes
+from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import flag, plain, text
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to, matched, promoted
 from workbench.tensor.division import divided, remainder
@@ -30,8 +31,7 @@ class Arithmetic(Joining):
 
     def sub(self, x: Operand, reverse: bool = False) -> Self:
         """Return self - x. Errors: DTypeError for two bools."""
-        a, b, other = self._meet(x, "subtract")
-        a, b = (b, a) if reverse else (a, b)
+        a, b, other = self._meet(x, "subtract", reverse)
         if a.dtype.is_bool:
             raise dtype_error(
                 "cannot subtract bool from bool",
@@ -51,13 +51,15 @@ class Arithmetic(Joining):
 
         Dtypes: integers and bools give float32; rounded, they stay integers.
         """
-        if rounding_mode not in (None, "trunc", "floor"):
+        if rounding_mode is not None and text(rounding_mode, "rounding_mode") not in (
+            "trunc",
+            "floor",
+        ):
             raise dtype_error(
                 f"cannot divide with rounding_mode={rounding_mode!r}",
                 'it is None, "trunc" or "floor"',
             )
-        a, b, other = self._meet(x, "divide")
-        a, b = (b, a) if reverse else (a, b)
+        a, b, other = self._meet(x, "divide", reverse)
         return self._with(divided(_numbers(a), _numbers(b), rounding_mode), other)
 
     def idiv(self, x: Operand, reverse: bool = False) -> Self:
@@ -66,8 +68,7 @@ class Arithmetic(Joining):
 
     def mod(self, x: Operand, reverse: bool = False) -> Self:
         """Return self - self // x * x: the sign is that of x; an integer modulo zero is 0."""
-        a, b, other = self._meet(x, "take the remainder of")
-        a, b = (b, a) if reverse else (a, b)
+        a, b, other = self._meet(x, "take the remainder of", reverse)
         return self._with(remainder(_numbers(a), _numbers(b)), other)
 
     def pow(self, x: Operand, reverse: bool = False) -> Self:
@@ -76,12 +77,12 @@ class Arithmetic(Joining):
         Dtypes: an integer to the power of a whole Python number stays an integer, and wraps.
         Errors: DTypeError for an integer to a negative power.
         """
-        if not reverse and isinstance(x, int | float) and not isinstance(x, bool):
+        x, turned = plain(x), flag(reverse, "reverse")
+        if not turned and isinstance(x, int | float) and not isinstance(x, bool):
             made = self._scalar_power(x)
             if made is not None:
                 return made
-        a, b, other = self._meet(x, "raise")
-        a, b = (b, a) if reverse else (a, b)
+        a, b, other = self._meet(x, "raise", turned)
         if a.dtype.is_float:
             return self._with(power(a, b), other)
         return self._with(integer_power(_numbers(a), _numbers(b)), other)
@@ -124,7 +125,7 @@ class Arithmetic(Joining):
 
     def bitwise_not(self) -> Self:
         """Return ~self of bools or integers."""
-        self._refuse_floats("~")
+        _refuse_floats("~", self.dtype)
         return self._with(self.uop.alu(Ops.NOT))
 
     def logical_not(self) -> Self:
@@ -162,6 +163,7 @@ class Arithmetic(Joining):
 
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:
         """Lift the branches: a scalar takes its dtype from the other one, if that has one."""
+        x, y = plain(x), plain(y)
         if isinstance(x, bool | int | float) and isinstance(y, bool | int | float):
             free = self._with(UOp.const(dtypes.bool, False))
             return free._lift(x, "choose"), free._lift(y, "choose")
@@ -174,8 +176,7 @@ class Arithmetic(Joining):
     # how they are made
 
     def _binary(self, op: Ops, x: Operand, what: str, reverse: bool = False) -> Self:
-        a, b, other = self._meet(x, what)
-        a, b = (b, a) if reverse else (a, b)
+        a, b, other = self._meet(x, what, reverse)
         return self._with(a.alu(op, b), other)
 
     def _extreme(self, op: Ops, x: Operand) -> Self:
@@ -185,19 +186,14 @@ class Arithmetic(Joining):
         return self._with(a.alu(op, b), other)
 
     def _bits(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
-        other = self._lift(x, f"apply {sign} to")
-        self._refuse_floats(sign)
-        other._refuse_floats(sign)
-        return self._binary(op, other, f"apply {sign} to", reverse)
+        a, b, other = self._integers(x, sign, reverse)
+        return self._with(a.alu(op, b), other)
 
     def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
-        if isinstance(x, int) and not reverse and not 0 <= x < self.dtype.bits:
-            x = self.dtype.bits  # a wider number could wrap to one that is in range
-        other = self._lift(x, f"apply {sign} to")
-        for operand in (self, other):
-            operand._refuse_floats(sign)
-        a, b, other = self._meet(other, f"apply {sign} to")
-        a, b = (b, a) if reverse else (a, b)
+        x, turned = plain(x), flag(reverse, "reverse")
+        if isinstance(x, int) and not turned and not 0 <= x < self.dtype.bits:
+            x = self.dtype.bits  # shifts by this and by more are one
+        a, b, other = self._integers(x, sign, turned)
         if a.dtype.is_bool:
             raise dtype_error(
                 f"cannot apply {sign} to bool",
@@ -206,13 +202,18 @@ class Arithmetic(Joining):
             )
         return self._with(a.alu(op, b), other)
 
-    def _refuse_floats(self, sign: str) -> None:
-        if self.dtype.is_float:
+    def _integers(self, x: Operand, sign: str, reverse: bool) -> tuple[UOp, UOp, Self]:
+        """Return operands as `_meet` does. Errors: DTypeError if they are, or meet in, floats."""
+        other = self._lift(x, f"apply {sign} to")
+        _refuse_floats(sign, self.dtype, other.dtype)
+        a, b, other = self._meet(other, f"apply {sign} to", reverse)
+        if a.dtype.is_float:
             raise dtype_error(
-                f"cannot apply {sign} to {self.dtype}",
-                "it works on the bits of integers and bools",
-                "a comparison, or .int() first, or .bitcast() for the bits of a float",
+                f"cannot apply {sign} to {self.dtype} and {other.dtype}",
+                "no integer type holds the values of both",
+                f".cast(dtypes.{self.dtype}) on the other",
             )
+        return a, b, other
 
     # operators
 
@@ -296,6 +297,16 @@ class Arithmetic(Joining):
 
     def __invert__(self) -> Self:
         return self.bitwise_not()
+
+
+def _refuse_floats(sign: str, *found: DType) -> None:
+    for dtype in found:
+        if dtype.is_float:
+            raise dtype_error(
+                f"cannot apply {sign} to {dtype}",
+                "it works on the bits of integers and bools",
+                "a comparison, or .int() first, or .bitcast() for the bits of a float",
+            )
 
 
 def _negative(value: UOp) -> UOp:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from workbench.ir.shapes import Shape
+from workbench.tensor.arguments import listed, short
 from workbench.tensor.refuse import shape_error
 
 Axes = int | Sequence[int] | None
@@ -42,7 +43,8 @@ def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(ndim))
-    named = [axes] if isinstance(axes, int | np.integer) else list(axes)
+    many = isinstance(axes, list | tuple | range | np.ndarray)
+    named = listed(axes, what) if many else (axes,)
     found = [one_axis(axis, ndim, what) for axis in named]
     if len(set(found)) < len(found):
         twice = next(axis for axis in found if found.count(axis) > 1)
@@ -55,10 +57,10 @@ def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
 
 
 def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return `f(2, 3)` and `f((2, 3))` alike, as (2, 3)."""
+    """Return `f(2, 3)` and `f((2, 3))` alike, as (2, 3); numpy's integers as Python's."""
     if len(args) == 1 and isinstance(args[0], list | tuple):
-        return tuple(args[0])
-    return args
+        args = tuple(args[0])
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in args)
 
 
 def sizes(args: tuple[Any, ...], what: str) -> Shape:
@@ -66,12 +68,12 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
 
     Errors: ShapeError if a size is not an integer, or below 0.
     """
-    shape = tuple(int(n) if isinstance(n, np.integer) else n for n in flat(args))
+    shape = flat(args)
     for size in shape:
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:
             raise shape_error(
-                f"{what}: {shape} is not a shape",
-                f"{size!r} is not a size: sizes are integers, 0 or more",
+                f"{what}: {short(shape)} is not a shape",
+                f"{short(size)} is not a size: sizes are integers, 0 or more",
             )
     return shape
 
@@ -82,13 +84,14 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
     Errors: ShapeError if the number of elements differs, or -1 cannot be decided.
     """
     kept = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
-    unknown = [i for i, size in enumerate(kept) if size == -1]
+    unknown = [i for i, size in enumerate(kept) if is_minus_one(size)]
     if len(unknown) > 1:
         raise shape_error(
             f"cannot reshape {old} to {tuple(new)}",
             "only one size can be -1: the others decide it",
+            "the size of one of them",
         )
-    rest = sizes(tuple(s for i, s in enumerate(kept) if i not in unknown), "reshape")
+    rest = sizes(([s for i, s in enumerate(kept) if i not in unknown],), "reshape")
     count, known = math.prod(old), math.prod(rest)
     if unknown:
         if known == 0 or count % known:
@@ -97,6 +100,11 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
     elif known != count:
         raise _cannot_reshape(old, tuple(new), count, known)
     return tuple(kept)
+
+
+def is_minus_one(size: object) -> bool:
+    """Whether a size is left to be worked out."""
+    return isinstance(size, int) and size == -1
 
 
 def _cannot_reshape(

@@ -19,9 +19,16 @@ from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.source import record
-from workbench.tensor.broadcast import cast_to, matched, promoted, weak_dtype
+from workbench.tensor.arguments import MOST_AXES, flag, plain, short
+from workbench.tensor.broadcast import (
+    cast_to,
+    constant,
+    matched,
+    promoted,
+    weak_dtype,
+)
 from workbench.tensor.literal import as_dtype, literal
-from workbench.tensor.refuse import device_error, dtype_error
+from workbench.tensor.refuse import device_error, dtype_error, shape_error
 
 Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
 
@@ -53,6 +60,7 @@ class Base:
         else:
             self.uop = literal(data, name or Device.DEFAULT, kind)
             self._device = name or _device_of(self.uop)
+        _refuse_axes(self.uop)
         if not self.uop.is_const:
             record(self.uop)
 
@@ -97,7 +105,11 @@ class Base:
     # how the mixins make tensors of nodes
 
     def _with(self, uop: UOp, *others: Base) -> Self:
-        """Return a tensor of `uop`, which was made from this tensor and `others`."""
+        """Return a tensor of `uop`, which was made from this tensor and `others`.
+
+        Errors: ShapeError for more axes or elements than there can be.
+        """
+        _refuse_axes(uop)
         made = object.__new__(type(self))
         made.uop, made.requires_grad = uop, None
         made._device = self._device
@@ -111,32 +123,54 @@ class Base:
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
 
-        Errors: DTypeError if it is no tensor, scalar or array; `what` says what it is for.
+        Errors: DTypeError if it is no tensor, scalar or array, or an int that this tensor's
+        dtype does not hold; `what` says what it is for.
         """
         if isinstance(operand, type(self)):
             return operand
-        if isinstance(operand, np.generic):
-            operand = operand.item()
+        operand = plain(operand)
         if isinstance(operand, bool | int | float):
             dtype = weak_dtype(self.dtype, operand)
-            return self._with(UOp.const(dtype, operand))
+            return self._with(constant(dtype, operand, what))
         if isinstance(operand, np.ndarray):
             return type(self)(operand, device=self._device)
         raise dtype_error(
-            f"cannot {what} a tensor and {type(operand).__name__} {operand!r:.40}",
+            f"cannot {what} a tensor and {type(operand).__name__} {short(operand)}",
             "operands are tensors, numpy arrays and Python numbers",
-            f"Tensor({operand!r:.40})" if isinstance(operand, list | tuple) else "",
+            f"Tensor({short(operand)})" if isinstance(operand, list | tuple) else "",
         )
 
-    def _meet(self, operand: Operand, what: str) -> tuple[UOp, UOp, Self]:
-        """Return both operands' nodes in one dtype and shape, and `operand` as a tensor."""
+    def _meet(
+        self, operand: Operand, what: str, reverse: bool = False
+    ) -> tuple[UOp, UOp, Self]:
+        """Return both operands' nodes in one dtype and shape, this one's first (`reverse`:
+        last), and `operand` as a tensor."""
         other = self._lift(operand, what)
         mine, others = matched(what, *promoted(self.uop, other.uop))
+        if flag(reverse, "reverse"):
+            return others, mine, other
         return mine, others, other
+
+
+def _refuse_axes(uop: UOp) -> None:
+    """Refuse more axes than numpy has. Asking for the shape refuses too many elements."""
+    count = len(uop.shape)
+    if count > MOST_AXES:
+        raise shape_error(
+            f"cannot make a tensor of {count} axes",
+            f"it could not be read back: numpy has at most {MOST_AXES}",
+            "reshape, to make several axes one",
+        )
 
 
 def canonical(device: str) -> str:
     """Return the name that the registry has for `device`. Errors: DeviceError if none."""
+    if not isinstance(device, str):
+        raise device_error(
+            f"there is no device {short(device)}",
+            f"a device is named in a word, and this is {type(device).__name__}",
+            '"LLVM", or None for the default one',
+        )
     return Device[device].name
 
 

@@ -2,8 +2,8 @@
 
 Arrays promote by `dtypes.promote`. Python scalars are weak: they take the dtype of the tensor
 beside them, unless they are of a higher kind (bool < int < float), and then the default dtype
-of that kind. An int too large for the tensor's dtype wraps, as in PyTorch, so that adding -1
-to unsigned numbers subtracts 1.
+of that kind. An int that the tensor's dtype does not hold is refused, as in numpy 2; wrapped,
+it would be another number.
 """
 
 from __future__ import annotations
@@ -34,6 +34,20 @@ def scalar_dtype(value: Const) -> DType:
     )
 
 
+def constant(dtype: DType, value: Const, what: str) -> UOp:
+    """Return the Python scalar `value` as `dtype`; a float is cut off where it must be.
+
+    Errors: DTypeError for an int that an integer type does not hold; `what` says what for.
+    """
+    if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
+        raise dtype_error(
+            f"cannot {what}: {dtype} does not hold the number {value}",
+            f"it holds integers from {dtype.min} to {dtype.max}",
+            f"dtypes.{scalar_dtype(value)}, which does",
+        )
+    return UOp.const(dtype, value)
+
+
 def weak_dtype(dtype: DType, value: Const) -> DType:
     """Return the dtype that a tensor of `dtype` and the Python scalar `value` meet in."""
     alone = scalar_dtype(value)
@@ -42,6 +56,12 @@ def weak_dtype(dtype: DType, value: Const) -> DType:
     if alone.is_float:
         return dtypes.default_float
     return alone if dtype.is_bool else dtype
+
+
+def wide_dtype(dtype: DType) -> DType:
+    """Return the dtype that formulas and sums of `dtype` are computed in: of float16 and
+    bfloat16 float32, of any other itself."""
+    return dtypes.float32 if dtype.is_small_float else dtype
 
 
 def cast_to(value: UOp, dtype: DType) -> UOp:

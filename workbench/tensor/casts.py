@@ -13,6 +13,14 @@ class Casts(Convolution):
 
     __slots__ = ()
 
+    def half(self) -> Self:
+        """Return the values as float16; what is too large is infinite."""
+        return self.cast(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Return the values as bfloat16, which has the range of float32 and 8 bits of it."""
+        return self.cast(dtypes.bfloat16)
+
     def float(self) -> Self:
         """Return the values as float32."""
         return self.cast(dtypes.float32)

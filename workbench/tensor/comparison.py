@@ -9,6 +9,7 @@ from typing import Any, Self
 from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import plain
 from workbench.tensor.arithmetic import Arithmetic
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import expanded
@@ -56,6 +57,7 @@ class Comparison(Arithmetic):
     def _compare(
         self, op: Ops, x: Operand, python: Callable[[Any, Any], Any], swap: bool = False
     ) -> Self:
+        x = plain(x)
         if self.dtype.is_int and type(x) is int and not self._holds(x):
             # Every value of the type compares with x as 0 does.
             answer = UOp.const(dtypes.bool, python(0, x))

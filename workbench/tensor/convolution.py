@@ -7,6 +7,8 @@ from typing import Self
 
 from workbench.dtypes import DType, promote
 from workbench.ir.shapes import Shape
+from workbench.tensor.arguments import whole
+from workbench.tensor.broadcast import wide_dtype
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.pooling import Pooling
 from workbench.tensor.refuse import shape_error
@@ -36,25 +38,27 @@ class Convolution(Pooling):
         Dtypes: as `matmul`. Errors: ShapeError if channels or groups do not fit together, or
         the kernel is larger than the input.
         """
-        weight = self._lift(weight, "convolve")
+        weight, groups = self._lift(weight, "convolve"), whole(groups, "conv2d: groups")
         _check(self.shape, weight.shape, groups)
         channels, depth, *kernel = weight.shape
         each = windows_of("conv2d", kernel, stride, dilation, padding)
         check_fits("conv2d", self.shape, each)
         axes, batch, per_group = len(kernel), self.shape[0], channels // groups
-        seen = self._with(windows(padded_for(self.uop, each, 0), each))
+        image, taps = (t.cast(wide_dtype(t.dtype)) for t in (self, weight))
+        seen = image._with(windows(padded_for(image.uop, each, 0), each))
         outs = seen.shape[2 : 2 + axes]
         # (batch, group, channel, y, x, depth, ky, kx): the last 1 + axes are summed
         spread = seen.reshape(batch, groups, 1, depth, *outs, *kernel)
         order = (0, 1, 2, *range(4, 4 + axes), 3, *range(4 + axes, 4 + 2 * axes))
         shape = (1, groups, per_group, *(1,) * axes, depth, *kernel)
         kind = promote(self.dtype, weight.dtype) if dtype is None else as_dtype(dtype)
-        products = spread.permute(order) * weight.reshape(shape)
+        products = spread.permute(order) * taps.reshape(shape)
         summed = products.sum(tuple(range(-1 - axes, 0)), dtype=dtype).cast(kind)
         made = summed.reshape(batch, channels, *outs)
         if bias is None:
             return made
-        return made + _checked(bias, channels).reshape(1, channels, *(1,) * axes)
+        column = _checked(self._lift(bias, "convolve"), channels)
+        return made + column.reshape(1, channels, *(1,) * axes)
 
 
 def _check(image: Shape, weight: Shape, groups: int) -> None:

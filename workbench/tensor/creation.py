@@ -11,13 +11,20 @@ from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
 from workbench.tensor.base import canonical
-from workbench.tensor.broadcast import cast_to, expanded, scalar_dtype
+from workbench.tensor.broadcast import (
+    cast_to,
+    constant,
+    expanded,
+    scalar_dtype,
+    wide_dtype,
+)
 from workbench.tensor.casts import Casts
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
-from workbench.tensor.numbered import numbered
+from workbench.tensor.numbered import numbered, position_dtype
 from workbench.tensor.refuse import shape_error
 
 _uids = counter()
@@ -38,11 +45,14 @@ class Creation(Casts):
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
 
-        Dtypes: that of the value, unless given.
+        Dtypes: that of the value, unless given; a float is cut off to an integer type.
+        Errors: DTypeError for an int that the type does not hold.
         """
-        size = sizes((shape,), "full")
-        kind = scalar_dtype(fill_value) if dtype is None else as_dtype(dtype)
-        return cls._constant(expanded(UOp.const(kind, fill_value), size), device)
+        size, value = sizes((shape,), "full"), number(fill_value, "full: fill_value")
+        kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
+        return cls._constant(
+            expanded(constant(kind, value, "fill a tensor"), size), device
+        )
 
     @classmethod
     def zeros(
@@ -50,7 +60,8 @@ class Creation(Casts):
     ) -> Self:
         """Return zeros; float32 unless `dtype` is given."""
         size = sizes(shape, "zeros")
-        return cls.full(size, 0, dtype or dtypes.default_float, device)
+        kind = dtypes.default_float if dtype is None else dtype
+        return cls.full(size, 0, kind, device)
 
     @classmethod
     def ones(
@@ -58,7 +69,8 @@ class Creation(Casts):
     ) -> Self:
         """Return ones; float32 unless `dtype` is given."""
         size = sizes(shape, "ones")
-        return cls.full(size, 1, dtype or dtypes.default_float, device)
+        kind = dtypes.default_float if dtype is None else dtype
+        return cls.full(size, 1, kind, device)
 
     @classmethod
     def arange(
@@ -71,16 +83,23 @@ class Creation(Casts):
     ) -> Self:
         """Return start, start + step, ... below `stop`; of one number, 0 .. that number - 1.
 
-        Dtypes: int32, or float32 if a number given is a float. Errors: ShapeError if `step`
-        is 0.
+        Dtypes: int32 (int64 where one of the integers needs it), or float32 if a number given
+        is a float. Errors: ShapeError if `step` is 0; DTypeError if an integer of the range
+        is not one that `dtype` holds.
         """
         if stop is None:
             start, stop = 0, start
+        start, stop = number(start, "arange: start"), number(stop, "arange: stop")
+        step = number(step, "arange: step")
         alone = max(map(scalar_dtype, (start, stop, step)), key=_rank)
         kind = alone if dtype is None else as_dtype(dtype)
+        count = _steps(start, stop, step)
+        if count and kind.is_int:
+            for end in (start, start + (count - 1) * step):
+                constant(kind, int(end), "make a range")
         # A fraction counts before an integer type cuts it off.
-        within = alone if alone.is_float and not kind.is_float else kind
-        value = numbered(_steps(start, stop, step), within)
+        within = alone if alone.is_float and not kind.is_float else wide_dtype(kind)
+        value = numbered(count, within)
         value = value if step == 1 else value * step
         value = value if start == 0 else value + start
         return cls._constant(cast_to(value, kind), device)
@@ -99,9 +118,10 @@ class Creation(Casts):
         Dtypes: float32 unless given; integers are cut off. Errors: ShapeError if `steps` is
         negative.
         """
-        (count,) = sizes((steps,), "linspace")
+        count = whole(steps, "linspace: steps", 0)
+        start, stop = number(start, "linspace: start"), number(stop, "linspace: stop")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
-        within = kind if kind.is_float and kind.bits >= 32 else dtypes.default_float
+        within = wide_dtype(kind) if kind.is_float else dtypes.default_float
         place = numbered(count, within)
         gap = (stop - start) / max(1, count - 1)
         # Counted from the nearer end, so that both ends are exact.
@@ -121,11 +141,13 @@ class Creation(Casts):
 
         Dtypes: float32 unless given.
         """
-        rows, columns = sizes((n, n if m is None else m), "eye")
+        rows = whole(n, "eye: n", 0)
+        columns = rows if m is None else whole(m, "eye: m", 0)
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
         shape = rows, columns
-        row = expanded(reshaped(numbered(rows), (rows, 1)), shape)
-        column = expanded(reshaped(numbered(columns), (1, columns)), shape)
+        wide = position_dtype(max(shape))
+        row = expanded(reshaped(numbered(rows, wide), (rows, 1)), shape)
+        column = expanded(reshaped(numbered(columns, wide), (1, columns)), shape)
         diagonal = row.alu(Ops.CMPEQ, column)
         return cls._constant(cast_to(diagonal, kind), device)
 
@@ -141,14 +163,15 @@ class Creation(Casts):
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
         if 0 in size:
             return cls.full(size, 0, kind, device)
-        place = canonical(device or Device.DEFAULT)
+        place = canonical(Device.DEFAULT if device is None else device)
         made = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
         made._device = place
         return made
 
     def full_like(self, fill_value: Const, dtype: DType | str | None = None) -> Self:
         """Return `fill_value` in this tensor's shape, on its device. Dtypes: this one's."""
-        return self.full(self.shape, fill_value, dtype or self.dtype, self._device)
+        kind = self.dtype if dtype is None else dtype
+        return self.full(self.shape, fill_value, kind, self._device)
 
     def zeros_like(self, dtype: DType | str | None = None) -> Self:
         """Return zeros in this tensor's shape, on its device. Dtypes: this one's."""
@@ -169,13 +192,14 @@ def _steps(start: float, stop: float, step: float) -> int:
     """Return how many steps there are below `stop`; exact for integers of any size."""
     if step == 0:
         raise shape_error("cannot make a range", "its step is 0", "step=1")
-    if not all(map(math.isfinite, (start, stop, step))):
+    if not all(map(math.isfinite, (start, stop, step, (stop - start) / step))):
         raise shape_error(
             f"cannot make a range from {start} to {stop} by {step}",
             "its ends and its step are finite numbers",
         )
     if all(isinstance(n, int) for n in (start, stop, step)):
-        return len(range(int(start), int(stop), int(step)))
+        # Not the length of a range(), which Python does not give from 2**63 on.
+        return max(0, -((int(start) - int(stop)) // int(step)))
     return max(0, math.ceil((stop - start) / step))
 
 

@@ -8,10 +8,10 @@ from workbench.dtypes import Const, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.axes import one_axis
-from workbench.tensor.broadcast import cast_to, expanded
+from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.movement import padded, reshaped, shrunk
 from workbench.tensor.numbered import numbered
-from workbench.tensor.reduce import sum_dtype, wide_dtype
+from workbench.tensor.reduce import combined, sum_dtype
 from workbench.tensor.statistics import Statistics
 
 _DIRECT = 512
@@ -52,22 +52,23 @@ class Cumulative(Statistics):
 
     def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
         place, kind = one_axis(axis, self.ndim, what), sum_dtype(self.dtype)
-        value = cast_to(self.uop, wide_dtype(kind))
-        return self._with(cast_to(_on_axis(op, value, place), kind))
+        return self._with(_on_axis(op, cast_to(self.uop, kind), place))
 
 
 def _on_axis(op: Ops, value: UOp, axis: int) -> UOp:
     """Return `value` combined along `axis` up to each element."""
     if not value.size or not value.shape or value.shape[axis] == 1:
         return value
+    kind, value = value.dtype, cast_to(value, wide_dtype(value.dtype))
     last = len(value.shape) - 1
     order = tuple(
         last if i == axis else axis if i == last else i for i in range(last + 1)
     )
     if axis == last:
-        return _running(op, value)
+        return cast_to(_running(op, value), kind)
     moved = UOp(Ops.PERMUTE, value.dtype, (value,), order)
-    return UOp(Ops.PERMUTE, value.dtype, (_running(op, moved),), order)
+    made = UOp(Ops.PERMUTE, value.dtype, (_running(op, moved),), order)
+    return cast_to(made, kind)
 
 
 def _running(op: Ops, value: UOp) -> UOp:
@@ -86,7 +87,7 @@ def _running(op: Ops, value: UOp) -> UOp:
     before = expanded(row, square).alu(Ops.CMPLE, expanded(column, square))
     held = expanded(reshaped(value, (*lead, 1, size)), cube)
     chosen = expanded(before, cube).where(held, value.like(_identity(op, value)))
-    made = UOp(Ops.REDUCE_AXIS, value.dtype, (chosen,), (op, (len(lead) + 1,)))
+    made = combined(op, chosen, (len(lead) + 1,))
     return reshaped(made, (*lead, size))
 
 
@@ -96,7 +97,7 @@ def _in_blocks(op: Ops, value: UOp) -> UOp:
     identity = _identity(op, value)
     more = ((0, 0),) * axis + ((0, count * _BLOCK - size),)
     blocks = reshaped(padded(value, more, identity), (*lead, count, _BLOCK))
-    totals = UOp(Ops.REDUCE_AXIS, value.dtype, (blocks,), (op, (axis + 1,)))
+    totals = combined(op, blocks, (axis + 1,))
     up_to = _running(op, reshaped(totals, (*lead, count)))
     # What is before a block is the total up to the block before; before the first, nothing.
     whole = tuple((0, n) for n in lead)

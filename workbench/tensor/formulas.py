@@ -53,7 +53,7 @@ def tanh(x: UOp) -> UOp:
     near = x.alu(Ops.MAX, x.like(-1.0)).alu(Ops.MIN, x.like(1.0))
     upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
     square = near * near
-    ratio = _polynomial(square, upper).alu(Ops.FDIV, _polynomial(square, lower))
+    ratio = polynomial(square, upper).alu(Ops.FDIV, polynomial(square, lower))
     return (size < 0.625).where(near * ratio, signed)
 
 
@@ -61,6 +61,13 @@ def gated(x: UOp, y: UOp) -> UOp:
     """Return x * sigmoid(y), for y that falls without bound with x: 0 at minus infinity."""
     # Where x is below -1000 the gate is 0 in every float type.
     return x.alu(Ops.MAX, x.like(-1000.0)) * sigmoid(y)
+
+
+def hardswish(x: UOp) -> UOp:
+    """Return x * relu6(x + 3) / 6."""
+    gate = (x + 3.0).alu(Ops.MAX, x.like(0.0)).alu(Ops.MIN, x.like(6.0))
+    # Below -3 the gate is 0: held there, minus infinity gives 0 and not NaN.
+    return x.alu(Ops.MAX, x.like(-3.0)) * gate * (1 / 6)
 
 
 def elu(x: UOp, alpha: float) -> UOp:
@@ -102,7 +109,7 @@ def cos_of_turns(turns: UOp) -> UOp:
         (-1) ** i * (2 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1)
         for i in range(count)
     )
-    return r * _polynomial(r * r, series)
+    return r * polynomial(r * r, series)
 
 
 @cache
@@ -141,7 +148,7 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(c / scale for c in upper), tuple(c / scale for c in lower)
 
 
-def _polynomial(z: UOp, coefficients: tuple[float, ...]) -> UOp:
+def polynomial(z: UOp, coefficients: tuple[float, ...]) -> UOp:
     """Return the polynomial with the coefficients given, rising, by Horner's rule."""
     value = z.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):

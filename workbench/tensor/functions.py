@@ -7,7 +7,7 @@ from typing import Self
 
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
-from workbench.tensor import formulas
+from workbench.tensor import formulas, trigonometry
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to
 from workbench.tensor.comparison import Comparison
@@ -18,7 +18,7 @@ from workbench.tensor.rounding import ceiled, floored, rounded
 
 
 class Functions(Comparison):
-    """exp, log, sqrt, rounding, clip, casts.
+    """exp, log, sqrt, trigonometry, rounding, clip, casts.
 
     Dtypes: functions with fractions as values take integers and bools as float32.
     """
@@ -43,7 +43,7 @@ class Functions(Comparison):
         return self._with(self.uop.bitcast(kind))
 
     def exp(self) -> Self:
-        """Return e ** self, to within about 2 units in the last place."""
+        """Return e ** self, to within about 3 units in the last place."""
         return self._float(formulas.exp)
 
     def exp2(self) -> Self:
@@ -69,6 +69,50 @@ class Functions(Comparison):
     def reciprocal(self) -> Self:
         """Return 1 / self."""
         return self._float(lambda x: x.alu(Ops.RECIP))
+
+    def sin(self) -> Self:
+        """Return the sine of angles in radians, exact to the last digits however large."""
+        return self._float(lambda x: x.alu(Ops.SIN))
+
+    def cos(self) -> Self:
+        """Return the cosine of angles in radians, exact to the last digits however large."""
+        return self._float(lambda x: x.alu(Ops.COS))
+
+    def tan(self) -> Self:
+        """Return the tangent of angles in radians."""
+        return self._float(trigonometry.tan)
+
+    def asin(self) -> Self:
+        """Return the angle from -pi/2 to pi/2 whose sine is self; NaN beyond 1."""
+        return self._float(trigonometry.asin)
+
+    def acos(self) -> Self:
+        """Return the angle from 0 to pi whose cosine is self; NaN beyond 1."""
+        return self._float(trigonometry.acos)
+
+    def atan(self) -> Self:
+        """Return the angle from -pi/2 to pi/2 whose tangent is self."""
+        return self._float(trigonometry.atan)
+
+    def sinh(self) -> Self:
+        """Return the hyperbolic sine."""
+        return self._float(trigonometry.sinh)
+
+    def cosh(self) -> Self:
+        """Return the hyperbolic cosine."""
+        return self._float(trigonometry.cosh)
+
+    def asinh(self) -> Self:
+        """Return the inverse of sinh."""
+        return self._float(trigonometry.asinh)
+
+    def acosh(self) -> Self:
+        """Return the inverse of cosh, not negative; NaN below 1."""
+        return self._float(trigonometry.acosh)
+
+    def atanh(self) -> Self:
+        """Return the inverse of tanh; infinite at 1 and -1, NaN beyond."""
+        return self._float(trigonometry.atanh)
 
     def square(self) -> Self:
         """Return self * self."""

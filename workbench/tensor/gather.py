@@ -6,19 +6,22 @@ every device has it, an index without such a position gives 0, and -0.0 may come
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
 
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.tensor.arguments import whole
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import Base
 from workbench.tensor.broadcast import common_shape
 from workbench.tensor.cumulative import Cumulative
-from workbench.tensor.indexing import Index, one_per_axis
+from workbench.tensor.indexing import Index, one_per_axis, out_of_range
 from workbench.tensor.movement import reshaped
-from workbench.tensor.numbered import numbered
+from workbench.tensor.numbered import numbered, position_dtype
 from workbench.tensor.refuse import dtype_error, shape_error
 
 TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
@@ -36,8 +39,9 @@ class Gather(Cumulative):
         tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
         that they index; if a slice separates these, it comes first. An integer beside them
         counts as basic, as in PyTorch and unlike numpy.
-        Errors: ShapeError if an integer is out of range or there are too many; DTypeError for
-        an index of floats or bools. An index in a tensor that is out of range gives 0.
+        Errors: ShapeError if an integer, or one of a list or array, is out of range, or there
+        are too many; DTypeError for an index of floats or bools. An index in a tensor, known
+        only when it is computed, gives 0 where it is out of range.
         """
         given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
         if not any(map(_is_advanced, given)):
@@ -45,11 +49,13 @@ class Gather(Cumulative):
         entries = one_per_axis(given, self.shape)
         basic = tuple(slice(None) if _is_advanced(e) else e for e in entries)
         places: list[tuple[int, Self]] = []
-        axis = 0
+        axis = place = 0  # before and after basic indexing
         for entry in entries:
             if _is_advanced(entry):
-                places.append((axis, self._index(entry)))
-            axis += entry is None or isinstance(entry, slice) or _is_advanced(entry)
+                places.append((place, self._index(entry)))
+                _refuse_outside(entry, axis, self.shape)
+            axis += entry is not None
+            place += entry is None or isinstance(entry, slice) or _is_advanced(entry)
         return super().__getitem__(basic)._at(places)
 
     def gather(self, dim: int, index: Self) -> Self:
@@ -58,8 +64,9 @@ class Gather(Cumulative):
         Shapes: that of `index`, which has as many axes, and is no larger along the others.
         Errors: ShapeError if it is; DTypeError unless it is of integers.
         """
-        index = self._index(index)
         axis = one_axis(dim, self.ndim, "gather")
+        given, index = index, self._index(index)
+        _refuse_outside(given, axis, self.shape or (1,))
         if index.ndim != self.ndim or any(
             i != axis and n > self.shape[i] for i, n in enumerate(index.shape)
         ):
@@ -82,8 +89,10 @@ class Gather(Cumulative):
 
         Errors: DTypeError unless self is of integers.
         """
-        index = self._index(self).unsqueeze(-1) if self.ndim else self._index(self)
-        positions = self._with(numbered(num_classes, index.dtype))
+        count = whole(num_classes, "one_hot: num_classes", 0)
+        index = self._index(self)._counting_to(count)
+        index = index.unsqueeze(-1) if self.ndim else index
+        positions = self._with(numbered(count, index.dtype))
         return index.eq(positions).where(1, 0)
 
     def _at(self, places: list[tuple[int, Self]]) -> Self:
@@ -111,7 +120,7 @@ class Gather(Cumulative):
             inside = fits if inside is None else inside & fits
         assert made is not None and inside is not None
         flat = inside.where(made, -1)
-        return flat.cast(dtypes.int32) if np.prod(sizes) <= dtypes.int32.max else flat
+        return flat.cast(position_dtype(math.prod(sizes)))
 
     def _taken(self, axis: int, index: Self) -> Self:
         """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
@@ -140,9 +149,14 @@ class Gather(Cumulative):
             raise shape_error(
                 f"cannot index axis {axis} of shape {shape}", "it has no elements"
             )
-        if self.dtype.kind == "uint":
-            return self
-        return self.lt(0).where(self + size, self)
+        index = self._counting_to(size)
+        if index.dtype.kind == "uint":
+            return index
+        return index.lt(0).where(index + size, index)
+
+    def _counting_to(self, count: int) -> Self:
+        """Return an index in a dtype that holds all positions among `count`."""
+        return self if count <= self.dtype.max else self.cast(position_dtype(count))
 
     def _index(self, entry: Any) -> Self:
         """Return an index as a tensor of int32, int64 or uint64, on this tensor's device."""
@@ -163,6 +177,19 @@ def _is_advanced(entry: object) -> bool:
     if isinstance(entry, np.ndarray):
         return entry.ndim > 0
     return isinstance(entry, Base | list | tuple | range)
+
+
+def _refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
+    """Refuse a list or array with an index that the axis does not have."""
+    size = shape[axis]
+    if isinstance(entry, Base) or not size:
+        return
+    values = np.asarray(entry)
+    if values.dtype.kind not in "iu" or not values.size:
+        return
+    for at in (int(values.min()), int(values.max())):
+        if not -size <= at < size:
+            raise out_of_range(at, axis, shape)
 
 
 def _no_index(dtype: DType) -> Exception:

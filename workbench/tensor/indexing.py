@@ -137,12 +137,17 @@ def _position(entry: Any, axis: int, shape: Shape) -> int:
     except TypeError:
         raise _not_basic(entry, "int(index)") from None
     if not -shape[axis] <= at < shape[axis]:
-        raise shape_error(
-            f"index {at} is out of range for axis {axis} of shape {shape}",
-            f"the axis has {shape[axis]} elements",
-            f"an index from {-shape[axis]} to {shape[axis] - 1}" if shape[axis] else "",
-        )
+        raise out_of_range(at, axis, shape)
     return at % shape[axis]
+
+
+def out_of_range(at: int, axis: int, shape: Shape) -> Exception:
+    """Return the error that says that an axis has no element `at`."""
+    return shape_error(
+        f"index {at} is out of range for axis {axis} of shape {shape}",
+        f"the axis has {shape[axis]} elements",
+        f"an index from {-shape[axis]} to {shape[axis] - 1}" if shape[axis] else "",
+    )
 
 
 def _not_basic(entry: Any, hint: str) -> Exception:

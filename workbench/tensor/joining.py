@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,16 @@ import numpy as np
 from workbench.dtypes import dtypes
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import short, whole
 from workbench.tensor.axes import one_axis, sizes
 from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded, promoted
 from workbench.tensor.indexing import Indexing
 from workbench.tensor.movement import padded
 from workbench.tensor.refuse import dtype_error, shape_error
+
+MOST_PIECES = 1 << 20
+"""Tensors made by one call."""
 
 
 class Joining(Indexing):
@@ -63,10 +68,10 @@ class Joining(Indexing):
         axis = self._cut_axis(dim, "split")
         size = self.shape[axis]
         lengths = _lengths(sizes, size, self.shape, axis)
-        starts = [sum(lengths[:i]) for i in range(len(lengths))]
+        ends = accumulate(lengths)
         return tuple(
-            self.shrink(_slab(self.shape, axis, start, start + length))
-            for start, length in zip(starts, lengths, strict=True)
+            self.shrink(_slab(self.shape, axis, end - length, end))
+            for length, end in zip(lengths, ends, strict=True)
         )
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Self, ...]:
@@ -75,14 +80,17 @@ class Joining(Indexing):
         Errors: ShapeError if `chunks` is below 1.
         """
         axis = self._cut_axis(dim, "chunk")
-        size = self.shape[axis]
-        if chunks < 1:
+        size, count = self.shape[axis], whole(chunks, "chunk: chunks")
+        if count < 1:
             raise shape_error(
-                f"cannot cut shape {self.shape} into {chunks} chunks",
+                f"cannot cut shape {self.shape} into {count} chunks",
                 "there is at least one",
                 "chunk(1)",
             )
-        return self.split(-(-size // chunks) if size else [0] * chunks, axis)
+        if size:
+            return self.split(-(-size // count), axis)
+        _refuse_pieces(count, self.shape, axis)
+        return self.split([0] * count, axis)
 
     def _cut_axis(self, dim: int, what: str) -> int:
         if not self.shape:
@@ -103,7 +111,7 @@ def _listed(first: Any, rest: tuple[Any, ...], what: str) -> list[Any]:
             tensors[i] = maker._lift(tensor, what)
         elif not isinstance(tensor, Base):
             raise dtype_error(
-                f"cannot {what} {type(tensor).__name__} {tensor!r:.40}",
+                f"cannot {what} {type(tensor).__name__} {short(tensor)}",
                 "only tensors are joined",
                 f"Tensor.{what}(a, b, dim=0)",
             )
@@ -165,19 +173,29 @@ def _slab(shape: Shape, axis: int, lo: int, hi: int) -> list[tuple[int, int]]:
     return [(lo, hi) if i == axis else (0, n) for i, n in enumerate(shape)]
 
 
+def _refuse_pieces(count: int, shape: Shape, axis: int) -> None:
+    if count > MOST_PIECES:
+        raise shape_error(
+            f"cannot cut axis {axis} of shape {shape} into {count} pieces",
+            f"each would be a tensor of its own, and {MOST_PIECES} are many",
+            "reshape, to make the pieces an axis",
+        )
+
+
 def _lengths(
     given: int | Sequence[int], size: int, shape: Shape, axis: int
 ) -> tuple[int, ...]:
-    if isinstance(given, int):
-        (step,) = sizes((given,), "split")
+    if not isinstance(given, list | tuple):
+        step = whole(given, "split: a size", 0)
         if step == 0 and size:
             raise shape_error(
                 f"cannot split axis {axis} of shape {shape} into pieces of 0",
                 "they would never reach the end",
             )
         starts = range(0, max(1, size), max(1, step))
+        _refuse_pieces(-(-size // max(1, step)), shape, axis)
         return tuple(min(step, size - start) for start in starts)
-    lengths = sizes((tuple(given),), "split")
+    lengths = sizes((given,), "split")
     if sum(lengths) != size:
         raise shape_error(
             f"cannot split axis {axis} of shape {shape} into {lengths}",

@@ -6,17 +6,20 @@ and reach their device by a COPY, so that later changes of the user's array chan
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from workbench.backends.runtime.buffer import pool
 from workbench.dtypes import Const, DType, dtypes
 from workbench.engine import host_buffer
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
-from workbench.tensor.broadcast import cast_to, scalar_dtype
+from workbench.tensor.arguments import MOST_AXES, short
+from workbench.tensor.broadcast import cast_to, constant, scalar_dtype
 from workbench.tensor.refuse import dtype_error, shape_error
 
 _LISTS = (list, tuple, range)
@@ -31,7 +34,7 @@ def as_dtype(dtype: DType | str) -> DType:
     found = dtype if isinstance(dtype, DType) else _named(str(dtype))
     if found is None or found.kind in ("index", "void") or found.count > 1:
         raise dtype_error(
-            f"no tensor has the element type {dtype}",
+            f"no tensor has the element type {str(dtype):.40}",
             "the element types are " + ", ".join(_TENSOR_DTYPES),
             "dtypes.float32, or another of these",
         )
@@ -47,13 +50,16 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
     if data is None:
         data = []
     if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
-        return UOp.const(dtype or scalar_dtype(data), data)
+        kind = scalar_dtype(data) if dtype is None else dtype
+        return constant(kind, data, "make a tensor")
     if isinstance(data, _LISTS):
         return _on_device(_list_array(data, dtype), device)
+    if isinstance(data, np.ma.MaskedArray):
+        _refuse_mask(data)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
         return _from_array(np.asarray(data), device, dtype)
     raise dtype_error(
-        f"cannot make a tensor from {type(data).__name__} {_short(data)}",
+        f"cannot make a tensor from {type(data).__name__} {short(data)}",
         f"tensors are made from {_KINDS}",
     )
 
@@ -92,6 +98,10 @@ def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
 def _list_array(data: Sequence[Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     shape, values = _flatten(data)
     dtype = dtype or _list_dtype(values)
+    integers = [v for v in values if isinstance(v, int)]
+    if integers:
+        for end in (min(integers), max(integers)):
+            constant(dtype, end, "make a tensor")
     exact = [dtype.const(value) for value in values]
     return np.array(exact, dtype=dtype.numpy).reshape(shape)
 
@@ -111,7 +121,8 @@ def _list_dtype(values: list[Const]) -> DType:
     return max(low, high, key=lambda d: (d.bits, d is high))
 
 
-_DEEPEST = 64
+_NUMBER_BYTES = 40
+"""What a Python number in a list takes, about."""
 
 
 def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
@@ -119,32 +130,52 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
     shape: list[int] = []
     level: list[Any] = [data]
     while level and isinstance(level[0], _LISTS):
-        length = len(level[0])
+        length = _length(level[0])
+        pool.check_room(len(level) * length * _NUMBER_BYTES)
         for number, item in enumerate(level):
             if not isinstance(item, _LISTS):
                 raise _ragged(
-                    len(shape), number, f"is not a list but {_short(item)}", length
+                    len(shape), number, f"is not a list but {short(item)}", length
                 )
-            if len(item) != length:
-                raise _ragged(len(shape), number, f"has {len(item)} items", length)
+            if _length(item) != length:
+                raise _ragged(len(shape), number, f"has {_length(item)} items", length)
         shape.append(length)
-        if len(shape) > _DEEPEST:
+        if len(shape) > MOST_AXES:
             raise shape_error(
-                f"a list is nested more than {_DEEPEST} deep",
+                f"a list is nested more than {MOST_AXES} deep",
                 "numpy has no more axes",
                 "fewer",
             )
         level = [_plain(item) for items in level for item in items]
     for number, item in enumerate(level):
         if isinstance(item, _LISTS):
-            raise _ragged(len(shape), number, f"is a list of {len(item)} items", None)
+            raise _ragged(
+                len(shape), number, f"is a list of {_length(item)} items", None
+            )
         if not isinstance(item, bool | int | float):
             raise dtype_error(
                 f"cannot make a tensor from a list that holds {type(item).__name__}"
-                f" {_short(item)}",
+                f" {short(item)}",
                 f"tensors are made from {_KINDS}",
             )
     return tuple(shape), level
+
+
+def _length(items: Sequence[Any]) -> int:
+    try:
+        return len(items)
+    except OverflowError:  # a range may be longer than Python counts
+        return sys.maxsize
+
+
+def _refuse_mask(array: np.ma.MaskedArray[Any, Any]) -> None:
+    count = int(np.ma.count_masked(array))
+    if count:
+        raise dtype_error(
+            f"cannot make a tensor from a masked array with {count} elements masked",
+            "a tensor has no mask, and without it they would be numbers like the others",
+            "array.filled(value)",
+        )
 
 
 def _plain(item: Any) -> Any:
@@ -159,11 +190,6 @@ def _ragged(depth: int, number: int, found: str, length: int | None) -> Exceptio
         f"at depth {depth} the first item is {first}, and item {number} {found}",
         "pad the inner lists to one length",
     )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def _named(name: str) -> DType | None:

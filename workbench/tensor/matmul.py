@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from workbench.dtypes import DType, promote
+from workbench.tensor.arguments import flag, short
 from workbench.tensor.base import Base, Operand
+from workbench.tensor.broadcast import wide_dtype
 from workbench.tensor.gather import Gather
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.refuse import dtype_error, shape_error
@@ -25,12 +27,14 @@ class Matmul(Gather):
 
         Shapes: (..., m, k) @ (..., k, n) -> (..., m, n), leading axes broadcast; a vector is
         a row on the left and a column on the right, and its axis is absent from the result.
-        Dtypes: operands promote; small integers are summed in 32 bits and given in their own
-        type; `dtype` is that of the sum and the result.
+        Dtypes: operands promote; small integers are summed, and small floats multiplied and
+        summed, in 32 bits and given in their own type; `dtype` is that of the sum and the result.
         Errors: ShapeError if the inner sizes differ or an operand is a scalar.
         """
         other = self._matrix(x)
-        return other.dot(self, dtype) if reverse else self.dot(other, dtype)
+        if flag(reverse, "reverse"):
+            return other.dot(self, dtype)
+        return self.dot(other, dtype)
 
     def dot(self, w: Operand, dtype: DType | str | None = None) -> Self:
         """Return self @ w (see `matmul`)."""
@@ -39,6 +43,7 @@ class Matmul(Gather):
         kind = promote(self.dtype, other.dtype) if dtype is None else as_dtype(dtype)
         left = self.unsqueeze(0) if self.ndim == 1 else self
         right = other.unsqueeze(1) if other.ndim == 1 else other
+        left, right = (t.cast(wide_dtype(t.dtype)) for t in (left, right))
         products = left.unsqueeze(-2) * right.transpose(-1, -2).unsqueeze(-3)
         made = products.sum(-1, dtype=dtype).cast(kind)
         if self.ndim == 1:
@@ -54,7 +59,7 @@ class Matmul(Gather):
     def _matrix(self, operand: Operand) -> Self:
         if not isinstance(operand, Base | np.ndarray):
             raise dtype_error(
-                f"cannot multiply a matrix and {type(operand).__name__} {operand!r:.40}",
+                f"cannot multiply a matrix and {type(operand).__name__} {short(operand)}",
                 "a matrix product is of two tensors",
                 "* to scale, or Tensor(...) of a list",
             )

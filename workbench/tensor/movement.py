@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
+
 from workbench.dtypes import Const, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
-from workbench.tensor.axes import flat, many_axes, one_axis, sizes, with_inferred
+from workbench.tensor.arguments import listed, number, short, text, whole
+from workbench.tensor.axes import (
+    flat,
+    is_minus_one,
+    many_axes,
+    one_axis,
+    sizes,
+    with_inferred,
+)
 from workbench.tensor.base import Base
-from workbench.tensor.broadcast import expanded
+from workbench.tensor.broadcast import constant, expanded
 from workbench.tensor.refuse import dtype_error, shape_error
 
 Box = tuple[tuple[int, int], ...]
@@ -75,18 +85,18 @@ class Movement(Base):
         new, old = flat(shape), self.shape
         lead = len(new) - len(old)
         kept = [
-            old[i - lead] if size in (-1, None) and i >= lead else size
-            for i, size in enumerate(new)
+            old[i - lead] if i >= lead and (s is None or is_minus_one(s)) else s
+            for i, s in enumerate(new)
         ]
-        pairs = zip(old, kept[max(lead, 0) :], strict=False)
-        ok = lead >= 0 and all(isinstance(s, int) and s >= 0 for s in kept)
-        if not ok or any(have not in (1, want) for have, want in pairs):
+        wanted = sizes((kept,), "expand")
+        pairs = zip(old, wanted[max(lead, 0) :], strict=False)
+        if lead < 0 or any(have not in (1, want) for have, want in pairs):
             raise shape_error(
                 f"cannot expand shape {old} to {new}",
                 "axes are aligned at the last one, and only axes of size 1 can be repeated",
                 "reshape or unsqueeze first, so that the axes to repeat have size 1",
             )
-        return self._with(expanded(self.uop, tuple(kept)))
+        return self._with(expanded(self.uop, wanted))
 
     def broadcast_to(self, *shape: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
@@ -97,10 +107,10 @@ class Movement(Base):
 
         Errors: ShapeError if a bound is outside the tensor.
         """
-        _one_per_axis("shrink", tuple(bounds), self.shape)
+        pairs = _one_per_axis("shrink", listed(bounds, "shrink: bounds"), self.shape)
         box = tuple(
-            (0, size) if pair is None else (int(pair[0]), int(pair[1]))
-            for pair, size in zip(bounds, self.shape, strict=True)
+            (0, size) if pair is None else pair
+            for pair, size in zip(pairs, self.shape, strict=True)
         )
         for axis, ((lo, hi), size) in enumerate(zip(box, self.shape, strict=True)):
             if not 0 <= lo <= hi <= size:
@@ -117,31 +127,34 @@ class Movement(Base):
 
         Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before
         and after of the last axis, then of the one before it. A negative number cuts off.
-        Errors: ShapeError if `padding` fits neither form, or cuts off more than there is.
+        Dtypes: the tensor's; a float `value` is cut off to an integer type.
+        Errors: ShapeError if `padding` fits neither form, or cuts off more than there is;
+        DTypeError for an integer `value` that the tensor's type does not hold.
         """
-        if mode != "constant":
+        if text(mode, "pad: mode") != "constant":
             raise dtype_error(
                 f"cannot pad with mode={mode!r}",
                 "only constant padding is built",
                 'mode="constant"',
             )
-        box = _padding(padding, self.shape)
+        given = listed(padding, "pad: padding")
+        fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
+        box = _padding(given, self.shape)
         kept = tuple(
             (max(0, -before), size - max(0, -after))
             for (before, after), size in zip(box, self.shape, strict=True)
         )
         if any(lo > hi for lo, hi in kept):
             raise shape_error(
-                f"cannot pad shape {self.shape} by {tuple(padding)}",
+                f"cannot pad shape {self.shape} by {given}",
                 "it cuts off more than there is",
             )
         added = tuple((max(0, before), max(0, after)) for before, after in box)
-        return self._with(padded(shrunk(self.uop, kept), added, value))
+        return self._with(padded(shrunk(self.uop, kept), added, fill))
 
     def flip(self, axis: int | Sequence[int], *more: int) -> Self:
         """Return the tensor with the order along the axes named reversed."""
-        named = (axis, *more) if isinstance(axis, int) else (*axis, *more)
-        axes = many_axes(named, self.ndim, "flip")
+        axes = many_axes(flat((axis, *more)), self.ndim, "flip")
         return self._with(flipped(self.uop, axes))
 
     def squeeze(self, dim: int | None = None) -> Self:
@@ -180,7 +193,7 @@ class Movement(Base):
         Errors: ShapeError unless their product is the size of the axis.
         """
         axis = one_axis(dim, self.ndim, "unflatten")
-        split = with_inferred(tuple(sizes), self.shape[axis : axis + 1])
+        split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1])
         return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
 
     def repeat(self, *repeats: Any) -> Self:
@@ -210,7 +223,7 @@ class Movement(Base):
         """
         if dim is None:
             return self.flatten().repeat_interleave(repeats, 0)
-        (times,) = sizes((repeats,), "repeat_interleave")
+        times = whole(repeats, "repeat_interleave: repeats", 0)
         axis = one_axis(dim, self.ndim, "repeat_interleave")
         before, size = self.shape[:axis], self.shape[axis : axis + 1] or (1,)
         after = self.shape[axis + 1 :]
@@ -253,29 +266,31 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     return inside.where(zeros, value.like(fill))
 
 
-def _padding(padding: Sequence[Any], shape: Shape) -> Box:
-    given = tuple(padding)
-    if given and all(isinstance(n, int) for n in given):
+def _padding(given: tuple[Any, ...], shape: Shape) -> Box:
+    if given and all(isinstance(n, int | np.integer) for n in given):
         if len(given) % 2 or len(given) > 2 * len(shape):
             raise shape_error(
                 f"cannot pad shape {shape} by {given}",
                 f"the flat form has two numbers per axis, from the last axis on, at most"
                 f" {2 * len(shape)} here, and this has {len(given)}",
             )
-        pairs = [(given[i], given[i + 1]) for i in range(0, len(given), 2)]
-        return ((0, 0),) * (len(shape) - len(pairs)) + tuple(reversed(pairs))
-    _one_per_axis("pad", given, shape)
-    return tuple(
-        (0, 0) if pair is None else (int(pair[0]), int(pair[1])) for pair in given
-    )
+        numbers = [int(n) for n in given]
+        ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
+        return ((0, 0),) * (len(shape) - len(ends)) + tuple(reversed(ends))
+    pairs = _one_per_axis("pad", given, shape)
+    return tuple((0, 0) if pair is None else pair for pair in pairs)
 
 
-def _one_per_axis(what: str, given: tuple[Any, ...], shape: Shape) -> None:
+def _one_per_axis(
+    what: str, given: tuple[Any, ...], shape: Shape
+) -> list[tuple[int, int] | None]:
     pairs = all(
         p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in given
     )
     if len(given) != len(shape) or not pairs:
         raise shape_error(
-            f"cannot {what} shape {shape} by {given}",
+            f"cannot {what} shape {shape} by {short(given)}",
             f"it takes a pair of numbers or None for each of the {len(shape)} axes",
         )
+    name = f"{what}: a number of a pair"
+    return [p if p is None else (whole(p[0], name), whole(p[1], name)) for p in given]

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
+from workbench.ir.shapes import addressable
 from workbench.ir.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded
 
 
-def numbered(count: int, dtype: DType = dtypes.int32) -> UOp:
-    """Return 0, 1, .. count - 1 as `dtype`, shape (count,)."""
+def numbered(count: int, dtype: DType | None = None) -> UOp:
+    """Return 0, 1, .. count - 1 as `dtype`, shape (count,); None: as `position_dtype`.
+
+    Errors: ShapeError for more than 64-bit integers count.
+    """
+    addressable((count,))
+    own = position_dtype(count)
+    kind = own if dtype is None else dtype
     if count == 0:
-        return expanded(UOp.const(dtype, 0), (0,))
-    wide = dtypes.int32 if count <= dtypes.int32.max else dtypes.int64
-    return cast_to(UOp(Ops.IOTA, wide, (), count), dtype)
+        return expanded(UOp.const(kind, 0), (0,))
+    return cast_to(UOp(Ops.IOTA, own, (), count), kind)
+
+
+def position_dtype(count: int) -> DType:
+    """Return the dtype of positions among `count`, and of `count` itself: int32, or int64."""
+    return dtypes.int32 if count <= dtypes.int32.max else dtypes.int64

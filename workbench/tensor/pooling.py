@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
+from workbench.tensor.arguments import flag
 from workbench.tensor.broadcast import expanded
 from workbench.tensor.matmul import Matmul
 from workbench.tensor.movement import padded
@@ -13,6 +14,7 @@ from workbench.tensor.refuse import shape_error
 from workbench.tensor.windows import (
     Window,
     check_fits,
+    one_or_many,
     padded_for,
     windows,
     windows_of,
@@ -65,9 +67,10 @@ class Pooling(Matmul):
         each = self._windows(
             "avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode
         )
-        value = self.cast(self._fraction())
+        value = self._wide()
         seen = value._with(windows(padded_for(value.uop, each, 0), each))
-        return seen.sum(_last(each)) / value._counts(each, count_include_pad)
+        means = seen.sum(_last(each)) / value._counts(each, count_include_pad)
+        return means.cast(self._fraction())
 
     def _windows(
         self,
@@ -78,14 +81,19 @@ class Pooling(Matmul):
         padding: Any,
         ceil: bool,
     ) -> tuple[Window, ...]:
-        sizes = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
+        sizes = one_or_many(kernel, 2, f"{what}: kernel_size")
         if len(sizes) > self.ndim:
             raise shape_error(
                 f"cannot {what} shape {self.shape} with a kernel of {sizes}",
                 f"it slides over {len(sizes)} axes, and there are {self.ndim}",
             )
         each = windows_of(
-            what, sizes, sizes if stride is None else stride, dilation, padding, ceil
+            what,
+            sizes,
+            sizes if stride is None else stride,
+            dilation,
+            padding,
+            flag(ceil, f"{what}: ceil_mode"),
         )
         check_fits(what, self.shape, each)
         return each
@@ -94,7 +102,7 @@ class Pooling(Matmul):
         """Return how many elements each window sees; what sticks out at the end never counts."""
         shape = self.shape[self.ndim - len(each) :]
         sides = [w.padding(n) for w, n in zip(each, shape, strict=True)]
-        if with_padding:
+        if flag(with_padding, "avg_pool2d: count_include_pad"):
             sides = [
                 (0, after - w.after) for w, (_, after) in zip(each, sides, strict=True)
             ]

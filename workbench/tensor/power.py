@@ -7,7 +7,7 @@ import math
 from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
-from workbench.tensor.broadcast import cast_to, expanded, filled
+from workbench.tensor.broadcast import cast_to, expanded, filled, wide_dtype
 from workbench.tensor.rounding import is_odd, rounded
 
 _LARGEST = 16
@@ -22,12 +22,13 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     if not abs(exponent) <= _LARGEST or 2 * exponent != math.trunc(2 * exponent):
         return None
     whole = math.trunc(abs(exponent))
+    kind, x = x.dtype, cast_to(x, wide_dtype(x.dtype))
     made = _product(x, whole)
     if whole != abs(exponent):
         # Infinite at minus infinity, where a square root alone would be NaN.
         root = x.alu(Ops.SQRT)
         made = root if whole == 0 else made * root
-    return made.alu(Ops.RECIP) if exponent < 0 else made
+    return cast_to(made.alu(Ops.RECIP) if exponent < 0 else made, kind)
 
 
 def power(x: UOp, y: UOp) -> UOp:
@@ -36,7 +37,8 @@ def power(x: UOp, y: UOp) -> UOp:
     A negative x has a power where y is whole. The relative error grows with the exponent of
     the result: about abs(y * log2(x)) units in the last place.
     """
-    x, y = filled(x, y)
+    kind = x.dtype
+    x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
     size = magnitude(x).alu(Ops.LOG2) * y
     positive = size.alu(Ops.EXP2)
     whole = y.alu(Ops.TRUNC).alu(Ops.CMPEQ, y)
@@ -45,7 +47,7 @@ def power(x: UOp, y: UOp) -> UOp:
     negative = whole.where(signed, x.like(math.nan))
     made = (x < 0.0).where(negative, positive)
     is_one = y.alu(Ops.CMPEQ, y.like(0.0)).alu(Ops.OR, x.alu(Ops.CMPEQ, x.like(1.0)))
-    return is_one.where(x.like(1.0), made)
+    return cast_to(is_one.where(x.like(1.0), made), kind)
 
 
 def integer_power(x: UOp, y: UOp | int) -> UOp:

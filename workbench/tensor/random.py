@@ -17,8 +17,9 @@ from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
-from workbench.tensor.broadcast import cast_to, expanded
+from workbench.tensor.broadcast import cast_to, expanded, scalar_dtype
 from workbench.tensor.creation import Creation
 from workbench.tensor.formulas import cos_of_turns
 from workbench.tensor.literal import as_dtype
@@ -30,8 +31,6 @@ from workbench.tensor.threefry import fraction, threefry2x32
 Draw = Callable[[UOp, UOp, DType], UOp]
 
 _WORD = 1 << 32
-_EXACT_BITS = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
-"""How many bits of a fraction each float type holds."""
 
 
 class _Stream:
@@ -67,11 +66,15 @@ class Random(Creation):
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Begin the stream of draws of `seed`, which may have 64 bits.
+        """Begin the stream of draws of `seed`, an integer of at most 64 bits.
+
+        Errors: DTypeError for anything else.
 
         >>> Tensor.manual_seed(7)
         """
-        _stream.restart(int(seed))
+        number = whole(seed, "manual_seed: seed")
+        scalar_dtype(number)  # refuses more bits
+        _stream.restart(number)
 
     @classmethod
     def rand(
@@ -109,11 +112,13 @@ class Random(Creation):
 
         Errors: DTypeError if `dtype` is no float.
         """
+        first = number(low, "uniform: low")
+        width = number(high, "uniform: high") - first
         return cls._drawn(
             sizes(shape, "uniform"),
             _float(dtype, "uniform"),
             device,
-            lambda a, b, kind: _uniform(a, b, kind) * (high - low) + low,
+            lambda a, b, kind: _uniform(a, b, kind) * width + first,
         )
 
     @classmethod
@@ -129,11 +134,12 @@ class Random(Creation):
 
         Errors: DTypeError if `dtype` is no float.
         """
+        middle, spread = number(mean, "normal: mean"), number(std, "normal: std")
         return cls._drawn(
             sizes(shape, "normal"),
             _float(dtype, "normal"),
             device,
-            lambda a, b, kind: _normal(a, b, kind) * std + mean,
+            lambda a, b, kind: _normal(a, b, kind) * spread + middle,
         )
 
     @classmethod
@@ -152,6 +158,7 @@ class Random(Creation):
         is no integer, or does not hold them.
         """
         kind = dtypes.default_int if dtype is None else as_dtype(dtype)
+        low, high = whole(low, "randint: low"), whole(high, "randint: high")
         if low >= high:
             raise shape_error(
                 f"cannot draw integers from {low} up to {high}",
@@ -173,22 +180,27 @@ class Random(Creation):
 
     def rand_like(self, dtype: DType | str | None = None) -> Self:
         """Return `rand` in this tensor's shape, on its device. Dtypes: this one's."""
-        return self.rand(self.shape, dtype=dtype or self.dtype, device=self.device)
+        kind = self.dtype if dtype is None else dtype
+        return self.rand(self.shape, dtype=kind, device=self.device)
 
     def randn_like(self, dtype: DType | str | None = None) -> Self:
         """Return `randn` in this tensor's shape, on its device. Dtypes: this one's."""
-        return self.randn(self.shape, dtype=dtype or self.dtype, device=self.device)
+        kind = self.dtype if dtype is None else dtype
+        return self.randn(self.shape, dtype=kind, device=self.device)
 
     @classmethod
     def _drawn(
         cls, shape: Shape, kind: DType, device: str | None, formula: Draw
     ) -> Self:
         """Return `formula(word, word, kind)` of the next draws, one for each element."""
-        count = math.prod(shape)
+        empty = cls.full(
+            shape, 0, kind, device
+        )  # refuses a shape before it takes draws
+        count = empty.numel()
         seed, first = _stream.take(count)
         if not count:
-            return cls.full(shape, 0, kind, device)
-        words = [seed % _WORD, seed // _WORD % _WORD, first % _WORD, first // _WORD]
+            return empty
+        words = [n // step % _WORD for n in (seed, first) for step in (1, _WORD)]
         start = cls(np.array(words, np.uint32), device)
         made = formula(*_words(start.uop, count), kind)
         stored = UOp(Ops.CONTIGUOUS, kind, (reshaped(cast_to(made, kind), shape),))
@@ -206,7 +218,7 @@ def _words(start: UOp, count: int) -> tuple[UOp, UOp]:
 
 
 def _uniform(a: UOp, b: UOp, kind: DType) -> UOp:
-    return cast_to(fraction(a, b, _EXACT_BITS[kind.name]), kind)
+    return fraction(a, b, kind.fraction_bits + 1)
 
 
 def _normal(a: UOp, b: UOp, kind: DType) -> UOp:

@@ -10,8 +10,9 @@ from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.tensor.activations import Activations
+from workbench.tensor.arguments import flag
 from workbench.tensor.axes import Axes, many_axes, one_axis
-from workbench.tensor.broadcast import cast_to, expanded
+from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
 from workbench.tensor.numbered import numbered
@@ -31,8 +32,8 @@ class Reduce(Activations):
     ) -> Self:
         """Return the sum over `axis`; of nothing, 0.
 
-        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; smaller
-        floats are summed in 32 bits; `dtype` is cast to before.
+        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; float16 and
+        bfloat16 are summed in float32; `dtype` is cast to before, and that of the result.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
@@ -78,14 +79,15 @@ class Reduce(Activations):
         return self.cast(dtypes.bool)._combine(Ops.MUL, axis, keepdim, "all", True)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """Return the first position of the greatest value, as int32; of the first NaN if any.
+        """Return the first position of the greatest value, as int32 (int64 where there are
+        2**31 and more); of the first NaN if any.
 
         Shapes: None for `axis` means the position in row-major order.
         """
         return self._position_of("argmax", axis, keepdim)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """Return the first position of the least value, as int32; of the first NaN if any.
+        """Return the first position of the least value, as `argmax` does.
 
         Shapes: None for `axis` means the position in row-major order.
         """
@@ -117,7 +119,7 @@ class Reduce(Activations):
         long = tuple(i for i in axes if self.shape[i] != 1)
         value = self.uop
         if long:
-            value = UOp(Ops.REDUCE_AXIS, value.dtype, (value,), (op, long))
+            value = combined(op, value, long)
         return self._with(reshaped(value, shape))
 
     def _position_of(self, what: str, axis: int | None, keepdim: bool) -> Self:
@@ -125,7 +127,8 @@ class Reduce(Activations):
             if not self.numel():
                 raise self._nothing_to(what, tuple(range(self.ndim)))
             found = self.reshape(-1)._position_of(what, 0, False)
-            return found.reshape((1,) * self.ndim) if keepdim else found
+            kept = flag(keepdim, "keepdim")
+            return found.reshape((1,) * self.ndim) if kept else found
         place = one_axis(axis, self.ndim, what)
         size = self.shape[place] if self.ndim else 1
         if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
@@ -155,13 +158,16 @@ def sum_dtype(dtype: DType) -> DType:
     return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
 
 
-def wide_dtype(dtype: DType) -> DType:
-    """Return the dtype that sums given as `dtype` are made in: floats have 32 bits or more."""
-    return dtypes.float32 if dtype.is_float and dtype.bits < 32 else dtype
+def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
+    """Return `value` combined over `axes`, which keep size 1; the one place where reductions
+    are made. float16 and bfloat16 are combined in float32, and the result is cast back."""
+    wide = cast_to(value, wide_dtype(value.dtype))
+    made = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
+    return cast_to(made, value.dtype)
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:
     """Return `shape` without `axes`; with `keepdim` they have size 1."""
-    if keepdim:
+    if flag(keepdim, "keepdim"):
         return tuple(1 if i in axes else n for i, n in enumerate(shape))
     return tuple(n for i, n in enumerate(shape) if i not in axes)

@@ -6,9 +6,10 @@ import math
 from typing import Self
 
 from workbench.dtypes import DType, dtypes
+from workbench.tensor.arguments import number
 from workbench.tensor.axes import Axes, many_axes
-from workbench.tensor.broadcast import expanded
-from workbench.tensor.reduce import Reduce, reduced_shape, wide_dtype
+from workbench.tensor.broadcast import expanded, wide_dtype
+from workbench.tensor.reduce import Reduce, reduced_shape
 
 
 class Statistics(Reduce):
@@ -29,9 +30,10 @@ class Statistics(Reduce):
         """
         axes = many_axes(axis, self.ndim, "var")
         count = math.prod(self.shape[a] for a in axes)
+        fewer = number(correction, "correction")
         apart = self._wide() - self._wide().mean(axis, keepdim=True)
         squares = apart.square().sum(axis, keepdim)
-        return (squares / max(0, count - correction)).cast(self._fraction())
+        return (squares / max(0, count - fewer)).cast(self._fraction())
 
     def std(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1

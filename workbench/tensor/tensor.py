@@ -12,13 +12,14 @@ import numpy as np
 from workbench import engine
 from workbench.backends.device import Device
 from workbench.context import Context
-from workbench.dtypes import Const
+from workbench.dtypes import Const, dtypes
 from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.source import carry
+from workbench.tensor.arguments import short
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved
 from workbench.tensor.random import Random
@@ -70,14 +71,18 @@ class Tensor(Random):
     # reading back
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a numpy array of the same shape; computes them if need be."""
-        return engine.to_numpy(self.realize().uop)
+        """Return the values as a numpy array of the same shape; computes them if need be.
+
+        Dtypes: bfloat16, which numpy itself does not have, comes as float32.
+        """
+        values = engine.to_numpy(self.realize().uop)
+        return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values
 
     def __array__(
         self, dtype: Any = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
         values = self.numpy()
-        return values if dtype is None else values.astype(dtype)
+        return values if dtype is None else values.astype(_numpy_dtype(dtype))
 
     def tolist(self) -> Any:
         """Return the values as nested lists; a scalar as a Python number."""
@@ -102,7 +107,7 @@ class Tensor(Random):
     def to(self, device: str | None) -> Self:
         """Return the tensor on `device`; None is the default one. On its own device: itself."""
         from_device = self._device
-        name = canonical(device or Device.DEFAULT)
+        name = canonical(Device.DEFAULT if device is None else device)
         if name == from_device:
             return self
         uop, own = moved(self.uop, from_device, name)
@@ -142,8 +147,25 @@ class Tensor(Random):
         )
 
 
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise dtype_error(
+            f"{short(dtype)} names no numpy type",
+            "np.asarray(tensor, dtype) takes what numpy.dtype() does",
+            "np.float32",
+        ) from None
+
+
 def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
     groups: dict[str, list[Tensor]] = {}
     for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise dtype_error(
+                f"{short(tensor)} is no tensor",
+                f"tensors are computed, and this is {type(tensor).__name__}",
+                "a.realize(b, c), with tensors b and c",
+            )
         groups.setdefault(tensor.device, []).append(tensor)
     return groups

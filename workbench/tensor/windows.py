@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from workbench.dtypes import Const
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
+from workbench.tensor.arguments import listed, short
+from workbench.tensor.axes import flat
 from workbench.tensor.broadcast import expanded
 from workbench.tensor.indexing import sliced
 from workbench.tensor.movement import padded, reshaped, shrunk
@@ -74,18 +78,26 @@ def per_axis(
     what: str, name: str, given: Any, axes: int, least: int = 1
 ) -> tuple[int, ...]:
     """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`."""
-    numbers = (given,) * axes if isinstance(given, int) else tuple(given)
+    numbers = one_or_many(given, axes, f"{what}: {name}")
     if len(numbers) != axes:
         raise shape_error(
-            f"{what}: {name} {given} does not fit",
+            f"{what}: {name} {short(given)} does not fit",
             f"there are {axes} axes to slide along, and {len(numbers)} numbers",
             f"one number for all, or {axes}",
         )
     if any(not isinstance(n, int) or n < least for n in numbers):
         raise shape_error(
-            f"{what}: {name} {given} does not fit", f"it is an integer, {least} or more"
+            f"{what}: {name} {short(given)} does not fit",
+            f"it is an integer, {least} or more",
         )
     return numbers
+
+
+def one_or_many(given: Any, count: int, name: str) -> tuple[Any, ...]:
+    """Return `count` times one number, or the numbers of a list."""
+    if isinstance(given, int | np.integer):
+        return (int(given),) * count
+    return flat((listed(given, name),))
 
 
 def windows(value: UOp, each: Sequence[Window]) -> UOp:
@@ -146,8 +158,9 @@ def check_fits(what: str, shape: Shape, each: Sequence[Window]) -> None:
 
 
 def _sides(what: str, padding: Any, axes: int) -> tuple[tuple[int, int], ...]:
-    if not isinstance(padding, int) and len(padding) == 2 * axes:
-        numbers = per_axis(what, "padding", padding, 2 * axes, 0)
+    given = one_or_many(padding, axes, f"{what}: padding")
+    if len(given) == 2 * axes:
+        numbers = per_axis(what, "padding", given, 2 * axes, 0)
         pairs = [(numbers[i], numbers[i + 1]) for i in range(0, 2 * axes, 2)]
         return tuple(reversed(pairs))
     return tuple((n, n) for n in per_axis(what, "padding", padding, axes, 0))

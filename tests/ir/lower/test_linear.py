@@ -274,13 +274,13 @@ def test_a_reduction_whose_whole_axis_is_unrolled_has_no_loop() -> None:
     assert not any(step.op in (Ops.REG, Ops.SET) for step in linear)
 
 
-def test_no_exp2_log2_or_floor_division_is_left_for_llvm() -> None:
+def test_no_exp2_log2_sine_or_floor_division_is_left_for_llvm() -> None:
     g0 = axis("g0", 12)
     x = load(param(1, 12), g0)
     number = (g0 // 5 + g0 % 7).cast(x.dtype)
-    value = x.alu(Ops.EXP2) + x.alu(Ops.LOG2) + number
+    value = x.alu(Ops.EXP2) + x.alu(Ops.LOG2) + x.alu(Ops.SIN) + x.alu(Ops.COS) + number
     graph = kernel("g0", (at(param(0, 12), g0), value, "g0"))
-    gone = {Ops.EXP2, Ops.LOG2, Ops.IDIV, Ops.MOD}
+    gone = {Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS, Ops.IDIV, Ops.MOD}
     for opts in ((), (upcast("g0", 4),)):
         linear = program(graph, *opts)
         assert not gone & {node.op for step in linear for node in step.toposort()}

@@ -67,6 +67,37 @@ AFTER = {
         CHECK: END g0 g1
         """,
     ),
+    "thread": (
+        [opt("THREAD", "g1", 2)],
+        """
+        CHECK: t0 = RANGE 2 thread
+        CHECK: g0 = RANGE 8 global
+        CHECK: g1 = RANGE 8 global
+        CHECK: order t0 g0 g1 r0
+        CHECK: REDUCE(add, p1[g0*12 + r0] * p2[r0*16 + (t0*8 + g1)], r0)
+        CHECK: END g0 g1 t0
+        """,
+    ),
+    "group": (
+        [opt("GROUP", "r0", 4)],
+        """
+        CHECK: x0 = RANGE 4 group
+        CHECK: r0 = RANGE 3 reduce
+        CHECK: r1 = RANGE 4 reduce
+        CHECK: order g0 g1 x0 r0 r1
+        CHECK: REDUCE(add, p1[g0*12 + (r0*4 + x0)] * p2[(r0*4 + x0)*16 + g1], r0)
+        CHECK: group0 = STAGE({{.*}}, x0)
+        CHECK: REDUCE(add, group0[r1], r1)
+        """,
+    ),
+    "group, outer part": (
+        [opt("GROUPTOP", "r0", 4)],
+        """
+        CHECK: order g0 g1 x0 r0 r1
+        CHECK: REDUCE(add, p1[g0*12 + (x0*3 + r0)] * p2[(x0*3 + r0)*16 + g1], r0)
+        CHECK: STAGE({{.*}}, x0)
+        """,
+    ),
     "split a reduction": (
         [opt("SPLIT", "r0", 4)],
         """
@@ -270,6 +301,32 @@ def test_an_integer_counts_the_axes_that_the_op_applies_to(
     assert resolve(MATMUL, opt(op, place, 4)) == named
 
 
+@pytest.mark.parametrize(
+    "given, named",
+    [
+        (opt("SWAP", 0, 1), opt("SWAP", "g0", "g1")), (opt("SWAP", "g0", 2), opt("SWAP", "g0", "r0")),
+        (opt("ORDER", 2, 0), opt("ORDER", "r0", "g0")), (opt("ORDER", 1, "g0"), opt("ORDER", "g1", "g0")),
+        (opt("STAGE", 0, 2), opt("STAGE", "g0", 2)), (opt("STAGE", 1, 1), opt("STAGE", "g1", 1)),
+    ],
+)  # fmt: skip
+def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(
+    given: Opt, named: Opt
+) -> None:
+    assert apply_opt(MATMUL, given, LLVM) == apply_opt(MATMUL, named, LLVM)
+    assert resolve(MATMUL, given) == named
+
+
+def test_integers_skip_what_has_no_place_in_the_loop_order() -> None:
+    graph = apply(MATMUL, opt("UPCAST", "g0", 2), opt("ORDER", "r0", "g0"))
+    # listed by kind first: g0 g1 r0 u0, whatever the order of the loops
+    assert [resolve(graph, opt("SWAP", n, 0)).axis for n in range(4)] == [
+        "g0",
+        "g1",
+        "r0",
+        3,
+    ]
+
+
 def test_unroll_counts_from_the_first_reduction_also_after_splits() -> None:
     graph = apply(MATMUL, opt("SPLIT", "r0", 4), opt("UPCAST", "g0", 2))
     assert resolve(graph, opt("UNROLL", 0, 2)).axis == "r0"
@@ -297,7 +354,9 @@ def test_legal_opts_apply_and_give_different_kernels(name: str) -> None:
         assert len(set(made)) == len(made) and graph not in made
         for each in made:
             verify(each, "kernel")
-        legal = [each for each in actions(graph) if why_not(graph, each, LLVM) is None]
+        legal = [
+            each for each in actions(graph, LLVM) if why_not(graph, each, LLVM) is None
+        ]
         assert {apply(graph, each) for each in legal} == set(made)
 
 
@@ -311,6 +370,7 @@ def test_the_action_table_of_a_matmul() -> None:
     ]  # fmt: skip
     assert [str(o) for o in listed if o.axis == "r0"] == [
         *[f'UNROLL("r0", {n})' for n in (0, 2, 3, 4, 6)],
+        'GROUP("r0", 0)', 'GROUP("r0", 4)', 'GROUPTOP("r0", 4)',
         *[f'PADTO("r0", {n})' for n in (8, 32)], 'ORDER("r0", "g1")',
     ]  # fmt: skip
 

@@ -77,6 +77,11 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("SWAP", "g0", "q7"), "no axis q7", "g0 g1 r0"),
     (MATMUL, opt("ORDER", "g0"), "needs a second axis", "g0 g1 r0"),
     (MATMUL, opt("ORDER", ["g0"], "g1"), "no axis", "g0 g1 r0"),
+    (MATMUL, opt("SWAP", 0, 3), "no axis 3", "g0 g1 r0"),
+    (MATMUL, opt("SWAP", 1, 1), "cannot move past itself", "g0 g1 r0"),
+    (MATMUL, opt("ORDER", -1, 0), "no axis -1", "g0 g1 r0"),
+    (MATMUL, opt("ORDER", True, 0), "no axis True", "g0 g1 r0"),
+    (MATMUL, opt("STAGE", 3, 1), "no loop 3", "g0 g1 r0"),
     (MATMUL, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
     (MATMUL, opt("STAGE", "q7", 1), "no loop q7", "g0 g1 r0"),
     (MATMUL, opt("STAGE", ["g0"], 1), "no loop", "g0 g1 r0"),
@@ -95,8 +100,6 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("PADTO", "g1", 6.0), "nothing to round up to", "from 2"),
     (MATMUL, opt("PADTO", "q7", 6), "no axis q7", "g0, g1, r0"),
     (MATMUL, opt("PADTO", 3, 6), "no axis 3", "g0, g1, r0"),
-    (TILED, opt("PADTO", "r1", 6), "stage As has the size of r1", "PADTO first"),
-    (TILED, opt("PADTO", "a_f1", 6), "only loops are padded", "g0"),
     (MATMUL, Opt("UPCAST", "g1", 4), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, Opt(["UPCAST"], "g1"), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, "UPCAST", "is not an opt", "OptOps.UPCAST"),

@@ -10,9 +10,10 @@ import numpy as np
 from tests.ir.samples import at, axis, param
 from workbench.dtypes import DType, dtypes
 from workbench.ir.evaluate import constant, elementwise
+from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import Rule, RuleSet, rewrite
-from workbench.ir.uop import UOp
+from workbench.ir.uop import KernelInfo, UOp
 from workbench.trace import Match, observe
 
 Array = np.ndarray[Any, Any]
@@ -36,6 +37,39 @@ def evaluate(
         else:
             values[node] = elementwise(node, [values[s] for s in node.src], widen=False)
     return np.broadcast_to(values[root], [axis.extent for axis in axes] or [POINTS])
+
+
+def interpreted(before: UOp, after: UOp) -> list[Array]:
+    """Return both values at every point of the ranges that `before` leaves open.
+
+    Memory holds small whole numbers, so that sums and products are exact.
+    """
+    open_ranges = sorted(before.ranges, key=lambda r: r.axis_name)
+    flat, size = UOp.index(0), 1
+    for range_ in open_ranges:
+        flat, size = flat * range_.extent + range_, size * range_.extent
+    params = {n.arg[0]: n for n in before.toposort() if n.op is Ops.PARAM}
+    generator = np.random.default_rng(size)
+    arrays: list[Array] = [np.zeros(size, before.dtype.numpy)]
+    for slot in range(1, max(params, default=0) + 1):
+        node = params.get(slot, before)
+        drawn = generator.integers(-2, 3, node.arg[1] if slot in params else 0)
+        arrays.append(drawn.astype(node.dtype.numpy))
+    return [_at_every_point(v, flat, open_ranges, arrays) for v in (before, after)]
+
+
+def _at_every_point(
+    value: UOp, flat: UOp, open_ranges: list[UOp], arrays: list[Array]
+) -> Array:
+    target = at(param(0, arrays[0].size, value.dtype), flat)
+    end = UOp(
+        Ops.END,
+        dtypes.void,
+        (UOp(Ops.STORE, dtypes.void, (target, value)), *open_ranges),
+    )
+    order = [n.axis_name for n in end.toposort() if n.op is Ops.RANGE]
+    sink = UOp.sink(end, arg=KernelInfo("k", tuple(order)))
+    return interpret_kernel(sink, arrays)[0]
 
 
 def same(a: Array, b: Array) -> bool:
@@ -82,7 +116,8 @@ def floats(dtype: DType, generator: np.random.Generator) -> Array:
         2.0**31,
     ]
     rest = generator.standard_normal(POINTS - len(edges)) * 10
-    return np.concatenate([edges, rest]).astype(dtype.numpy)
+    with np.errstate(over="ignore"):  # what a small type has no place for is infinite
+        return np.concatenate([edges, rest]).astype(dtype.numpy)
 
 
 def inputs(seed: int) -> dict[UOp, Array]:
@@ -103,9 +138,11 @@ VALUES = {
     dtypes.int64: integers,
     dtypes.int8: integers,
     dtypes.uint8: integers,
+    dtypes.float16: floats,
     dtypes.bool: lambda dtype, generator: generator.integers(0, 2, POINTS).astype(bool),
 }
 
 __all__ = [
-    "POINTS", "Array", "Rule", "evaluate", "fired", "inputs", "matches", "same", "value",
+    "HERE", "POINTS", "Array", "Rule", "evaluate", "fired", "inputs", "interpreted", "matches",
+    "same", "value",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.ir.rules.meaning import Array, evaluate, fired, matches, same
+from tests.ir.rules.meaning import Array, evaluate, fired, interpreted, matches, same
 from tests.ir.samples import at, axis, load, param, reduced
 from tests.support import count
 from workbench.dtypes import dtypes
@@ -39,6 +39,7 @@ BECOMES: dict[str, list[tuple[UOp, str]]] = {
         ((b // 8) * 8 + b % 8, "g3"),
         (b % 8 + (n + (b // 8) * 8), "g3 + g4"),
         ((b // 8) * 24 + (b % 8) * 3, "g3*3"),
+        ((b + (b // 8) * 24) + (b % 8) * 3, "g3*4"),
     ],
     "distribute": [((a + 3) * 4, "g2*4 + 12")],
     "div-terms": [
@@ -86,6 +87,7 @@ def test_one_rule(name: str) -> None:
         after = rewrite(before, SIMPLIFY)
         assert name in fired(before, SIMPLIFY) or wanted == to_expr(before)
         assert to_expr(after) == wanted
+        assert same(*interpreted(before, after))
     assert any(name in fired(before, SIMPLIFY) for before, _ in BECOMES[name])
 
 

@@ -9,7 +9,9 @@ import re
 import numpy as np
 import pytest
 
+from tests.ir.rules.instances import Leaves, instances
 from tests.ir.rules.meaning import (
+    HERE,
     VALUES,
     Array,
     evaluate,
@@ -19,12 +21,11 @@ from tests.ir.rules.meaning import (
     same,
     value,
 )
-from tests.ir.samples import axis
 from tests.support import count
 from workbench.dtypes import DType, dtypes
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import COMPARE, OPS, Ops
-from workbench.ir.rewrite import rewrite
+from workbench.ir.rewrite import Rule, rewrite
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
 
@@ -32,7 +33,6 @@ F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x, y, z = value(F), value(F, 1), value(F, 2)
 i, j, k = value(INT), value(INT, 1), value(INT, 2)
 p, q = value(B), value(B, 1)
-g = axis("g0", 64)
 
 
 def minus(node: UOp) -> UOp:
@@ -47,13 +47,13 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
     # rule, expression, what it becomes
     "fold-constants": (UOp.const(INT, 7) // -2, UOp.const(INT, -4)),
     "fold-cast": (UOp.const(F, 1e20).cast(INT), UOp.const(INT, 2**31 - 1)),
-    "fold-known": ((g // 64) + 1, UOp.index(1)),
+    "fold-known": ((HERE // 64) + 1, UOp.index(1)),
     "constant-right": (i.like(3) + i, i + 3),
     "add-zero": (x + 0.0, x),
     "mul-one": (x * 1.0, x),
     "mul-zero": (p * False, UOp.const(B, False)),
     "mul-minus-one": (x * -1.0, -x),
-    "neg-index": (-g, g * -1),
+    "neg-index": (-HERE, HERE * -1),
     "neg-neg": (minus(minus(x)), x),
     "not-not": (p.alu(Ops.NOT).alu(Ops.NOT), p),
     "div-one": (x.alu(Ops.FDIV, x.like(1.0)), x),
@@ -120,7 +120,8 @@ def test_what_only_looks_like_an_identity_stays(why: str, node: UOp) -> None:
 
 # random expressions
 
-UNARY = {"float": (Ops.NEG, Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.EXP2, Ops.LOG2),
+UNARY = {"float": (Ops.NEG, Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.EXP2, Ops.LOG2,
+                   Ops.SIN, Ops.COS),
          "int": (Ops.NEG, Ops.NOT), "bool": (Ops.NOT,)}  # fmt: skip
 BINARY = {
     "float": (Ops.ADD, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MIN),
@@ -173,6 +174,36 @@ def expression(pick: random.Random, dtype: DType, depth: int) -> UOp:
     first = more()
     second = first if pick.random() < 0.15 else more()
     return first.alu(pick.choice(BINARY[kind]), second)
+
+
+def index(pick: random.Random) -> UOp:
+    scaled = HERE * pick.randint(-9, 9) + pick.randint(-9, 9)
+    by = pick.randint(1, 9)
+    return pick.choice([HERE, scaled, scaled // by, scaled % by, scaled + HERE // by])
+
+
+def leaf(pick: random.Random, dtype: DType) -> UOp:
+    if dtype.kind == "index":
+        return index(pick)
+    return expression(pick, dtype, pick.choice((0, 0, 1, 2)))
+
+
+def number(pick: random.Random, dtype: DType) -> float:
+    if dtype.kind == "index":
+        return pick.randint(-9, 65)
+    return pick.choice(CONSTANTS["int" if dtype.is_int else dtype.kind])
+
+
+LEAVES = Leaves(leaf, number, (*VALUES, dtypes.index))
+
+
+@pytest.mark.parametrize("rule", VALUE_RULES.rules, ids=repr)
+def test_both_sides_of_a_rule_agree(rule: Rule) -> None:
+    """On every dtype that the pattern takes; a rule that is not reached fails."""
+    for before, after in instances(rule, LEAVES, count(2_000)):
+        leaves = inputs(len(before.toposort()) % 7)
+        sides = evaluate(before, leaves, (HERE,)), evaluate(after, leaves, (HERE,))
+        assert same(*sides), f"{to_expr(before)}\n-> {to_expr(after)}"
 
 
 def signs_differ(a: Array, b: Array) -> bool:

@@ -12,10 +12,11 @@ Axes and accumulators keep their names; a value that is used once, and is short,
 it is used. A comment says which part of the expression the lines below it compute, where one
 statement became several. Vectors are the compilers' own (GCC's and Clang's vector extension).
 
-    void name(void **args, long lo, long hi)
+    void name(void **args, long lo, long hi, long thread)
 
 `args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and
-`hi` are the steps of the sliced loop that this launch does.
+`hi` are the steps of the sliced loop that this launch does, `thread` is its step of the loop
+over threads, where there is one.
 
 The text needs a compiler that wraps signed integers (-fwrapv) and fuses `a * b + c` where the
 machine can (-ffp-contract=fast), which is what the runtime asks for.
@@ -24,6 +25,7 @@ machine can (-ffp-contract=fast), which is what the runtime asks for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from workbench.backends.render.c_comments import Follower
 from workbench.backends.render.c_helpers import Prelude
@@ -57,6 +59,8 @@ from workbench.target import Target
 
 _SHORT_INDEX = 40  # arithmetic this short is repeated; what is longer gets a name
 _SHORT_VALUE = 72
+_PARTS = {"sliced": ("lo", "hi"), "thread": ("thread", "thread + 1")}
+"""What a launch does of the loops that it takes a part of."""
 _UPDATES = {Ops.ADD: "+=", Ops.MUL: "*="}
 
 
@@ -71,17 +75,21 @@ def render(block: UOp, linear: tuple[UOp, ...], target: Target) -> Source:
     name = identifier(info.name)
     writer = _Writer(name, plan, lay_out(linear), Follower(block), linear)
     writer.body(linear)
-    head = f"void {name}(void **args, long lo, long hi) {{"
-    function = [*_about(info, plan, block), head, *writer.text.lines, "}", ""]
     prelude = writer.prelude.text()
-    text = "\n".join(function)
+    head = [*prelude.split("\n"), ""] if prelude else []
+    head += _about(info, plan, block)
+    thread = ", long thread" if plan.threads > 1 else ""
+    head.append(f"void {name}(void **args, long lo, long hi{thread}) {{")
+    foot = ["}", ""]
     return Source(
         name=name,
         language="C",
-        text=f"{prelude}\n\n{text}" if prelude else text,
+        text="\n".join([*head, *writer.text.lines, *foot]),
         params=_params(plan),
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         extent=None if plan.sliced is None else plan.sliced.extent,
+        threads=plan.threads,
+        lines=((),) * len(head) + tuple(writer.text.positions) + ((),) * len(foot),
     )
 
 
@@ -119,11 +127,12 @@ class _Writer:
         self.plan, self.layout, self.follower = plan, layout, follower
         self.prelude = Prelude()
         self.values = Values(self.prelude)
-        self.text = Text({name})
+        self.text = Text({name, "thread"})
         self.open: list[UOp] = []
         self.names: dict[UOp, str] = {}
         self._registers: dict[str, set[UOp]] = {}
         self._declared: set[UOp] = set()
+        self._inline: dict[UOp, tuple[int, ...]] = {}  # what stands in a value's text
         self._statement_at = 0  # the line where the statement being written begins
         self._written = {memory(n.src[0]) for n in linear if n.op is Ops.STORE}
         self._extracted = {n.src[0] for n in linear if n.op is Ops.EXTRACT}
@@ -137,6 +146,7 @@ class _Writer:
         self._arguments()
         self._statement_at = len(self.text.lines)
         for position, node in enumerate(linear):
+            self.text.at = ()
             for register in self.layout.begins.get(position, ()):
                 self._begin(register, position, node)
             self._write(position, node)
@@ -170,6 +180,7 @@ class _Writer:
 
     def _write(self, position: int, node: UOp) -> None:
         op = node.op
+        self.text.at = self._written_with(position, node)
         if op is Ops.BLOCK:
             if position:
                 raise CompileError(
@@ -183,15 +194,26 @@ class _Writer:
             self._set(node)
         elif op is Ops.STORE:
             self._store(node)
-        elif op not in LEAVES | TRANSPARENT and position not in self.layout.unused:
+        elif op in TRANSPARENT:
+            self._inline[node] = self.text.at
+        elif op not in LEAVES and position not in self.layout.unused:
             self._value(position, node)
+
+    def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
+        """Return the positions of a node and of all that stands inside of its expression."""
+        inside = [self._inline[s] for s in node.src if s in self._inline]
+        return (
+            tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
+        )
 
     def _value(self, position: int, node: UOp) -> None:
         """Keep a value as an expression where that is short and allowed, else name it."""
         text = self._expression(node)
         self.values.texts[node] = text
         if node.op is Ops.EXTRACT or self._stands_inline(position, node, text[0]):
+            self._inline[node] = self.text.at
             return
+        self._inline.pop(node, None)
         if node.dtype.count > 1 and node.dtype.is_bool:
             kind = self.prelude.mask(self.values.mask_bits[node], node.dtype.count)
         else:
@@ -401,7 +423,7 @@ class _Writer:
         if axis not in self.names:
             self.names[axis] = self.text.unique(axis.axis_name)
         name = self.names[axis]
-        first, last = ("lo", "hi") if node.arg == "sliced" else ("0", str(axis.extent))
+        first, last = _PARTS.get(node.arg, ("0", str(axis.extent)))
         note = axis.axis_kind.name.lower().replace("_", " ")
         self.text.put(
             f"for (long {name} = {first}; {name} < {last}; {name}++) {{  // {note}"

@@ -18,27 +18,34 @@ _TAKEN = frozenset(
 
 
 class Text(Names):
-    """Lines of C, the body of a function. `depth` is how many loops are open."""
+    """Lines of C, the body of a function. `depth` is how many loops are open.
+
+    `positions` has, for each line, the positions in the program of what it is the code of;
+    `at` are those of what is being written.
+    """
 
     def __init__(self, taken: Iterable[str]):
         super().__init__({*_TAKEN, *taken}, identifier, "_")
         self.lines: list[str] = []
+        self.positions: list[tuple[int, ...]] = []
+        self.at: tuple[int, ...] = ()
         self.depth = 0
 
     def put(self, text: str) -> None:
         """Add a statement; a long one takes several lines."""
         pad = "  " * (self.depth + 1)
-        if len(pad) + len(text) <= _WIDTH:
-            self.lines.append(pad + text)
-            return
-        self.lines += textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=pad,
-            subsequent_indent=pad + "    ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
+        lines = [pad + text]
+        if len(lines[0]) > _WIDTH:
+            lines = textwrap.wrap(
+                text,
+                _WIDTH,
+                initial_indent=pad,
+                subsequent_indent=pad + "    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        self.lines += lines
+        self.positions += [self.at] * len(lines)
 
     def comment(self, words: str, at: int) -> None:
         """Put a comment before line `at`: one line, cut where it would be too long."""
@@ -46,6 +53,7 @@ class Text(Names):
         self.lines.insert(
             at, line if len(line) <= _LONGEST else line[:_LONGEST] + " .."
         )
+        self.positions.insert(at, ())
 
 
 def identifier(name: str) -> str:

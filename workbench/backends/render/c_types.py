@@ -16,11 +16,10 @@ from workbench.dtypes import Const, DType, dtypes
 from workbench.errors import CompileError
 
 # fmt: off
-_SCALAR = {"float32": "float", "float64": "double", "float16": "_Float16", "bool": "_Bool",
-           "index": "long"}
+_SCALAR = {"float32": "float", "float64": "double", "bool": "_Bool", "index": "long"}
 _LETTER = {"float": "f", "int": "i", "index": "i", "uint": "u"}
 _INTEGERS = {8: dtypes.int8, 16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64}
-_MATH_SUFFIX = {16: "f", 32: "f", 64: ""}
+_MATH_SUFFIX = {32: "f", 64: ""}
 # fmt: on
 _SHORT_DIGITS = 9
 

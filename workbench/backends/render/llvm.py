@@ -5,16 +5,16 @@ computed further up is at hand further down. Registers become phis. Values are n
 what they are: `%g0` an axis, `%acc_s_0` an accumulator, `%p1_at3` an address in argument 1
 and `%p1_v3` a value loaded from there.
 
-    void name(ptr args, i64 lo, i64 hi)
+    void name(ptr args, i64 lo, i64 hi, i64 thread)
 
 `args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and
-`hi` are the steps of the sliced loop that this launch does.
+`hi` are the steps of the sliced loop that this launch does, `thread` is its step of the loop
+over threads, where there is one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.backends.render.llvm_lanes import (
@@ -77,17 +77,21 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
+    head, foot = _frame(info.name, plan)
     return Source(
         name=info.name,
         language="LLVM IR",
-        text=_module(info.name, plan, writer.text.lines),
+        text="\n".join([*head, *writer.text.lines, *foot]),
         params=_params(plan),
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         extent=None if plan.sliced is None else plan.sliced.extent,
+        threads=plan.threads,
+        lines=((),) * len(head) + tuple(writer.text.positions) + ((),) * len(foot),
     )
 
 
-def _module(name: str, plan: Plan, lines: Sequence[str]) -> str:
+def _frame(name: str, plan: Plan) -> tuple[list[str], list[str]]:
+    """Return the lines before and after those of the function's body."""
     about = ["; " + " ".join(name.split())]
     for param in plan.params:
         slot, size = param.arg
@@ -95,9 +99,11 @@ def _module(name: str, plan: Plan, lines: Sequence[str]) -> str:
     if plan.zero_bytes:
         zeros = f"[{plan.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
         about.append(f"@zeros = private constant {zeros}")
-    define = f"define void {global_name(name)}(ptr %args, i64 %lo, i64 %hi) #0 {{"
+    thread = ", i64 %thread" if plan.threads > 1 else ""
+    taken = f"ptr %args, i64 %lo, i64 %hi{thread}"
+    define = f"define void {global_name(name)}({taken}) #0 {{"
     attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
-    return "\n".join([*about, define, *lines, "}", attributes, ""])
+    return [*about, define], ["}", attributes, ""]
 
 
 def _params(plan: Plan) -> tuple[tuple[DType, int], ...]:
@@ -118,6 +124,7 @@ class _Loop:
     came_from: str
     phis: list[tuple[UOp, str, str]]
     at: int
+    position: int
 
 
 class _Writer:
@@ -125,10 +132,13 @@ class _Writer:
 
     def __init__(self, plan: Plan):
         self.plan = plan
-        self.text = Text({"args", "lo", "hi", "entry", "begin", "done", "some"})
+        self.text = Text(
+            {"args", "lo", "hi", "thread", "entry", "begin", "done", "some"}
+        )
         self.loops: list[_Loop] = []
         self.values: dict[UOp, str] = {}
         self.bases: dict[tuple[str, str], str] = {}
+        self.set_at: dict[UOp, int] = {}
 
     # the frame
 
@@ -171,6 +181,7 @@ class _Writer:
     def write(self, position: int, node: UOp) -> None:
         """Write one node of the program."""
         op = node.op
+        self.text.at = (position,)
         if op is Ops.BLOCK and position:
             raise CompileError("render", "BLOCK is not the first node of the program")
         if op is Ops.LOOP:
@@ -179,6 +190,7 @@ class _Writer:
             self._close(node)
         elif op is Ops.SET:
             self.values[node.src[0]] = self.operand(node.src[1], node.src[0].dtype)
+            self.set_at[node.src[0]] = position
         elif op is Ops.STORE:
             self._store(node)
         elif op is Ops.INDEX:
@@ -188,6 +200,7 @@ class _Writer:
 
     def finish(self) -> None:
         """End the function."""
+        self.text.at = ()
         if self.plan.sliced is not None:
             self.text.put("br label %done")
             self.text.begin("done")
@@ -359,13 +372,22 @@ class _Writer:
             phi = self.text.unique(_register(register))
             phis.append((register, phi, before))
             self.values[register] = "%" + phi
+        self.text.at = ()
+        bounds = self._bounds(node)
         self.text.put(f"br label %{label}")
-        self.text.lines.append("")
-        bounds = ("%lo", "%hi") if node.arg == "sliced" else ("0", str(axis.extent))
+        self.text.blank()
         block, at = self.text.block, len(self.text.lines)
-        self.loops.append(_Loop(axis, *bounds, name, label, block, phis, at))
+        self.loops.append(_Loop(axis, *bounds, name, label, block, phis, at, position))
         self.values[axis] = "%" + name
         self.text.depth, self.text.block = len(self.loops), label
+
+    def _bounds(self, node: UOp) -> tuple[str, str]:
+        """Return (first, last) of a loop: what this launch does of it."""
+        if node.arg == "thread":
+            return "%thread", self.text.emit("add nuw nsw i64 %thread, 1", "upto")
+        if node.arg == "sliced":
+            return "%lo", "%hi"
+        return "0", str(node.src[0].extent)
 
     def _close(self, node: UOp) -> None:
         loop = self.loops[-1]
@@ -378,26 +400,34 @@ class _Writer:
         self.text.put(f"%{name}.more = icmp slt i64 %{name}.next, {loop.last}")
         after = self.text.unique(f"end_{name}")
         self.text.put(f"br i1 %{name}.more, label %{loop.label}, label %{after}")
-        self.text.lines[loop.at : loop.at] = self._header(loop)
+        self.text.insert(loop.at, self._header(loop))
         self.loops.pop()
         self.text.depth = len(self.loops)
         self.text.begin(after)
 
-    def _header(self, loop: _Loop) -> list[str]:
+    def _header(self, loop: _Loop) -> list[tuple[str, tuple[int, ...]]]:
+        """Return the lines that begin a loop, each with the positions of what it is code of."""
         inner = "  " * len(self.loops)
         steps = f"{loop.first}..{loop.last}".replace("%", "")
-        lines = [
-            f"{inner}; for {loop.name} in {steps}  ({loop.range.axis_kind.name.lower()})",
-            f"{inner}{loop.label}:",
+        counter = (
             f"{inner}  %{loop.name} = phi i64 [ {loop.first}, %{loop.came_from} ],"
-            f" [ %{loop.name}.next, %{self.text.block} ]",
+            f" [ %{loop.name}.next, %{self.text.block} ]"
+        )
+        lines: list[tuple[str, tuple[int, ...]]] = [
+            (
+                f"{inner}; for {loop.name} in {steps}  ({loop.range.axis_kind.name.lower()})",
+                (),
+            ),
+            (f"{inner}{loop.label}:", ()),
+            (counter, (loop.position,)),
         ]
         for register, phi, before in loop.phis:
             after = self.operand(register)
-            lines.append(
+            carried = (
                 f"{inner}  %{phi} = phi {type_of(register.dtype)}"
                 f" [ {before}, %{loop.came_from} ], [ {after}, %{self.text.block} ]"
             )
+            lines.append((carried, (loop.position, self.set_at[register])))
         return lines
 
 

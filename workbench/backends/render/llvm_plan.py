@@ -30,6 +30,7 @@ class Plan:
     scratch_bytes: int
     on_stack: bool
     sliced: UOp | None
+    threads: int
     carried: dict[int, tuple[UOp, ...]]
     folded: frozenset[UOp]
     names: dict[UOp, UOp]
@@ -41,6 +42,7 @@ def survey(linear: tuple[UOp, ...], target: Target) -> Plan:
     scratch, scratch_bytes = _scratch(linear)
     gated = [n for n in linear if n.op is Ops.LOAD and len(n.src) > 1]
     sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.arg == "sliced"]
+    threads = [n.src[0].extent for n in linear if n.op is Ops.LOOP and n.arg == "thread"]
     zeros = [n.dtype.itemsize for n in gated if n.src[1].dtype.count == 1]
     return Plan(
         params=_params(linear),
@@ -48,6 +50,7 @@ def survey(linear: tuple[UOp, ...], target: Target) -> Plan:
         scratch_bytes=scratch_bytes,
         on_stack=scratch_bytes <= target.stack_bytes,
         sliced=sliced[0] if sliced else None,
+        threads=threads[0] if threads else 1,
         carried=_carried(linear),
         folded=_folded(linear),
         names={n.src[1]: n.src[0] for n in linear if n.op is Ops.SET},

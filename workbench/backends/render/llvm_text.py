@@ -8,17 +8,24 @@ from workbench.backends.render.names import Names
 
 
 class Text(Names):
-    """Lines of LLVM IR. `depth` is how many loops are open; `block` is the one being written."""
+    """Lines of LLVM IR. `depth` is how many loops are open; `block` is the one being written.
+
+    `positions` has, for each line, the positions in the program of what it is the code of;
+    `at` is the position that is being written.
+    """
 
     def __init__(self, taken: set[str]):
         super().__init__(taken, _spelled, ".")
         self.lines: list[str] = []
+        self.positions: list[tuple[int, ...]] = []
+        self.at: tuple[int, ...] = ()
         self.depth = 0
         self.block = ""
 
     def put(self, text: str) -> None:
         """Add an instruction that has no result."""
         self.lines.append("  " * (self.depth + 1) + text)
+        self.positions.append(self.at)
 
     def emit(self, instruction: str, name: str) -> str:
         """Add an instruction and return the name of its result."""
@@ -32,7 +39,18 @@ class Text(Names):
     def begin(self, block: str) -> None:
         """Begin a block."""
         self.lines.append("  " * self.depth + block + ":")
+        self.positions.append(())
         self.block = block
+
+    def blank(self) -> None:
+        """Add an empty line."""
+        self.lines.append("")
+        self.positions.append(())
+
+    def insert(self, at: int, lines: list[tuple[str, tuple[int, ...]]]) -> None:
+        """Put lines, each with its positions, before line `at`."""
+        self.lines[at:at] = [line for line, _ in lines]
+        self.positions[at:at] = [positions for _, positions in lines]
 
 
 def _spelled(name: str) -> str:

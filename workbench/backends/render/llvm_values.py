@@ -123,7 +123,7 @@ _BINARY = {
     Ops.CMPEQ: ("fcmp oeq",          "icmp eq",  "icmp eq",  "icmp eq"),
     Ops.CMPNE: ("fcmp une",          "icmp ne",  "icmp ne",  "icmp ne"),
 }
-_SCALAR_TYPE = {"float32": "float", "float64": "double", "bool": "i1"}
+_SCALAR_TYPE = {"float16": "half", "float32": "float", "float64": "double", "bool": "i1"}
 # fmt: on
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.dtypes import DType
 from workbench.ir.uop import UOp
@@ -14,8 +14,11 @@ class Source:
 
     `params` has the dtype and the number of elements of each argument, by slot (dtype void
     for a slot that the kernel never touches); `extent` is the number of steps of the loop
-    that a launch may cut into slices, None where it runs whole; `block` is the lowered
-    statement tree, for the emulator.
+    that a launch may cut into slices, None where it runs whole; `threads` is how many parts
+    it has that run at once, each with scratch memory of its own; `block` is the lowered
+    statement tree, for the emulator. `lines` has, for each line of the text, the positions in
+    the linear program of the nodes whose code it is (none for a brace or a comment); it is
+    empty where nobody knows.
 
     Units: scratch_bytes is the memory that a launch hands in beside the arguments; it is 0
     where the kernel keeps its scratch on the stack.
@@ -27,7 +30,9 @@ class Source:
     params: tuple[tuple[DType, int], ...]
     scratch_bytes: int = 0
     extent: int | None = None
+    threads: int = 1
     block: UOp | None = None
+    lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text

@@ -40,12 +40,28 @@ class Buffer:
             )
         self.device, self.dtype, self.size = device, dtype, size
         self.nbytes: int = size * dtype.itemsize
-        lease = _Lease(pool, pool.acquire(self.nbytes), size, dtype.numpy)
+        lease = _Lease(pool, pool.acquire(self.nbytes), self.nbytes)
         self.address: int = lease.block.address
-        self.array: NDArray[Any] = np.asarray(lease)
+        # Bytes first: the interface has no name for bfloat16.
+        self.array: NDArray[Any] = np.asarray(lease).view(dtype.numpy)
 
     def __repr__(self) -> str:
         return f"<Buffer {self.dtype}[{self.size}] on {self.device}>"
+
+    def window(self, start: int, size: int) -> Buffer:
+        """Return `size` elements from `start` on as a Buffer: the same memory, which lives as
+        long as one of the two does."""
+        if not 0 <= start <= start + size <= self.size:
+            raise DeviceError(
+                f"cannot look at elements {start} to {start + size} of {self!r}",
+                f"it has {self.size}",
+            )
+        made = object.__new__(Buffer)
+        made.device, made.dtype, made.size = self.device, self.dtype, size
+        made.nbytes = size * self.dtype.itemsize
+        made.address = self.address + start * self.dtype.itemsize
+        made.array = self.array[start : start + size]
+        return made
 
 
 class Pool:
@@ -57,9 +73,17 @@ class Pool:
     def __init__(self, limit_bytes: int = 512 << 20):
         self.limit_bytes = limit_bytes
         self.kept_bytes = 0
+        self._used_bytes = 0
         self._free: dict[int, list[_Block]] = {}
         self._returned: deque[_Block] = deque()
         self._lock = Lock()
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of the blocks that somebody holds."""
+        with self._lock:
+            self._sort()
+            return self._used_bytes
 
     def acquire(self, nbytes: int) -> _Block:
         """Return a block of at least `nbytes`: a kept one, or new memory."""
@@ -69,8 +93,12 @@ class Pool:
             blocks = self._free.get(size)
             if blocks:
                 self.kept_bytes -= size
+                self._used_bytes += size
                 return blocks.pop()
-        return self._allocate(size)
+        made = self._allocate(size)
+        with self._lock:
+            self._used_bytes += size
+        return made
 
     def release(self, block: _Block) -> None:
         """Take a block back. Safe anywhere, even inside a garbage collection that interrupts
@@ -92,18 +120,27 @@ class Pool:
     def _sort(self) -> None:
         while self._returned:
             block = self._returned.popleft()
+            self._used_bytes -= block.size
             if self.kept_bytes + block.size <= self.limit_bytes:
                 self._free.setdefault(block.size, []).append(block)
                 self.kept_bytes += block.size
 
-    def _allocate(self, size: int) -> _Block:
-        if size >= _CHECKED_BYTES:
+    def check_room(self, nbytes: int) -> None:
+        """Refuse, as DeviceError, what is more than there is; kept memory is given up for it.
+
+        What is small for every machine is not asked about.
+        """
+        if nbytes < _CHECKED_BYTES:
+            return
+        available = available_bytes()
+        if available is not None and nbytes > available:
+            self.clear()
             available = available_bytes()
-            if available is not None and size > available:
-                self.clear()
-                available = available_bytes()
-            if available is not None and size > available:
-                raise _too_large(size, f"{_mib(available)} are free")
+        if available is not None and nbytes > available:
+            raise _too_large(nbytes, f"{_mib(available)} are free")
+
+    def _allocate(self, size: int) -> _Block:
+        self.check_room(size)
         try:
             return _Block(size)
         except (MemoryError, ValueError) as error:
@@ -127,13 +164,11 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "block", "pool")
 
-    def __init__(
-        self, pool: Pool, block: _Block, size: int, dtype: np.dtype[np.generic]
-    ):
+    def __init__(self, pool: Pool, block: _Block, nbytes: int):
         self.pool, self.block = pool, block
         self.__array_interface__ = {
-            "shape": (size,),
-            "typestr": dtype.str,
+            "shape": (nbytes,),
+            "typestr": "|u1",
             "data": (block.address, False),
             "version": 3,
         }

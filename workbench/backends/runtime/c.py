@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, jit
+from workbench.backends.runtime.assembly import AsmLine, readable
 from workbench.backends.runtime.compiler import compiler
 from workbench.backends.runtime.native import KEPT_PROGRAMS, NativeProgram
 from workbench.errors import CompileError
@@ -61,6 +62,18 @@ class Program(NativeProgram):
         """The machine's instructions, as text."""
         text = compiler().compile(self.source.text, assembly=True)
         return text.decode("utf-8", "replace")
+
+    @cached_property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source.
+
+        Those of a helper function have the line that calls it where the compiler is Clang, and
+        its own line where it is GCC, which knows no other.
+        """
+        helper = "static inline __attribute__((nodebug)) "
+        source = self.source.text.replace("static inline ", helper)
+        text = compiler().compile(source, assembly=True, lines=True)
+        return readable(text.decode("utf-8", "replace"))
 
     def _load(self) -> jit.Code:
         return _loaded(self.source.text, [self.source.name])[0]

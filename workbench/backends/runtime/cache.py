@@ -66,23 +66,30 @@ def get(key: str) -> bytes | None:
 
 
 def put(key: str, content: bytes) -> None:
-    """Store `content` under `key`. Does nothing where the cache cannot be written."""
+    """Store `content` under `key`. Without a cache it does nothing; where there is one that
+    cannot be written, as on a full disk, it warns, and the kernel is compiled each session."""
     folder = _safe_folder()
     if folder is None:
         return
     try:
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
-    except OSError:
-        return
+        _write(folder, key, _wrap(key, content))
+    except OSError as error:
+        _warn(f"the cache {folder} cannot be written ({error.strerror}); going on without")
+    if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
+        trim(_LIMIT_BYTES)
+
+
+def _write(folder: Path, key: str, data: bytes) -> None:
+    """Write a file whole or not at all: readers see it under its name when it is complete."""
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_wrap(key, content))
+            file.write(data)
         os.replace(name, folder / key)
     except OSError:
         with contextlib.suppress(OSError):
             os.unlink(name)
-    if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
-        trim(_LIMIT_BYTES)
+        raise
 
 
 def trim(limit_bytes: int) -> None:
@@ -126,10 +133,7 @@ _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 def _read(path: Path) -> bytes | None:
     try:
-        handle = os.open(
-            path,
-            os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0),
-        )
+        handle = os.open(path, os.O_RDONLY | _CAREFULLY)
     except OSError:
         return None
     about = os.fstat(handle)
@@ -140,7 +144,10 @@ def _read(path: Path) -> bytes | None:
         if not stat.S_ISREG(about.st_mode) or not _is_ours(about):
             _warn(f"the cache file {path} is not yours alone; not using it")
             return None
-        return file.read()
+        try:
+            return file.read()
+        except OSError:
+            return b""  # as good as damaged
 
 
 def _safe_folder() -> Path | None:

@@ -56,16 +56,17 @@ class Compiler:
         """Its name and version, as it says."""
         return _version(self)
 
-    def compile(self, text: str, assembly: bool = False) -> bytes:
-        """Return the object file (or the assembly) of C text.
+    def compile(self, text: str, assembly: bool = False, lines: bool = False) -> bytes:
+        """Return the object file (or the assembly) of C text; with `lines` it says which line
+        of the text each instruction is for.
 
         Errors: CompileError with the first lines of what the compiler says.
         """
         try:
             with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
                 out = Path(folder) / "kernel"
-                kind = "-S" if assembly else "-c"
-                self._run(*self.flags, kind, "-o", str(out), "-", text=text)
+                kind = ("-S" if assembly else "-c", *(["-g1"] if lines else []))
+                self._run(*self.flags, *kind, "-o", str(out), "-", text=text)
                 return out.read_bytes()
         except OSError as error:
             raise CompileError(

@@ -46,8 +46,16 @@ class Host:
     @property
     def vector_registers(self) -> int:
         """Vector registers that code can name."""
-        is_arm = platform.machine().lower() in ("aarch64", "arm64")
-        return 32 if is_arm or "+avx512f" in self._enabled else 16
+        return 32 if self._is_arm or "+avx512f" in self._enabled else 16
+
+    @property
+    def converts_float16(self) -> bool:
+        """Whether float16 from and to float32 is an instruction, and not a library's function."""
+        return self._is_arm or "+f16c" in self._enabled
+
+    @property
+    def _is_arm(self) -> bool:
+        return platform.machine().lower() in ("aarch64", "arm64")
 
     @property
     def _enabled(self) -> list[str]:
@@ -62,6 +70,11 @@ class Code:
 
     def __init__(self, tracker: Any, address: int):
         self._tracker, self.address = tracker, address
+
+
+def is_x86() -> bool:
+    """Return whether this machine's processor is an x86."""
+    return platform.machine().lower() in ("x86_64", "amd64", "i686")
 
 
 def host() -> Host:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property, lru_cache
 
+from workbench.backends.render.llvm_locations import with_locations
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, jit
+from workbench.backends.runtime.assembly import AsmLine, readable
 from workbench.backends.runtime.native import KEPT_PROGRAMS, NativeProgram
 
 
@@ -31,6 +33,11 @@ class Program(NativeProgram):
     def assembly(self) -> str:
         """The machine's instructions, as text."""
         return jit.compile_assembly(self.source.text)
+
+    @cached_property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source."""
+        return readable(jit.compile_assembly(with_locations(self.source.text)))
 
     def _load(self) -> jit.Code:
         return jit.load_object(_object(self.source.text), self.source.name)

@@ -14,14 +14,17 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from workbench.backends.render.source import Source
+from workbench.backends.runtime.assembly import AsmLine
 from workbench.backends.runtime.buffer import Buffer
 from workbench.backends.runtime.jit import Code
+from workbench.backends.runtime.pool import pool
 from workbench.dtypes import DType, dtypes
 from workbench.errors import DeviceError
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
 """How many Programs a runtime remembers by their Source."""
+Launch = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
@@ -55,26 +58,47 @@ class NativeProgram(ABC):
         buffers = buffers[: len(self.source.params)]
         addresses = [b.address for b in buffers]
         held: list[object] = [*buffers]
-        if self.source.scratch_bytes:
-            scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
-            addresses.append(scratch.address)
-            held.append(scratch)
-        packed = self._array(*addresses)
-        held.append(packed)
-        arguments, steps, kernel = ctypes.addressof(packed), self._steps, self._kernel
+        parts = [self._packed(addresses, held) for _ in range(self.source.threads)]
+        if len(parts) == 1:
+            kernel, arguments = self._kernel, parts[0]
+        else:
+            table = (ctypes.c_uint64 * len(parts))(*parts)
+            held.append(table)
+            kernel, arguments = self._on_threads, ctypes.addressof(table)
+        steps = self._steps
 
         def launch(_held: object = held) -> None:
             if self._slice >= steps:
                 kernel(arguments, 0, steps)
             else:
-                self._run_slices(arguments)
+                self._run_slices(kernel, arguments)
 
         return launch
+
+    def _packed(self, addresses: Sequence[int], held: list[object]) -> int:
+        """Return the address of an array of pointers, the last to scratch memory of its own."""
+        own = list(addresses)
+        if self.source.scratch_bytes:
+            scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
+            own.append(scratch.address)
+            held.append(scratch)
+        packed = self._array(*own)
+        held.append(packed)
+        return ctypes.addressof(packed)
+
+    def _on_threads(self, table: int, lo: int, hi: int) -> None:
+        """Run the steps from `lo` to `hi` of every thread's part, all at once."""
+        pool().run(self._code.address, table, self.source.threads, lo, hi)
 
     @property
     @abstractmethod
     def assembly(self) -> str:
         """The machine's instructions, as text."""
+
+    @property
+    @abstractmethod
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source."""
 
     @abstractmethod
     def _load(self) -> Code:
@@ -85,10 +109,10 @@ class NativeProgram(ABC):
         return self._load()
 
     @cached_property
-    def _kernel(self) -> Callable[[int, int, int], None]:
+    def _kernel(self) -> Launch:
         return _Kernel(self._code.address)
 
-    def _run_slices(self, arguments: int) -> None:
+    def _run_slices(self, kernel: Launch, arguments: int) -> None:
         """Run slice by slice, and learn from the longest one how many steps a slice may take.
 
         Slices aim at half the limit and grow eightfold at most: what a few steps took says
@@ -98,7 +122,7 @@ class NativeProgram(ABC):
         while done < self._steps:
             upto = min(self._steps, done + length)
             start = time.perf_counter()
-            self._kernel(arguments, done, upto)
+            kernel(arguments, done, upto)
             step_s = (time.perf_counter() - start) / (upto - done)
             measured = max(measured, (upto - done, step_s))
             length = min(8 * length, _steps_in_slice(step_s))
@@ -128,4 +152,8 @@ def _steps_in_slice(step_s: float) -> int:
 
 def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:
     dtype, size = param
-    return dtype is dtypes.void or (buffer.dtype is dtype and buffer.size >= size)
+    if dtype is dtypes.void:
+        return True
+    # Lowering may have turned small floats into their bits.
+    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_small_float
+    return (buffer.dtype is dtype or as_bits) and buffer.size >= size

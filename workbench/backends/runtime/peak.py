@@ -36,26 +36,26 @@ class Peak:
 
 
 @lru_cache
-def run_peak(dtype: DType = dtypes.float32) -> Peak:
-    """Return the multiply-add loop of a float dtype, on one thread.
+def run_peak(dtype: DType = dtypes.float32, threads: int = 1) -> Peak:
+    """Return the multiply-add loop of a float dtype, on that many threads of the pool.
 
     Errors: DeviceError where llvmlite is missing.
     """
     lanes = jit.host().vector_bytes // dtype.itemsize
-    program = load(_fma_source(dtype, lanes))
+    program = load(_fma_source(dtype, lanes, threads))
     numbers = Buffer("LLVM", dtype, _SUMS * lanes)
     numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
-    return Peak(program.bind([numbers]), 2 * _SUMS * lanes * _STEPS)
+    return Peak(program.bind([numbers]), threads * 2 * _SUMS * lanes * _STEPS)
 
 
-def fma_peak(dtype: DType = dtypes.float32) -> float:
-    """Return the peak of one thread in GFLOP/s, measured now."""
-    peak = run_peak(dtype)
+def fma_peak(dtype: DType = dtypes.float32, threads: int = 1) -> float:
+    """Return the peak of that many threads in GFLOP/s, measured now."""
+    peak = run_peak(dtype, threads)
     return peak.gflops(measure(peak.run, budget_s=0.05).min_s)
 
 
-def _fma_source(dtype: DType, lanes: int) -> Source:
-    """Return a kernel that updates `_SUMS` vectors in registers, `hi - lo` times."""
+def _fma_source(dtype: DType, lanes: int, threads: int) -> Source:
+    """Return a kernel that updates `_SUMS` vectors in registers, `hi - lo` times a thread."""
     scalar, suffix = ("float", "f32") if dtype.bits == 32 else ("double", "f64")
     kind = f"<{lanes} x {scalar}>"
     fma = f"call {kind} @llvm.fmuladd.v{lanes}{suffix}"
@@ -81,4 +81,5 @@ def _fma_source(dtype: DType, lanes: int) -> Source:
         lines.append(f"  %at{n} = getelementptr {kind}, ptr %p0, i64 {n}")
         lines.append(f"  store {kind} %y{n}, ptr %at{n}, {size}")
     text = "\n".join([*lines, "  ret void", "}", ""])
-    return Source(name, "LLVM IR", text, ((dtype, _SUMS * lanes),), 0, _STEPS)
+    params = ((dtype, _SUMS * lanes),)
+    return Source(name, "LLVM IR", text, params, 0, _STEPS, threads)

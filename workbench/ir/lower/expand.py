@@ -20,7 +20,7 @@ from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.uop import UOp, leaves, split_gate
 from workbench.target import Target
-from workbench.trace import unobserved
+from workbench.trace import Link, unobserved
 
 Lanes = tuple[tuple[UOp, int], ...]
 INT32 = 1 << 31
@@ -73,6 +73,14 @@ class Expander:
             if at not in self.memo and node.op not in _NOT_VALUES:
                 self.memo[at] = self._expand(node, vector, lanes)
         return self.memo[key]
+
+    def links(self) -> list[Link]:
+        """Return which value of the tree each expanded value came from."""
+        return [
+            Link(made, source)
+            for (source, _, _), made in self.memo.items()
+            if made is not source
+        ]
 
     def _key(
         self, node: UOp, vector: UOp | None, lanes: Mapping[UOp, int]

@@ -17,7 +17,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.rewrite import RuleSet, rewrite
 from workbench.ir.uop import UOp, leaves, split_gate
 from workbench.target import Target
-from workbench.trace import unobserved
+from workbench.trace import Link, aside, observer
 
 
 @dataclass(slots=True)
@@ -67,6 +67,7 @@ class _Linearizer:
         )
         for node in nodes:
             self._declare(node)
+        self.watching, self.leaf = observer(), block
 
     def _declare(self, node: UOp) -> None:
         """Note how an accumulator in registers is laid out, from the statement that writes it."""
@@ -95,6 +96,8 @@ class _Linearizer:
         ]
         for child in self.block.src:
             self._statement(child)
+        if self.watching is not None:
+            self.watching.links += self.expander.links()
         return (header, *arrays, *self.scopes[0].program)
 
     def _statement(self, node: UOp) -> None:
@@ -115,6 +118,7 @@ class _Linearizer:
     # statements
 
     def _leaf(self, node: UOp) -> None:
+        self.leaf = node
         target, value = node.src
         name = node.arg[1] if node.op is Ops.ACCUMULATE else node.arg
         lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
@@ -141,7 +145,9 @@ class _Linearizer:
         for step in self.expander.spread(more, None):
             for i, here in enumerate(places):
                 one = self.expander.value(value, vector, {**here, **step})
-                totals[i] = self._machine(combine(node.arg[0], totals[i], one))
+                total = combine(node.arg[0], totals[i], one)
+                self._link(total, one if total.op is Ops.FMA else node)
+                totals[i] = self._machine(total)
                 self._emit_here(totals[i])
         for total, here in zip(totals, places, strict=True):
             self._write(target, total, vector, here)
@@ -206,20 +212,26 @@ class _Linearizer:
         if not self.divides:
             return node
         if node not in self.machine:
-            with unobserved():
-                self.machine[node] = rewrite(node, DIVISION_RULES)
+            with aside(node) as part:
+                self.machine[node] = part.after = rewrite(node, DIVISION_RULES)
         return self.machine[node]
 
     # placing
 
     def _append(self, node: UOp) -> None:
         self.scopes[-1].program.append(node)
+        self._link(node, self.leaf)
+
+    def _link(self, made: UOp, source: UOp) -> None:
+        if self.watching is not None:
+            self.watching.links.append(Link(made, source))
 
     def _emit_here(self, step: UOp) -> None:
         """Place one step of an accumulation in the loop at hand, whatever it depends on: adding
         the same constant again and again is not adding it once."""
         for source in step.src:
             self._emit(source)
+        self._link(step, self.leaf)
         scope = self.scopes[-1]
         scope.program.append(step)
         scope.values.append(step)

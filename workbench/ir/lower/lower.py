@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.linearize import linearize
+from workbench.ir.lower.small_floats import (
+    ALL_SMALL_FLOAT_RULES,
+    SMALL_FLOAT_RULES,
+    has_small_floats,
+)
 from workbench.ir.lower.tree import build_tree
 from workbench.ir.passes import Pass
 from workbench.ir.rewrite import RuleSet
@@ -21,9 +26,21 @@ STATEMENT_TREE = Pass(
     "Loops, their order and the storage of every value are explicit.",
     build_tree,
 )
+SMALL_FLOATS = Pass(
+    "small-floats",
+    "Small floats are only loaded, stored and converted, and bfloat16 is uint16; float32 is"
+    " computed with.",
+    SMALL_FLOAT_RULES,
+)
+NO_SMALL_FLOATS = Pass(
+    "small-floats",
+    "Small floats are uint16 in memory, converted by integer arithmetic; float32 is computed"
+    " with.",
+    ALL_SMALL_FLOAT_RULES,
+)
 DECOMPOSED = Pass(
     "decompose",
-    "Only operations that the device has remain: no exp2, log2, floor division or wide shift.",
+    "Only operations that the device has remain: no exp2, sin, floor division or wide shift.",
     RuleSet("decompose", DECOMPOSE_RULES.rules, keep=values_only),
 )
 LINEARIZE = Pass(
@@ -36,6 +53,8 @@ LINEARIZE = Pass(
 def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (lowered, linear) of a kernel for `target`."""
     tree: UOp = STATEMENT_TREE(kernel, target)
+    if not target.native_small_floats and has_small_floats(tree):
+        tree = (SMALL_FLOATS if target.converts_float16 else NO_SMALL_FLOATS)(tree)
     if not target.native_transcendentals:
         tree = DECOMPOSED(tree)
     return tree, LINEARIZE(tree, target)

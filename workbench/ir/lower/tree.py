@@ -22,6 +22,7 @@ from workbench.ir.lower.vectors import Vectors, choose_vectors
 from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, Storage, UOp
 from workbench.target import Target
+from workbench.trace import became
 
 RUNNING = "running"
 """The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
@@ -250,6 +251,8 @@ class _Emission:
         vector = self.vectors.axis(node)
         before = _store(inside, _load(outside, RUNNING), vector)
         after = _store(outside, _load(inside), vector)
+        became({node: before})
+        became({node: after})
         at = loop.body.index(around)
         loop.body[at : at + 1] = [before, around, after]
 
@@ -263,8 +266,12 @@ class _Emission:
                 out.append(
                     UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child)))
                 )
+            elif isinstance(child, Item):
+                statement = self._statement(child)
+                out.append(statement)
+                became({child.statement.node: statement})
             else:
-                out.append(self._statement(child) if isinstance(child, Item) else child)
+                out.append(child)
         return tuple(out)
 
     def _statement(self, item: Item) -> UOp:
@@ -331,11 +338,16 @@ class _Emission:
         return value.substitute(changes)
 
     def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
-        """Mark the loop that a launch may run in slices: the only outermost one, if GLOBAL."""
-        if len(children) == 1 and children[0].op is Ops.LOOP:
-            loop = children[0]
-            if loop.src[0].axis_kind is AxisType.GLOBAL:
-                return (loop.replace(arg="sliced"),)
+        """Mark the loops that a launch takes a part of, where they are the only outermost ones:
+        each thread does one step of a THREAD loop, and a GLOBAL loop may run in slices."""
+        if len(children) != 1 or children[0].op is not Ops.LOOP:
+            return children
+        loop = children[0]
+        if loop.src[0].axis_kind is AxisType.THREAD:
+            inner = self._sliced(loop.src[1:])
+            return (loop.replace(src=(loop.src[0], *inner), arg="thread"),)
+        if loop.src[0].axis_kind is AxisType.GLOBAL:
+            return (loop.replace(arg="sliced"),)
         return children
 
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 
 from workbench.errors import KernelOptError
-from workbench.ir.opt import local, order, padto, split, stage, unroll, upcast
+from workbench.ir.opt import (
+    group,
+    local,
+    order,
+    padto,
+    split,
+    stage,
+    thread,
+    unroll,
+    upcast,
+)
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -16,6 +26,9 @@ _SPLITTING: dict[OptOps, ModuleType] = {
     OptOps.UPCAST: upcast,
     OptOps.UNROLL: unroll,
     OptOps.LOCAL: local,
+    OptOps.THREAD: thread,
+    OptOps.GROUP: group,
+    OptOps.GROUPTOP: group,
     OptOps.SPLIT: split,
     OptOps.PADTO: padto,
 }
@@ -28,13 +41,27 @@ _TABLE: dict[OptOps, ModuleType] = {
 
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:
-    """Return `opt` with an integer axis replaced by the name it stands for here."""
-    if type(opt.axis) is not int or opt.op not in _SPLITTING:
+    """Return `opt` with integer axes replaced by the names they stand for here."""
+    is_of_two = opt.op in (OptOps.ORDER, OptOps.SWAP)
+    if type(opt.axis) is not int and not (is_of_two and type(opt.arg) is int):
         return opt
-    kinds = _SPLITTING[opt.op].APPLIES
-    names = [n for n, r in ranges(kernel).items() if r.axis_kind in kinds]
-    inside = 0 <= opt.axis < len(names)
-    return Opt(opt.op, names[opt.axis], opt.arg) if inside else opt
+    names = _applies_to(kernel, opt.op)
+    arg = _named(opt.arg, names) if is_of_two else opt.arg
+    return Opt(opt.op, _named(opt.axis, names), arg)
+
+
+def _applies_to(kernel: UOp, op: OptOps) -> list[str]:
+    """Return the axes that an integer counts, in the order in which axes are listed."""
+    found = ranges(kernel)
+    if op in _SPLITTING:
+        kinds = _SPLITTING[op].APPLIES
+        return [name for name, r in found.items() if r.axis_kind in kinds]
+    return [name for name in found if name in kernel.arg.order]
+
+
+def _named(axis: str | int | None, names: list[str]) -> str | int | None:
+    is_position = type(axis) is int and 0 <= axis < len(names)
+    return names[axis] if is_position else axis  # type: ignore[index]
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -86,17 +113,23 @@ def apply_opt(
 
 def caption(op: OptOps) -> str:
     """Return what an opt does here (on a CPU) and on a GPU, in one line."""
+    here, on_a_gpu = meaning(op)
+    return f"{op.name} here: {here}. On a GPU: {on_a_gpu}."
+
+
+def meaning(op: OptOps) -> tuple[str, str]:
+    """Return what an opt does here (on a CPU), and what on a GPU."""
     module = _TABLE[op]
-    return f"{op.name} here: {module.HERE}. On a GPU: {module.ON_A_GPU}."
+    return module.HERE, module.ON_A_GPU
 
 
-def actions(kernel: UOp) -> Iterator[Opt]:
+def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
     """Yield the action table: every opt that a menu or a search tries on this kernel."""
     found = ranges(kernel)
     for op, module in _SPLITTING.items():
         for name, axis in found.items():
             if axis.axis_kind in module.APPLIES:
-                yield from (Opt(op, name, amount) for amount in module.AMOUNTS)
+                yield from (Opt(op, name, n) for n in _amounts(op, target))
     loops = kernel.arg.order
     for outer, inner in zip(loops, loops[1:], strict=False):
         yield Opt(OptOps.ORDER, inner, outer)
@@ -104,11 +137,18 @@ def actions(kernel: UOp) -> Iterator[Opt]:
         yield from (Opt(OptOps.STAGE, axis, slot) for axis in loops)
 
 
+def _amounts(op: OptOps, target: Target) -> Sequence[int]:
+    if op is OptOps.THREAD:
+        return range(2, target.cores + 1)
+    tried: Sequence[int] = _SPLITTING[op].AMOUNTS
+    return tried
+
+
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """Return the legal opts of the action table; equal results are listed once."""
     found: dict[UOp, Opt] = {}
     with unobserved():
-        for opt in actions(kernel):
+        for opt in actions(kernel, target):
             if why_not(kernel, opt, target) is None:
                 found.setdefault(_TABLE[opt.op].apply(kernel, opt), opt)
     return tuple(found.values())

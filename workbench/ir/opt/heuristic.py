@@ -7,6 +7,7 @@
     register-tile    a second output axis, so that each load serves several results
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs
+    threads          the outermost loop over the output, one part per core
 
 A step proposes opts with its figures, or nothing. Source: the figures of Goto and van de Geijn
 (packing), and of Halide's and tinygrad's hand-coded schedulers.
@@ -20,6 +21,7 @@ from dataclasses import dataclass, field
 
 from workbench.ir.affine import terms
 from workbench.ir.axis import AxisType
+from workbench.ir.loops import Statement, statements
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptOps, ranges
@@ -38,6 +40,8 @@ REUSE = 8
 """An operand packed must be read again at least this often."""
 PACKED_BYTES = 256 << 10
 """A packed tile should leave half of a common second-level cache free."""
+THREAD_STEPS = 1 << 17
+"""Lane-steps of work below which waking other cores gains nothing: some ten microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,9 @@ def row_lanes(kernel: UOp, target: Target) -> Step | None:
             or axis.axis_kind is not AxisType.FILL
         ):
             continue
-        lanes = _divisor(axis.extent, (2 * wide, wide, wide // 2))
+        lanes, split = _lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2))
         if lanes > 1 and not _gathers(row.src[0], axis):
-            opts.append(Opt(OptOps.UPCAST, axis.axis_name, lanes))
+            opts += split
             figures[axis.axis_name] = lanes
     return (
         Step("row-lanes", tuple(opts), "rows are filled in order", figures)
@@ -134,13 +138,12 @@ def dot_lanes(kernel: UOp, target: Target) -> Step | None:
         ):
             continue
         axis = _dot_axis(reduce)
-        lanes = (
-            1
-            if axis is None
-            else _divisor(axis.extent, (CHAINS * wide, 2 * wide, wide, wide // 2))
-        )
-        if axis is not None and lanes > 1:
-            opts.append(Opt(OptOps.UNROLL, axis.axis_name, lanes))
+        if axis is None:
+            continue
+        choices = (CHAINS * wide, 2 * wide, wide, wide // 2)
+        lanes, split = _lanes(axis, OptOps.UNROLL, choices)
+        if lanes > 1:
+            opts += split
             figures[axis.axis_name] = lanes
     why = "neighbours in what is reduced"
     return Step("dot-lanes", tuple(opts), why, figures) if opts else None
@@ -225,6 +228,34 @@ def reduce_outside(kernel: UOp, target: Target) -> Step | None:
     return Step("reduce-outside", (opt,), why, {"row_bytes": row})
 
 
+def threads(kernel: UOp, target: Target) -> Step | None:
+    """The outermost output axis, a part for each core, where there is work for several."""
+    work = max((_lane_steps(s) for s in statements(kernel).values()), default=0)
+    outer = ranges(kernel)[kernel.arg.order[0]] if kernel.arg.order else None
+    if target.cores < 2 or work < THREAD_STEPS or outer is None:
+        return None
+    if outer.axis_kind is not AxisType.GLOBAL:
+        return None
+    name, n = outer.axis_name, outer.extent
+    parts = max(d for d in range(1, target.cores + 1) if n % d == 0)
+    figures = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
+    why = f"{name} is outermost, and there is work for {target.cores} cores"
+    opts = [Opt(OptOps.THREAD, name, parts)]
+    if 2 * parts <= target.cores:
+        padded = -(-n // target.cores) * target.cores
+        if padded > n * PADDING:
+            return None
+        opts = [Opt(o, name, target.cores) for o in (OptOps.PADTO, OptOps.THREAD)]
+        figures |= {"parts": target.cores, "padded": padded}
+    return Step("threads", tuple(opts), why, figures)
+
+
+def _lane_steps(statement: Statement) -> int:
+    """Return how often a statement computes an element."""
+    axes = (*statement.nest, *statement.lanes, *statement.own_lanes)
+    return math.prod(r.extent for r in axes)
+
+
 STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     vector_lanes,
     row_lanes,
@@ -232,6 +263,7 @@ STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     register_tile,
     pack_operand,
     reduce_outside,
+    threads,
 )
 
 
@@ -271,6 +303,21 @@ def _walks_lanes(load: UOp) -> bool:
 def _itemsize(kernel: UOp) -> int:
     sizes = [n.dtype.itemsize for n in kernel.toposort() if n.op is Ops.LOAD]
     return max(4, *sizes, kernel.src[0].src[0].src[1].dtype.itemsize)
+
+
+def _lanes(
+    axis: UOp, op: OptOps, choices: tuple[int, ...]
+) -> tuple[int, tuple[Opt, ...]]:
+    """Return (lanes, the opts that make them): the first choice that divides the axis, or the
+    first whole vectors that it can be rounded up to at little cost."""
+    name, extent = axis.axis_name, axis.extent
+    lanes = _divisor(extent, choices)
+    if lanes > choices[-1] or lanes == extent:
+        return lanes, (Opt(op, name, lanes),)
+    for wide in choices[:-1]:
+        if wide <= extent and -(-extent // wide) * wide <= extent * PADDING:
+            return wide, (Opt(OptOps.PADTO, name, wide), Opt(op, name, wide))
+    return lanes, (Opt(op, name, lanes),)
 
 
 def _divisor(extent: int, choices: tuple[int, ...]) -> int:

@@ -18,6 +18,9 @@ class OptOps(Enum):
     UPCAST = "UPCAST"
     UNROLL = "UNROLL"
     LOCAL = "LOCAL"
+    THREAD = "THREAD"
+    GROUP = "GROUP"
+    GROUPTOP = "GROUPTOP"
     STAGE = "STAGE"
     PADTO = "PADTO"
     ORDER = "ORDER"
@@ -31,9 +34,10 @@ class OptOps(Enum):
 class Opt:
     """One opt: `Opt(OptOps.UPCAST, "g1", 4)`.
 
-    `axis` is a name, or an integer: the position among the axes that the op applies to (so for
-    UNROLL it counts from the first reduce axis). `arg` is an amount (0: the whole axis)
-    or, for ORDER and SWAP, another axis; for STAGE the slot of the input.
+    `axis` is a name, or an integer: the position among the axes that the op applies to, as
+    they are listed (so for UNROLL it counts from the first reduce axis, and for ORDER, SWAP
+    and STAGE among the loops). `arg` is an amount (0: the whole axis) or, for ORDER and SWAP,
+    another axis; for STAGE the slot of the input.
     """
 
     op: OptOps

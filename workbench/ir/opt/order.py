@@ -19,7 +19,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         hint = f'{opt.op.name}("{opt.axis}", another of: {" ".join(order)})'
         return Refusal(f"{opt.op.name} needs a second axis", hint)
     for name in (opt.axis, opt.arg):
-        if name in order:
+        if isinstance(name, str) and name in order:
             continue
         if str(name) in ranges(kernel):
             return Refusal(

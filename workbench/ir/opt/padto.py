@@ -8,10 +8,12 @@ from workbench.ir.identity import identity
 from workbench.ir.ops import Ops
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal, ranges
+from workbench.ir.reach import reach
 from workbench.ir.uop import UOp, gated, split_gate
 from workbench.target import Target
+from workbench.trace import became
 
-APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP}) | REDUCE_KINDS
+APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP, AxisType.FILL}) | REDUCE_KINDS
 AMOUNTS = (4, 6, 8, 16, 32)
 GROWTH = 4
 HERE = "odd sizes get whole vectors and tiles; the lanes beyond the end are masked"
@@ -43,11 +45,6 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
             f"axis {opt.axis} of {axis.extent} would grow more than {GROWTH} times"
         )
         return Refusal(because, f"an amount below {axis.extent * GROWTH}")
-    for node in kernel.toposort():
-        stage = node.src[0] if node.op is Ops.INDEX else node
-        if stage.op is Ops.STAGE and axis in node.ranges.union(stage.src[0].ranges):
-            because = f"stage {stage.arg[0]} has the size of {opt.axis}"
-            return Refusal(because, "PADTO first, STAGE after it")
     return None
 
 
@@ -56,7 +53,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
     Shapes:   axis of N elements becomes the next multiple of the amount.
     Rewrite:  for g0 in 17: C[g0] = A[g0]   ->   for g0 in 20: C[g0 where g0 < 17] = A[g0 where
-              g0 < 17];  a reduction takes its identity beyond the end
+              g0 < 17];  a reduction takes its identity beyond the end, and a stage grows with
+              the axis: nothing uses what it holds there
     Also known as: pad (TVM), masked or predicated tails.
     """
     old = ranges(kernel)[str(opt.axis)]
@@ -66,14 +64,36 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     inside = axis < old.extent
     last = axis.alu(Ops.MIN, UOp.index(old.extent - 1))
     done: dict[UOp, UOp] = {old: axis}
+    shapes = _grown(kernel, old, axis)
     for node in kernel.toposort():
         if node in done:
             continue
         made = node.rebuild(tuple([done[s] for s in node.src]))
+        if node in shapes:
+            made = made.replace(arg=(node.arg[0], shapes[node]))
         if axis in made.ranges or axis in made.src:
             made = _masked(made, axis, inside, last)
         done[node] = made
+    became(done)
     return settled(done[kernel])
+
+
+def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
+    """Return the shape of each STAGE that is written or read beyond its end, once the range
+    `old` is the longer `axis`."""
+    shapes: dict[UOp, tuple[int, ...]] = {}
+    for node in kernel.toposort():
+        stage = node.src[0] if node.op is Ops.INDEX else node
+        if stage.op is not Ops.STAGE:
+            continue
+        shape = list(shapes.get(stage, stage.arg[1]))
+        for place, index in enumerate(node.src[1:]):
+            if old in index.ranges:
+                last = reach(split_gate(index)[0].substitute({old: axis}))[1]
+                shape[place] = max(shape[place], last + 1)
+        if tuple(shape) != stage.arg[1]:
+            shapes[stage] = tuple(shape)
+    return shapes
 
 
 def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
@@ -84,6 +104,8 @@ def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
     if node.op not in (Ops.LOAD, Ops.STORE) or axis not in node.src[0].ranges:
         return node
     place = node.src[0]
+    if place.src[0].op is Ops.STAGE:
+        return node
     index, gate = split_gate(place.src[1])
     within = inside if gate is None else gate & inside
     if node.op is Ops.LOAD and terms(index)[0].get(axis) != 1:

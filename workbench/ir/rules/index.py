@@ -160,11 +160,11 @@ def rejoin(n: UOp) -> UOp | None:
         inner, by = atom.src
         quotient = _quotient(inner, by.arg)
         if parts.get(quotient) == k * by.arg:
-            kept = {
-                inner if a is atom else a: v
-                for a, v in parts.items()
-                if a is not quotient
-            }
+            kept: dict[UOp, int] = {}
+            for part, factor in parts.items():
+                if part is not quotient:  # i may stand in the sum by itself as well
+                    whole = inner if part is atom else part
+                    kept[whole] = kept.get(whole, 0) + factor
             return from_terms(kept, constant, n)
     return None
 
@@ -283,6 +283,8 @@ def reduce_independent(n: UOp) -> UOp | None:
     times = math.prod(r.extent for r in n.src[1:] if r not in value.ranges)
     if times == 1 and len(kept) == len(n.src) - 1:
         return None
+    if value.dtype.is_float and not math.isfinite(value.dtype.const(times)):
+        return None  # the count is no number of this dtype, though the sum may be
     if not value.dtype.is_bool and n.arg is Ops.ADD:
         value = value * times
     elif n.arg is Ops.MUL and not value.dtype.is_bool:

@@ -100,7 +100,9 @@ def divide_exactly(x: UOp, c: UOp) -> UOp:
 
 
 def inverse_is_normal(c: UOp) -> bool:
-    return exact_power_of_two(c) and 2.0**-100 < abs(c.arg) < 2.0**100
+    if not exact_power_of_two(c) or not 2.0**-100 < abs(c.arg) < 2.0**100:
+        return False
+    return bool(c.dtype.const(1.0 / c.arg) == 1.0 / c.arg)  # float16 may not have it
 
 
 def widens(x: UOp, n: UOp, m: UOp) -> bool:

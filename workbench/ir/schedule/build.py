@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 
 from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.loops import kinds
-from workbench.ir.ops import Ops
+from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
 from workbench.ir.schedule.decide import Plan
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.schedule.staging import read, stage
 from workbench.ir.uop import KernelInfo, UOp, gated
+from workbench.trace import Link, aside, became, observer
 
 _uids = count()
 _rows = count()
@@ -32,6 +34,7 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
     values: dict[tuple[UOp, Access], UOp] = {}
     buffers: dict[UOp, UOp] = {}
     items = []
+    watching = observer()
     for node in plan.nodes:
         decision = plan.stored.get(node)
         for access in plan.reads[node]:
@@ -43,18 +46,47 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
                 values[node, access] = stage(
                     node, plan.staged[node], value, f"_{next(_rows)}"
                 )
+            if watching is not None:
+                watching.links += _links(node, values[node, access])
         if decision is None:
             continue
         if node.op is Ops.COPY:
             buffers[node] = buffer(node, node.arg)
+            if watching is not None:
+                watching.links.append(Link(buffers[node], node))
             source = buffers.get(node.src[0], node.src[0])
             items.append(ScheduleItem(None, (buffers[node], source), node, decision))
             continue
         buffers[node] = buffer(node, devices[node] or device)
         access = plan.reads[node][0]
-        kernel, params = _kernel(node, access, values[node, access], buffers[node])
+        with aside(node) as part:
+            kernel, params = _kernel(node, access, values[node, access], buffers[node])
+            part.after = kernel
+        if watching is not None:
+            watching.links.append(Link(buffers[node], node))
         items.append(ScheduleItem(kernel, params, node, decision))
     return tuple(items), buffers
+
+
+def _links(node: UOp, value: UOp) -> Iterator[Link]:
+    """Yield what a kernel-level value comes from. What is loaded comes from the value that is
+    in that memory and, since every reader loads for itself, from the node that reads it. What
+    is only moved is computed no differently for that."""
+    found = (value, *value.src)
+    if node.op in _SAME_VALUE:
+        found = (value,)
+    else:
+        yield Link(value, node)
+    if value.op is Ops.STAGE:
+        yield Link(value.src[0], node)
+        found = (value.src[0], *value.src[0].src)
+    for below in found:
+        if below.op is Ops.LOAD:
+            yield Link(below, node)
+            yield Link(below, below.src[0].src[0])
+
+
+_SAME_VALUE = (MOVEMENT - {Ops.PAD}) | {Ops.CONTIGUOUS}
 
 
 def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
@@ -135,6 +167,8 @@ def _kernel(
         b: UOp(Ops.PARAM, b.dtype, (), (slot, b.size)) for slot, b in enumerate(params)
     }
     order = [*outer, *_nested_last(inner, found)]
+    became({node: store})
+    became({node: store.src[0]})
     end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
     draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
     return named(kinds(draft)), tuple(params)

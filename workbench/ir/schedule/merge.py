@@ -13,7 +13,7 @@ from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.schedule.build import named
 from workbench.ir.uop import KernelInfo, UOp
-from workbench.trace import unobserved
+from workbench.trace import aside
 
 
 def merge_axes(kernel: UOp) -> UOp:
@@ -38,11 +38,12 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
         return None
     size = inner.extent
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
-    with unobserved():
+    with aside(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
         simple = rewrite(tried, SIMPLIFY)
-    if _divisions(simple) > _divisions(kernel):
-        return None
+        if _divisions(simple) > _divisions(kernel):
+            return None
+        part.after = simple
     order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
     return named(kinds(simple.replace(arg=KernelInfo(kernel.arg.name, order))))
 

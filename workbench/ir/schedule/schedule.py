@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from workbench.ir.constants import is_known
 from workbench.ir.loops import kinds
@@ -81,8 +82,8 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
         kernel = named(
             kernel
         )  # an axis is gone: its name is free, and equal kernels are one
-    merged: UOp = MERGE_AXES(kernel)
-    return _compacted(ScheduleItem(merged, item.buffers, item.node, item.decision))
+    item = _compacted(ScheduleItem(kernel, item.buffers, item.node, item.decision))
+    return replace(item, kernel=MERGE_AXES(item.kernel))
 
 
 def _compacted(item: ScheduleItem) -> ScheduleItem:

@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
@@ -78,8 +76,7 @@ def tensor_graph(
     kernels = [item for item in items if item.kernel is not None]
     stored = {item.node: i for i, item in enumerate(kernels)}
     inside = _membership(kernels, {item.node for item in items})
-    found = [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
-    numbers = {node: i for i, node in enumerate(found)}
+    numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
     nodes = [
         _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, numbers)
         for n, i in numbers.items()
@@ -90,6 +87,16 @@ def tensor_graph(
         for place, source in enumerate(node.src)
     ]
     return TensorGraph(tuple(nodes), tuple(edges), tuple(titles))
+
+
+def graph_nodes(outputs: Sequence[UOp]) -> list[UOp]:
+    """Return the nodes under `outputs`, sources first: a node's place is its number."""
+    return [n for n in UOp.sink(*outputs).toposort() if n.op is not Ops.SINK]
+
+
+def is_cut(source: GraphNode, target: GraphNode) -> bool:
+    """Whether a value goes through memory on its way to `target`."""
+    return source.stored_by is not None and source.stored_by not in target.kernels
 
 
 def _membership(
@@ -142,9 +149,8 @@ def label_of(node: UOp) -> str:
 
 def number_text(node: UOp) -> str:
     """Return a constant in the shortest words its dtype allows."""
-    if node.dtype.is_float and node.dtype.bits == 32:
-        return str(np.float32(node.arg))
-    return repr(node.arg)
+    dtype = node.dtype
+    return str(dtype.numpy.type(node.arg)) if dtype.is_float else repr(node.arg)
 
 
 def _role(node: UOp) -> str:

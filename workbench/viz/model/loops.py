@@ -55,7 +55,8 @@ class Use(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row. `kind` is "loop", "lanes" or "statement"; `around` are the kinds of the loops and
-    lanes it stands in, outermost first; `text` is a statement's, over one or more lines."""
+    lanes it stands in, outermost first; `text` is a statement's, over one or more lines; `node`
+    is the RANGE, or the statement, that it shows."""
 
     kind: str
     around: tuple[AxisType, ...]
@@ -65,6 +66,7 @@ class Row:
     size: int = 0
     uses: Mapping[str, Use] = field(default_factory=dict)
     is_vector: bool = False
+    node: UOp | None = None
 
     @property
     def depth(self) -> int:
@@ -216,7 +218,8 @@ def _loop_rows(loop: UOp, around: tuple[AxisType, ...], reader: _Reader) -> list
     inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
     inside.update(lane for s in below for lane in _lanes(s))
     uses = reader.uses(below, inside, axis)
-    row = Row("loop", around, "", axis.axis_name, axis.axis_kind, axis.extent, uses)
+    name, kind, size = axis.axis_name, axis.axis_kind, axis.extent
+    row = Row("loop", around, "", name, kind, size, uses, node=axis)
     return [row, *_body_rows(loop.src[1:], (*around, axis.axis_kind), reader)]
 
 
@@ -234,11 +237,13 @@ def _group_rows(
             rows.append(
                 Row(
                     "lanes", around, "", lane.axis_name, lane.axis_kind,
-                    lane.extent, uses, is_vector,
+                    lane.extent, uses, is_vector, lane,
                 )
             )  # fmt: skip
             around = (*around, lane.axis_kind)
-    return rows + [Row("statement", around, _statement_text(s)) for s in group]
+    return rows + [
+        Row("statement", around, _statement_text(s), node=s) for s in group
+    ]
 
 
 def _statement_text(statement: UOp) -> str:

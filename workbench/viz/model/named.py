@@ -1,4 +1,4 @@
-"""Functions that the front end spells out, recognised again: exp, log, sigmoid, tanh.
+"""Functions that the front end spells out, recognised again: exp, log, sigmoid, tanh, tan.
 
 Equal graphs are one object: the formula, simplified as the compiler does it and put on the
 same operand, is the very node that is looked at, or it is another function.
@@ -16,7 +16,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.values import VALUE_RULES
 from workbench.ir.uop import UOp
-from workbench.tensor import formulas
+from workbench.tensor import formulas, trigonometry
 from workbench.trace import unobserved
 
 
@@ -44,6 +44,7 @@ _FUNCTIONS = {
     "log": _Function(Ops.MUL, (0,) * 2, _log),
     "sigmoid": _Function(Ops.RECIP, (0,) * 10, formulas.sigmoid),
     "tanh": _Function(Ops.WHERE, (2, 0, 0), formulas.tanh),
+    "tan": _Function(Ops.FDIV, (0, 0), trigonometry.tan),
 }
 
 

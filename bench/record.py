@@ -1,0 +1,135 @@
+"""What the record of an exploration costs: time to a first picture, time in full, and bytes.
+
+    python bench/record.py               the table
+    python bench/record.py --fields      and where the bytes of each record go
+
+`first` is what a page opens with, `full` is all of it; bytes are those of the JSON, and after
+the compression with which it travels. A page and a record should stay under 400 kB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from workbench import Tensor
+from workbench.viz import explore
+from workbench.viz.record.record import Recorder
+
+GENERATOR = np.random.default_rng(0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Measure records.")
+    parser.add_argument("--fields", action="store_true", help="bytes by field")
+    options = parser.parse_args()
+    print(
+        f"{'expression':22} {'explore':>9} {'first':>9} {'rest':>9} "
+        f"{'first JSON':>16} {'full JSON':>16} {'nodes':>7}"
+    )
+    for name, make in EXPRESSIONS.items():
+        measure(name, make, options.fields)
+    return 0
+
+
+def measure(name: str, make: Callable[[], Tensor], fields: bool) -> None:
+    tensor = make()
+    times = [time.perf_counter()]
+    exploration = explore(tensor)
+    times.append(time.perf_counter())
+    recorder = Recorder(exploration)
+    recorder.first()
+    opening = packed(recorder.record)
+    times.append(time.perf_counter())
+    for _ in recorder.rest():
+        pass
+    times.append(time.perf_counter())
+    whole = packed(recorder.record)
+    took = " ".join(
+        f"{1e3 * (b - a):6.0f} ms" for a, b in zip(times, times[1:], strict=False)
+    )
+    nodes = len(recorder.record["nodes"]["op"])
+    print(f"{name:22} {took} {sizes(opening):>16} {sizes(whole):>16} {nodes:7,}")
+    if fields:
+        for label, value in parts(recorder.record):
+            print(f"    {label:20} {sizes(packed(value)):>16}")
+
+
+def packed(value: Any) -> tuple[int, int]:
+    """Return the bytes of a value as JSON, plain and compressed."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return len(text), len(zlib.compress(text))
+
+
+def sizes(both: tuple[int, int]) -> str:
+    return f"{both[0] / 1e3:,.0f} -> {both[1] / 1e3:,.1f} kB"
+
+
+def parts(record: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the fields of a record, the large ones taken apart."""
+    found = [(k, v) for k, v in record.items() if k not in ("nodes", "variants")]
+    found += [(f"nodes.{k}", v) for k, v in record["nodes"].items()]
+    for field in record["variants"][0] if record["variants"] else ():
+        found.append((f"variants.{field}", [v[field] for v in record["variants"]]))
+    return sorted(found, key=lambda part: -packed(part[1])[1])[:16]
+
+
+def array(*shape: int) -> Tensor:
+    return Tensor(GENERATOR.standard_normal(shape, dtype=np.float32))
+
+
+def matmul() -> Tensor:
+    return (array(512, 512) @ array(512, 512) + array(512)).relu()
+
+
+def digits() -> Tensor:
+    """Return the expression of the tour: the nearest of 1,280 known digits."""
+    new, known = array(512, 64), array(64, 1280)
+    return ((known * known).sum(axis=0) - 2 * (new @ known)).argmin(axis=1)
+
+
+def blurred() -> Tensor:
+    """Return the other expression of the tour: rows mixed with their neighbours."""
+    rows = array(512, 8, 8).pad(((0, 0), (1, 1), (0, 0)))
+    return (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:]) / 4
+
+
+def one_large_kernel(nodes: int = 480) -> Tensor:
+    """Return elementwise arithmetic that becomes one kernel of about so many nodes."""
+    x = y = array(64, 64)
+    for step in range(nodes // 5):
+        y = (y * (0.5 + step) + x).relu()
+    return y
+
+
+def chain(nodes: int) -> Tensor:
+    """Return an expression of about so many tensor-level nodes, cut into several kernels."""
+    x = y = array(16, 16)
+    while len(y.uop.toposort()) < nodes:
+        for step in range(40):
+            y = (y * 0.5 + x).relu()
+            if step % 20 == 0:
+                y = y.permute(1, 0) + y.sum(axis=0)
+    return y
+
+
+EXPRESSIONS: dict[str, Callable[[], Tensor]] = {
+    "warming up": lambda: array(4) + 1,
+    "matmul+bias+relu": matmul,
+    "softmax": lambda: array(512, 512).softmax(1),
+    "tour: digits": digits,
+    "tour: blurred": blurred,
+    "one kernel, 480 nodes": one_large_kernel,
+    "graph of 2,000 nodes": lambda: chain(2000),
+    "graph of 10,000 nodes": lambda: chain(10_000),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""The benchmark set: our answers are numpy's, and a wrong one would be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workbench.bench.measure import fault
+from workbench.bench.peers import OURS
+from workbench.bench.suite import ENTRIES, Entry
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_our_answer_is_numpys(entry: Entry) -> None:
+    arrays = entry.arrays(smoke=True)
+    expected = entry.expected(arrays)
+    run, fetch = OURS.prepare(entry, arrays)
+    run()
+    first = fetch()
+    assert fault(first, expected) is None
+    run()  # a replay leaves the same answer
+    assert np.array_equal(fetch(), first)
+
+
+def test_the_replay_computes() -> None:
+    """What is timed does the work: with the result wiped, a run brings it back."""
+    from workbench import engine
+
+    entry = next(e for e in ENTRIES if e.name == "softmax of rows")
+    arrays = entry.arrays(smoke=True)
+    run, fetch = OURS.prepare(entry, arrays)
+    run()
+    held = fetch()
+    for memory in list(engine._memory.values()):
+        if memory.size == held.size and not np.array_equal(
+            engine.array_of(memory), arrays[0].ravel()
+        ):
+            engine.array_of(memory)[:] = np.nan
+    assert np.isnan(fetch()).all()
+    run()
+    assert np.array_equal(fetch(), held)
+
+
+def test_inputs_are_the_same_in_every_process() -> None:
+    entry = ENTRIES[0]
+    first, again = entry.arrays(smoke=True), entry.arrays(smoke=True)
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], first[1])
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "said"),
+    [
+        ([1.0, 2.0], [1.0, 2.00001], None),
+        ([1.0, 2.0], [1.0, 2.1], "1 of 2 elements, the first at [1]: 2, not 2.1"),
+        ([np.nan, 2.0], [1.0, 2.0], "1 of 2 elements, the first at [0]: nan, not 1"),
+        ([1.0], [1.0, 2.0], "shape (1,), not (2,)"),
+        ([1, 2], [1, 3], "1 of 2 elements, the first at [1]: 2, not 3"),
+    ],
+)
+def test_a_fault_is_told(
+    found: list[float], expected: list[float], said: str | None
+) -> None:
+    assert fault(np.array(found), np.array(expected)) == said

@@ -1,0 +1,56 @@
+"""Decomposed graphs, and their values on numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from workbench.dtypes import DType, dtypes
+from workbench.ir.casts import bitcast_array, cast_array
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.ops import OPS, Ops
+from workbench.ir.rewrite import RuleSet, rewrite
+from workbench.ir.uop import UOp
+
+FLOATS = [dtypes.float32, dtypes.float64]
+
+Array = Any
+Env = dict[UOp, Array]
+
+
+def variable(dtype: DType, name: str = "x", lo: Any = None, hi: Any = None) -> UOp:
+    bounds = dtype.min if lo is None else lo, dtype.max if hi is None else hi
+    return UOp(Ops.VAR, dtype, (), (name, *bounds))
+
+
+def decomposed(root: UOp, rules: RuleSet = DECOMPOSE_RULES) -> UOp:
+    return rewrite(root, rules)
+
+
+def fused_multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c of float32, rounded (all but) once."""
+    wide = a.astype(np.float64) * b.astype(np.float64) + c.astype(np.float64)
+    return np.asarray(wide).astype(np.float32)
+
+
+def evaluate(root: UOp, env: Env, fma: Callable[..., Array] | None = None) -> Array:
+    values: Env = dict(env)
+    with np.errstate(all="ignore"):
+        for node in root.toposort():
+            src = [values[s] for s in node.src] if node not in env else []
+            if node.op is Ops.CONST:
+                values[node] = np.asarray(node.arg, node.dtype.numpy)
+            elif node.op is Ops.BITCAST:
+                values[node] = bitcast_array(src[0], node.src[0].dtype, node.dtype)
+            elif node.op is Ops.CAST:
+                values[node] = cast_array(src[0], node.src[0].dtype, node.dtype)
+            elif node.op is Ops.FMA and fma is not None:
+                values[node] = fma(*src)
+            elif node not in env:
+                meaning = OPS[node.op].python
+                assert meaning is not None, node
+                values[node] = meaning(*src)
+            assert values[node].dtype == node.dtype.numpy, node
+    return values[root]

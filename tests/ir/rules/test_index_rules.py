@@ -1,0 +1,97 @@
+"""Each index rule by itself: on random instances of its pattern, at every point of the axes."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.ir.rules.instances import Leaves, instances
+from tests.ir.rules.meaning import interpreted, same
+from tests.ir.rules.test_index import AXES, DIVISORS, index, values
+from tests.ir.samples import load, param, reduced
+from tests.support import count
+from workbench.dtypes import DType, dtypes
+from workbench.ir.expr import to_expr
+from workbench.ir.ops import Ops
+from workbench.ir.rewrite import Rule
+from workbench.ir.rules.index import INDEX_RULES
+from workbench.ir.uop import UOp, gated, invalid
+
+g0, g1, r0, u0 = AXES
+CONDITIONS = [g0 < 1, g1 < 2, UOp.index(0) < g1, r0 < 3, u0 < r0 + 2, g0 * 3 + g1 < 4]
+
+
+def conjunction(pick: random.Random) -> UOp:
+    parts = pick.choices(CONDITIONS, k=pick.randint(1, 3))
+    return functools.reduce(lambda x, y: x & y, parts)
+
+
+def leaf(pick: random.Random, dtype: DType) -> UOp:
+    return conjunction(pick) if dtype.is_bool else index(pick, pick.randint(0, 3))
+
+
+def number(pick: random.Random, dtype: DType) -> int:
+    return pick.choice(DIVISORS) if pick.random() < 0.7 else pick.randint(-20, 40)
+
+
+LEAVES = Leaves(leaf, number, (dtypes.index, dtypes.bool))
+
+
+def memory(pick: random.Random) -> UOp:
+    return param(1, 144, pick.choice((dtypes.float32, dtypes.int32, dtypes.bool)))
+
+
+def reduce_of_some(pick: random.Random) -> UOp:
+    place = sum(pick.sample(AXES, pick.randint(1, 3)), UOp.index(0))
+    op = pick.choice((Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN))
+    closed = pick.sample(AXES, pick.randint(1, 3))
+    return reduced(op, load(memory(pick), place), *closed)
+
+
+def load_from_nowhere(pick: random.Random) -> UOp:
+    return load(memory(pick), invalid())
+
+
+def choice_of_gated(pick: random.Random) -> UOp:
+    condition, more = conjunction(pick), conjunction(pick)
+    gate = pick.choice([condition, condition & more, more & condition, more])
+    value = load(memory(pick), gated((g0 * 3 + g1) * 24 + r0 * 6 + u0, gate))
+    return condition.where(value, value.like(pick.choice((0, 0, 0, 1))))
+
+
+OF_MEMORY: dict[str, tuple[Callable[[random.Random], UOp], int]] = {
+    # a graph with loads, and how many different ones to find
+    "reduce-independent": (reduce_of_some, 100),
+    "load-invalid": (load_from_nowhere, 3),
+    "load-gate": (choice_of_gated, 100),
+}
+
+
+def graphs_with_loads(rule: Rule) -> Iterator[tuple[UOp, UOp]]:
+    make, wanted = OF_MEMORY[rule.name]
+    pick, seen = random.Random(rule.name), set[UOp]()
+    while len(seen) < wanted:
+        node = make(pick)
+        after = rule.matcher(node)
+        if node not in seen and after is not None and after is not node:
+            seen.add(node)
+            yield node, after
+
+
+@pytest.mark.parametrize("rule", INDEX_RULES.rules, ids=repr)
+def test_both_sides_of_a_rule_agree_at_every_point(rule: Rule) -> None:
+    """A rule that the dice do not reach fails: it needs a line in OF_MEMORY."""
+    with_loads = rule.name in OF_MEMORY
+    found = (
+        graphs_with_loads(rule) if with_loads else instances(rule, LEAVES, count(2_000))
+    )
+    for before, after in found:
+        sides = (
+            interpreted(before, after)
+            if with_loads
+            else [values(before), values(after)]
+        )
+        assert same(*sides), f"{to_expr(before)}\n-> {to_expr(after)}"

@@ -1,0 +1,152 @@
+"""Running schedules: what is looked at in place, and how long memory lives."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import Context, GlobalCounters, Tensor
+from workbench.backends.runtime import buffer
+from workbench.backends.runtime.buffer import Pool
+
+N = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
+
+
+@pytest.fixture(params=["LLVM", "PYTHON"])
+def held(request: pytest.FixtureRequest) -> Any:
+    """A realised tensor of N."""
+    with Context(DEV=request.param):
+        yield Tensor(N).realize()
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+    """A pool of its own: nobody else's memory counts."""
+    fresh = Pool(limit_bytes=1 << 20)
+    monkeypatch.setattr(buffer, "pool", fresh)
+    return fresh
+
+
+# pieces
+
+Pick = Callable[[Any], Any]
+
+# fmt: off
+PIECES: list[tuple[Pick, bool]] = [  # and whether they lie in one stretch
+    (lambda t: t[2:5], True), (lambda t: t[5], True), (lambda t: t[-1, -1, -1], True),
+    (lambda t: t[3][1:4], True), (lambda t: t[3, 1:4][1], True), (lambda t: t[2:5][1:][1], True),
+    (lambda t: t[2:5].reshape(-1)[7:9], True), (lambda t: t.reshape(60, 2)[11:30], True),
+    (lambda t: t[1:2, 2:4], True), (lambda t: t[1:2, 2:3, 1:3], True),
+    (lambda t: t[:, 0], False), (lambda t: t[:2, 1:3], False), (lambda t: t[1:2, 2:4, 1:3], False),
+    (lambda t: t[:, 1:3][2:4].reshape(-1)[1:3], False), (lambda t: t[::2], False),
+    (lambda t: t[::-1][2:4], False), (lambda t: t[3].T[1:2], False),
+    (lambda t: t[2:5] + 1, False),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("pick", "in_place"), PIECES)
+def test_a_stretch_of_memory_needs_no_kernel(
+    held: Tensor, pick: Pick, in_place: bool
+) -> None:
+    before = GlobalCounters.kernel_count
+    assert len(pick(held).schedule()) == (not in_place)
+    np.testing.assert_array_equal(pick(held).numpy(), pick(N))
+    assert GlobalCounters.kernel_count - before == (not in_place)
+
+
+def test_nothing_and_everything(held: Tensor) -> None:
+    np.testing.assert_array_equal(held[3:3].numpy(), N[3:3])
+    np.testing.assert_array_equal(held[6:, 5:].numpy(), N[6:, 5:])
+    assert held[:].schedule() == ()
+
+
+def test_a_piece_is_a_kernels_input_at_any_alignment(held: Tensor) -> None:
+    for start in range(5):
+        piece = held.reshape(-1)[start : start + 101].realize()
+        got = (piece * 2 + held.reshape(-1)[:101]).numpy()
+        np.testing.assert_array_equal(
+            got, N.ravel()[start : start + 101] * 2 + N.ravel()[:101]
+        )
+
+
+def test_pieces_of_pieces_stay_what_they_were(held: Tensor) -> None:
+    piece = held[2:5].realize()
+    first = piece[1:].realize()
+    others = [(held + n).realize() for n in range(4)]  # takes what memory is free
+    np.testing.assert_array_equal(first.numpy(), N[3:5])
+    np.testing.assert_array_equal(others[3].numpy(), N + 3)
+    copy = first.numpy()
+    copy[:] = -1  # a read-back is the reader's own
+    np.testing.assert_array_equal(first.numpy(), N[3:5])
+
+
+def test_contiguous_is_a_copy(held: Tensor) -> None:
+    assert len(held[2:5].contiguous().schedule()) == 1
+
+
+def test_what_has_no_memory_yet_is_not_given_any() -> None:
+    assert len(Tensor.empty(4, 4)[1:2].schedule()) == 1
+
+
+# life
+
+
+def test_a_piece_keeps_the_whole_alive_and_no_longer(pool: Pool) -> None:
+    whole = (Tensor.arange(100_000) * 3).realize()
+    size = pool.used_bytes
+    assert size >= 400_000
+    piece = whole[77:79].realize()
+    del whole
+    gc.collect()
+    others = [(Tensor.arange(100_000) + n).realize() for n in range(3)]
+    assert pool.used_bytes == 4 * size
+    assert piece.tolist() == [231, 234]
+    del piece, others
+    gc.collect()
+    assert pool.used_bytes == 0
+
+
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
+def test_memory_goes_with_the_tensors(pool: Pool, device: str) -> None:
+    with Context(DEV=device):
+        a = Tensor(np.ones((200, 200), np.float32))
+        b = (a @ a).realize()
+        c = (b.softmax() + a).sum(0).realize()
+        assert pool.used_bytes > 2 * 160_000
+        del a, b
+        gc.collect()
+        assert 0 < pool.used_bytes < 10_000
+        assert pool.kept_bytes <= pool.limit_bytes
+        del c
+        gc.collect()
+        assert pool.used_bytes == 0
+
+
+def test_a_loop_does_not_grow(pool: Pool) -> None:
+    x = Tensor(np.ones((300, 300), np.float32)).realize()
+    used = []
+    for step in range(30):
+        x = (x * 0.5 + float(step)).relu().realize()
+        used.append(pool.used_bytes)
+    assert max(used[2:]) == used[1]  # the old value and the new one
+
+
+def test_what_is_not_realised_is_not_kept(pool: Pool) -> None:
+    x = Tensor(np.ones(1000, np.float32)).realize()
+    before = pool.used_bytes
+    for step in range(20):
+        assert (x + step).sum().item() == 1000 * (1 + step)
+    gc.collect()
+    assert pool.used_bytes <= before + 64
+
+
+def test_mem_used_is_what_the_pool_has_given(pool: Pool) -> None:
+    before = GlobalCounters.mem_used
+    x = Tensor(np.ones(100_000, np.float32)).realize()
+    assert GlobalCounters.mem_used == before + pool.used_bytes
+    del x

@@ -1,0 +1,167 @@
+"""What the tests of records share: walking through a record, applying a patch, an outline."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def plain(record: Record) -> Record:
+    """Return a record as a page gets it; fails on what JSON does not have."""
+    made: Record = json.loads(json.dumps(record, allow_nan=False))
+    return made
+
+
+def timeless(record: Record) -> Record:
+    """Return a copy without what differs between two runs: times."""
+    made = copy.deepcopy(record)
+    for row in made["passes"]:
+        row["seconds"] = 0.0
+    return made
+
+
+def patched(record: Record, patch: Record) -> Record:
+    """Return a record with a patch applied, as a page does it."""
+    made = copy.deepcopy(record)
+    for name, rows in patch["append"].items():
+        if name == "nodes":
+            for column, values in rows.items():
+                made["nodes"][column] += values
+        else:
+            made[name] += rows
+    for path, value in patch["set"]:
+        at = made
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+    return made
+
+
+def references(record: Record) -> Iterator[tuple[str, str, int]]:
+    """Yield (where, table, place) of every reference in a record."""
+    nodes = record["nodes"]
+    for node, sources in enumerate(nodes["src"]):
+        yield from (("src", f"nodes<{node}", s) for s in sources)
+        yield from (("origin", "nodes", n) for n in nodes["origin"][node])
+        if nodes["line"][node] != -1:
+            yield "node.line", "lines", nodes["line"][node]
+    for row in record["passes"]:
+        yield from (("pass", "nodes", n) for n in row["before"] + row["after"])
+        texts = (row["text_before"], row["text_after"])
+        yield from (("pass.text", "texts", t) for t in texts if t is not None)
+        if row["kernel"] is not None:
+            yield "pass.kernel", "kernels", row["kernel"]
+        for rule, before, after, root in row["rewrites"]:
+            if rule != -1:
+                yield "rewrite", "rules", rule
+            found = (before, after) if root == -1 else (before, after, root)
+            yield from (("rewrite", "nodes", n) for n in found)
+    yield from _plan_references(record["plan"])
+    for row in record["kernels"]:
+        yield "kernel.root", "variants", row["root"]
+        if row["line"] is not None:
+            yield "kernel.line", "lines", row["line"]
+        if row["decision"] is not None:
+            yield "kernel.decision", "decisions", row["decision"]
+    for row in record["variants"]:
+        yield from _variant_references(row)
+
+
+def _plan_references(plan: Record) -> Iterator[tuple[str, str, int]]:
+    for node in plan["nodes"]:
+        yield "plan.node", "nodes", node["n"]
+        yield from (("plan.kernels", "kernels", k) for k in node["kernels"])
+        if node["line"] != -1:
+            yield "plan.line", "lines", node["line"]
+    for edge in plan["edges"]:
+        yield from (("edge", "plan.nodes", end) for end in (edge["a"], edge["b"]))
+    yield from (("region", "kernels", r["kernel"]) for r in plan["regions"])
+    for decision in plan["decisions"]:
+        yield "decision", "nodes", decision["node"]
+        if decision["kernel"] is not None:
+            yield "decision", "kernels", decision["kernel"]
+
+
+def _variant_references(row: Record) -> Iterator[tuple[str, str, int]]:
+    yield "variant", "kernels", row["kernel"]
+    if row["parent"] is not None:
+        yield "variant.parent", "variants", row["parent"]
+    yield from (("variant.passes", "passes", p) for p in row["passes"])
+    for line in row["loops"]["rows"] if row["loops"] else ():
+        yield from (("row", "nodes", n) for n in line["nodes"])
+        yield from (("row", "lines", n) for n in line["lines"])
+    for code in row["code"]:
+        for link in filter(None, code["links"]):
+            yield from (("link", "nodes", n) for n in link["nodes"])
+            yield from (("link", "lines", n) for n in link["lines"])
+
+
+def broken(record: Record) -> list[tuple[str, str, int]]:
+    """Return the references that lead nowhere; a source must stand before its user."""
+    sizes = {name: len(record[name]) for name in ("texts", "rules", "passes", "lines")}
+    sizes |= {"kernels": len(record["kernels"]), "variants": len(record["variants"])}
+    sizes |= {"nodes": len(record["nodes"]["op"])}
+    sizes |= {"plan.nodes": len(record["plan"]["nodes"])}
+    sizes |= {"decisions": len(record["plan"]["decisions"])}
+
+    def size(table: str) -> int:
+        return int(table[6:]) if table.startswith("nodes<") else sizes[table]
+
+    return [found for found in references(record) if not 0 <= found[2] < size(found[1])]
+
+
+# outlines
+
+
+def outline(record: Record) -> str:
+    """Return a record for people to read: no times, nothing of the machine."""
+    label = record["nodes"]["label"]
+    lines = [f"{record['headline']}", "plan"]
+    for node in record["plan"]["nodes"]:
+        stored = "" if node["stored_by"] is None else f", stored by {node['stored_by']}"
+        lines.append(f"  {node['label']}: {node['role']} of {node['kernels']}{stored}")
+    for edge in record["plan"]["edges"]:
+        names = [record["plan"]["nodes"][edge[end]]["label"] for end in "ab"]
+        lines.append(f"  {names[0]} -> {names[1]}{'  cut' if edge['cut'] else ''}")
+    lines.append("decisions")
+    for d in record["plan"]["decisions"]:
+        what = "stored" if d["stored"] else "fused"
+        lines.append(f"  {label[d['node']]} {what} in {d['kernel']}: {d['reason']}")
+    lines.append("passes")
+    for row in record["passes"]:
+        lines.append(f"{'  ' * (row['depth'] + 1)}{pass_text(row)}")
+        for rule, before, after, _ in row["rewrites"]:
+            if rule != -1:
+                name = record["rules"][rule]["name"]
+                lines.append(f"    {name}: {label[before]} -> {label[after]}")
+    for row in record["variants"]:
+        lines += variant_lines(row)
+    return "\n".join(lines)
+
+
+def pass_text(row: Record) -> str:
+    kernel = "" if row["kernel"] is None else f" of kernel {row['kernel']}"
+    count = len(row["rewrites"])
+    state = f"{count} {row['unit']}s" if count else row["unit"]
+    return f"{row['name']}{kernel}: {state}{'' if row['changed'] else ', no change'}"
+
+
+def variant_lines(row: Record) -> list[str]:
+    axes = " ".join(f"{a['name']}={a['size']} {a['kind']}" for a in row["axes"])
+    found = [f"variant {row['name']} of kernel {row['kernel']}: {axes}"]
+    for line in row["loops"]["rows"]:
+        pad = "  " * (line["depth"] + 1)
+        if line["kind"] == "statement":
+            found.append(pad + line["text"].split("\n")[-1])
+        else:
+            uses = [
+                f"{b} {u['stride']}|{u['bytes']}" for b, u in line["uses"].items()
+            ]
+            found.append(f"{pad}{line['axis_kind']} {line['axis']}  {', '.join(uses)}")
+    for code in row["code"]:
+        found.append(f"  {code['language']}: {code['lines'][0]}")
+    return found

@@ -1,0 +1,205 @@
+"""The record: what a page gets is whole, plain, the same every time, and small."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.expressions import case
+from tests.support import ROOT, count
+from tests.viz.record.support import broken, outline, patched, plain, timeless
+from tests.viz.support import array, check_golden, matmul, softmax
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.source import SourceLine
+from workbench.tensor.tensor import Tensor
+from workbench.viz import Exploration, explore
+from workbench.viz.record.nodes import LABEL, TEXT
+from workbench.viz.record.record import Recorder, build, expression_key
+
+PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
+ALWAYS = {"matmul": matmul, "softmax": softmax}
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_what_a_page_opens_with(name: str) -> None:
+    check_golden(f"record_{name}.txt", outline(build(ALWAYS[name](), "first")))
+
+
+def random_exploration(seed: int) -> Exploration:
+    return explore(case(seed).run("LLVM")[0])
+
+
+@pytest.mark.parametrize("seed", range(count(200)))
+def test_random_records_are_whole(seed: int) -> None:
+    exploration = random_exploration(seed)
+    record = build(exploration, "full" if seed % 5 == 0 else "first")
+    assert broken(record) == []
+    columns = record["nodes"].values()
+    assert len({len(column) for column in columns}) == 1
+    assert plain(record) == record
+    text = json.dumps(record)
+    assert str(ROOT) not in text and "/tmp/" not in text and "/home/" not in text
+    for row in record["passes"]:
+        steps = row["rewrites"]
+        if row["unit"] == "rewrite" and steps and not row["error"]:
+            assert [steps[-1][3]] == row["after"], row["name"]
+    again = build(exploration, "full" if seed % 5 == 0 else "first")
+    assert timeless(again) == timeless(record)
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_two_steps_give_what_one_gives(name: str) -> None:
+    exploration = ALWAYS[name]()
+    recorder = Recorder(exploration)
+    recorder.first()
+    page = plain(recorder.record)
+    for _ in recorder.rest():
+        page = patched(page, plain(recorder.patch()))
+    assert page == plain(recorder.record)
+    assert timeless(page) == timeless(plain(build(exploration)))
+    assert recorder.patch() == {"append": {}, "set": []}
+
+
+def test_a_variant_is_appended() -> None:
+    recorder = Recorder(matmul())
+    recorder.first()
+    page = plain(recorder.record)
+    kernel = recorder.kernels[0].apply(Opt(OptOps.UPCAST, "g1", 4))
+    variant = recorder.add_variant(0, kernel, "mine 1", parent=0)
+    recorder.add_compiled(variant)
+    patch = recorder.patch()
+    assert patch["set"] == [] and len(patch["append"]["variants"]) == 1
+    page = patched(page, plain(patch))
+    assert broken(page) == []
+    row = page["variants"][variant]
+    assert (row["opts"], row["parent"]) == (['UPCAST("g1", 4)'], 0)
+    assert row["counts"]["fmas"] > 0
+    assert page["passes"][row["passes"][0]]["unit"] == "opt"
+    assert row["python"].startswith("from workbench import Kernel")
+    recorder.put(("variants", variant, "note"), "read me")
+    assert recorder.patch()["set"] == [[["variants", variant, "note"], "read me"]]
+
+
+def test_all_is_there_in_full() -> None:
+    record = build(matmul())
+    languages = [code["language"] for code in record["variants"][0]["code"]]
+    assert languages == ["C", "LLVM", "asm", "IR"]
+    for row in record["variants"]:
+        for code in row["code"]:
+            assert len(code["links"]) == len(code["lines"])
+    assert [v["name"] for v in record["variants"]] == ["plain", "auto"]
+    offers = {o["opt"]: o for o in record["variants"][0]["offers"]}
+    assert offers['UPCAST("g1", 2)']["why"] == "2 sums in flight, now 1"
+    assert offers['UPCAST("g1", 0)']["why"] == "4 sums in flight, now 1", "0: all of it"
+    assert offers['ORDER("g1", "g0")']["why"] == offers['ORDER("g1", "g0")']["does"]
+    assert all(o["does"] and o["on_gpu"] for o in offers.values())
+    assert all(r["why"] for r in record["variants"][0]["refused"])
+    assert {r["opt"] for r in record["variants"][0]["refused"]}.isdisjoint(offers)
+    assert all(p["text_after"] is not None for p in record["passes"][:1])
+
+
+def test_rules_say_where_they_stand() -> None:
+    rules = {r["name"]: r for r in build(softmax())["rules"]}
+    rule = rules["exp2-polynomial"]
+    lines = (ROOT / rule["file"]).read_text(encoding="utf-8").split("\n")
+    assert 'Rule("exp2-polynomial"' in lines[rule["line"] - 1]
+    assert (rule["set"], rule["file"]) == (
+        "decompose",
+        "workbench/ir/lower/decompose.py",
+    )
+    assert "->" in rule["text"] and "exp2-polynomial" not in rule["text"]
+
+
+def test_every_use_has_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.viz.record import record as module
+
+    monkeypatch.setattr(module, "caches", lambda: (("L1", 64), ("L2", 150)))
+    rows = build(matmul(), "first")["variants"][0]["loops"]["rows"]
+    uses = [use for row in rows for use in row["uses"].values()]
+    assert uses
+    for use in uses:
+        wanted = "L1" if use["n"] <= 64 else "L2" if use["n"] <= 150 else "memory"
+        assert use["level"] == wanted
+    assert {u["level"] for u in uses} == {"L1", "L2", "memory"}
+
+
+def test_the_key_is_that_of_the_expression() -> None:
+    first, second = matmul(), matmul()
+    assert first.outputs != second.outputs, "the memory is another"
+    assert expression_key(first.outputs) == expression_key(second.outputs)
+    assert expression_key(first.outputs) != expression_key(softmax().outputs)
+
+
+SCRIPT = """
+import hashlib, json
+from tests.viz.record.support import timeless
+from tests.viz.support import softmax
+from workbench.viz.record.record import build
+text = json.dumps(timeless(build(softmax())))
+print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+def test_the_same_in_every_process() -> None:
+    found = set()
+    for seed in ("1", "2"):
+        run = subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), **PATHS},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        found.add(run.stdout)
+    here = json.dumps(timeless(build(softmax())))
+    assert found == {hashlib.sha256(here.encode()).hexdigest() + "\n"}
+
+
+def test_nothing_to_compute() -> None:
+    record = build(explore(Tensor(2.0)))
+    assert (record["kernels"], record["variants"]) == ([], [])
+    assert broken(record) == []
+
+
+def test_devices_side_by_side() -> None:
+    emulated = Tensor(np.arange(4.0, dtype=np.float32), device="PYTHON") * 2
+    record = build(explore(array(4) + 1, emulated))
+    assert broken(record) == []
+    kernels = [p["kernel"] for p in record["passes"] if p["name"] == "simplify-kernel"]
+    assert kernels[:2] == [0, 1]
+    tensor_level = [p for p in record["passes"] if p["name"] == "simplify-tensor"]
+    assert [p["kernel"] for p in tensor_level] == [None, None]
+    assert [d["name"] for d in record["devices"] if d["emulator"]] == ["PYTHON"]
+
+
+def test_long_names_are_cut_and_say_so() -> None:
+    long = "x" * 10_000
+    ex = matmul()
+    line = SourceLine(f"/secret/folder/{long}.py", 1, f"<b>{long}</b>")
+    kernel = replace(ex.kernels[0], title=long, line=line)
+    record = build(replace(ex, kernels=(kernel,), line=line), "first")
+    assert record["expr"]["text"].endswith("(10,007 characters)")
+    assert len(record["kernels"][0]["title"]) < TEXT + 40
+    assert "secret" not in json.dumps(record)
+    assert all(len(label) <= LABEL for label in record["nodes"]["label"])
+
+
+def test_a_fault_of_a_variant_stands_with_the_variant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from workbench.kernel.kernel import Kernel
+
+    def fails(kernel: Kernel, device: str | None = None) -> None:
+        raise ZeroDivisionError("no such luck")
+
+    monkeypatch.setattr(Kernel, "compile", fails)
+    record = build(matmul())
+    assert record["variants"][0]["error"] == {
+        "what": "ZeroDivisionError", "because": "no such luck", "try": "",
+    }  # fmt: skip
+    assert record["variants"][0]["offers"]

@@ -1,0 +1,140 @@
+"""`workbench bench`: its options, and what it prints and writes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.bench.peers import Peer
+    from workbench.bench.report import Row
+    from workbench.bench.suite import Entry
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `workbench bench`."""
+    add = parser.add_argument
+    add("--quick", action="store_true", help="latencies against their budgets")
+    add(
+        "--only", nargs="+", default=[], metavar="NAME", help="rows whose name has NAME"
+    )
+    add("--peers", nargs="*", metavar="NAME", help="libraries (all that are installed)")
+    add("--seconds", type=float, default=2.0, help="sampling for each row (2)")
+    add("--threads", type=int, default=2, help="threads of each library (2)")
+    add(
+        "--repeats",
+        type=int,
+        default=5,
+        help="fresh processes of each, with --quick (5)",
+    )
+    add("--json", type=Path, metavar="FILE", help="write the figures")
+    add("--plot", type=Path, metavar="FILE", help="write the ratios as an SVG")
+    add("--smoke", action="store_true", help="tiny inputs: only the answers are tested")
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Measure and print; return 1 if an answer was wrong or one of ours is missing."""
+    for path in filter(None, (options.json, options.plot)):
+        _writable(path)
+    return quick(options) if options.quick else full(options)
+
+
+def quick(options: argparse.Namespace) -> int:
+    """Print the latencies."""
+    from workbench.bench.quick import Line, run
+    from workbench.bench.report import SCHEMA, is_busy, machine
+    from workbench.bench.text import latency
+
+    if options.plot or options.only:
+        raise WorkbenchError("--quick has neither --plot nor --only")
+    where = machine()
+    _introduce(where)
+    lines, busy = [], is_busy(where)
+    with_peer = options.peers is None or "tinygrad" in options.peers
+    for line in run(options.repeats, options.threads, with_peer=with_peer):
+        print(latency(line, busy) if isinstance(line, Line) else line, flush=True)
+        if isinstance(line, Line):
+            lines.append(asdict(line))
+    if options.json:
+        held = {"schema": SCHEMA, "machine": where, "latencies": lines}
+        options.json.write_text(json.dumps(held, indent=1), encoding="utf-8")
+    return 0
+
+
+def full(options: argparse.Namespace) -> int:
+    """Print the run times of the benchmark set beside those of other libraries."""
+    from workbench.bench import full, text
+    from workbench.bench.plot import svg
+    from workbench.bench.report import machine
+
+    _introduce(machine())
+    print("each cell: its time, and ours over it (below 1: we are faster)")
+    printed = 0
+
+    def told(row: Row) -> None:
+        nonlocal printed
+        if not printed:
+            print(text.header(list(row.figures)))
+        print("\n".join([text.line(row), *text.faults(row)]), flush=True)
+        printed += 1
+
+    report = full.run(
+        _entries(options.only), _peers(options.peers), options.threads,
+        options.seconds, options.smoke, told,
+    )  # fmt: skip
+    print("\n".join([*([] if options.smoke else text.summary(report)), *report.absent]))
+    if options.json:
+        options.json.write_text(report.to_json(), encoding="utf-8")
+    if options.plot:
+        options.plot.write_text(svg(report), encoding="utf-8")
+    return 0 if report.is_right else 1
+
+
+def _introduce(machine: dict[str, str]) -> None:
+    from workbench.bench.report import is_busy
+
+    print(", ".join(f"{key} {value}" for key, value in machine.items()))
+    if is_busy(machine):
+        print(
+            "the machine is busy: times are longer, most of all those on several threads"
+        )
+
+
+def _entries(only: Sequence[str]) -> list[Entry]:
+    """Return the entries whose name contains one of `only`, all if there is none."""
+    from workbench.bench.suite import ENTRIES
+
+    chosen = [e for e in ENTRIES if not only or any(word in e.name for word in only)]
+    if not chosen:
+        raise WorkbenchError(
+            f"no row is named {' or '.join(only)}",
+            "the rows are " + ", ".join(e.name for e in ENTRIES),
+        )
+    return chosen
+
+
+def _peers(names: Sequence[str] | None) -> list[Peer]:
+    from workbench.bench.peers import PEERS
+
+    unknown = sorted(set(names or ()) - set(PEERS))
+    if unknown:
+        raise WorkbenchError(
+            f"there is no peer {', '.join(unknown)}", "known are " + ", ".join(PEERS)
+        )
+    return [peer for name, peer in PEERS.items() if names is None or name in names]
+
+
+def _writable(path: Path) -> None:
+    """Fail before anything is measured where a file cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise WorkbenchError(f"cannot write {path}", str(error)) from error

@@ -1,0 +1,77 @@
+"""Programs in fresh processes with an empty cache: what a first result takes, for a person.
+
+As after an install, their bytecode is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+from workbench.bench.peers import Peer
+from workbench.errors import WorkbenchError
+
+TIMEOUT_S = 120
+_PROGRAM = """
+import json, os, sys, time
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+start = time.perf_counter()
+{imports}
+times = [time.perf_counter() - start]
+{setup}
+for work in {works!r}:
+    code = compile(work, "work", "exec")
+    start = time.perf_counter()
+    exec(code)
+    times.append(time.perf_counter() - start)
+print(json.dumps(times), file=answers)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program of one library: `imports` are timed, then each of `works`; `setup` is not."""
+
+    peer: Peer
+    imports: str
+    setup: str = ""
+    works: tuple[str, ...] = ()
+
+
+class Processes:
+    """Runs programs, each in a process and with a cache folder of its own."""
+
+    def __init__(self, threads: int, bytecode: str):
+        self._threads, self._bytecode = threads, bytecode
+
+    def run(self, program: Program) -> list[float]:
+        """Return the seconds that the imports and each of the works took.
+
+        Errors: WorkbenchError with the last line that the program said.
+        """
+        text = _PROGRAM.format(
+            imports=program.imports, setup=program.setup, works=program.works
+        )
+        with tempfile.TemporaryDirectory(prefix="workbench-bench-") as cache:
+            kept = program.peer.environment(self._threads, cache)
+            kept.pop("PYTHONDONTWRITEBYTECODE", None)
+            kept["PYTHONPYCACHEPREFIX"] = self._bytecode
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-c", text],
+                    env=kept, capture_output=True, text=True, timeout=TIMEOUT_S,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise WorkbenchError(
+                    f"{program.peer.name} failed", f"no answer in {TIMEOUT_S} s"
+                ) from None
+        if done.returncode:
+            said = done.stderr.strip().split(os.linesep)
+            raise WorkbenchError(f"{program.peer.name} failed", said[-1])
+        times: list[float] = json.loads(done.stdout)
+        return times

@@ -1,0 +1,40 @@
+"""What the latencies are measured on: a matmul's kernel, and graphs of any size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.ir.text import to_text
+from workbench.kernel.kernel import Kernel
+from workbench.tensor.tensor import Tensor
+
+
+def matmul(n: int) -> Tensor:
+    """Return relu(a @ b + c), n x n."""
+    a, b, c = (Tensor(np.ones(s, np.float32)) for s in ((n, n), (n, n), (n,)))
+    return (a @ b + c).relu()
+
+
+def matmul_kernel(n: int) -> Kernel:
+    """Return the un-optimised kernel of `matmul(n)`."""
+    items = matmul(n).schedule()
+    kernel = next(i.kernel for i in reversed(items) if i.kernel is not None)
+    return Kernel.from_text(to_text(kernel))
+
+
+def chain(tensor: Any, count: int) -> Any:
+    """Return an expression of at least `count` UOps, made with the class `tensor`.
+
+    It is a chain in which each link uses its input and x again, with a diamond (a value that
+    meets its own sum) at each twentieth.
+    """
+    x = tensor(np.ones((16, 16), np.float32)).realize()
+    y = x
+    while len(y.uop.toposort()) < count:
+        for step in range(100):
+            y = (y * 0.5 + x).relu()
+            if step % 20 == 0:
+                y = y.permute(1, 0) + y.sum(axis=0)
+    return y

@@ -1,0 +1,160 @@
+"""The libraries that are timed: how each is set up, called and waited for.
+
+Every library runs in a process of its own. They bring thread pools that keep spinning for a
+while, LLVMs of different versions and settings of the same name (DEV), so in one process they
+would disturb each other. All of them may use the same number of threads, which their
+environment says before they load.
+
+What is timed is the work alone wherever a library can set it apart: workbench replays the
+kernels of a schedule, tinygrad its TinyJit, jax and torch.compile the compiled function. numpy
+and torch are called anew each time, and allocate what they return.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from workbench.bench.suite import Array, Arrays, Entry
+
+Run = Callable[[], object]
+Prepared = tuple[Run, Callable[[], Array]]
+"""A call that does the work once and returns when it is done; one that returns the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A library: `prepare(entry, arrays)` returns what to time. `how_to_get` installs it."""
+
+    name: str
+    package: str
+    how_to_get: str
+    prepare: Callable[[Entry, Arrays], Prepared]
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_installed(self) -> bool:
+        return find_spec(self.package) is not None
+
+    @property
+    def version(self) -> str:
+        return metadata.version(self.package)
+
+    @property
+    def absence(self) -> str:
+        """Say that it is missing, and how to get it."""
+        return f"{self.name} is not installed, so it is left out: {self.how_to_get}"
+
+    def environment(self, threads: int, cache: str) -> dict[str, str]:
+        """Return the variables of its process: `threads` threads, and a cache of its own."""
+        names = ("OMP", "OPENBLAS", "MKL", "VECLIB")
+        pools = {f"{name}_NUM_THREADS": str(threads) for name in names}
+        caches = {"XDG_CACHE_HOME": cache, "TORCHINDUCTOR_CACHE_DIR": cache}
+        own = {"DEV": "", "NPROC": str(threads)} | pools | caches | dict(self.settings)
+        return dict(os.environ) | own
+
+
+def replayed(function: Callable[..., Any], inputs: tuple[Any, ...]) -> Prepared:
+    """Return what runs the kernels of `function(*inputs)` again, without scheduling again."""
+    engine = import_module("workbench.engine")
+    pipeline = import_module("workbench.pipeline")
+    made, (simple,) = engine.planned([function(*inputs).uop])
+    launches: list[Run] = []
+    for item in made.items:
+        if (
+            item.kernel is None
+        ):  # what is copied to the device is an input: once is enough
+            engine.run_item(item)
+            continue
+        device = item.buffers[0].arg[1]
+        program = pipeline.build(pipeline.tuned(item.kernel, device), device).program
+        launches.append(program.bind([engine.memory_of(b) for b in item.buffers]))
+    result = simple.substitute(made.stored)
+
+    def run() -> None:
+        for launch in launches:
+            launch()
+
+    return run, lambda: engine.to_numpy(result)
+
+
+def _workbench(entry: Entry, arrays: Arrays) -> Prepared:
+    from workbench import Tensor
+
+    return replayed(entry.tensor, tuple(Tensor(a).realize() for a in arrays))
+
+
+def _numpy(entry: Entry, arrays: Arrays) -> Prepared:
+    def run() -> object:
+        return entry.array(np, *arrays)
+
+    return run, lambda: np.asarray(run())
+
+
+def _torch(entry: Entry, arrays: Arrays, is_compiled: bool = False) -> Prepared:
+    torch = import_module("torch")
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.set_grad_enabled(False)
+    tensors = [torch.from_numpy(a) for a in arrays]
+
+    def work(*inputs: Any) -> Any:
+        return entry.torch(torch, *inputs)
+
+    call = torch.compile(work) if is_compiled else work
+    return lambda: call(*tensors), lambda: call(*tensors).numpy()
+
+
+def _torch_compiled(entry: Entry, arrays: Arrays) -> Prepared:
+    return _torch(entry, arrays, is_compiled=True)
+
+
+def _jax(entry: Entry, arrays: Arrays) -> Prepared:
+    jax = import_module("jax")
+    inputs = [jax.numpy.asarray(a) for a in arrays]
+    call = jax.jit(lambda *xs: entry.array(jax.numpy, *xs))
+    return (
+        lambda: call(*inputs).block_until_ready(),
+        lambda: np.asarray(call(*inputs)),
+    )
+
+
+def _tinygrad(entry: Entry, arrays: Arrays) -> Prepared:
+    tinygrad = import_module("tinygrad")
+    tensors = [tinygrad.Tensor(a).realize() for a in arrays]
+    call = tinygrad.TinyJit(lambda *xs: entry.tensor(*xs).realize())
+    device = tinygrad.Device[tinygrad.Device.DEFAULT]
+
+    def run() -> None:
+        call(*tensors)
+        device.synchronize()
+
+    for _ in range(3):  # it runs plainly, then records, then replays
+        run()
+    return run, lambda: call(*tensors).numpy()
+
+
+OURS = Peer("workbench", "workbench", "pip install workbench", _workbench)
+EXTRA = "pip install 'workbench[peers]'"
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer("numpy", "numpy", "pip install numpy", _numpy),
+        Peer("torch", "torch", EXTRA, _torch),
+        Peer("torch.compile", "torch", EXTRA, _torch_compiled),
+        Peer("jax", "jax", "pip install jax", _jax),
+        Peer(
+            "tinygrad",
+            "tinygrad",
+            f"{EXTRA}; it needs clang and libLLVM 15 or newer too",
+            _tinygrad,
+            (("DEV", "CPU:LLVM"),),
+        ),
+    )
+}
+"""What workbench is held against, in the order of the table's columns."""

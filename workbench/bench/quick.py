@@ -1,0 +1,260 @@
+"""How long a person waits: latencies against the budgets of the project.
+
+What must be fresh is measured in fresh processes, in turn with tinygrad's where it is there.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from workbench.backends.device import Device
+from workbench.backends.runtime.timing import Samples, interleave
+from workbench.bench.fresh import Processes, Program
+from workbench.bench.graphs import matmul, matmul_kernel
+from workbench.bench.measure import in_turn
+from workbench.bench.peers import OURS, PEERS, Peer
+from workbench.engine import planned
+from workbench.errors import WorkbenchError
+from workbench.ir.lower.lower import lower
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.trace import observe
+
+PEER = PEERS["tinygrad"]
+IMPORTS = {
+    OURS.name: "from workbench import Tensor, Device",
+    PEER.name: "from tinygrad import Tensor, Device",
+}
+OPEN = {
+    OURS.name: "Device[Device.DEFAULT].target\n",
+    PEER.name: "Device[Device.DEFAULT]\n",
+}
+DATA = """
+import numpy as np
+generator = np.random.default_rng(0)
+a, b = (generator.standard_normal((512, 512), dtype=np.float32) for _ in range(2))
+"""
+FIRST_RESULTS = {
+    # expression, budget after import, budget with the device open
+    "elementwise": ("(Tensor(a) * 2 + Tensor(b)).relu().numpy()", 0.110, 0.060),
+    "matmul 512": ("(Tensor(a) @ Tensor(b)).numpy()", 0.160, 0.100),
+}
+TRIAL = (FIRST_RESULTS["elementwise"][0],)
+SCHEDULE = {OURS.name: "schedule()", PEER.name: "schedule_linear()"}
+GRAPHS = (5_000, 10_000, 20_000)
+OPT_BUDGET_S, RECORDING_BUDGET, IMPORT_BUDGET, SCHEDULE_BUDGET_S = 0.03, 1.15, 1.7, 2.0
+# Twice the nodes should take twice the time; a tenth more is noise, or a cache that is full.
+GROWTH_BUDGET = 2.2
+
+
+Times = dict[str, tuple[list[float], ...]]
+"""By name, a list for each process: the seconds of its imports, then of each work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One latency: ours, tinygrad's, and the budget.
+
+    Units: `figure`, `budget` and `peer_figure` are in `unit`, seconds or "x" for a ratio;
+    `spread` is half the distance between the quartiles, as a share of the figure.
+    """
+
+    what: str
+    figure: float
+    spread: float
+    unit: str = "s"
+    budget: float | None = None
+    peer_figure: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to measure: where, with tinygrad or without, how often, on graphs of which sizes."""
+
+    processes: Processes
+    with_peer: bool
+    repeats: int
+    graphs: Sequence[int] = GRAPHS
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        return (OURS.name, PEER.name) if self.with_peer else (OURS.name,)
+
+    def run(self, program: Callable[[str], Program], repeats: int = 0) -> Times:
+        """Run the program of each library, in turn; return their times by library."""
+        programs = {library: program(library) for library in self.libraries}
+        return self.alternate(programs, repeats or self.repeats)
+
+    def alternate(self, programs: dict[str, Program], repeats: int) -> Times:
+        """Run programs in turn; return for each what its processes took."""
+        runs = {
+            name: partial(self.processes.run, each) for name, each in programs.items()
+        }
+        return in_turn(runs, budget_s=0.0, least=repeats, most=repeats)
+
+
+def run(
+    repeats: int = 5,
+    threads: int = 2,
+    graphs: Sequence[int] = GRAPHS,
+    with_peer: bool = True,
+) -> Iterator[Line | str]:
+    """Yield a Line for each latency as soon as it is there, and a sentence for what is missing.
+
+    `graphs` are the UOps of three graphs, each about twice the one before it.
+    """
+    with tempfile.TemporaryDirectory(prefix="workbench-bytecode-") as bytecode:
+        processes = Processes(threads, bytecode)
+        # the first process of a library writes its bytecode
+        processes.run(_program(TRIAL, False, OURS.name))
+        if with_peer:
+            reason = _why_not_peer(processes)
+            if reason is not None:
+                yield reason
+            with_peer = reason is None
+        plan = Plan(processes, with_peer, repeats, graphs)
+        yield from first_results(plan)
+        yield from opt_to_source(3 * repeats)
+        yield recording(8 * repeats + 1)
+        yield from imports(plan)
+        yield from large_graphs(plan)
+
+
+def first_results(plan: Plan) -> Iterator[Line]:
+    """Measure from the expression to its numbers, after import and with the device open."""
+    for name, (work, import_s, open_s) in FIRST_RESULTS.items():
+        cold = plan.run(partial(_program, (work,), False))
+        opened = plan.run(partial(_program, (work, work), True))
+        yield _line(f"first {name}, after import", cold, 1, import_s)
+        yield _line(f"first {name}, device open", opened, 1, open_s)
+        yield _line("  the same again", opened, 2)
+
+
+def opt_to_source(repeats: int) -> Iterator[Line]:
+    """Measure from an opt to the source of the new kernel, as the workbench shows it.
+
+    Each time it is a matmul of another size, so that nothing is remembered.
+    """
+    first: list[float] = []
+    second: list[float] = []
+    for number in range(repeats):
+        kernel = matmul_kernel(512 + 16 * number)
+        start = time.perf_counter()
+        once = kernel.apply(Opt(OptOps.UPCAST, "g1", 16))
+        assert once.compile("LLVM").source
+        middle = time.perf_counter()
+        assert once.apply(Opt(OptOps.UPCAST, "g0", 4)).compile("LLVM").source
+        first.append(middle - start)
+        second.append(time.perf_counter() - middle)
+    for what, times in (
+        ("apply UPCAST to new source", first),
+        ("  a second on top", second),
+    ):
+        yield Line(what, statistics.median(times), _spread(times), "s", OPT_BUDGET_S)
+
+
+def recording(pairs: int) -> Line:
+    """Measure a build that is recorded against one that is not, in turn."""
+
+    def watched() -> None:
+        with observe():
+            build_all()
+
+    build_all()
+    found = interleave({"bare": build_all, "watched": watched}, 60.0, pairs)
+    both = zip(found["watched"].samples_s, found["bare"].samples_s, strict=True)
+    ratios = [w / b for w, b in both]
+    return _ratio_line("recording every pass, over not", ratios, RECORDING_BUDGET)
+
+
+def build_all(n: int = 64) -> None:
+    """Schedule an expression, apply opts, lower and render: all of Python's part."""
+    device = Device["LLVM"]
+    made, _ = planned([matmul(n).uop])
+    kernel = next(i.kernel for i in made.items if i.kernel is not None)
+    for opt in (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4)):
+        kernel, _ = apply_opt(kernel, opt, device.target)
+    lowered, linear = lower(kernel, device.target)
+    device.render(lowered, linear)
+
+
+def imports(plan: Plan) -> Iterator[Line]:
+    """Measure imports: of the package as ratios of numpy's, of Tensor beside tinygrad's."""
+    programs = {
+        statement: Program(OURS, statement)
+        for statement in ("import numpy", "import workbench")
+    }
+    found = plan.alternate(programs, 3 * plan.repeats)
+    pairs = zip(found["import workbench"], found["import numpy"], strict=True)
+    ratios = [ours[0] / numpy[0] for ours, numpy in pairs]
+    yield _ratio_line("import workbench, over import numpy", ratios, IMPORT_BUDGET)
+    tensors = plan.run(lambda library: Program(_peer(library), IMPORTS[library]))
+    yield _line("import Tensor and Device", tensors, 0)
+
+
+def large_graphs(plan: Plan) -> Iterator[Line]:
+    """Measure the schedule of a chain of links and diamonds, and how it grows."""
+
+    def program(library: str) -> Program:
+        sizes = plan.graphs if library == OURS.name else plan.graphs[:-1]  # it is slow
+        graphs = "".join(f"y{n} = chain(Tensor, {n})\n" for n in sizes)
+        setup = f"from workbench.bench.graphs import chain\n{graphs}"
+        works = tuple(f"y{n}.{SCHEDULE[library]}" for n in sizes)
+        return Program(_peer(library), IMPORTS[library], setup, works)
+
+    found = plan.run(program, max(1, plan.repeats // 2))
+    for place, size in enumerate(plan.graphs, start=1):
+        budget = SCHEDULE_BUDGET_S if size == 10_000 else None
+        yield _line(f"schedule {size:,} UOps", found, place, budget)
+    growth = {
+        name: [times[-1] / times[-2] for times in each] for name, each in found.items()
+    }
+    yield _ratio_line(
+        "  growth when the UOps double", growth[OURS.name], GROWTH_BUDGET,
+        growth.get(PEER.name, ()),
+    )  # fmt: skip
+
+
+def _program(works: tuple[str, ...], is_open: bool, library: str) -> Program:
+    setup = DATA + OPEN[library] if is_open else DATA
+    return Program(_peer(library), IMPORTS[library], setup, works)
+
+
+def _peer(library: str) -> Peer:
+    return OURS if library == OURS.name else PEER
+
+
+def _why_not_peer(processes: Processes) -> str | None:
+    """Return why tinygrad cannot be measured here, None if it can; writes its bytecode."""
+    if not PEER.is_installed:
+        return PEER.absence
+    try:
+        processes.run(_program(TRIAL, False, PEER.name))
+    except WorkbenchError as error:
+        return f"{PEER.name} cannot run here: {error.because} ({PEER.how_to_get})"
+    return None
+
+
+def _line(what: str, found: Times, place: int, budget: float | None = None) -> Line:
+    """Return the Line of the times at `place` of each process, ours beside the peer's."""
+    ours = [times[place] for times in found[OURS.name]]
+    theirs = [times[place] for times in found.get(PEER.name, ()) if place < len(times)]
+    peer = statistics.median(theirs) if theirs else None
+    return Line(what, statistics.median(ours), _spread(ours), "s", budget, peer)
+
+
+def _ratio_line(
+    what: str, ratios: Sequence[float], budget: float, theirs: Sequence[float] = ()
+) -> Line:
+    peer = statistics.median(theirs) if theirs else None
+    return Line(what, statistics.median(ratios), _spread(ratios), "x", budget, peer)
+
+
+def _spread(figures: Sequence[float]) -> float:
+    """Return half the distance between the quartiles, as a share of the median."""
+    return Samples(tuple(figures)).spread_s / statistics.median(figures)

@@ -1,0 +1,272 @@
+"""The benchmark set: one Entry per piece of work, written once for each kind of library.
+
+Workbench and tinygrad share a form, because their Tensors have the same methods; numpy and
+jax.numpy share another. numpy's answer in float64 is what all others are held against.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Arrays = tuple[Array, ...]
+ROOT_2_BY_PI = math.sqrt(2 / math.pi)
+
+
+class Data:
+    """Inputs drawn from a seed: the same in every process that asks for the same entry."""
+
+    def __init__(self, seed: int):
+        self._generator = np.random.default_rng(seed)
+
+    def normal(self, *shape: int) -> Array:
+        """Return float32 of a standard normal distribution."""
+        return self._generator.standard_normal(shape, dtype=np.float32)
+
+    def below(self, high: int, *shape: int) -> Array:
+        """Return int32 from 0 up to `high`, excluded."""
+        return self._generator.integers(high, size=shape, dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One piece of work on inputs of `sizes`; `smoke` are sizes for a test of the answer.
+
+    Shapes:  `inputs(data, *sizes)` returns the arrays that the forms take, in their order.
+    Units:   `flops(*sizes)` are the multiplications and additions of a matrix product or a
+             convolution; None where moving data is what takes the time.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    smoke: tuple[int, ...]
+    inputs: Callable[..., Arrays]
+    tensor: Callable[..., Any]
+    """The form for workbench and tinygrad: `tensor(*inputs)`."""
+    array: Callable[..., Any]
+    """The form for numpy and jax: `array(numpy, *inputs)`."""
+    torch: Callable[..., Any]
+    """The form for torch: `torch(torch, *inputs)`."""
+    flops: Callable[..., int] | None = None
+
+    def arrays(self, smoke: bool) -> Arrays:
+        """Return the inputs."""
+        data = Data(zlib.crc32(self.name.encode()))
+        return self.inputs(data, *(self.smoke if smoke else self.sizes))
+
+    def expected(self, arrays: Arrays) -> Array:
+        """Return numpy's answer, computed in float64."""
+        wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
+        return np.asarray(self.array(np, *wide))
+
+    def operations(self) -> int | None:
+        """Return the floating-point operations at full size, None where they do not count."""
+        return None if self.flops is None else self.flops(*self.sizes)
+
+
+def one(data: Data, *shape: int) -> Arrays:
+    return (data.normal(*shape),)
+
+
+def two(data: Data, *shape: int) -> Arrays:
+    return (data.normal(*shape), data.normal(*shape))
+
+
+def three(data: Data, *shape: int) -> Arrays:
+    return (*two(data, *shape), data.normal(*shape))
+
+
+def product(data: Data, m: int, k: int, n: int) -> Arrays:
+    return (data.normal(m, k), data.normal(k, n))
+
+
+def product_flops(m: int, k: int, n: int) -> int:
+    return 2 * m * k * n
+
+
+def matmul(name: str, m: int, k: int, n: int, smoke: tuple[int, int, int]) -> Entry:
+    """Return the entry of an (m, k) times (k, n) product."""
+    return Entry(
+        name, (m, k, n), smoke, product,
+        tensor=lambda a, b: a @ b,
+        array=lambda np, a, b: a @ b,
+        torch=lambda torch, a, b: a @ b,
+        flops=product_flops,
+    )  # fmt: skip
+
+
+def gelu(np: Any, x: Any) -> Any:
+    return 0.5 * x * (1 + np.tanh(ROOT_2_BY_PI * (x + 0.044715 * x * x * x)))
+
+
+def softmax(np: Any, x: Any) -> Any:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def layernorm(np: Any, x: Any) -> Any:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = (centred * centred).mean(axis=-1, keepdims=True)
+    return centred / np.sqrt(variance + 1e-5)
+
+
+def conv3x3(np: Any, x: Any, w: Any) -> Any:
+    """Return a convolution with padding 1 as the sum of a matrix product for each tap."""
+    height, width = x.shape[2:]
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    taps = (
+        np.tensordot(
+            w[:, :, i, j], padded[:, :, i : i + height, j : j + width], ([1], [1])
+        )
+        for i in range(3)
+        for j in range(3)
+    )
+    return np.swapaxes(sum(taps), 0, 1)
+
+
+def attention(np: Any, q: Any, k: Any, v: Any) -> Any:
+    scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
+    return softmax(np, scores) @ v
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "add", (2048, 2048), (3, 5), two,
+        tensor=lambda a, b: a + b,
+        array=lambda np, a, b: a + b,
+        torch=lambda torch, a, b: a + b,
+    ),
+    Entry(
+        "add, 1000 elements", (1000,), (7,), two,
+        tensor=lambda a, b: a + b,
+        array=lambda np, a, b: a + b,
+        torch=lambda torch, a, b: a + b,
+    ),
+    Entry(
+        "relu(a*b+c)*0.5+a", (2048, 2048), (3, 5), three,
+        tensor=lambda a, b, c: (a * b + c).relu() * 0.5 + a,
+        array=lambda np, a, b, c: np.maximum(a * b + c, 0) * 0.5 + a,
+        torch=lambda torch, a, b, c: torch.relu(a * b + c) * 0.5 + a,
+    ),
+    Entry(
+        "gelu", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.gelu(),
+        array=gelu,
+        torch=lambda torch, x: torch.nn.functional.gelu(x, approximate="tanh"),
+    ),
+    Entry(
+        "exp", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.exp(),
+        array=lambda np, x: np.exp(x),
+        torch=lambda torch, x: x.exp(),
+    ),
+    Entry(
+        "sum of all", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.sum(),
+        array=lambda np, x: x.sum(),
+        torch=lambda torch, x: x.sum(),
+    ),
+    Entry(
+        "sum of rows", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.sum(axis=1),
+        array=lambda np, x: x.sum(axis=1),
+        torch=lambda torch, x: x.sum(dim=1),
+    ),
+    Entry(
+        "sum of columns", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.sum(axis=0),
+        array=lambda np, x: x.sum(axis=0),
+        torch=lambda torch, x: x.sum(dim=0),
+    ),
+    Entry(
+        "argmax of rows", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.argmax(axis=1),
+        array=lambda np, x: x.argmax(axis=1),
+        torch=lambda torch, x: x.argmax(dim=1),
+    ),
+    Entry(
+        "cumsum of rows", (2048, 512), (3, 5), one,
+        tensor=lambda x: x.cumsum(axis=1),
+        array=lambda np, x: np.cumsum(x, axis=1),
+        torch=lambda torch, x: x.cumsum(dim=1),
+    ),
+    Entry(
+        "softmax of rows", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.softmax(axis=-1),
+        array=softmax,
+        torch=lambda torch, x: x.softmax(dim=-1),
+    ),
+    Entry(
+        "layernorm of rows", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.layernorm(),
+        array=layernorm,
+        torch=lambda torch, x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
+    ),
+    Entry(
+        "transposed copy", (2048, 2048), (3, 5), one,
+        tensor=lambda x: x.permute(1, 0).contiguous(),
+        array=lambda np, x: x.T.copy(),
+        torch=lambda torch, x: x.T.contiguous(),
+    ),
+    Entry(
+        "embedding", (4096, 64, 2048), (11, 3, 5),
+        lambda data, words, width, n: (data.normal(words, width), data.below(words, n)),
+        tensor=lambda table, index: table[index],
+        array=lambda np, table, index: table[index],
+        torch=lambda torch, table, index: torch.nn.functional.embedding(index, table),
+    ),
+    matmul("matmul 512", 512, 512, 512, (4, 6, 8)),
+    matmul("matmul 1024", 1024, 1024, 1024, (6, 4, 2)),
+    matmul("matmul 509x383x701", 509, 383, 701, (5, 3, 7)),
+    matmul("matmul 64", 64, 64, 64, (2, 3, 4)),
+    Entry(
+        "64 matmuls of 32", (64, 32), (3, 4),
+        lambda data, count, n: two(data, count, n, n),
+        tensor=lambda a, b: a @ b,
+        array=lambda np, a, b: a @ b,
+        torch=lambda torch, a, b: a @ b,
+        flops=lambda count, n: 2 * count * n**3,
+    ),
+    Entry(
+        "matvec 4096", (4096, 4096), (5, 7),
+        lambda data, m, n: (data.normal(m, n), data.normal(n)),
+        tensor=lambda a, x: a @ x,
+        array=lambda np, a, x: a @ x,
+        torch=lambda torch, a, x: a @ x,
+    ),
+    Entry(
+        "linear+relu 512", (512, 512, 512), (4, 3, 5),
+        lambda data, m, k, n: (data.normal(m, k), data.normal(n, k), data.normal(n)),
+        tensor=lambda x, w, b: (x @ w.transpose(0, 1) + b).relu(),
+        array=lambda np, x, w, b: np.maximum(x @ w.T + b, 0),
+        torch=lambda torch, x, w, b: torch.relu(torch.nn.functional.linear(x, w, b)),
+        flops=product_flops,
+    ),
+    Entry(
+        "conv 3x3, 4x64x56x56", (4, 64, 64, 56), (2, 3, 4, 5),
+        lambda data, images, inner, outer, side: (
+            data.normal(images, inner, side, side), data.normal(outer, inner, 3, 3)
+        ),
+        tensor=lambda x, w: x.conv2d(w, padding=1),
+        array=conv3x3,
+        torch=lambda torch, x, w: torch.nn.functional.conv2d(x, w, padding=1),
+        flops=lambda images, inner, outer, side: 18 * images * inner * outer * side**2,
+    ),
+    Entry(
+        "attention 8x512x64", (8, 512, 64), (2, 5, 3), three,
+        tensor=lambda q, k, v: (
+            (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(axis=-1) @ v
+        ),
+        array=attention,
+        torch=lambda torch, q, k, v: (
+            torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        ),
+        flops=lambda heads, n, width: 4 * heads * n * n * width,
+    ),
+)  # fmt: skip

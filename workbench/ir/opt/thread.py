@@ -1,0 +1,50 @@
+"""THREAD: parts of the output for threads of the CPU, at the same time."""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
+from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.uop import KernelInfo, UOp
+from workbench.target import Target
+
+APPLIES = frozenset({AxisType.GLOBAL})
+HERE = "an outer part of the output for each of several cores"
+ON_A_GPU = "(none) work-groups spread over the cores by themselves"
+MOST = 256
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    refusal = refuse_amount(kernel, opt, APPLIES, "global output", MOST)
+    if refusal is not None:
+        return refusal
+    threads = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.THREAD]
+    if threads:
+        name, n = threads[0].axis_name, threads[0].extent
+        return Refusal(f"{name} is spread over {n} threads already", "one THREAD only")
+    amount = amount_of(kernel, opt)
+    if amount > MOST:
+        return Refusal(
+            f"{amount} threads were asked for, and {MOST} is the limit",
+            f'THREAD("{opt.axis}", {max(2, target.cores)})',
+        )
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` with the outer part of an output axis as threads, the outermost loop.
+
+    Shapes:   axis of N elements becomes (amount, N // amount); `amount` divides N.
+    Rewrite:  for g0 in N: s   ->   for t0 in 2 (threads): for g0 in N/2: s[g0 := t0*(N/2) + g0]
+    Also known as: parallel (Halide, TVM), OpenMP's parallel for with a static schedule.
+    """
+    old, amount = ranges(kernel)[str(opt.axis)], amount_of(kernel, opt)
+    part = old.extent // amount
+    thread = UOp.range(amount, unused(kernel, AxisType.THREAD), AxisType.THREAD)
+    inner = UOp.range(part, old.axis_name, old.axis_kind)
+    order = [thread.axis_name, *kernel.arg.order]
+    if part == 1:
+        order.remove(old.axis_name)
+    changed = kernel.substitute({old: thread if part == 1 else thread * part + inner})
+    return settled(changed.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))

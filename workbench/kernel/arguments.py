@@ -1,0 +1,38 @@
+"""Reading the plain values that a Kernel's methods take: a value of another kind is refused."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.errors import DTypeError, ShapeError
+
+
+def seed(given: object) -> int:
+    """Return a seed of random data. Errors: DTypeError unless it is an integer, 0 or more."""
+    if isinstance(given, int) and given >= 0:
+        return given
+    raise DTypeError(
+        f"seed={given!r:.40} is no seed", "a seed is an integer, 0 or more", "seed=0"
+    )
+
+
+def budget(given: object) -> float:
+    """Return a time in seconds. Errors: DTypeError unless it is a number, 0 or more."""
+    if isinstance(given, int | float) and given >= 0:
+        return given
+    raise DTypeError(
+        f"budget_s={given!r:.40} is no time", "it is seconds, 0 or more", "budget_s=0.5"
+    )
+
+
+def shape_of(given: object, size: int) -> tuple[int, ...]:
+    """Return a shape of `size` elements. Errors: ShapeError unless it is one."""
+    if isinstance(given, tuple | list):
+        shape = tuple(given)
+        if all(type(n) is int for n in shape) and math.prod(shape) == size:
+            return shape
+    raise ShapeError(
+        f"shape {given!r:.40} does not fit",
+        f"the output has {size} elements",
+        f"({size},)",
+    )

@@ -1,0 +1,49 @@
+"""The layers, places and ways of a graph's picture, without heights: for callers that draw
+rows themselves. `arrange` gives curves in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from workbench.viz.layout.coordinates import placed, sides
+from workbench.viz.layout.layering import layers_of
+from workbench.viz.layout.ordering import ordered
+from workbench.viz.layout.proper import proper
+
+
+class Layered(NamedTuple):
+    """`x` is the middle of each node, `layer` its layer from the top; `routes` are the points
+    (x, layer) of each edge, in the order given, the last at its port (an edge that stays out
+    has but two); `width` is that of the whole drawing."""
+
+    x: tuple[float, ...]
+    layer: tuple[int, ...]
+    routes: tuple[tuple[tuple[float, int], ...], ...]
+    width: float
+
+
+def layered(
+    widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: float = 16.0
+) -> Layered:
+    """Return the layout of nodes with these widths and edges (source, target), no cycle.
+
+    The edges into one target are in the order of its operands.
+    """
+    if not widths:
+        return Layered((), (), (), 0.0)
+    graph = proper(layers_of(len(widths), edges), widths, edges)
+    x = placed(graph, ordered(graph), gap)
+    left, right = sides(graph, x)
+    x = [place - left for place in x]
+    routes = []
+    for number, (source, target) in enumerate(edges):
+        way = [source, *graph.lines[source][: graph.leaves[number] or 0]]
+        port = x[target] + graph.ports[number] * widths[target]
+        routes.append(
+            (*((x[v], graph.layer[v]) for v in way), (port, graph.layer[target]))
+        )
+    count = len(widths)
+    return Layered(
+        tuple(x[:count]), tuple(graph.layer[:count]), tuple(routes), right - left
+    )

@@ -1,0 +1,202 @@
+"""Where code comes from: line of source -> node of the program -> kernel -> tensor -> user's line.
+
+    found = links_of(compiled, exploration.passes)
+    found.of_line(12).lines          # the user's lines that line 12 of the source computes
+    found.text_lines(source_line)    # and back: which lines of the source compute one of his
+    found.of_assembly(compiled.assembly_lines)     # per instruction: the same
+
+Kernels share their nodes with equal kernels of other cells, so nothing is looked up by node
+alone: the links are those of this compilation and of the schedule that led to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+
+from workbench.backends.runtime.assembly import AsmLine, code_loops
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.kernel.kernel import Compiled
+from workbench.source import SourceLine, source_of
+from workbench.trace import Link, PassRecord
+from workbench.viz.model.ancestry import Ancestry
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a piece of code belongs to. `axes`: the loops around it, outermost first, then its
+    lanes; `kernel`: nodes of the un-optimised kernel; `tensor`: nodes of the tensor graph, as
+    it was scheduled; `lines`: the user's."""
+
+    axes: tuple[str, ...] = ()
+    kernel: tuple[UOp, ...] = ()
+    tensor: tuple[UOp, ...] = ()
+    lines: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """The origins of the code of one compiled kernel. `linear` is its program and `positions`
+    has, per line of its source, the places in it of what the line is the code of."""
+
+    linear: tuple[UOp, ...]
+    positions: tuple[tuple[int, ...], ...]
+    ancestry: Ancestry
+    kernel: frozenset[UOp]
+    tensor: frozenset[UOp]
+    tree: frozenset[UOp]
+
+    def of(self, *nodes: UOp) -> Origin:
+        """Return where nodes of any state of the compilation come from; the axes are those they
+        depend on."""
+        found = {a: None for node in nodes for a in self.ancestry.of(node)}
+        ranges = {r for n in found if n in self.tree or n in nodes for r in n.ranges}
+        lines = {line: None for n in found if (line := source_of(n)) is not None}
+        return Origin(
+            tuple(sorted(r.axis_name for r in ranges)),
+            tuple(n for n in found if n in self.kernel),
+            tuple(n for n in found if n in self.tensor),
+            tuple(sorted(lines, key=lambda line: (line.name, line.line))),
+        )
+
+    def at(self, *positions: int) -> Origin:
+        """Return where the nodes at some places of the program come from; the loops are those
+        around the first."""
+        if not positions:
+            return Origin()
+        nodes = [self.linear[p] for p in positions]
+        origin = self.of(*nodes)
+        loops = self._loops[positions[0]]
+        lanes = [a for a in origin.axes if a in self._lanes]
+        return replace(origin, axes=(*loops, *lanes))
+
+    def of_line(self, number: int) -> Origin:
+        """Return what line `number` of the source, counted from 1, is the code of."""
+        inside = 0 < number <= len(self.positions)
+        return self._origins[number - 1] if inside else Origin()
+
+    def of_assembly(self, lines: Sequence[AsmLine]) -> tuple[Origin, ...]:
+        """Return the origin of every line of a kernel's assembly.
+
+        An instruction that is for no line (a constant that is loaded anew, a register put by)
+        belongs to the loops that all else in its loop of the machine code is in.
+        """
+        around = [self._loops_of(line) for line in lines]
+        found = [self.of_line(line.source_line or 0) for line in lines]
+        for loop in code_loops(lines):
+            known = [a for place in loop if (a := around[place]) is not None]
+            if known:
+                shared = Origin(reduce(_common, known))
+                unknown = [p for p in loop if around[p] is None]
+                for place in unknown:
+                    found[place] = Origin() if lines[place].is_label else shared
+        return tuple(found)
+
+    def _loops_of(self, line: AsmLine) -> tuple[str, ...] | None:
+        """Return the loops around an instruction; None where they are not known."""
+        number = line.source_line or 0
+        places = self.positions[number - 1] if number else ()
+        return self._loops[places[0]] if places else None
+
+    def text_lines(self, line: SourceLine) -> tuple[int, ...]:
+        """Return the numbers of the lines of the source that compute (part of) a user's line."""
+        return self._by_line.get(line, ())
+
+    @cached_property
+    def _origins(self) -> tuple[Origin, ...]:
+        return tuple(self.at(*places) for places in self.positions)
+
+    @cached_property
+    def _by_line(self) -> dict[SourceLine, tuple[int, ...]]:
+        found: dict[SourceLine, tuple[int, ...]] = {}
+        for number, origin in enumerate(self._origins, 1):
+            for line in origin.lines:
+                found[line] = (*found.get(line, ()), number)
+        return found
+
+    @cached_property
+    def _loops(self) -> list[tuple[str, ...]]:
+        """Per place of the program the names of the loops it is in; a loop is in itself."""
+        found = []
+        path: tuple[str, ...] = ()
+        for node in self.linear:
+            if node.op is Ops.LOOP:
+                path = (*path, node.src[0].axis_name)
+            found.append(path)
+            if node.op is Ops.ENDLOOP:
+                path = path[:-1]
+        return found
+
+    @cached_property
+    def _lanes(self) -> frozenset[str]:
+        ranges = (n for n in self.tree if n.op is Ops.RANGE)
+        return frozenset(r.axis_name for r in ranges if r.axis_kind.is_lane)
+
+
+def links_of(
+    compiled: Compiled, schedule: Sequence[PassRecord] = (), value: UOp | None = None
+) -> Links:
+    """Return the links of a compiled kernel; `schedule` are the passes that led to it (those of
+    its Exploration; without them no line is known).
+
+    `value` is the tensor node that the kernel stores: it tells kernels that are equal apart.
+    """
+    original: UOp = compiled.passes[0].before
+    ancestry = Ancestry()
+    tensor: set[UOp] = set()
+    for stored, kernel, records in scheduled(schedule):
+        if kernel is original and value in (None, stored):
+            for record in records:
+                ancestry.add(record)
+                if record.name == "decide":
+                    tensor.update(record.before.toposort())
+    ancestry.begin(original)
+    for record in compiled.passes:
+        ancestry.add(record)
+    return Links(
+        compiled.built.linear,
+        compiled.built.source.lines,
+        ancestry,
+        frozenset(original.toposort()),
+        frozenset(tensor),
+        frozenset(compiled.built.lowered.toposort()),
+    )
+
+
+def scheduled(
+    records: Iterable[PassRecord],
+) -> Iterator[tuple[UOp, UOp, tuple[PassRecord, ...]]]:
+    """Yield, for each kernel of a schedule, the value it stores, the kernel, and the records that
+    say how the one became the other."""
+    shared: list[PassRecord] = []
+    parts: list[PassRecord] = []
+    own: list[PassRecord] = []
+    for record in (*records, None):
+        if own and (record is None or record.name in _BEGIN):
+            yield own[0].before, own[-1].after, (*shared, *own)
+            own = []
+        if record is None:
+            return
+        if record.name == "simplify-tensor":
+            shared = []  # what another device computes
+        if record.name == "rangeify":
+            parts = [p for p in record.links if isinstance(p, PassRecord)]
+            links = tuple(p for p in record.links if isinstance(p, Link))
+            shared.append(replace(record, links=links))
+        elif record.name == "simplify-kernel":
+            own = [parts.pop(0), record]
+        else:
+            (own or shared).append(record)
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what both begin with."""
+    count = 0
+    while count < min(len(one), len(other)) and one[count] == other[count]:
+        count += 1
+    return one[:count]
+
+
+_BEGIN = ("simplify-kernel", "simplify-tensor")

@@ -1,0 +1,90 @@
+"""The page: hand-written ES modules and style sheets put together, and one file to send around.
+
+The files of static/ are plain functions at top level that share one scope. They are read in the
+order below, without a bundler; each says at its head what it is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+STATIC = Path(__file__).parent / "static"
+SCRIPTS = (
+    "dom", "store", "links", "actions", "keys", "header", "results", "axes", "loops", "offers",
+    "tune", "diff", "code", "strip", "glayout", "graph", "rewrites", "plan", "main",
+)  # fmt: skip
+SHEETS = ("theme", "shell", "tune", "code", "graph")
+
+# What a widget model is to the page, for a file without Jupyter: it holds two traits.
+_SHIM = """
+const traits = { record: document.getElementById("record").textContent, view: {}, live: false };
+const model = {
+  get: (name) => traits[name],
+  set: (name, value) => { traits[name] = value; },
+  save_changes() {}, send() {}, on() {}, off() {},
+};
+render({ model, el: document.getElementById("workbench") });
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 8px; background: Canvas; }}
+.wb {{ --wb-height: calc(100vh - 18px); }}
+{css}</style></head>
+<body><div id="workbench"></div>
+<script type="text/plain" id="record">{record}</script>
+<script type="module">
+{scripts}{shim}</script></body></html>
+"""
+
+
+@cache
+def esm() -> str:
+    """Return the page as one ES module: `export default {render}`, as anywidget wants it."""
+    return _scripts() + "\nexport default { render };\n"
+
+
+@cache
+def css() -> str:
+    """Return the style sheets as one."""
+    return _joined("css", SHEETS)
+
+
+def packed(record: Mapping[str, Any]) -> str:
+    """Return a record as the page reads it: base64 of zlib-compressed JSON.
+
+    Errors: ValueError where a number is not finite, which JSON cannot say.
+    """
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
+
+
+def export_html(record: Mapping[str, Any]) -> str:
+    """Return one HTML file that shows a record offline: the same page, no Python session."""
+    title = f"{record['expr']['text'][:80]} - workbench"
+    return _PAGE.format(
+        title=escape(title),
+        css=css(),
+        record=packed(record),
+        scripts=_scripts(),
+        shim=_SHIM,
+    )
+
+
+def _scripts() -> str:
+    return _joined("js", SCRIPTS)
+
+
+def _joined(kind: str, names: tuple[str, ...]) -> str:
+    files = [STATIC / f"{name}.{kind}" for name in names]
+    return "\n".join(f.read_text(encoding="utf-8") for f in files if f.exists())

@@ -1,0 +1,157 @@
+"""The geometry of the tensor graph's picture: boxes, lines and a region per kernel.
+
+Still pictures and the live one are drawn from this. Units: CSS pixels, y downwards; a line
+goes through its points, leaving and entering each of them vertically.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.viz.layout import layered
+from workbench.viz.model.graph import GraphNode, TensorGraph
+from workbench.viz.model.words import shape_text
+
+LAYER, NODE, SMALL, MARGIN, GAP = 60, 36, 20, 18, 24.0
+BAND = 13
+"""Half the width of a region along a line."""
+MOST_BENDS = 40
+"""In a picture of more layers than this, lines bend only at some of them, the same for all."""
+Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """A node's place: its middle, its width and its height."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Where everything goes: a box per node and the points of each edge, in the graph's order;
+    `regions` has a closed SVG path per kernel ("" for a kernel that has no node here)."""
+
+    graph: TensorGraph
+    boxes: tuple[Box, ...]
+    routes: tuple[tuple[Point, ...], ...]
+    regions: tuple[str, ...]
+    width: float
+    height: float
+
+
+def picture(graph: TensorGraph) -> Picture:
+    """Return the geometry of a graph as it stands; `folded` makes one fit to look at."""
+    places = {node.number: i for i, node in enumerate(graph.nodes)}
+    widths = [_width(node) for node in graph.nodes]
+    ends = [(places[e.source], places[e.target]) for e in graph.edges]
+    layout = layered(widths, ends, GAP)
+    boxes = tuple(
+        Box(x + MARGIN, _y(layer), w, SMALL if n.role == "movement" else NODE)
+        for n, x, layer, w in zip(
+            graph.nodes, layout.x, layout.layer, widths, strict=True
+        )
+    )
+    layers = max(layout.layer, default=0) + 1
+    every = -(-layers // MOST_BENDS)
+    routes = tuple(
+        _points(route, boxes[a], boxes[b], every)
+        for route, (a, b) in zip(layout.routes, ends, strict=True)
+    )
+    height = layers * LAYER + 6
+    regions = tuple(
+        _region(k, graph, boxes, routes, ends) for k in range(len(graph.titles))
+    )
+    return Picture(graph, boxes, routes, regions, layout.width + 2 * MARGIN, height)
+
+
+def second_line(node: GraphNode) -> str:
+    """Return what stands under a node's label: its shape, and the dtype of an input."""
+    shape = shape_text(node.shape)
+    return f"{shape} {node.dtype}" if node.role == "input" else shape
+
+
+def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> str:
+    """Return the SVG path through points; `joins` goes on from where the pen is."""
+    (x, y), *others = points
+    words = [f"{'L' if joins else 'M'}{x + shift:.1f} {y:.1f}"]
+    for next_x, next_y in others:
+        middle = (y + next_y) / 2
+        words.append(
+            f"V{next_y:.1f}"
+            if next_x == x
+            else f"C{x + shift:.1f} {middle:.1f} {next_x + shift:.1f} {middle:.1f} "
+            f"{next_x + shift:.1f} {next_y:.1f}"
+        )
+        x, y = next_x, next_y
+    return "".join(words)
+
+
+def _width(node: GraphNode) -> float:
+    if node.role == "movement":
+        return max(40.0, 5.9 * len(node.label) + 14)
+    longest = max(6.9 * len(node.label), 6.0 * len(second_line(node)))
+    return max(52.0, longest + 22)
+
+
+def _y(layer: int) -> float:
+    return layer * LAYER + LAYER / 2 + 3
+
+
+def _points(
+    route: Sequence[tuple[float, int]], source: Box, target: Box, every: int
+) -> tuple[Point, ...]:
+    """Return the points of an edge: straight down past the nodes of the layers between, of which
+    only each `every`-th counts."""
+    (first, layer), *between, (last, _) = route
+    points = [(round(first + MARGIN, 1), _y(layer) + source.height / 2)]
+    for at, passed in between:
+        if passed % every:
+            continue
+        x = round(at + MARGIN, 1)
+        _go_on(points, (x, _y(passed) - NODE / 2))
+        _go_on(points, (x, _y(passed) + NODE / 2))
+    _go_on(points, (round(last + MARGIN, 1), target.y - target.height / 2))
+    return tuple(points)
+
+
+def _go_on(points: list[Point], point: Point) -> None:
+    """Append a point; one in the middle of a line straight down is dropped."""
+    if len(points) > 1 and points[-1][0] == points[-2][0] == point[0]:
+        points.pop()
+    points.append(point)
+
+
+def _region(
+    kernel: int,
+    graph: TensorGraph,
+    boxes: Sequence[Box],
+    routes: Sequence[Sequence[Point]],
+    ends: Sequence[tuple[int, int]],
+) -> str:
+    """Return the ground under everything a kernel computes: a patch behind each node and a band
+    along each line. All go round the same way, so that they fill as one."""
+    inside = [n.kernels[:1] == (kernel,) for n in graph.nodes]
+    patches = [_patch(b) for b, is_in in zip(boxes, inside, strict=True) if is_in]
+    bands = [
+        f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
+        for route, (a, b) in zip(routes, ends, strict=True)
+        if inside[a] and inside[b]
+    ]
+    return "".join(patches + bands)
+
+
+def _patch(box: Box) -> str:
+    """Return a rectangle with round corners behind a box, clockwise."""
+    round_, width, height = 11, box.width + 16 - 22, box.height + 14 - 22
+    x, y = box.x - box.width / 2 - 8 + round_, box.y - box.height / 2 - 7
+    arc = f"a{round_} {round_} 0 0 1 "
+    return (
+        f"M{x:.1f} {y:.1f}h{width:.1f}{arc}{round_} {round_}v{height:.1f}"
+        f"{arc}-{round_} {round_}h{-width:.1f}{arc}-{round_} -{round_}v{-height:.1f}"
+        f"{arc}{round_} -{round_}Z"
+    )

@@ -1,0 +1,104 @@
+"""Where code, loops and nodes come from, as rows of a record: the links that pages light up.
+
+A link names the axes around a line, the nodes of the program that it is the code of, and the
+user's lines; instructions also name the lines of the source they were compiled from. What
+those nodes came from is told by the nodes themselves: `origin`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from workbench.backends.device import Device
+from workbench.backends.runtime.assembly import AsmLine
+from workbench.ir.lower.lower import lower
+from workbench.ir.uop import UOp
+from workbench.kernel.kernel import Compiled, Kernel
+from workbench.pipeline import Built
+from workbench.trace import observe, unobserved
+from workbench.viz.model.provenance import Links, Origin
+from workbench.viz.record.nodes import Lines, Nodes
+
+MOST_NODES = 12
+"""Nodes that one link or one node's origin names."""
+Link = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Linker:
+    """Makes links of one compilation; what they refer to goes into the tables of the record."""
+
+    links: Links
+    nodes: Nodes
+    lines: Lines
+
+    def source(self) -> list[Link | None]:
+        """Return the link of every line of the source; None for a brace or a comment."""
+        return [
+            self._link(self.links.of_line(number), places) if places else None
+            for number, places in enumerate(self.links.positions, 1)
+        ]
+
+    def assembly(self, code: Sequence[AsmLine]) -> list[Link | None]:
+        """Return the link of every line of the assembly; None for a label."""
+        found: list[Link | None] = []
+        for line, origin in zip(code, self.links.of_assembly(code), strict=True):
+            number = line.source_line or 0
+            places = self.links.positions[number - 1] if number else ()
+            is_known = bool(places or origin.axes)
+            link = self._link(origin, places) if is_known else None
+            found.append(None if link is None else link | {"source": [number]})
+            if link is not None and not number:
+                found[-1] = link
+        return found
+
+    def _link(self, origin: Origin, places: Sequence[int]) -> Link:
+        program = dict.fromkeys(self.links.linear[p] for p in places)
+        return {
+            "axes": list(origin.axes),
+            "nodes": self.nodes.add_all(list(program)[:MOST_NODES]),
+            "lines": self._lines(origin),
+            "source": [],
+        }
+
+    def statement(self, node: UOp) -> tuple[list[int], list[int]]:
+        """Return the nodes and the user's lines that a statement of the tree computes."""
+        values = [n for n in node.toposort() if n.dtype.kind != "index"]
+        origin = self.links.of(*values)
+        return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
+
+    def origins(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield what every node of the program and of the kernel came from, one level above."""
+        program = UOp.sink(*self.links.linear).toposort()
+        for node in (*self.links.kernel, *self.links.tree, *program):
+            if node not in self.nodes:
+                continue
+            origin = self.links.of(node)
+            above = origin.tensor if node in self.links.kernel else origin.kernel
+            found = [n for n in above if n is not node][:MOST_NODES]
+            if found:
+                yield self.nodes.add(node), self.nodes.add_all(found)
+
+    def _lines(self, origin: Origin) -> list[int]:
+        found = [self.lines.add(line) for line in origin.lines]
+        return [place for place in found if place is not None]
+
+
+def as_c(kernel: Kernel, compiled: Compiled) -> Compiled:
+    """Return a kernel as C with the record of how, not loaded: that needs no compiler."""
+    if compiled.device == "C":
+        return compiled
+    device = Device["C"]
+    with observe() as watching:
+        block, linear = lower(kernel.ast, device.target)
+    with unobserved():
+        source = device.render(block, linear)
+    opts = [p for p in compiled.passes if p.name.startswith("opt-")]
+    return replace(
+        compiled,
+        device="C",
+        built=Built(block, linear, source, None),
+        passes=(*opts, *watching.records),
+    )

@@ -1,0 +1,146 @@
+"""Tables of a record: every node, line and text stands once, and is meant by its place.
+
+Nodes are columns (a list per field), sources before users. What a node is called is worked
+out when it is first met, never per graph. No recursion: graphs are thousands of nodes deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+from workbench.dtypes import DType
+from workbench.ir.ops import Ops
+from workbench.ir.text import own_name
+from workbench.ir.uop import UOp
+from workbench.source import SourceLine, source_of
+from workbench.viz.model.graph import label_of
+from workbench.viz.model.words import shape_text
+
+LABEL = 40
+"""Characters of a label; a longer one ends in an ellipsis."""
+TEXT = 2000
+"""Characters of an argument that are kept; a longer one says how long it was."""
+COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "origin")
+
+
+class Texts:
+    """Longer texts, each kept once."""
+
+    def __init__(self) -> None:
+        self.listed: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        """Return the place of `text`."""
+        place = self._places.setdefault(text, len(self.listed))
+        if place == len(self.listed):
+            self.listed.append(text)
+        return place
+
+
+class Lines:
+    """Lines of the user's code, by cell or file name without its folder."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, str]] = []
+        self._places: dict[SourceLine, int] = {}
+
+    def add(self, line: SourceLine | None) -> int | None:
+        """Return the place of a line, None for no line."""
+        if line is None:
+            return None
+        if line not in self._places:
+            self._places[line] = len(self.listed)
+            self.listed.append({"where": str(line), "text": bounded(line.text)})
+        return self._places[line]
+
+
+class Nodes:
+    """Every UOp that a record speaks of, as columns."""
+
+    def __init__(self, lines: Lines):
+        self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self._places: dict[UOp, int] = {}
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, node: UOp) -> bool:
+        return node in self._places
+
+    def add(self, root: UOp) -> int:
+        """Return the place of `root`; it and what it is made of are added where they are new."""
+        known = self._places
+        if root not in known:
+            for node in root.toposort(lambda n: n not in known):
+                if node not in known:
+                    self._append(node)
+        return known[root]
+
+    def add_all(self, roots: Iterable[UOp]) -> list[int]:
+        """Return the places of several nodes."""
+        return [self.add(root) for root in roots]
+
+    def _append(self, node: UOp) -> None:
+        line = self._lines.add(source_of(node))
+        row: tuple[Any, ...] = (
+            node.op.name,
+            str(node.dtype),
+            shape_text(node.shape) if node.shape else "",
+            bounded(node_arg(node)),
+            [self._places[s] for s in node.src],
+            short(node_label(node)),
+            -1 if line is None else line,
+            [],
+        )
+        for column, value in zip(self.columns.values(), row, strict=True):
+            column.append(value)
+        self._places[node] = len(self._places)
+
+
+def node_label(node: UOp) -> str:
+    """Return what a node of any level is, in a word or two: "p1", "g0 x512", "max"."""
+    name = own_name(node)
+    if node.op is Ops.RANGE:
+        return f"{name} \u00d7{node.src[0].arg}"
+    if node.op is Ops.LOOP:
+        return f"for {node.src[0].axis_name}"
+    if node.op in (Ops.REDUCE, Ops.ACCUMULATE):
+        how = node.arg[0] if isinstance(node.arg, tuple) else node.arg
+        return f"{node.op.name.lower()} {arg_text(how)}"
+    return name or label_of(node)
+
+
+def node_arg(node: UOp) -> str:
+    """Return a node's argument as text. Memory is named by a running number, which says nothing
+    and is another one in every session: it is left out."""
+    return arg_text(node.arg[1:] if node.op is Ops.BUFFER else node.arg)
+
+
+def arg_text(arg: Any) -> str:
+    """Return a node's argument as a person reads it: "" for none, "add (1,)", "g0 GLOBAL"."""
+    if arg is None:
+        return ""
+    if isinstance(arg, tuple) and any(isinstance(a, (Enum, str, tuple)) for a in arg):
+        return " ".join(arg_text(a) for a in arg)
+    if isinstance(arg, Ops):
+        return arg.name.lower()
+    if isinstance(arg, Enum):
+        return arg.name
+    return str(arg) if isinstance(arg, (str, DType)) else repr(arg)
+
+
+def short(text: str) -> str:
+    """Return `text` as a label: one line, not long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LABEL else line[: LABEL - 1] + "\u2026"
+
+
+def bounded(text: str) -> str:
+    """Return `text`, cut where it is very long; then it says so."""
+    if len(text) <= TEXT:
+        return text
+    return f"{text[:TEXT]}\u2026 ({len(text):,} characters)"

@@ -1,0 +1,169 @@
+"""Passes as rows of a record: states before and after, and the root after every rewrite.
+
+States are interned, so a step adds the nodes it made and no more. Both the rewrites of a pass
+and the nodes of its states are bounded: a step beyond the first bound is not listed
+(`dropped` counts those), one beyond the second has root -1: its state is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from workbench.ir.opt.opt import Opt
+from workbench.ir.schedule.decide import Plan
+from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.trace import Match, PassRecord
+from workbench.viz.model import rewrites
+from workbench.viz.record.nodes import Nodes, Texts
+from workbench.viz.record.rules import Rules
+from workbench.viz.record.states import States
+
+MOST_REWRITES = 2000
+"""Rewrites of one pass that are listed."""
+MOST_STATE_NODES = 4000
+"""Nodes that the states of one pass may add to a record."""
+MOST_TEXT = 40_000
+"""Characters of a state's text; a longer one is cut and says so."""
+NOT_KEPT = -1
+Row = dict[str, Any]
+
+
+class Passes:
+    """Makes rows of PassRecords; what they refer to goes into the tables of the record."""
+
+    def __init__(self, nodes: Nodes, texts: Texts, rules: Rules):
+        self.listed: list[Row] = []
+        self._nodes, self._texts, self._rules = nodes, texts, rules
+
+    def add(
+        self, records: Sequence[PassRecord], kernels: Mapping[int, int] | int | None
+    ) -> list[int]:
+        """Add passes in execution order; return their places. `kernels` is the kernel they work
+        on, or that per place in `records`."""
+        places: list[int] = []
+        depths: dict[str, int] = {}
+        roots: list[int] = []
+        for at, record in enumerate(records):
+            kernel = kernels.get(at) if isinstance(kernels, Mapping) else kernels
+            depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
+            depths[record.name] = depth
+            row = self._row(record, depth, roots) | {"kernel": kernel}
+            roots = row["after"]
+            places.append(len(self.listed))
+            self.listed.append(row)
+        return places
+
+    def _row(self, record: PassRecord, depth: int, roots: list[int]) -> Row:
+        before = self._roots(record.before, roots)
+        after = self._roots(record.after, before)
+        listed = record.matches[:MOST_REWRITES]
+        return {
+            "name": record.name,
+            "doc": record.doc,
+            "depth": depth,
+            "unit": unit_of(record),
+            "seconds": record.seconds,
+            "changed": record.after is not record.before or bool(record.matches),
+            "error": error_text(record),
+            "dropped": record.dropped + len(record.matches) - len(listed),
+            "before": before,
+            "after": after,
+            "text_before": None,
+            "text_after": None,
+            "rewrites": [list(step) for step in self._steps(record, listed)],
+        }
+
+    def texts(self, record: PassRecord) -> dict[str, int | None]:
+        """Return what a pass's states look like as text: values for its row."""
+        return {
+            "text_before": self._text(record.before),
+            "text_after": self._text(record.after),
+        }
+
+    def _text(self, state: Any) -> int | None:
+        if isinstance(state, tuple) and state and isinstance(state[0], ScheduleItem):
+            kernels = [rewrites.text(i.kernel) for i in state if i.kernel is not None]
+            state = "\n\n".join(kernels)
+        is_text = isinstance(getattr(state, "text", state), str)
+        if not is_text and not self._roots(state, []):
+            return None
+        text = rewrites.text(state)
+        if len(text) > MOST_TEXT:
+            text = f"{text[:MOST_TEXT]}\n... ({len(text):,} characters)"
+        return self._texts.add(text)
+
+    def _roots(self, state: Any, planned: list[int]) -> list[int]:
+        """Return the nodes that a state is: a root, a program's nodes in order, the kernels of
+        a schedule, or the nodes `planned` of a plan; [] for what is no IR."""
+        if isinstance(state, UOp):
+            return [self._nodes.add(state)]
+        if isinstance(state, tuple):
+            parts = [s.kernel if isinstance(s, ScheduleItem) else s for s in state]
+            return self._nodes.add_all(p for p in parts if isinstance(p, UOp))
+        return planned if isinstance(state, Plan) else []
+
+    def _steps(
+        self, record: PassRecord, matches: Sequence[Match]
+    ) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (rule, before, after, root) of each match."""
+        if any(isinstance(m.rule, Decision) for m in matches):
+            for match in matches:
+                node = self._nodes.add(match.before)
+                yield -1, node, node, NOT_KEPT
+            return
+        is_graph = bool(matches) and isinstance(record.before, UOp)
+        states = States(record.before) if is_graph else None
+        room = len(self._nodes) + MOST_STATE_NODES
+        for match in matches:
+            rule = self._rules.add(match.rule)
+            root = None if states is None else states.apply(match)
+            before, after = self._nodes.add(match.before), self._nodes.add(match.after)
+            if root is None:
+                yield rule, before, after, NOT_KEPT
+                continue
+            yield rule, before, after, self._nodes.add(root)
+            if len(self._nodes) > room:
+                states = None
+
+
+def unit_of(record: PassRecord) -> str:
+    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for a pass
+    that is one function."""
+    rules = [m.rule for m in record.matches]
+    if any(isinstance(r, Opt) for r in rules):
+        return "opt"
+    if any(isinstance(r, Decision) for r in rules):
+        return "decision"
+    if not rules and record.after is not record.before:
+        return "step"
+    return "rewrite"
+
+
+def error_text(record: PassRecord) -> str | None:
+    """Return the error a pass ended with."""
+    if record.error is None:
+        return None
+    return f"{type(record.error).__name__}: {record.error}"
+
+
+def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:
+    """Return which kernel each of the scheduler's passes works on, by its place in `records`:
+    those after the pass that made the kernels, one kernel after the other."""
+    numbers: dict[int, int] = {}
+    waiting: list[tuple[int, UOp]] = []
+    made, current = 0, None
+    for place, record in enumerate(records):
+        items = record.after if isinstance(record.after, tuple) else ()
+        found = [i.kernel for i in items if isinstance(i, ScheduleItem) and i.kernel]
+        if found:
+            waiting = list(enumerate(found, made))
+            made, current = made + len(found), None
+        elif waiting and record.before is waiting[0][1]:
+            current = waiting.pop(0)[0]
+        elif isinstance(record.before, UOp) and record.before.arg is None:
+            current = None  # a tensor graph: the next device's turn
+        if current is not None and not found:
+            numbers[place] = current
+    return numbers

@@ -1,0 +1,124 @@
+"""The plan of a record: the tensor graph drawn, cut into kernels, and why it is cut there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from workbench.ir.uop import UOp
+from workbench.source import source_of
+from workbench.viz.exploration import Exploration
+from workbench.viz.model.graph import (
+    GraphNode,
+    TensorGraph,
+    folded,
+    graph_nodes,
+    is_cut,
+    label_of,
+)
+from workbench.viz.palette import kernel_colour
+from workbench.viz.picture import Box, Point, picture
+from workbench.viz.record.nodes import Lines, Nodes, short
+
+MOST_DRAWN = 3000
+"""Above this the graph is not laid out."""
+Plan = dict[str, Any]
+
+
+def empty_plan() -> Plan:
+    """Return a plan without a picture."""
+    return {
+        "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
+    }  # fmt: skip
+
+
+def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
+    """Return the picture of the tensor graph, {} where it is too large for one: x and y are a
+    box's left upper corner, an edge's `a` and `b` are places in the list of nodes."""
+    graph = folded(ex.graph)
+    if len(graph.nodes) > MOST_DRAWN:
+        return {}
+    found = graph_nodes(ex.outputs)
+    drawn = picture(graph)
+    places = {node.number: i for i, node in enumerate(graph.nodes)}
+    return {
+        "width": round(drawn.width),
+        "height": round(drawn.height),
+        "nodes": [
+            _node(node, found[node.number], box, nodes, lines)
+            for node, box in zip(graph.nodes, drawn.boxes, strict=True)
+        ],
+        "edges": [
+            _edge(graph, places[e.source], places[e.target], route)
+            for e, route in zip(graph.edges, drawn.routes, strict=True)
+        ],
+        "regions": [
+            {"kernel": k, "title": title, "path": path, "colour": kernel_colour(k)}
+            for k, (title, path) in enumerate(
+                zip(graph.titles, drawn.regions, strict=True)
+            )
+        ],
+    }
+
+
+def _node(
+    node: GraphNode, uop: UOp, box: Box, nodes: Nodes, lines: Lines
+) -> dict[str, Any]:
+    line = lines.add(source_of(uop))
+    return {
+        "n": nodes.add(uop),
+        "label": short(node.label),
+        "x": round(box.x - box.width / 2, 1),
+        "y": round(box.y - box.height / 2, 1),
+        "w": round(box.width, 1),
+        "h": round(box.height, 1),
+        "kernels": list(node.kernels),
+        "stored_by": node.stored_by,
+        "role": node.role,
+        "bytes": node.size_bytes,
+        "line": -1 if line is None else line,
+        "output": node.is_output,
+    }
+
+
+def _edge(
+    graph: TensorGraph, a: int, b: int, route: tuple[Point, ...]
+) -> dict[str, Any]:
+    source, target = graph.nodes[a], graph.nodes[b]
+    return {
+        "a": a,
+        "b": b,
+        "route": [[round(x, 1), round(y, 1)] for x, y in route],
+        "cut": is_cut(source, target),
+        "bytes": source.size_bytes,
+    }
+
+
+def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
+    """Return why every value is stored or fused, and by which kernel."""
+    kernels = kernels_of(ex)
+    return [
+        {
+            "node": nodes.add(d.node),
+            "name": short(label_of(d.node)),
+            "stored": d.stored,
+            "reason": d.reason,
+            "figures": [[k.replace("_", " "), v] for k, v in d.figures.items()],
+            "kernel": kernels.get(d.node),
+            "forced": False,
+        }
+        for d in ex.decisions
+    ]
+
+
+def kernels_of(ex: Exploration) -> Mapping[UOp, int]:
+    """Return per value the kernel that stores it, else the first that computes it."""
+    found: dict[UOp, int] = {}
+    kernels = [item for item in ex.items if item.kernel is not None]
+    ends = {item.node for item in ex.items}
+    for number, item in enumerate(kernels):
+        stops = ends - {item.node}
+        for node in item.node.toposort(lambda n, stops=stops: n not in stops):  # type: ignore[misc]
+            if node not in stops:
+                found.setdefault(node, number)
+    return found

@@ -1,0 +1,296 @@
+"""The record of an Exploration: one plain dict that says everything a page shows.
+
+`build(ex)` makes it whole. `Recorder` makes it in steps: `first()` is what is looked at first,
+each step of `rest()` adds a piece, variants are added as they arise, and `patch()` says what
+was added since it was last asked. Tables only grow, so places in them stay valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from workbench.backends.device import Device
+from workbench.ir.ops import Ops
+from workbench.ir.text import to_text
+from workbench.ir.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.trace import PassRecord
+from workbench.viz.exploration import Exploration
+from workbench.viz.model.graph import graph_nodes
+from workbench.viz.model.words import plural
+from workbench.viz.record import variants as rows
+from workbench.viz.record.machine import caches, machine
+from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
+from workbench.viz.record.offers import offer_rows, refused_rows
+from workbench.viz.record.passes import Passes, kernel_numbers
+from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
+from workbench.viz.record.rules import Rules
+
+VERSION = 1
+FIRST_DRAWN = 400
+"""A tensor graph of more nodes than this is laid out later."""
+FIRST_SHOWN = 1000
+"""Kernels that together have so few nodes come with loops and C at first, the others later."""
+MOST_KERNELS = 12
+"""Kernels that get code, passes and offers without being asked for."""
+MOST_NESTS = 200
+"""Kernels that get their loops without being asked for."""
+APPENDED = ("nodes", "texts", "rules", "passes", "lines", "variants")
+Record = dict[str, Any]
+Patch = dict[str, Any]
+
+
+def build(exploration: Exploration, detail: str = "full") -> Record:
+    """Return the record of an exploration: "first" is what a page needs to open, "full" has
+    passes, code in every language, offers and the default opts too."""
+    recorder = Recorder(exploration)
+    recorder.first()
+    if detail == "full":
+        for _ in recorder.rest():
+            pass
+    return recorder.record
+
+
+class Recorder:
+    """A record in the making. `record` is always whole; `kernels` has the Kernel per variant."""
+
+    def __init__(self, exploration: Exploration):
+        self.exploration = exploration
+        self.kernels: list[Kernel] = []
+        self._lines, self._texts, self._rules = Lines(), Texts(), Rules()
+        self._nodes = Nodes(self._lines)
+        self._passes = Passes(self._nodes, self._texts, self._rules)
+        self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
+        self._set: dict[tuple[str | int, ...], Any] = {}
+        self.record = self._opening()
+
+    def _opening(self) -> Record:
+        ex = self.exploration
+        named = (
+            ex.line.text
+            if ex.line
+            else f"explore of {plural(len(ex.tensors), 'tensor')}"
+        )
+        return {
+            "v": VERSION,
+            "key": expression_key(ex.outputs),
+            "expr": {"text": bounded(named), "line": self._lines.add(ex.line)},
+            "device": ex.tensors[0].device,
+            "devices": device_rows(),
+            "headline": ex.headline,
+            "machine": machine(),
+            "lines": self._lines.listed,
+            "nodes": self._nodes.columns,
+            "texts": self._texts.listed,
+            "rules": self._rules.listed,
+            "passes": self._passes.listed,
+            "plan": empty_plan(),
+            "kernels": [],
+            "variants": [],
+            "pinned": None,
+            "baselines": [],
+        }  # fmt: skip
+
+    # what is added
+
+    def first(self) -> None:
+        """Add what is looked at first: the plan, the passes of scheduling, every kernel with its
+        loops, and C."""
+        ex = self.exploration
+        self._passes.add(ex.passes, kernel_numbers(ex.passes))
+        self.record["plan"]["decisions"] = decision_rows(ex, self._nodes)
+        if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
+            self._draw()
+        places = {d: i for i, d in enumerate(map(id, ex.decisions))}
+        own = [id(i.decision) for i in ex.items if i.kernel is not None]
+        room = FIRST_SHOWN
+        for number, kernel in enumerate(ex.kernels):
+            variant = self._append(number, kernel, "plain", None)
+            row = self._kernel_row(kernel, variant, places.get(own[number]))
+            self.record["kernels"].append(row)
+            room -= len(kernel.ast.toposort())
+            if room >= 0:
+                self.add_loops(variant)
+                self.add_c(variant)
+        self.patch()
+
+    def rest(self) -> Iterator[str]:
+        """Add everything else, a piece at a time; yield what each piece was."""
+        ex = self.exploration
+        if not self.record["plan"]["nodes"]:
+            self._draw()
+            yield "plan"
+        every = range(len(ex.kernels))
+        for variant in every[:MOST_NESTS]:
+            if self.record["variants"][variant]["loops"] is None:
+                self.add_loops(variant)
+                yield "loops"
+        plain = every[:MOST_KERNELS]
+        for variant in plain:
+            self.add_compiled(variant)
+            yield "code"
+            self.add_offers(variant)
+            yield "offers"
+        for variant in plain:
+            auto = self.kernels[variant].optimized()
+            if auto.applied_opts:
+                number = self.record["variants"][variant]["kernel"]
+                made = self.add_variant(number, auto, "auto", variant)
+                self.add_compiled(made)
+                yield "auto"
+        self._add_texts(range(len(ex.passes)), ex.passes)
+        yield "texts"
+
+    def add_variant(
+        self, number: int, kernel: Kernel, name: str, parent: int | None = None
+    ) -> int:
+        """Add `kernel` as a variant of kernel `number`, with its loops and C; return its place."""
+        variant = self._append(number, kernel, name, parent)
+        self.add_loops(variant)
+        self.add_c(variant)
+        return variant
+
+    def add_loops(self, variant: int) -> None:
+        """Add the loops of a variant, and it as Python."""
+        kernel = self.kernels[variant]
+        self.put(("variants", variant, "python"), kernel.to_python())
+        with self._explained(variant):
+            nest = rows.nest_row(kernel, self._nodes, caches())
+            self.put(("variants", variant, "loops"), nest)
+
+    def add_c(self, variant: int) -> None:
+        """Add the C of a variant."""
+        with self._explained(variant):
+            self._add_code(variant, [rows.c_code(self.kernels[variant])])
+
+    def add_compiled(self, variant: int) -> None:
+        """Compile a variant for its device; add code, counts and passes."""
+        if not self._has_code(variant, "C"):
+            self.add_c(variant)
+        with self._explained(variant):
+            compiled = self.kernels[variant].compile()
+            self._add_code(variant, rows.compiled_code(compiled))
+            self.put(("variants", variant, "counts"), rows.counts_row(compiled))
+            number = self.record["variants"][variant]["kernel"]
+            places = self._passes.add(compiled.passes, number)
+            self.put(("variants", variant, "passes"), places)
+            self._add_texts(places, compiled.passes)
+
+    def add_offers(self, variant: int) -> None:
+        """Add what can be done next to a variant, and what cannot."""
+        kernel = self.kernels[variant]
+        with self._explained(variant):
+            self.put(("variants", variant, "offers"), offer_rows(kernel))
+            self.put(("variants", variant, "refused"), refused_rows(kernel))
+
+    def put(self, path: tuple[str | int, ...], value: Any) -> None:
+        """Set one value of the record, so that the next patch says so."""
+        at: Any = self.record
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        self._set[path] = value
+
+    def patch(self) -> Patch:
+        """Return what was added and set since the last call, or since `first()`."""
+        append: dict[str, Any] = {}
+        for name, sent in self._sent.items():
+            table = self.record[name]
+            if name == "nodes":
+                new: Any = {column: values[sent:] for column, values in table.items()}
+                size = len(self._nodes)
+            else:
+                new, size = table[sent:], len(table)
+            if size > sent:
+                append[name], self._sent[name] = new, size
+        found = [
+            [list(path), value]
+            for path, value in self._set.items()
+            if not (path[0] in append and _is_new(path, append, self._sent))
+        ]
+        self._set.clear()
+        return {"append": append, "set": found}
+
+    # helpers
+
+    @contextmanager
+    def _explained(self, variant: int) -> Iterator[None]:
+        """Show what goes wrong with a variant where the variant stands. A fault of ours, too,
+        must not take the whole picture down."""
+        try:
+            yield
+        except Exception as error:
+            self.put(("variants", variant, "error"), rows.error_row(error))
+
+    def _draw(self) -> None:
+        drawn = drawn_plan(self.exploration, self._nodes, self._lines)
+        for name, value in drawn.items():
+            self.put(("plan", name), value)
+
+    def _append(
+        self, number: int, kernel: Kernel, name: str, parent: int | None
+    ) -> int:
+        self.kernels.append(kernel)
+        row = rows.variant_row(number, kernel, name, parent)
+        self.record["variants"].append(row)
+        return len(self.kernels) - 1
+
+    def _kernel_row(
+        self, kernel: Kernel, variant: int, decision: int | None
+    ) -> dict[str, Any]:
+        figures = kernel.estimates
+        return {
+            "title": bounded(kernel.title or kernel.name),
+            "name": kernel.name,
+            "line": self._lines.add(kernel.line),
+            "flops": figures.flops,
+            "bytes": figures.bytes,
+            "decision": decision,
+            "root": variant,
+        }
+
+    def _add_code(self, variant: int, found: list[dict[str, Any]]) -> None:
+        code = [*self.record["variants"][variant]["code"], *found]
+        self.put(("variants", variant, "code"), code)
+
+    def _has_code(self, variant: int, language: str) -> bool:
+        code = self.record["variants"][variant]["code"]
+        return any(row["language"] == language for row in code)
+
+    def _add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
+        for place, record in zip(places, records, strict=True):
+            for name, text in self._passes.texts(record).items():
+                self.put(("passes", place, name), text)
+
+
+def _is_new(
+    path: tuple[str | int, ...], append: dict[str, Any], sent: dict[str, int]
+) -> bool:
+    """Whether a path leads into a row that is sent whole in this very patch."""
+    first = sent[str(path[0])] - len(append[str(path[0])])
+    return isinstance(path[1], int) and path[1] >= first
+
+
+def expression_key(outputs: Sequence[UOp]) -> str:
+    """Return a hash of what is computed, the same in every session: memory goes by number."""
+    root = UOp.sink(*outputs)
+    memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
+    plain = {n: n.replace(arg=(f"memory{i}", *n.arg[1:])) for i, n in enumerate(memory)}
+    text = to_text(root.substitute(plain))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def device_rows() -> list[dict[str, Any]]:
+    """Return the devices as plain data."""
+    return [
+        {
+            "name": name,
+            "available": Device.available(name),
+            "how_to_get": Device[name].how_to_get,
+            "emulator": name == "PYTHON",
+        }
+        for name in Device.names()
+    ]

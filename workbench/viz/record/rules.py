@@ -1,0 +1,112 @@
+"""Rules as rows: what they say, why, and where they stand in the sources of this package."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import workbench
+from workbench.ir.opt.apply import caption
+from workbench.ir.opt.opt import Opt
+from workbench.ir.rewrite import Rule, RuleSet
+
+PACKAGE = Path(str(workbench.__file__)).parent
+
+
+class Place(NamedTuple):
+    """Where a rule stands: a file below the package and a line, and the table it is a row of."""
+
+    file: str
+    line: int
+    table: str
+
+
+class Rules:
+    """Every rule, opt and step that fired in a record, once."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self._places: dict[Any, int] = {}
+
+    def add(self, rule: Any) -> int:
+        """Return the place of a rule, of an Opt or of a step of the default opts."""
+        key = rule if isinstance(rule, (Rule, Opt)) else (rule.name, str(rule))
+        if key not in self._places:
+            self._places[key] = len(self.listed)
+            self.listed.append(rule_row(rule))
+        return self._places[key]
+
+
+def rule_row(rule: Any) -> dict[str, Any]:
+    """Return a rule as plain data: name, text, doc, file, line, set."""
+    if isinstance(rule, Rule):
+        place = place_of(rule)
+        return {
+            "name": rule.name,
+            "text": str(rule).removeprefix(f"{rule.name}: "),
+            "doc": rule.doc,
+            "file": place.file,
+            "line": place.line,
+            "set": place.table,
+        }
+    doc = caption(rule.op) if isinstance(rule, Opt) else str(rule.why)
+    opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
+    name = str(rule) if isinstance(rule, Opt) else rule.name
+    table = "opts" if isinstance(rule, Opt) else "default opts"
+    return {"name": name, "text": opts, "doc": doc, "file": "", "line": 0, "set": table}
+
+
+def place_of(rule: Rule) -> Place:
+    """Return where a rule stands: its row in a table, else the function that it calls."""
+    table, module = _tables().get(rule, ("", None))
+    called = rule.becomes if inspect.isfunction(rule.becomes) else rule.where
+    defined = None if called is None else sys.modules.get(called.__module__)
+    for where in (module, defined):
+        line = None if where is None else _rows(where).get(rule.name)
+        if where is not None and line:
+            return Place(_relative(where), line, table)
+    if called is None or defined is None:
+        return Place("", 0, table)
+    line = called.__code__.co_firstlineno
+    return Place(_relative(defined), line, table)
+
+
+@cache
+def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
+    """Return per rule the smallest named table that holds it, and the module of that."""
+    found: dict[Rule, tuple[int, str, ModuleType]] = {}
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("workbench."):
+            continue
+        for table in vars(module).values():
+            if isinstance(table, RuleSet):
+                size = len(table.rules)
+                for rule in table.rules:
+                    if rule not in found or size < found[rule][0]:
+                        found[rule] = size, table.name, module
+    return {rule: (name, module) for rule, (_, name, module) in found.items()}
+
+
+@cache
+def _rows(module: ModuleType) -> dict[str, int]:
+    """Return the line of each `Rule("name", ..` in a module's source."""
+    try:
+        lines = inspect.getsource(module).split("\n")
+    except OSError:  # installed without sources
+        return {}
+    found: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.strip()
+        quoted = words.removeprefix("Rule(")
+        if quoted.startswith('"'):
+            found.setdefault(quoted[1:].partition('"')[0], number)
+    return found
+
+
+def _relative(module: ModuleType) -> str:
+    path = Path(str(module.__file__))
+    return path.relative_to(PACKAGE.parent).as_posix()

@@ -1,0 +1,90 @@
+"""The states of a pass, one per rewrite, each made from the one before.
+
+The state after some matches is a function of the nodes that the pass began with and of those
+that its rules made: a node's value is the node over the values of its sources, or, where a
+match says what that became, the value of that. One more match changes the value of the nodes
+that it meets and of those above them, and only these are worked out again. The states are those
+of `workbench.ir.rewrite.replay`, which makes each from the beginning.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from workbench.ir.uop import UOp
+from workbench.trace import Match
+
+
+class States:
+    """A graph under rewriting: `root` is its state after the matches applied so far."""
+
+    def __init__(self, start: UOp):
+        self._start = start
+        self._changes: dict[UOp, UOp] = {}
+        self._values: dict[UOp, UOp] = {}
+        self._rebuilt: dict[UOp, UOp] = {}
+        """Per node: it over the values of its sources."""
+        self._same: defaultdict[UOp, set[UOp]] = defaultdict(set)
+        """The other way round: which nodes became this one."""
+        self._readers: defaultdict[UOp, set[UOp]] = defaultdict(set)
+        """Per node: those whose value is made from its value."""
+        self._settle((start,))
+
+    @property
+    def root(self) -> UOp:
+        return self._values[self._start]
+
+    def apply(self, match: Match) -> UOp:
+        """Return the state after one more match, which becomes `root`."""
+        self._changes[match.before] = match.after
+        stale = self._above(self._same[match.before])
+        for node in stale:
+            del self._values[node]
+        self._settle(stale)
+        return self.root
+
+    def _above(self, nodes: Iterable[UOp]) -> set[UOp]:
+        """Return nodes and all whose values are made from theirs."""
+        found = set(nodes)
+        stack = list(found)
+        while stack:
+            above = self._readers[stack.pop()] - found
+            found |= above
+            stack += above
+        return found
+
+    def _settle(self, nodes: Iterable[UOp]) -> None:
+        """Work out the values of nodes, and of what they are made from."""
+        begun: set[UOp] = set()  # matches that go round would not end without it
+        stack: list[tuple[UOp, UOp | None]] = [(node, None) for node in nodes]
+        while stack:
+            node, became = stack.pop()
+            if node in self._values:
+                continue
+            if became is not None:
+                self._values[node] = self._values.get(became, self._rebuilt[node])
+                continue
+            missing = [s for s in node.src if s not in self._values]
+            if missing and node not in begun:
+                stack += [(node, None), *((s, None) for s in missing)]
+                continue
+            became = self._changes.get(self._rebuild(node))
+            if became is None or node in begun:
+                self._values[node] = self._rebuilt[node]
+            else:
+                begun.add(node)
+                self._readers[became].add(node)
+                stack += [(node, became), (became, None)]
+
+    def _rebuild(self, node: UOp) -> UOp:
+        """Return a node over the values of its sources, and note that it is that now."""
+        for source in node.src:
+            self._readers[source].add(node)
+        made = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
+        before = self._rebuilt.get(node)
+        if before is not None:
+            self._same[before].discard(node)
+        self._rebuilt[node] = made
+        self._same[made].add(node)
+        return made

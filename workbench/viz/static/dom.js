@@ -1,0 +1,96 @@
+// Elements and words: one function that makes elements, one that refills a pane without losing
+// the reader's place, and how figures are written. Text of the record only ever becomes text
+// nodes and attributes, never markup.
+
+/** Make an element: h("b", {class: "x", onclick: f, title: "..."}, "text", child, null). */
+function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) set_attribute(element, name, value);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+function set_attribute(element, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (name === "style") element.style.cssText = value;
+  else element.setAttribute(name, value === true ? "" : value);
+}
+
+/** Make an SVG element, likewise. */
+function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) set_attribute(element, name, value);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** Text of the record: isolated from its surroundings' direction, whole text on hover. */
+function words(text, kind = "", most = 200) {
+  const shown = text.length > most ? text.slice(0, most - 1) + "…" : text;
+  return h("bdi", { class: `wb-words ${kind}`, title: text.length > 20 ? text.slice(0, 2000) : null }, shown);
+}
+
+/** Replace what is in `container`, keeping the scroll place and the focus (by data-key). */
+function refill(container, ...children) {
+  const focused = container.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const { scrollTop, scrollLeft } = container;
+  container.replaceChildren(...children.flat().filter(Boolean));
+  Object.assign(container, { scrollTop, scrollLeft });
+  if (focused) find_key(container, focused)?.focus({ preventScroll: true });
+}
+
+function find_key(container, key) {
+  return [...container.querySelectorAll("[data-key]")].find((found) => found.dataset.key === key);
+}
+
+/** A list whose items are walked with arrows or j/k and picked with Enter; one tab stop. Items
+ * carry data-item. keys.js moves the focus; `role` is listbox, tree or tablist. */
+function walkable(role, label, attributes = {}, ...items) {
+  const list = h("div", { role, "aria-label": label, "data-walk": "", ...attributes }, ...items);
+  rove(list);
+  return list;
+}
+
+/** Let one item of a list take the tab stop: the selected one, else the first. */
+function rove(list, item = null) {
+  const items = [...list.querySelectorAll("[data-item]")];
+  const stop = item || items.find((i) => i.getAttribute("aria-selected") === "true") || items[0];
+  items.forEach((i) => (i.tabIndex = i === stop ? 0 : -1));
+}
+
+function debounced(act, wait_ms) {
+  let timer = null;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => act(...values), wait_ms);
+  };
+}
+
+// figures
+
+/** 0.0213 -> "21.3 ms" */
+function seconds_text(s) {
+  const [scale, unit] = s >= 1 ? [1, "s"] : s >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  return `${three(s * scale)} ${unit}`;
+}
+
+/** Three digits that count: 213, 21.3, 2.13. */
+function three(x) {
+  if (!Number.isFinite(x)) return "-";
+  return x >= 100 ? Math.round(x).toLocaleString("en") : x >= 10 ? x.toFixed(1) : x.toFixed(2);
+}
+
+function bytes_text(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let i = 0;
+  for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
+  return `${i ? three(n).replace(/\.0+$/, "") : n} ${units[i]}`;
+}
+
+function count_text(n) {
+  const [scale, unit] = n >= 1e9 ? [1e9, " G"] : n >= 1e6 ? [1e6, " M"] : n >= 1e4 ? [1e3, " k"] : [1, ""];
+  return scale === 1 ? String(n) : three(n / scale) + unit;
+}
+
+const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;

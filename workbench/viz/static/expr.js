@@ -1,0 +1,207 @@
+// Nodes as a person would write them: infix, indexes in brackets, shared values named. The
+// same words as workbench/ir/expr.py, made from the columns of the record.
+
+const EXPR_INFIX = {
+  MUL: ["*", 7], FDIV: ["/", 7], IDIV: ["//", 7], MOD: ["%", 7], ADD: ["+", 6], SHL: ["<<", 5],
+  SHR: [">>", 5], AND: ["&", 4], XOR: ["^", 3], OR: ["|", 2], CMPLT: ["<", 1], CMPLE: ["<=", 1],
+  CMPEQ: ["==", 1], CMPNE: ["!=", 1],
+};
+const EXPR_UPDATE = { add: "+=", mul: "*=", max: "max=", min: "min=" };
+const EXPR_LEAVES = new Set(["RANGE", "PARAM", "DEFINE", "REG", "VAR", "BUFFER"]);
+const MOVEMENT = new Set(["RESHAPE", "PERMUTE", "EXPAND", "SHRINK", "PAD", "FLIP"]);
+const EXPR_OWN_LINE = new Set([...MOVEMENT, "REDUCE", "STAGE", "REDUCE_AXIS", "CONTIGUOUS", "COPY"]);
+const EXPR_INLINE = new Set([...EXPR_LEAVES, "CONST", "INVALID", "INDEX"]);
+const EXPR_UPPER = new Set([...EXPR_OWN_LINE, "STORE", "END", "AFTER", "SINK", "BLOCK", "LOOP", "SET"]);
+const EXPR_SHORT = 24; // a load or an index this short is repeated rather than named
+const EXPR_LONG = 90; // what is this long gets a line of its own
+const EXPR_ATOM = 9;
+const EXPR_LOOSE = -1;
+
+/** Return the lines of a state: the graph below `root`, a statement tree as indented loops. */
+function expr_lines(nodes, root, names = expr_names(nodes)) {
+  if (nodes.op[root] === "BLOCK") return expr_tree(nodes, root, names);
+  const writer = expr_writer(nodes, names);
+  const order = state_order(nodes, [root]);
+  writer.count(order);
+  const roots = nodes.op[root] === "SINK" ? nodes.src[root] : [root];
+  return roots.flatMap((r) => [...writer.lines_before(r), expr_root(nodes, writer, r)]);
+}
+
+/** Return what a rewrite made of what. What both sides share is an atom with a name, so that
+ * only the change is spelled out; `where` says what the names stand for. */
+function expr_change(nodes, before, after) {
+  const names = expr_names(nodes);
+  if (nodes.op[before] === "SINK" || nodes.op[before] === "BLOCK")
+    return { before: expr_lines(nodes, before, names), after: expr_lines(nodes, after, names), where: [] };
+  const below = new Set(state_order(nodes, [before]));
+  const shared = new Set(state_order(nodes, [after]).filter((n) => below.has(n) && n !== before && n !== after));
+  const writer = expr_writer(nodes, names, shared);
+  const side = (root) => {
+    writer.count(state_order(nodes, [root], shared));
+    return [...writer.lines_before(root), writer.words(root)];
+  };
+  const sides = { before: side(before), after: side(after) };
+  const where = writer.atoms().map(([n, name]) => `${name} = ${expr_inline(nodes, n, 110)}`);
+  return { ...sides, where };
+}
+
+/** Return one line about a node, cut to `most` characters; names are those of leaves only. */
+function expr_inline(nodes, root, most = 60) {
+  const texts = new Map();
+  const writer = { words: (n, tight = EXPR_LOOSE) => bracketed(texts.get(n), tight) };
+  // what is far below a cut text is not seen: a few levels are enough for any line
+  for (const n of state_order_within(nodes, root, 7)) {
+    const known = nodes.src[n].every((s) => texts.has(s));
+    const [text, binds] = known ? expr_text(nodes, writer, n) : ["…", EXPR_ATOM];
+    texts.set(n, text.length > most ? [`${text.slice(0, most - 1)}…`, EXPR_ATOM] : [text, binds]);
+  }
+  return texts.get(root)[0];
+}
+
+/** Names, each given once: leaves keep their own, others are v1, v2, .. */
+function expr_names(nodes) {
+  const given = new Map();
+  const taken = new Set();
+  let count = 0;
+  const name_of = (n) => {
+    if (given.has(n)) return given.get(n);
+    let name = expr_own_name(nodes, n);
+    while (!name || taken.has(name)) name = `${nodes.op[n] === "REDUCE" ? "s" : "v"}${++count}`;
+    taken.add(name);
+    given.set(n, name);
+    return name;
+  };
+  return { name_of, has: (n) => given.has(n), entries: () => [...given] };
+}
+
+function expr_own_name(nodes, n) {
+  if (nodes.op[n] === "PARAM" || nodes.op[n] === "BUFFER") return nodes.label[n].replace(/[^\w]+/g, "_");
+  const named = ["RANGE", "VAR", "STAGE", "DEFINE", "REG"].includes(nodes.op[n]);
+  return named ? nodes.arg[n].split(" ")[0] : "";
+}
+
+/** A writer makes the words of nodes, sources first; `atoms` are named and not spelled out. */
+function expr_writer(nodes, names, atoms = new Set()) {
+  const texts = new Map();
+  const used = new Map(); // atom -> name, in the order in which they are met
+  const uses = new Map();
+
+  const words = (n, tight = EXPR_LOOSE) => bracketed(texts.get(n) || [names.name_of(n), EXPR_ATOM], tight);
+  const atom = (n) => {
+    const text = expr_inline(nodes, n, EXPR_LONG);
+    if (EXPR_INLINE.has(nodes.op[n]) || text.length <= EXPR_SHORT) return [text, EXPR_INLINE.has(nodes.op[n]) ? EXPR_ATOM : 0];
+    used.set(n, names.name_of(n));
+    return [names.name_of(n), EXPR_ATOM];
+  };
+  const has_line = (n, text) => {
+    if (EXPR_INLINE.has(nodes.op[n]) || nodes.dtype[n] === "void") return false;
+    if (EXPR_OWN_LINE.has(nodes.op[n]) || text.length > EXPR_LONG) return true;
+    const simple = ["index", "bool"].includes(nodes.dtype[n]) || nodes.op[n] === "LOAD";
+    return uses.get(n) > 1 && !(simple && text.length <= EXPR_SHORT);
+  };
+  const writer = { words };
+  writer.count = (order) => {
+    texts.clear();
+    uses.clear();
+    for (const n of order) for (const s of nodes.src[n]) uses.set(s, (uses.get(s) || 0) + 1);
+  };
+  writer.lines_before = (root) => {
+    const lines = [];
+    for (const n of state_order(nodes, [root], atoms, texts)) {
+      if (texts.has(n)) continue;
+      if (atoms.has(n)) {
+        texts.set(n, atom(n));
+        continue;
+      }
+      let text = expr_text(nodes, writer, n);
+      if (n !== root && has_line(n, text[0])) {
+        const shape = nodes.shape[n] ? `: ${nodes.dtype[n]}[${nodes.shape[n].replaceAll("x", ", ")}]` : "";
+        lines.push(`${names.name_of(n)}${shape} = ${text[0]}`);
+        text = [names.name_of(n), EXPR_ATOM];
+      }
+      texts.set(n, text);
+    }
+    return lines;
+  };
+  writer.atoms = () => [...used];
+  return writer;
+}
+
+function bracketed([text, binds], tight) {
+  return binds >= tight ? text : `(${text})`;
+}
+
+/** Return a node's words and how tightly they bind, from the words of its sources. */
+function expr_text(nodes, writer, n) {
+  const op = nodes.op[n];
+  const src = nodes.src[n];
+  const all = (from = 0) => src.slice(from).map((s) => writer.words(s)).join(", ");
+  if (EXPR_LEAVES.has(op)) return [expr_own_name(nodes, n), EXPR_ATOM];
+  if (op in EXPR_INFIX && src.length === 2) return expr_infix(nodes, writer, n);
+  if (op === "CONST") return [nodes.arg[n], nodes.arg[n].startsWith("-") ? 8 : EXPR_ATOM];
+  if (op === "NEG" || op === "NOT") return [(op === "NEG" ? "-" : "~") + writer.words(src[0], 9), 8];
+  if (op === "CAST") return [`${nodes.dtype[n]}(${all()})`, EXPR_ATOM];
+  if (op === "BITCAST") return [`bitcast(${all()}, ${nodes.dtype[n]})`, EXPR_ATOM];
+  if (op === "INDEX" && src.length === 1) return [writer.words(src[0], EXPR_ATOM), EXPR_ATOM];
+  if (op === "INDEX") return [`${writer.words(src[0], EXPR_ATOM)}[${all(1)}]`, EXPR_ATOM];
+  if (op === "LOAD" && src.length === 1) return [writer.words(src[0]), EXPR_ATOM];
+  if (op === "LOAD") return [`LOAD(${writer.words(src[0])} where ${writer.words(src[1])})`, EXPR_ATOM];
+  if (op === "WHERE" && nodes.op[src[2]] === "INVALID")
+    return [`${writer.words(src[1])} where ${writer.words(src[0])}`, EXPR_LOOSE];
+  if (op === "REDUCE") return [`REDUCE(${nodes.arg[n]}, ${all()})`, EXPR_ATOM];
+  if (op === "STAGE") return [`STAGE(${all()})`, EXPR_ATOM];
+  const name = EXPR_UPPER.has(op) ? op : op.toLowerCase();
+  const parts = [all(), nodes.arg[n]].filter(Boolean).join(", ");
+  return [`${name}(${parts})`, EXPR_ATOM];
+}
+
+function expr_infix(nodes, writer, n) {
+  const [sign, binds] = EXPR_INFIX[nodes.op[n]];
+  const [left, right] = nodes.src[n];
+  const first = writer.words(left, binds + (binds === 1));
+  const space = sign === "*" && nodes.dtype[n] === "index" ? "" : " ";
+  const second = writer.words(right, binds + 1);
+  // a + -b reads a - b
+  if (sign === "+" && /^\(?-[\d.]/.test(second) && nodes.op[right] === "CONST")
+    return [`${first} - ${second.replace(/[()-]/g, "")}`, binds];
+  return [`${first}${space}${sign}${space}${second}`, binds];
+}
+
+function expr_root(nodes, writer, root) {
+  if (nodes.op[root] !== "END") return writer.words(root);
+  const [what, ...ranges] = nodes.src[root].map((s) => writer.words(s));
+  return `${what}  END ${ranges.join(" ")}`;
+}
+
+/** Return the lines of a statement tree: loops in braces, each statement with its own names. */
+function expr_tree(nodes, block, names) {
+  const writer = expr_writer(nodes, names);
+  const lines = [];
+  const stack = nodes.src[block].map((s) => [s, 0]).reverse();
+  while (stack.length) {
+    const [n, depth] = stack.pop();
+    const pad = "  ".repeat(depth);
+    if (n === null) lines.push(`${pad}}`);
+    else if (nodes.op[n] === "LOOP") {
+      const [axis, ...body] = nodes.src[n];
+      const [name, kind] = nodes.arg[axis].split(" ");
+      lines.push(`${pad}for ${name} in ${expr_extent(nodes, axis)} (${String(kind).toLowerCase()}) {`);
+      stack.push([null, depth], ...body.map((s) => [s, depth + 1]).reverse());
+    } else {
+      writer.count(state_order(nodes, [n]));
+      lines.push(...writer.lines_before(n).map((line) => pad + line), pad + expr_statement(nodes, writer, n));
+    }
+  }
+  return lines;
+}
+
+function expr_statement(nodes, writer, n) {
+  if (nodes.op[n] !== "STORE" && nodes.op[n] !== "ACCUMULATE") return writer.words(n);
+  const sign = nodes.op[n] === "STORE" ? "=" : EXPR_UPDATE[nodes.arg[n].split(" ")[0]] || "=";
+  return `${writer.words(nodes.src[n][0])} ${sign} ${writer.words(nodes.src[n][1])}`;
+}
+
+/** Return how often an axis runs, as text. */
+function expr_extent(nodes, axis) {
+  return nodes.src[axis].length ? expr_inline(nodes, nodes.src[axis][0]) : "?";
+}

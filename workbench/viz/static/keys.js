@@ -1,0 +1,100 @@
+// Keys: they act only while the focus is inside the widget, and what is typed inside never
+// reaches the page around it. Tab is left alone, so it leads on and out.
+
+const KEYS = [
+  ["j k, arrows", "walk in a list; Enter picks", null],
+  ["h l", "previous, next pass", null],
+  ["1 2 3", "Tune, Rewrites, Plan", null],
+  ["/", "search", null],
+  ["a", "apply the marked opt", (app) => apply_opt(app, app.view.opt)],
+  ["u", "undo: to the variant this one came from", undo],
+  ["U", "redo", redo],
+  ["t", "time this variant and the pinned one, in turns", measure],
+  ["c", "check against the reference interpreter", check],
+  ["p", "pin: ratios and diffs refer to this variant", pin],
+  ["d", "diff to the pinned variant", toggle_diff],
+  ["y", "copy as Python", copy_python],
+  ["f", "fit the graph", null],
+  ["F", "full screen", (app) => app.toggle_full()],
+  ["Esc", "unpin, then out of the widget", null],
+  ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
+];
+const ACT_OF = new Map(KEYS.filter(([, , act_on]) => act_on).map(([key, , act_on]) => [key, act_on]));
+const MODE_KEYS = { 1: "tune", 2: "rewrites", 3: "plan" };
+const STEPS = {
+  j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, Home: -Infinity, End: Infinity, PageDown: 10, PageUp: -10,
+};
+const ACROSS = { ArrowRight: 1, ArrowLeft: -1 };
+
+function listen_keys(app, root, middle) {
+  const pressed = (event) => {
+    event.stopPropagation();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
+    if (answer_key(app, root, middle, event)) event.preventDefault();
+  };
+  const quiet = (event) => event.stopPropagation();
+  // JupyterLab asks the focused element itself whether its shortcuts are wanted
+  const focused = (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", pressed);
+  for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, quiet);
+  root.addEventListener("focusin", focused);
+  return () => root.removeEventListener("keydown", pressed);
+}
+
+/** Do what a key asks for; return whether it asked for anything. */
+function answer_key(app, root, middle, event) {
+  const { key, target } = event;
+  if (key === "Escape") return escape_key(app, root, target);
+  if (target.closest("input, textarea, select, [contenteditable]")) return false;
+  const mode = middle.current();
+  const own = mode?.keys?.[key];
+  if (own && own(event) !== false) return true;
+  if (walk(target, key)) return true;
+  if (key in MODE_KEYS) return app.select({ mode: MODE_KEYS[key], pane: "mode" }), true;
+  if (ACT_OF.has(key)) return ACT_OF.get(key)(app), true;
+  if (key === "h" || key === "l") return step_pass(app, key === "l" ? 1 : -1), true;
+  if (target === root && (key in STEPS || key in ACROSS)) return mode?.focus(), true;
+  // letters do nothing elsewhere on the page; Enter and space work buttons by themselves
+  return key === "/" || key === "f";
+}
+
+/** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget. */
+function escape_key(app, root, target) {
+  if (target.closest("input, textarea, select")) root.focus();
+  else if (app.view.help) app.select({ help: false });
+  else if (app.view.picked || app.view.opt) app.select({ ...NOTHING, opt: null });
+  else if (target !== root) root.focus();
+  else root.blur();
+  return true;
+}
+
+/** Move the focus inside the list that has it. */
+function walk(target, key) {
+  const list = target.closest("[data-walk]");
+  const item = target.closest("[data-item]");
+  if (!list || !item) return false;
+  if ((key === "Enter" || key === " ") && target === item) return item.click(), true;
+  const across = list.getAttribute("aria-orientation") === "horizontal";
+  const step = STEPS[key] ?? (across ? ACROSS[key] : undefined);
+  if (step === undefined) return false;
+  const items = [...list.querySelectorAll("[data-item]")].filter((i) => i.offsetParent);
+  const place = Math.max(0, Math.min(items.length - 1, items.indexOf(item) + step));
+  focus_item(list, items[place]);
+  return true;
+}
+
+function focus_item(list, item) {
+  if (!item) return;
+  rove(list, item);
+  item.focus({ preventScroll: true });
+  item.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function help_sheet(app) {
+  const rows = KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
+  return h("div", { class: "wb-help", role: "dialog", "aria-label": "keys" },
+    heading("KEYS", button(app, "close", () => app.select({ help: false }), { key: "Esc" })),
+    h("p", {}, "They act while the workbench has its ring. Ctrl+wheel zooms a graph; a plain wheel scrolls the page."),
+    h("dl", {}, ...rows.flat()));
+}

@@ -1,0 +1,65 @@
+// Lighting: everything that belongs to what is pinned or under the pointer is marked, in every
+// pane, by one pass over the elements that carry a link.
+
+const LINKS = new WeakMap(); // element -> link
+
+/** Put a link on an element: it lights up with others, and lights them when pointed at. */
+function linked(element, link) {
+  LINKS.set(element, link);
+  element.classList.add("wb-link");
+  return element;
+}
+
+/** Mark the elements under `root` that belong to the pinned link and to the one pointed at. */
+function light_all(app, root) {
+  const pinned = reach(app.record, app.view.picked);
+  const hovered = reach(app.record, app.hover);
+  for (const element of root.querySelectorAll(".wb-link")) {
+    const link = LINKS.get(element);
+    element.classList.toggle("wb-lit", belongs(link, pinned));
+    element.classList.toggle("wb-near", belongs(link, hovered));
+  }
+}
+
+/** Nodes and axes tie things together; a shared notebook line only from or to the line itself,
+ * or one line would light the whole kernel. Code does not light code through a shared loop. */
+function belongs(link, reached) {
+  if (!link || !reached) return false;
+  if (link.nodes.some((n) => reached.nodes.has(n))) return true;
+  const tied = !(link.by === "code" && reached.by === "code");
+  if (tied && link.axes.some((axis) => reached.axes.has(axis))) return true;
+  if (link.by !== "line" && reached.by !== "line") return false;
+  return link.lines.some((line) => reached.lines.has(line));
+}
+
+/** Return a link as sets, its nodes with what they came from and what came of them. */
+function reach(record, link) {
+  if (!link) return null;
+  const origin = record.nodes.origin;
+  const nodes = new Set([
+    ...closure(link.nodes, (n) => origin[n] || []),
+    ...closure(link.nodes, (n) => derived(origin).get(n) || []),
+  ]);
+  return { by: link.by, axes: new Set(link.axes), nodes, lines: new Set(link.lines) };
+}
+
+function closure(start, next) {
+  const found = new Set(start);
+  const todo = [...start];
+  while (todo.length)
+    for (const n of next(todo.pop())) if (!found.has(n)) found.add(n), todo.push(n);
+  return found;
+}
+
+const DERIVED = { of: null, size: 0, index: new Map() };
+
+/** Return what came of each node, built anew only when the table has grown. */
+function derived(origin) {
+  if (DERIVED.of === origin && DERIVED.size === origin.length) return DERIVED.index;
+  const index = new Map();
+  origin.forEach((froms, n) => {
+    for (const from of froms) index.has(from) ? index.get(from).push(n) : index.set(from, [n]);
+  });
+  Object.assign(DERIVED, { of: origin, size: origin.length, index });
+  return index;
+}

@@ -1,0 +1,117 @@
+// The states of a pass. The record has the root after every rewrite and every node once, so a
+// state is what is reachable from its root. A rewrite makes all readers of what it changed
+// anew: from the roots down, those are paired with what they were, and keep their key.
+
+const TIMELINES = new WeakMap(); // row of a pass -> its timeline
+
+/** Return what is below `roots`, sources before users. `stop`: not entered; `known`: left out. */
+function state_order(nodes, roots, stop = null, known = null) {
+  const order = [];
+  const seen = new Set();
+  const stack = [...roots].reverse();
+  while (stack.length) {
+    const n = stack.pop();
+    if (n < 0) order.push(~n);
+    else if (!seen.has(n) && !(known && known.has(n))) {
+      seen.add(n);
+      stack.push(~n);
+      if (stop && stop.has(n)) continue;
+      const src = nodes.src[n];
+      for (let i = src.length - 1; i >= 0; i--) if (!seen.has(src[i])) stack.push(src[i]);
+    }
+  }
+  return order;
+}
+
+/** Return what is at most `depth` below `root`, sources before users. */
+function state_order_within(nodes, root, depth) {
+  const level = new Map([[root, 0]]);
+  for (const [n, at] of level) // a Map goes on to what is added while it is walked
+    if (at < depth) for (const s of nodes.src[n]) if (!level.has(s)) level.set(s, at + 1);
+  const far = new Set([...level].filter(([, at]) => at === depth).map(([n]) => n));
+  return state_order(nodes, [root], far).filter((n) => level.has(n));
+}
+
+/** Return the timeline of a pass: its states, their keys, and what each step changed. */
+function timeline_of(record, pass) {
+  if (!TIMELINES.has(pass)) TIMELINES.set(pass, new_timeline(record.nodes, pass));
+  return TIMELINES.get(pass);
+}
+
+function new_timeline(nodes, pass) {
+  const steps = timeline_steps(pass);
+  const keys = new Map(); // node -> the node whose place it took
+  const kept = new Map(); // number of a step -> state
+  let paired = 0;
+
+  const roots = (k) => (k === 0 ? pass.before : steps[k - 1].root < 0 ? null : [steps[k - 1].root]);
+  const key_of = (n) => keys.get(n) ?? n;
+  function pair_up_to(k) {
+    for (; paired < k; paired++) {
+      const [old, now] = [roots(paired), roots(paired + 1)];
+      if (old && now) pair_states(nodes, state(paired), old, now, steps[paired], keys);
+    }
+  }
+  /** The state after `k` steps: {roots, order, users, by_key}; null where it was not kept. */
+  function state(k) {
+    if (!kept.has(k)) {
+      const found = roots(k);
+      if (kept.size > 64) kept.delete(kept.keys().next().value);
+      kept.set(k, found && new_state(nodes, found));
+    }
+    return kept.get(k);
+  }
+  /** What step `k` (from 1) changed: {rule, before, after, old, now, gone, fresh}. */
+  function change(k) {
+    pair_up_to(k);
+    const step = steps[k - 1];
+    const [old, now] = [state(k - 1), state(k)];
+    if (!old || !now) return { ...step, old: null, now: null, gone: [], fresh: [step.before, step.after] };
+    const old_keys = new Set(old.order.map(key_of));
+    const now_keys = new Set(now.order.map(key_of));
+    const gone = old.order.filter((n) => !now.users.has(n) && !now_keys.has(key_of(n)));
+    const fresh = now.order.filter((n) => !old.users.has(n) && !old_keys.has(key_of(n)));
+    return { ...step, old, now, gone, fresh };
+  }
+  return { steps, roots, state, change, key_of, pair_up_to };
+}
+
+/** A pass that is one function is one step, from what it was given to what it made. */
+function timeline_steps(pass) {
+  const listed = pass.rewrites.map(([rule, before, after, root]) => ({ rule, before, after, root }));
+  if (listed.length || !pass.changed || pass.before.length !== 1 || pass.after.length !== 1) return listed;
+  return [{ rule: -1, before: pass.before[0], after: pass.after[0], root: pass.after[0] }];
+}
+
+function new_state(nodes, roots) {
+  const order = state_order(nodes, roots);
+  const users = new Map(order.map((n) => [n, []]));
+  for (const n of order) for (const s of nodes.src[n]) users.get(s).push(n);
+  return { roots, order, users };
+}
+
+/** Pair what a step made anew with what it was: same op, same place below the roots, in one of
+ * the two states only. What was rewritten is paired if it is still the same op. */
+function pair_states(nodes, old, old_roots, now_roots, step, keys) {
+  const now_live = new Set(state_order(nodes, now_roots));
+  const seen = new Set();
+  const taken = new Set();
+  const stack = old_roots.map((n, i) => [n, now_roots[i]]);
+  while (stack.length) {
+    const [was, is] = stack.pop();
+    if (is === undefined || was === is || seen.has(is)) continue;
+    if (old.users.has(is) || now_live.has(was) || taken.has(was) || keys.has(is)) continue;
+    if (nodes.op[was] !== nodes.op[is] || nodes.src[was].length !== nodes.src[is].length) continue;
+    seen.add(is);
+    taken.add(was);
+    keys.set(is, keys.get(was) ?? was);
+    nodes.src[was].forEach((s, i) => stack.push([s, nodes.src[is][i]]));
+  }
+}
+
+/** Return the first step whose state has `node`: 0 if it was there before. */
+function first_step_with(timeline, node) {
+  if (timeline.state(0)?.users.has(node)) return 0;
+  const found = timeline.steps.findIndex((step, i) => timeline.state(i + 1)?.users.has(node));
+  return found < 0 ? null : found + 1;
+}

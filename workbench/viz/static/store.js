@@ -1,0 +1,213 @@
+// The app: the record, what is selected, and the way to Python. Panes read it and are told what
+// changed; they never talk to each other.
+//
+//   app.record          the record (see viz/record); app.patch(patch) adds to it
+//   app.view            what is shown: mode, kernel, variant, pass, step, node, axis, line, opt,
+//                       picked (the pinned link), code (its line), language, pane, cold
+//   app.select(partial) change the view; every pane hears of it once
+//   app.light(link)     what the pointer is on; null: nothing
+//   app.ask(request)    -> Promise(reply); rejects with {what, because, try}
+//   app.on(listener)    listener(changes: Set of view fields, "record", "live", "status", "hover")
+//
+// A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
+// an element with `linked(element, link)` (links.js); lighting is the same for all of them.
+
+const START = {
+  mode: "tune", kernel: 0, variant: null, pass: null, step: 0, node: null, axis: null,
+  line: null, opt: null, picked: null, code: null, language: "C", pane: "mode", cold: false, diff: false,
+  help: false,
+};
+const ANSWER_WITHIN_MS = 3000;
+const OFFLINE = {
+  what: "this needs the Python session",
+  because: "the page is looked at without one",
+  try: "run the cell again",
+};
+
+/** Return the record from what Python sends: base64 of zlib-compressed JSON. */
+async function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(plain).text());
+}
+
+/** Return the app over a record. `send(message)` reaches Python, null where there is none. */
+function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
+  const listeners = new Set();
+  const waiting = new Map(); // request id -> {request, settle, fail}
+  let changes = new Set();
+  let next_id = 1;
+  let timer = null;
+
+  const app = { record, view: sane(record, { ...START, ...view }), hover: null, status: null };
+  app.live = send ? "unknown" : "offline"; // "live", "silent": asked and not answered
+  app.redo = new Map(); // variant -> the child one came from
+
+  app.on = (listener) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+
+  app.changed = (...names) => {
+    if (!changes.size) queueMicrotask(tell);
+    names.forEach((name) => changes.add(name));
+  };
+
+  function tell() {
+    const told = changes;
+    changes = new Set();
+    listeners.forEach((listener) => listener(told));
+  }
+
+  app.select = (partial) => {
+    const wanted = { ...app.view, ...partial };
+    if ("kernel" in partial && !("variant" in partial)) wanted.variant = null;
+    if (!("picked" in partial)) Object.assign(wanted, picked_by(app, partial));
+    if ("variant" in partial && partial.variant !== app.view.variant) wanted.opt = null;
+    const now = sane(app.record, wanted);
+    const names = Object.keys(now).filter((name) => now[name] !== app.view[name]);
+    if (!names.length) return;
+    app.view = now;
+    keep(now);
+    app.changed(...names);
+  };
+
+  app.light = (link) => {
+    if (link === app.hover) return;
+    app.hover = link;
+    app.changed("hover");
+  };
+
+  app.ask = (request) => {
+    if (!send || app.live === "offline") return Promise.reject(OFFLINE);
+    const id = next_id++;
+    return new Promise((settle, fail) => {
+      waiting.set(id, { request, settle, fail });
+      app.changed("pending");
+      watch();
+      send({ id, ...request });
+    });
+  };
+
+  /** The requests under way that fit: app.pending("measure", {variant: 3}). */
+  app.pending = (task, fields = {}) =>
+    [...waiting.values()].some(({ request }) =>
+      request.do === task &&
+      Object.entries(fields).every(([name, value]) => request[name] === value));
+
+  app.hear = (message) => {
+    if (app.live !== "live") set_live("live");
+    clearTimeout(timer);
+    timer = null;
+    if (message.patch) app.patch(message.patch);
+    if (message.status) {
+      app.status = message.status.task ? message.status : null;
+      app.changed("status");
+    }
+    const asked = waiting.get(message.id);
+    if (!asked) return;
+    waiting.delete(message.id);
+    app.changed("pending");
+    if (message.ok) asked.settle(message);
+    else asked.fail(message.error || { what: "Python could not do it", because: "", try: "" });
+  };
+
+  /** The way to Python is closed: nothing asked will be answered. */
+  app.closed = () => {
+    set_live("silent");
+    waiting.forEach(({ fail }) => fail(OFFLINE));
+    waiting.clear();
+    app.changed("pending");
+  };
+
+  app.ping = () => {
+    if (send && !app.pending("ping")) app.ask({ do: "ping" }).catch(() => {});
+  };
+
+  app.stop_watching = () => clearTimeout(timer);
+
+  function watch() {
+    if (timer === null) timer = setTimeout(() => set_live("silent"), ANSWER_WITHIN_MS);
+  }
+
+  function set_live(state) {
+    timer = null;
+    if (app.live === "offline" || app.live === state) return;
+    app.live = state;
+    app.changed("live");
+  }
+
+  app.patch = (patch) => {
+    for (const [name, added] of Object.entries(patch.append || {})) {
+      if (name === "nodes") append_columns(app.record.nodes, added);
+      else app.record[name].push(...added);
+    }
+    for (const [path, value] of patch.set || []) put(app.record, path, value);
+    app.view = sane(app.record, app.view);
+    app.changed("record");
+  };
+
+  app.replace = (fresh) => {
+    app.record = fresh;
+    app.view = sane(fresh, app.view);
+    app.changed("record", "kernel", "variant");
+  };
+
+  // what is often read
+
+  app.variant = () => app.record.variants[app.view.variant] || null;
+  app.kernel = () => app.record.kernels[app.view.kernel] || null;
+  app.variants_of = (kernel) =>
+    app.record.variants.map((v, i) => i).filter((i) => app.record.variants[i].kernel === kernel);
+  return app;
+}
+
+function append_columns(table, added) {
+  for (const [column, values] of Object.entries(added)) table[column].push(...values);
+}
+
+function put(target, path, value) {
+  const last = path[path.length - 1];
+  const holder = path.slice(0, -1).reduce((at, step) => at[step], target);
+  holder[last] = value;
+}
+
+/** Return a view that points at things that exist. */
+function sane(record, view) {
+  const now = { ...view };
+  if (!record.kernels[now.kernel]) now.kernel = 0;
+  const chosen = record.variants[now.variant];
+  const kernel = record.kernels[now.kernel];
+  if (!chosen || chosen.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;
+  if (now.node !== null && now.node >= record.nodes.op.length) now.node = null;
+  if (now.line !== null && !record.lines[now.line]) now.line = null;
+  if (now.pass !== null && !record.passes[now.pass]) now.pass = null;
+  return now;
+}
+
+/** Selecting a node, an axis or a line pins what belongs to it. */
+function picked_by(app, partial) {
+  if (partial.node !== undefined) return partial.node === null ? NOTHING : of_node(app, partial.node);
+  if (partial.axis !== undefined) return partial.axis === null ? NOTHING : of_axis(app, partial.axis);
+  if (partial.line !== undefined) return partial.line === null ? NOTHING : of_line(partial.line);
+  return {};
+}
+
+const NOTHING = { picked: null, code: null, node: null, axis: null, line: null };
+
+function of_node(app, node) {
+  const line = app.record.nodes.line[node];
+  const picked = { by: "node", axes: [], nodes: [node], lines: line >= 0 ? [line] : [] };
+  return { picked, code: null, node, axis: null, line: null };
+}
+
+function of_axis(app, axis) {
+  const loops = app.variant()?.loops;
+  const rows = loops ? loops.rows.filter((row) => row.axis === axis) : [];
+  const nodes = [...new Set(rows.flatMap((row) => row.nodes))];
+  return { picked: { by: "loop", axes: [axis], nodes, lines: [] }, code: null, node: null, axis, line: null };
+}
+
+function of_line(line) {
+  return { picked: { by: "line", axes: [], nodes: [], lines: [line] }, code: null, node: null, axis: null, line };
+}
