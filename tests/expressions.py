@@ -80,7 +80,8 @@ def case(seed: int, steps: int = 0) -> Case:
     return made
 
 
-def _add(made: Case, env: dict[str, Any], tensor: str, array: str, exact: bool) -> None:
+def add(made: Case, env: dict[str, Any], tensor: str, array: str, exact: bool) -> None:
+    """Add a line: `tensor` and `array` are the expressions of its two sides."""
     name = f"t{len(made.arrays)}"
     twin = name.replace("t", "n", 1)
     env_line = f"{twin} = np.asarray({array})"
@@ -105,17 +106,19 @@ def _leaf(made: Case, env: dict[str, Any], pick: random.Random) -> None:
         "bfloat16": f"rng.standard_normal({shape}).astype(bfloat16)",
     }[kind]
     twin = f"n{len(made.arrays)}"
-    _add(made, env, f"Tensor({twin})", array, kind in ("int", "bool"))
+    add(made, env, f"Tensor({twin})", array, kind in ("int", "bool"))
 
 
 def _step(made: Case, env: dict[str, Any], pick: random.Random) -> bool:
     """Add one operation on what there is; False if the dice made one that does not apply."""
+    from tests.expressions_indexed import STEPS
+
     name = pick.choice(list(made.arrays)[-3:])
-    return pick.choice(_STEPS)(made, env, pick, name)
+    return pick.choice(_STEPS + STEPS)(made, env, pick, name)
 
 
 def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], _wide(made, name)
+    a, n = made.arrays[name], wide(made, name)
     exact = name in made.exact
     if a.dtype.kind == "b":
         forms = [(f"~{name}", f"~{n}"), (f"{name}.int()", f"{n}.astype(np.int32)")]
@@ -155,12 +158,12 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
             forms += [(f"{name}.half()", f"{n}.astype(np.float16)")]
             forms += [(f"{name}.bfloat16()", f"{n}.astype(bfloat16)")]
     tensor, array = pick.choice(forms)
-    _add(made, env, tensor, array, exact)
+    add(made, env, tensor, array, exact)
     return True
 
 
 def _unary_widened(made: Case, env: dict[str, Any], name: str) -> None:
-    _add(made, env, f"{name}.float()", _wide(made, name), False)
+    add(made, env, f"{name}.float()", wide(made, name), False)
 
 
 def _kind(a: Any) -> str:
@@ -168,7 +171,7 @@ def _kind(a: Any) -> str:
     return "f" if a.dtype.name in SMALL else str(a.dtype.kind)
 
 
-def _wide(made: Case, name: str) -> str:
+def wide(made: Case, name: str) -> str:
     """Return how numpy reads a value to compute with it: small floats as float32."""
     twin = name.replace("t", "n", 1)
     small = made.arrays[name].dtype.name in SMALL
@@ -186,7 +189,7 @@ def _narrowed(
         if not np.isfinite(value).all():
             return False
         array = f"({array}).astype({name.replace('t', 'n', 1)}.dtype)"
-    _add(made, env, tensor, array, False)
+    add(made, env, tensor, array, False)
     return True
 
 
@@ -196,7 +199,7 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         o for o, b in made.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)
     ]
     other = pick.choice(fits)
-    n, m = _wide(made, name), _wide(made, other)
+    n, m = wide(made, name), wide(made, other)
     exact = name in made.exact and other in made.exact
     if a.dtype.kind == "b":
         forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in "&|^"]
@@ -219,7 +222,7 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         if a.dtype.name in SMALL:
             return _narrowed(made, env, name, *pick.choice(forms))
     tensor, array = pick.choice(forms)
-    _add(made, env, tensor, array, exact)
+    add(made, env, tensor, array, exact)
     return True
 
 
@@ -233,7 +236,7 @@ def _where(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
     c = pick.choice(conditions)
     n, m = name.replace("t", "n", 1), c.replace("t", "n", 1)
     array = f"np.where({m}, {n}, {n}.dtype.type(2))"
-    _add(
+    add(
         made,
         env,
         f"{c}.where({name}, 2)",
@@ -253,27 +256,27 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
     exact = name in made.exact
     if kind == "permute":
         order = tuple(pick.sample(range(a.ndim), a.ndim))
-        _add(made, env, f"{name}.permute({order})", f"{n}.transpose({order})", exact)
+        add(made, env, f"{name}.permute({order})", f"{n}.transpose({order})", exact)
     elif kind in ("reshape", "merge"):
         shape = (-1,) if kind == "merge" else _split(a.shape, pick)
-        _add(made, env, f"{name}.reshape({shape})", f"{n}.reshape({shape})", exact)
+        add(made, env, f"{name}.reshape({shape})", f"{n}.reshape({shape})", exact)
     elif kind == "pad":
         if a.size > 2000:
             return False
         sides = tuple((pick.randint(0, 2), pick.randint(0, 2)) for _ in a.shape)
-        _add(made, env, f"{name}.pad({sides})", f"np.pad({n}, {sides})", exact)
+        add(made, env, f"{name}.pad({sides})", f"np.pad({n}, {sides})", exact)
     elif kind == "shrink":
         box = tuple(_interval(s, pick) for s in a.shape)
         cut = ", ".join(f"{lo}:{hi}" for lo, hi in box)
-        _add(made, env, f"{name}.shrink({box})", f"{n}[{cut}]", exact)
+        add(made, env, f"{name}.shrink({box})", f"{n}[{cut}]", exact)
     elif kind == "flip":
         axis = pick.randrange(a.ndim)
-        _add(made, env, f"{name}.flip({axis})", f"np.flip({n}, {axis})", exact)
+        add(made, env, f"{name}.flip({axis})", f"np.flip({n}, {axis})", exact)
     elif kind == "expand":
         if a.size > 500:
             return False
         shape = (pick.choice((2, 3)), *a.shape)
-        _add(
+        add(
             made,
             env,
             f"{name}.expand({shape})",
@@ -284,12 +287,12 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
         cut = ", ".join(pick.choice((":", "::2", "::-1", "1:", ":-1")) for _ in a.shape)
         if 0 in env[n][tuple(eval(f"np.s_[{cut},]", {"np": np}))].shape:
             return False
-        _add(made, env, f"{name}[{cut}]", f"{n}[{cut}]", exact)
+        add(made, env, f"{name}[{cut}]", f"{n}[{cut}]", exact)
     return True
 
 
 def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], _wide(made, name)
+    a, n = made.arrays[name], wide(made, name)
     if a.ndim == 0 or a.dtype.kind == "b":
         return False
     exact = name in made.exact
@@ -301,7 +304,7 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         axis = pick.randrange(a.ndim)
         kind = pick.choice(("argmin", "argmax"))
         array = f"{n}.{kind}({axis}).astype(np.int32)"
-        _add(made, env, f"{name}.{kind}({axis})", array, True)
+        add(made, env, f"{name}.{kind}({axis})", array, True)
         return True
     kind = pick.choice(
         ("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max")
@@ -312,13 +315,13 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
     tensor = f"{name}.{kind}(axis={axes}, keepdim={keep})"
     if small:
         return _narrowed(made, env, name, tensor, array)
-    _add(made, env, tensor, array, exact and kind != "mean")
+    add(made, env, tensor, array, exact and kind != "mean")
     return True
 
 
 def _centre(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
     """A value against its own reduction: two uses of one tensor at different indexes."""
-    a, n = made.arrays[name], _wide(made, name)
+    a, n = made.arrays[name], wide(made, name)
     if a.ndim == 0 or _kind(a) != "f":
         return False
     axis = pick.randrange(a.ndim)
@@ -329,7 +332,7 @@ def _centre(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
 
 
 def _matmul(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], _wide(made, name)
+    a, n = made.arrays[name], wide(made, name)
     if a.ndim < 2 or _kind(a) != "f" or float(np.abs(a).max(initial=0)) > 100:
         return False
     tensor, array = f"{name} @ {name}.transpose(-1, -2)", f"{n} @ {n}.swapaxes(-1, -2)"

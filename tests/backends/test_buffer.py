@@ -57,6 +57,36 @@ def test_memory_stays_while_an_array_looks_into_it() -> None:
     assert Buffer("LLVM", dtypes.float32, 1000).address == address
 
 
+def test_a_window_is_the_same_memory(pool: Pool) -> None:
+    whole = Buffer("LLVM", dtypes.int32, 1000)
+    whole.array[:] = range(1000)
+    part = whole.window(10, 20).window(5, 3)
+    assert part.address == whole.address + 15 * 4 and part.nbytes == 12
+    assert part.array.tolist() == [15, 16, 17]
+    whole.array[16] = -1
+    assert part.array.tolist() == [15, -1, 17]
+    used = pool.used_bytes
+    del whole
+    assert pool.used_bytes == used == size_class(4000)
+    del part
+    assert pool.used_bytes == 0 and pool.kept_bytes == used
+
+
+@pytest.mark.parametrize("place", [(-1, 2), (0, 11), (11, 0), (3, -1)])
+def test_a_window_lies_inside(place: tuple[int, int]) -> None:
+    with pytest.raises(DeviceError, match="cannot look at elements"):
+        Buffer("LLVM", dtypes.int8, 10).window(*place)
+
+
+def test_used_memory_is_counted(pool: Pool) -> None:
+    held = [Buffer("LLVM", dtypes.int8, 1000) for _ in range(3)]
+    assert pool.used_bytes == 3 * size_class(1000)
+    with pytest.raises(DeviceError):
+        Buffer("LLVM", dtypes.int8, 1 << 45)  # takes nothing
+    held.pop()
+    assert pool.used_bytes == 2 * size_class(1000)
+
+
 def test_kept_memory_is_bounded(pool: Pool) -> None:
     held = [Buffer("LLVM", dtypes.int8, 300_000) for _ in range(10)]
     held.clear()

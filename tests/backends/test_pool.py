@@ -38,7 +38,9 @@ class Job:
         self.code = jit.load_object(jit.compile_object(COUNTER), "count")
         self.numbers: Any = np.zeros(MOST, np.int64)
         self._arguments = ctypes.c_uint64(self.numbers.ctypes.data)
-        self._table = (ctypes.c_uint64 * MOST)(*[ctypes.addressof(self._arguments)] * MOST)
+        self._table = (ctypes.c_uint64 * MOST)(
+            *[ctypes.addressof(self._arguments)] * MOST
+        )
 
     def run(self, workers: Pool, parts: int, steps: int = 1) -> None:
         workers.run(self.code.address, ctypes.addressof(self._table), parts, 0, steps)

@@ -94,8 +94,12 @@ def test_dtype_given_converts_as_cast_does() -> None:
     x = [300.5, -1.5, float("nan")]
     assert Tensor(x, dtype="int8").tolist() == [127, -1, 0]
     assert Tensor(np.array(x), dtype="int8").tolist() == [127, -1, 0]
-    assert Tensor([300, -1], dtype="uint8").tolist() == [44, 255]
+    assert Tensor(np.array([300, -1]), dtype="uint8").tolist() == [44, 255]
     assert Tensor(np.array([1e300]), dtype="float32").tolist() == [float("inf")]
+
+
+def test_a_masked_array_without_a_mask_is_an_array() -> None:
+    assert Tensor(np.ma.masked_array([1, 2], [False, False])).tolist() == [1, 2]
 
 
 def test_numpy_scalars() -> None:
@@ -134,7 +138,9 @@ def test_arange_of_a_dtype() -> None:
     assert_agrees(Tensor.arange(2**60, 2**60 + 9, 4), np.arange(2**60, 2**60 + 9, 4))
     assert_agrees(Tensor.arange(5, dtype="float64"), np.arange(5.0))
     assert_agrees(Tensor.arange(0, 1, 0.25, dtype="float64"), np.arange(0, 1, 0.25))
-    assert_agrees(Tensor.arange(-100, 100, 3, dtype="int8"), np.arange(-100, 100, 3, "i1"))
+    assert_agrees(
+        Tensor.arange(-100, 100, 3, dtype="int8"), np.arange(-100, 100, 3, "i1")
+    )
     # cut off after the step, not before
     assert_agrees(Tensor.arange(0, 3, 0.5, dtype="int32"), np.int32([0, 0, 1, 1, 2, 2]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import numpy as np
 import pytest
 
 from workbench.dtypes import dtypes
@@ -49,7 +50,8 @@ def test_two_tensors(i: int, j: int) -> None:
 # fmt: off
 @pytest.mark.parametrize(("dtype", "scalar", "want"), [
     ("bool", True, "bool"), ("bool", 1, "int32"), ("bool", 1.5, "float32"),
-    ("int8", True, "int8"), ("int8", 1, "int8"), ("int8", 1.5, "float32"), ("int64", 1, "int64"), ("int64", 1.5, "float32"),
+    ("int8", True, "int8"), ("int8", 1, "int8"), ("int8", 1.5, "float32"),
+    ("int64", 1, "int64"), ("int64", 1.5, "float32"),
     ("float32", 1, "float32"), ("float32", 1.5, "float32"), ("float64", 1.5, "float64"),
     ("float64", True, "float64"), ("bool", 2**40, "int64"),
 ])  # fmt: on

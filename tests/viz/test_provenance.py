@@ -17,11 +17,15 @@ import numpy as np
 import pytest
 
 from tests.compiler import needs_c
+from tests.kernels import EXAMPLES
 from workbench import Opt, OptOps, Tensor, explore
 from workbench.backends.render.llvm_locations import with_locations
 from workbench.backends.runtime import jit
 from workbench.backends.runtime.assembly import AsmLine, code_loops, readable
+from workbench.errors import DeviceError
 from workbench.ir.ops import Ops
+from workbench.ir.text import to_text
+from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import PassRecord, observe
 from workbench.viz.model.provenance import Links, Origin, links_of, scheduled
@@ -229,15 +233,31 @@ def test_every_line_of_the_users_leads_to_code(name: str, device: str) -> None:
 def test_every_float_is_computed_for_someone(name: str, device: str) -> None:
     """Each node that makes, moves or stores a float knows its kernel, its tensor and a line."""
     for made in looked(name, device):
-        code = {p for line in made.links.positions for p in line}
-        assert code
-        for position in sorted(code):
-            node = made.links.linear[position]
-            is_value = node.dtype.is_float or node.op is Ops.STORE
-            if not is_value or node.op is Ops.BROADCAST and node.src[0].is_const:
-                continue
-            origin = made.links.at(position)
+        found = _floats(made.links)
+        assert found
+        for node in found:
+            origin = made.links.of(node)
             assert origin.kernel and origin.tensor and origin.lines, node
+
+
+def _floats(links: Links) -> list[UOp]:
+    """The nodes that make, move or store floats and have code, constants apart."""
+    code = {p for line in links.positions for p in line}
+    nodes = [links.linear[position] for position in sorted(code)]
+    values = [n for n in nodes if n.dtype.is_float or n.op is Ops.STORE]
+    return [n for n in values if n.op is not Ops.BROADCAST or not n.src[0].is_const]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_opt_says_what_it_made(name: str) -> None:
+    """Where an opt did not, the code after it would come from nowhere."""
+    kernel = Kernel.from_text(to_text(EXAMPLES[name].graph))
+    by_op = {opt.op: opt for opt in kernel.legal_opts()}
+    assert len(by_op) >= 2
+    for opt in by_op.values():
+        links = links_of(kernel.apply(opt).compile("LLVM"))
+        for node in _floats(links):
+            assert links.of(node).kernel, (opt, node)
 
 
 def test_axes_are_the_loops_around_and_the_lanes() -> None:
@@ -297,6 +317,13 @@ def test_asking_for_lines_changes_no_instruction(name: str, device: str) -> None
 def _assembly(made: Looked) -> list[tuple[AsmLine, Origin]]:
     lines = made.compiled.assembly_lines
     return list(zip(lines, made.links.of_assembly(lines), strict=True))
+
+
+def test_an_emulator_has_no_instructions() -> None:
+    (made,) = looked("dense", "PYTHON")
+    with pytest.raises(DeviceError, match="no machine code"):
+        _ = made.compiled.assembly_lines
+    assert made.links.of_line(1) == Origin()
 
 
 def test_locations_take_numbers_that_are_free() -> None:

@@ -91,6 +91,7 @@ class Ops(Enum):
     BROADCAST = "BROADCAST"
     STACK = "STACK"
     EXTRACT = "EXTRACT"
+    SHUFFLE = "SHUFFLE"
     HREDUCE = "HREDUCE"
 
     __hash__ = object.__hash__  # members are unique; Enum would hash the name each time
@@ -234,6 +235,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.BROADCAST: Op(1, "n", "lanes", None, "one value in every lane"),
     Ops.STACK: Op(None, "n", "lanes", None, "one value per lane"),
     Ops.EXTRACT: Op(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
+    Ops.SHUFFLE: Op(2, "n", "lanes", None, "lanes of two vectors in a row; arg has their numbers"),
     Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on

@@ -216,6 +216,11 @@ def _lanes(node: UOp) -> str:
             else f"it has {len(node.src)} lanes"
         )
     vector = node.src[0].dtype.count
+    if node.op is Ops.SHUFFLE:
+        fits = isinstance(node.arg, tuple) and len(node.arg) == count == vector
+        fits = fits and node.src[1].dtype.count == vector > 1
+        known = fits and all(type(i) is int and 0 <= i < 2 * vector for i in node.arg)
+        return "" if known else f"{node.arg} does not pick lanes of two such vectors"
     if count > 1 or vector == 1:
         return "it makes a scalar of a vector"
     if node.op is Ops.HREDUCE:

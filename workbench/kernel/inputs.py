@@ -66,15 +66,16 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class FromSchedule:
-    """The data of item `number` of a schedule."""
+    """The data of item `number` of a schedule; `on` names another device than the item's."""
 
     run: Run
     number: int
+    on: str = ""
 
     @property
     def device(self) -> str:
-        """The device that the item's result is on."""
-        return str(self.run.items[self.number].buffers[0].arg[1])
+        """The device that the item's result is on, unless another is named."""
+        return self.on or str(self.run.items[self.number].buffers[0].arg[1])
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: a fresh output, then the inputs."""

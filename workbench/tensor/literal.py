@@ -169,7 +169,7 @@ def _length(items: Sequence[Any]) -> int:
 
 
 def _refuse_mask(array: np.ma.MaskedArray[Any, Any]) -> None:
-    count = int(np.ma.count_masked(array))
+    count = int(np.ma.getmaskarray(array).sum())
     if count:
         raise dtype_error(
             f"cannot make a tensor from a masked array with {count} elements masked",

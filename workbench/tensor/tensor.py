@@ -149,7 +149,8 @@ class Tensor(Random):
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     try:
-        return np.dtype(dtype)
+        found: np.dtype[Any] = np.dtype(dtype)
+        return found
     except (TypeError, ValueError):
         raise dtype_error(
             f"{short(dtype)} names no numpy type",

@@ -18,7 +18,8 @@ from typing import Any
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
     "dom", "store", "links", "actions", "keys", "header", "results", "axes", "loops", "offers",
-    "tune", "diff", "code", "strip", "glayout", "graph", "rewrites", "plan", "main",
+    "tune", "diff", "code", "strip", "expr", "states", "scene", "glayout", "gpaint", "graph",
+    "rlists", "rnode", "rstep", "rewrites", "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
 

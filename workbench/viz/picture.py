@@ -17,6 +17,8 @@ from workbench.viz.model.words import shape_text
 LAYER, NODE, SMALL, MARGIN, GAP = 60, 36, 20, 18, 24.0
 BAND = 13
 """Half the width of a region along a line."""
+LONGEST_BAND = 12 * LAYER
+"""A longer line has no ground of its own: it would run through those of others."""
 MOST_BENDS = 40
 """In a picture of more layers than this, lines bend only at some of them, the same for all."""
 Point = tuple[float, float]
@@ -140,7 +142,7 @@ def _region(
     bands = [
         f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
         for route, (a, b) in zip(routes, ends, strict=True)
-        if inside[a] and inside[b]
+        if inside[a] and inside[b] and route[-1][1] - route[0][1] <= LONGEST_BAND
     ]
     return "".join(patches + bands)
 

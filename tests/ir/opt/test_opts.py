@@ -304,9 +304,12 @@ def test_an_integer_counts_the_axes_that_the_op_applies_to(
 @pytest.mark.parametrize(
     "given, named",
     [
-        (opt("SWAP", 0, 1), opt("SWAP", "g0", "g1")), (opt("SWAP", "g0", 2), opt("SWAP", "g0", "r0")),
-        (opt("ORDER", 2, 0), opt("ORDER", "r0", "g0")), (opt("ORDER", 1, "g0"), opt("ORDER", "g1", "g0")),
-        (opt("STAGE", 0, 2), opt("STAGE", "g0", 2)), (opt("STAGE", 1, 1), opt("STAGE", "g1", 1)),
+        (opt("SWAP", 0, 1), opt("SWAP", "g0", "g1")),
+        (opt("SWAP", "g0", 2), opt("SWAP", "g0", "r0")),
+        (opt("ORDER", 2, 0), opt("ORDER", "r0", "g0")),
+        (opt("ORDER", 1, "g0"), opt("ORDER", "g1", "g0")),
+        (opt("STAGE", 0, 2), opt("STAGE", "g0", 2)),
+        (opt("STAGE", 1, 1), opt("STAGE", "g1", 1)),
     ],
 )  # fmt: skip
 def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(

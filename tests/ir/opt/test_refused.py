@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ir.opt.support import MATMUL, PRIME, TILED, apply, opt, sizes
+from tests.ir.opt.support import MATMUL, PRIME, apply, opt, sizes
 from tests.kernels import LLVM
 from workbench.errors import KernelOptError
 from workbench.ir.opt.apply import (
@@ -19,6 +19,7 @@ from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
+THREADED = apply(MATMUL, opt("THREAD", "g0", 2))
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
     (
@@ -92,6 +93,22 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("STAGE", "g0", 1.0), "does not load input 1.0", "1, 2, 3"),
     (MATMUL, opt("STAGE", "g0", "1"), "does not load input '1'", "1, 2, 3"),
     (MATMUL, opt("STAGE", "g0", [1]), "does not load input [1]", "1, 2, 3"),
+    (
+        THREADED,
+        opt("ORDER", "g0", "t0"),
+        "t0 is spread over threads",
+        "stays outermost",
+    ),
+    (
+        THREADED,
+        opt("THREAD", "g1", 2),
+        "t0 is spread over 2 threads already",
+        "one THREAD",
+    ),
+    (MATMUL, opt("THREAD", "r0", 2), "applies to global output axes", "g0 (8)"),
+    (MATMUL, opt("THREAD", "g1", 5), "5 does not divide 16", "THREAD"),
+    (MATMUL, opt("GROUP", "g1", 4), "applies to reduce axes", "r0 (12)"),
+    (MATMUL, opt("GROUPTOP", "r0", 5), "5 does not divide 12", "GROUPTOP"),
     (MATMUL, opt("PADTO", "g1", 8), "16 elements, a multiple of 8 already", ""),
     (MATMUL, opt("PADTO", "g1", 64), "would grow more than 4 times", "below 64"),
     (MATMUL, opt("PADTO", "g1", 1), "nothing to round up to", "from 2"),

@@ -18,7 +18,7 @@ from workbench.ir.loops import kinds
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.collapse import COLLAPSE_RULES, KERNEL_RULES
-from workbench.ir.uop import UOp
+from workbench.ir.uop import UOp, gated
 from workbench.ir.verify import verify
 
 ROWS, LENGTH = 6, 9
@@ -139,3 +139,16 @@ def test_random_masks_sum_to_the_same() -> None:
         got = interpret_kernel(after, arrays)[0]
         assert np.array_equal(got, want), f"seed {seed}: {to_expr(before)}"
     assert collapsed > count(6_000) // 3
+
+
+def test_an_index_that_is_loaded_at_the_position_has_the_gate_as_well() -> None:
+    """Two lookups in a row: each load is made only where its own index is there."""
+    second = load(param(4, LENGTH, I32), r0).cast(dtypes.index)
+    inside = (UOp.index(-1) < second) & (second < LENGTH)
+    column = load(param(1, LENGTH), gated(second, inside))
+    value = picked(equals(CHOICE, r0.cast(I32)), column)
+    after = kinds(
+        rewrite(kernel("g0 r0", (at(param(0, ROWS), g0), value, "g0")), KERNEL_RULES)
+    )
+    assert after.arg.order == ("g0",)
+    verify(after, "kernel")

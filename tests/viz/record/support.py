@@ -158,9 +158,7 @@ def variant_lines(row: Record) -> list[str]:
         if line["kind"] == "statement":
             found.append(pad + line["text"].split("\n")[-1])
         else:
-            uses = [
-                f"{b} {u['stride']}|{u['bytes']}" for b, u in line["uses"].items()
-            ]
+            uses = [f"{b} {u['stride']}|{u['bytes']}" for b, u in line["uses"].items()]
             found.append(f"{pad}{line['axis_kind']} {line['axis']}  {', '.join(uses)}")
     for code in row["code"]:
         found.append(f"  {code['language']}: {code['lines'][0]}")

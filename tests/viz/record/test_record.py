@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.record import passes
+from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import LABEL, TEXT
-from workbench.viz.record.record import Recorder, build, expression_key
+from workbench.viz.record.record import Recorder, build
 
 PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
 ALWAYS = {"matmul": matmul, "softmax": softmax}
@@ -75,7 +78,8 @@ def test_a_variant_is_appended() -> None:
     variant = recorder.add_variant(0, kernel, "mine 1", parent=0)
     recorder.add_compiled(variant)
     patch = recorder.patch()
-    assert patch["set"] == [] and len(patch["append"]["variants"]) == 1
+    assert len(patch["append"]["variants"]) == 1
+    assert all(path[:2] == ["nodes", "origin"] for path, _ in patch["set"])
     page = patched(page, plain(patch))
     assert broken(page) == []
     row = page["variants"][variant]
@@ -203,3 +207,66 @@ def test_a_fault_of_a_variant_stands_with_the_variant(
         "what": "ZeroDivisionError", "because": "no such luck", "try": "",
     }  # fmt: skip
     assert record["variants"][0]["offers"]
+
+
+def linked(record: dict[str, Any], language: str, words: str) -> dict[str, Any]:
+    """Return the link of the one line of the plain variant's code that holds `words`."""
+    codes = record["variants"][0]["code"]
+    code = next(c for c in codes if c["language"] == language)
+    pairs = zip(code["lines"], code["links"], strict=True)
+    (link,) = [link for line, link in pairs if words in line]
+    assert link is not None
+    return link
+
+
+def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
+    """Return nodes and all they came from, as the page follows them."""
+    found, stack = set(nodes), list(nodes)
+    while stack:
+        for node in record["nodes"]["origin"][stack.pop()]:
+            if node not in found:
+                found.add(node)
+                stack.append(node)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("C", "acc0 +="), ("LLVM", "fmuladd.f32(")]
+)
+def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) -> None:
+    record = build(matmul())
+    link = linked(record, language, words)
+    assert link["axes"] == ["g0", "g1", "r0"]
+    texts = [record["lines"][n]["text"] for n in link["lines"]]
+    assert any("(array(6, 8) @ array(8, 4)" in text for text in texts)
+    found = above(record, link["nodes"])
+    ops = {record["nodes"]["op"][n] for n in found}
+    assert ops >= {"REDUCE", "REDUCE_AXIS"}, "kernel and tensor nodes"
+    rows = record["variants"][0]["loops"]["rows"]
+    lit = [
+        r["text"] for r in rows if r["kind"] == "statement" and found & {*r["nodes"]}
+    ]
+    assert "acc0 += p1[g0*8 + r0] * p2[r0*4 + g1]" in lit
+    assert all(
+        r["lines"] for r in rows if r["kind"] == "statement" and r["text"] in lit
+    )
+
+
+def test_instructions_lead_to_lines_of_source() -> None:
+    codes = {c["language"]: c for c in build(matmul())["variants"][0]["code"]}
+    sources = [link["source"] for link in codes["asm"]["links"] if link]
+    lines = [codes["LLVM"]["lines"][n - 1] for found in sources for n in found]
+    assert any("fmuladd" in line for line in lines)
+    assert all(line.strip() for line in lines)
+
+
+def test_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "MOST_REWRITES", 4)
+    monkeypatch.setattr(passes, "MOST_STATE_NODES", 3)
+    record = build(softmax())
+    assert broken(record) == []
+    long = next(p for p in record["passes"] if p["name"] == "decompose")
+    assert len(long["rewrites"]) == 4 and long["dropped"] > 0
+    roots = [root for *_, root in long["rewrites"]]
+    assert roots[0] != -1 and roots[-1] == -1
+    assert long["after"] != [-1]

@@ -249,6 +249,9 @@ class _Writer:
             test = " != 0" if node.dtype.is_bool else ""
             words = f"{paren(values.text(node.src[0]), ATOM)}[{node.arg}]{test}"
             return words, EQUAL if test else ATOM
+        if op is Ops.SHUFFLE:
+            a, b = (values.vector(s, node.dtype.count)[0] for s in node.src)
+            return call("__builtin_shufflevector", a, b, *map(str, node.arg))
         if op is Ops.HREDUCE:
             return self._combined(node)
         raise CompileError("render", f"C has nothing for {op.name}")

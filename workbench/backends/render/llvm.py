@@ -21,6 +21,7 @@ from workbench.backends.render.llvm_lanes import (
     broadcast,
     combine_lanes,
     extract,
+    shuffle,
     stack,
 )
 from workbench.backends.render.llvm_plan import (
@@ -236,6 +237,8 @@ class _Writer:
             return self._named(node, stack(args, node.dtype, step))
         if node.op is Ops.EXTRACT:
             return self._named(node, extract(args[0], node.src[0].dtype, node.arg))
+        if node.op is Ops.SHUFFLE:
+            return self._named(node, shuffle(args, node.dtype, node.arg))
         if node.op is Ops.HREDUCE:
             whole = node.src[0].dtype
             return self._named(node, combine_lanes(node.arg, args[0], whole, step))

@@ -37,6 +37,14 @@ def extract(vector: str, dtype: DType, lane: int) -> str:
     return f"extractelement {type_of(dtype)} {vector}, i64 {lane}"
 
 
+def shuffle(vectors: Sequence[str], dtype: DType, picks: Sequence[int]) -> str:
+    """Return the instruction that picks lanes out of two vectors."""
+    kind = type_of(dtype)
+    mask = ", ".join(f"i32 {lane}" for lane in picks)
+    a, b = vectors
+    return f"shufflevector {kind} {a}, {kind} {b}, <{dtype.count} x i32> <{mask}>"
+
+
 def combine_lanes(op: Ops, vector: str, dtype: DType, emit: Emit) -> str:
     """Return the instruction that completes the combination of all lanes.
 

@@ -42,7 +42,9 @@ def survey(linear: tuple[UOp, ...], target: Target) -> Plan:
     scratch, scratch_bytes = _scratch(linear)
     gated = [n for n in linear if n.op is Ops.LOAD and len(n.src) > 1]
     sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.arg == "sliced"]
-    threads = [n.src[0].extent for n in linear if n.op is Ops.LOOP and n.arg == "thread"]
+    threads = [
+        n.src[0].extent for n in linear if n.op is Ops.LOOP and n.arg == "thread"
+    ]
     zeros = [n.dtype.itemsize for n in gated if n.src[1].dtype.count == 1]
     return Plan(
         params=_params(linear),

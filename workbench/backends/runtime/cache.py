@@ -74,7 +74,9 @@ def put(key: str, content: bytes) -> None:
     try:
         _write(folder, key, _wrap(key, content))
     except OSError as error:
-        _warn(f"the cache {folder} cannot be written ({error.strerror}); going on without")
+        _warn(
+            f"the cache {folder} cannot be written ({error.strerror}); going on without"
+        )
     if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
         trim(_LIMIT_BYTES)
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 Run = Callable[[], object]
 
@@ -58,14 +59,23 @@ def interleave(
     """
     with _no_garbage_collection():
         stop = time.perf_counter() + budget_s
-        batches = {name: _batch(run) for name, run in runs.items()}
-        taken: dict[str, list[float]] = {name: [] for name in runs}
-        for number in range(samples):
-            for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
-                taken[name].append(_sample(runs[name], batches[name]))
-            if time.perf_counter() > stop:
-                break
-    return {name: Samples(tuple(taken[name]), batches[name]) for name in runs}
+        for number, taken in enumerate(rounds(runs), 1):
+            if number == samples or time.perf_counter() > stop:
+                return taken
+    raise AssertionError("rounds do not end")
+
+
+def rounds(runs: Mapping[str, Run]) -> Iterator[dict[str, Samples]]:
+    """Yield all times taken so far, after each round; every other round goes backwards.
+
+    Whoever asks for the next round decides whether there is one.
+    """
+    batches = {name: _batch(run) for name, run in runs.items()}
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for number in count():
+        for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
+            taken[name].append(_sample(runs[name], batches[name]))
+        yield {name: Samples(tuple(taken[name]), batches[name]) for name in runs}
 
 
 def _batch(run: Run) -> int:

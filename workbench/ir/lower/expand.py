@@ -60,6 +60,7 @@ class Expander:
     sums: dict[UOp, tuple[UOp, dict[UOp, int], dict[UOp, int], int]] = field(
         default_factory=dict
     )
+    blocks: dict[tuple[UOp, UOp, Lanes], list[UOp]] = field(default_factory=dict)
     all_narrow: bool = True
 
     def value(self, root: UOp, vector: UOp | None, lanes: Mapping[UOp, int]) -> UOp:
@@ -246,11 +247,48 @@ class Expander:
         if stride == 1:
             wide = tuple(self._same(list(condition), count))
             return self._read(node, at, node.dtype.vec(count), wide)
+        other = self._unit_lane(node, vector, lanes)
+        if other is not None:
+            return self._transposed(node, vector, other, lanes)
         each = [
             self.value(node, None, {**lanes, vector: lanes[vector] + i})
             for i in range(count)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
+
+    def _unit_lane(
+        self, node: UOp, vector: UOp, lanes: Mapping[UOp, int]
+    ) -> UOp | None:
+        """Return another lane axis along which `node` loads neighbours, as wide as `vector`."""
+        count = self.widths[vector.axis_name]
+        strides = self._sum(split_gate(self.flat(node.src[0]))[0])[1]
+        fits = count & (count - 1) == 0 and not node.dtype.is_bool
+        for lane, stride in strides.items():
+            if fits and stride == 1 and lane in lanes and lane is not vector:
+                if self.widths[lane.axis_name] == count:
+                    return lane
+        return None
+
+    def _transposed(
+        self, node: UOp, vector: UOp, other: UOp, lanes: Mapping[UOp, int]
+    ) -> UOp:
+        """Load a square block of vectors along `other`, and return the one vector along `vector`
+        that is asked for: interleaving the halves of the block log2(width) times turns it round."""
+        count, at = self.widths[vector.axis_name], lanes[other]
+        start = {**lanes, other: at - at % count}
+        key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))
+        if key not in self.blocks:
+            rows = [
+                self.value(node, other, {**start, vector: lanes[vector] + i})
+                for i in range(count)
+            ]
+            half = count // 2
+            while half:
+                pairs = zip(rows[: count // 2], rows[count // 2 :], strict=True)
+                rows = [v for a, b in pairs for v in _interleaved(a, b)]
+                half //= 2
+            self.blocks[key] = rows
+        return self.blocks[key][at % count]
 
     def _read(
         self, load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]
@@ -339,6 +377,16 @@ class Expander:
         ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
         for values in product(*[steps[a] for a in ordered]):
             yield dict(zip(ordered, values, strict=True))
+
+
+def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:
+    """Return the lanes of two vectors in turn: the first halves', and the second halves'."""
+    count = a.dtype.count
+    picks = [lane for i in range(count) for lane in (i, i + count)]
+    return (
+        UOp(Ops.SHUFFLE, a.dtype, (a, b), tuple(picks[:count])),
+        UOp(Ops.SHUFFLE, a.dtype, (a, b), tuple(picks[count:])),
+    )
 
 
 def _known(node: UOp) -> UOp:

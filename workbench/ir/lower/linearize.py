@@ -154,6 +154,7 @@ class _Linearizer:
 
     def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
         load = UOp(Ops.LOAD, target.dtype, (target,), RUNNING)
+        self._link(load, self.leaf)
         return self.expander.value(load, vector, here)
 
     def _write(

@@ -146,9 +146,18 @@ def _amounts(op: OptOps, target: Target) -> Sequence[int]:
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """Return the legal opts of the action table; equal results are listed once."""
+    return judged(kernel, target)[0]
+
+
+def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, Refusal]]:
+    """Return the legal opts of the action table, equal results once, and why others are not."""
     found: dict[UOp, Opt] = {}
+    refused: dict[Opt, Refusal] = {}
     with unobserved():
         for opt in actions(kernel, target):
-            if why_not(kernel, opt, target) is None:
+            refusal = why_not(kernel, opt, target)
+            if refusal is None:
                 found.setdefault(_TABLE[opt.op].apply(kernel, opt), opt)
-    return tuple(found.values())
+            else:
+                refused[opt] = refusal
+    return tuple(found.values()), refused

@@ -11,6 +11,7 @@ from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
 from workbench.ir.uop import KernelInfo, UOp
 from workbench.target import Target
+from workbench.trace import became
 
 APPLIES = frozenset({AxisType.REDUCE})
 AMOUNTS = (0, 4, 8, 16, 32, 64, 256)
@@ -29,7 +30,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     for reduce in _reductions(kernel, axis):
         needed = amount_of(kernel, opt) * reduce.dtype.itemsize
         if needed > target.scratch_bytes:
-            because = f"{needed:,} bytes of partial results, and the limit is {target.scratch_bytes:,}"
+            limit = target.scratch_bytes
+            because = f"partial results of {needed:,} bytes, and the limit is {limit:,}"
             return Refusal(because, "a smaller amount")
     return None
 
@@ -64,6 +66,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
             done[node] = node.rebuild((read, again))
         else:
             done[node] = node.rebuild(tuple([done.get(s, s) for s in node.src]))
+    became(done)
     order = list(kernel.arg.order)
     at = order.index(old.axis_name)
     order[at : at + 1] = [

@@ -1,5 +1,7 @@
 """The default opts: an ordered table of steps, each decided by figures that a person can read.
 
+    turned-block     the axes along which the result's and an operand's elements are neighbours,
+                     as square blocks that are turned round in registers
     vector-lanes     the axis along which the result's elements are neighbours, as vector lanes
     row-lanes        the fill axes of rows that are staged inside the kernel
     dot-lanes        the reduce axes along which the operands' elements are neighbours, where no
@@ -24,16 +26,18 @@ from workbench.ir.axis import AxisType
 from workbench.ir.loops import Statement, statements
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt, why_not
-from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptOps, ranges
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, OptOps, ranges
 from workbench.ir.uop import UOp, split_gate
 from workbench.target import Target
 from workbench.trace import Match, recording, unobserved
 
 CHAINS = 4
 """Vectors of a dot product kept apart, so that one addition need not wait for the last."""
-TILE_ROWS = (6, 4, 3, 2)
+TILE_ROWS = (8, 6, 4, 3, 2)
 PADDING = 1.2
 """An axis is rounded up to whole vectors where that adds at most this share."""
+LITTLE = 1.03
+"""Growth that costs nothing worth mentioning: wider lanes are worth it."""
 ROW_BYTES = 16 << 10
 """A row of accumulators that stays in the first-level cache."""
 REUSE = 8
@@ -82,33 +86,47 @@ def heuristic(
     return kernel, tuple(applied), tuple(fired)
 
 
+def turned_block(kernel: UOp, target: Target) -> Step | None:
+    """Where an operand is read across, as in a transposed copy: blocks of vectors by vectors."""
+    axis = _unit_axis(kernel)
+    if axis is None or any(n.op is Ops.REDUCE for n in kernel.toposort()):
+        return None
+    wide = target.vector_width(_itemsize(kernel))
+    for load in kernel.toposort():
+        if load.op is not Ops.LOAD or _strides(load).get(axis, 1) == 1:
+            continue
+        across = [a for a, k in _strides(load).items() if k == 1 and a.op is Ops.RANGE]
+        if len(across) != 1 or across[0].axis_kind is not AxisType.GLOBAL:
+            continue
+        splits = [_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])]
+        if all(lanes == wide for lanes, _ in splits):
+            why = f"along {axis.axis_name} what is read lies {_strides(load)[axis]:,} apart"
+            opts = tuple(opt for _, split in splits for opt in split)
+            return Step("turned-block", opts, why, {"lanes": wide})
+    return None
+
+
 def vector_lanes(kernel: UOp, target: Target) -> Step | None:
     """The result's unit-stride axis, where loads along it are neighbours or the same element."""
     axis = _unit_axis(kernel)
     reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
     dots = [n for n in reduces if _dot_axis(n) is not None]
-    if axis is None or dots and _gathers(kernel, axis):
+    if axis is None or dots and _gathers(kernel, axis) and not _packs(kernel, axis):
         return None
     wide, name = target.vector_width(_itemsize(kernel)), axis.axis_name
-    lanes = _divisor(axis.extent, (2 * wide, wide))
-    padded = -(-axis.extent // wide) * wide
-    why = f"{name} has stride 1 in the result"
-    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
-    if lanes < wide and padded <= axis.extent * PADDING:
-        opts = Opt(OptOps.PADTO, name, wide), Opt(OptOps.UPCAST, name, wide)
-        return Step(
-            "vector-lanes", opts, why, figures | {"padded": padded, "lanes": wide}
-        )
-    lanes = max(lanes, _divisor(axis.extent, (wide // 2, wide // 4)))
+    lanes, opts = _lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2, wide // 4))
     if lanes < 2:
         return None
-    return Step("vector-lanes", (Opt(OptOps.UPCAST, name, lanes),), why, figures)
+    why = f"{name} has stride 1 in the result"
+    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    return Step("vector-lanes", opts, why, figures)
 
 
 def row_lanes(kernel: UOp, target: Target) -> Step | None:
     """The fill axes of staged rows, whose elements are neighbours by construction."""
     wide = target.vector_width(_itemsize(kernel))
-    opts, figures = [], {}
+    opts: list[Opt] = []
+    figures: dict[str, float] = {}
     for row in kernel.toposort():
         axis = row.src[-1] if row.op is Ops.STAGE else None
         if (
@@ -131,7 +149,8 @@ def row_lanes(kernel: UOp, target: Target) -> Step | None:
 def dot_lanes(kernel: UOp, target: Target) -> Step | None:
     """The reduce axis whose loads are neighbours, where no output axis is lanes of the sum."""
     wide = target.vector_width(_itemsize(kernel))
-    opts, figures = [], {}
+    opts: list[Opt] = []
+    figures: dict[str, float] = {}
     for reduce in kernel.toposort():
         if reduce.op is not Ops.REDUCE or any(
             r.axis_kind.is_lane for r in reduce.src[0].ranges
@@ -159,51 +178,56 @@ def register_tile(kernel: UOp, target: Target) -> Step | None:
     chunks = max(1, math.prod(r.extent for r in lanes) // wide)
     rows = [r for r in TILE_ROWS if r * chunks + chunks + 1 <= target.vector_registers]
     loads = [n for n in reduces[0].src[0].toposort() if n.op is Ops.LOAD]
-    for axis in ranges(kernel).values():
-        if axis.axis_kind is not AxisType.GLOBAL:
-            continue
+    vectors = [n for n in loads if _walks_lanes(n)]
+    outputs = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
+    # to use a vector again is worth more than to use one number again
+    outputs.sort(key=lambda axis: any(axis in n.ranges for n in vectors))
+    for axis in outputs if rows else ():
         reused = sum(axis not in load.ranges for load in loads)
-        amount = _divisor(axis.extent, tuple(rows))
+        amount, opts = _lanes(axis, OptOps.UPCAST, tuple(rows))
         if reused and reused < len(loads) and amount > 1:
             why = f"{reused} of {len(loads)} loads do not depend on {axis.axis_name}"
             figures = {"rows": amount, "registers": amount * chunks + chunks + 1}
-            opt = Opt(OptOps.UPCAST, axis.axis_name, amount)
-            return Step("register-tile", (opt,), why, figures)
+            return Step("register-tile", opts, why, figures)
     return None
 
 
 def pack_operand(kernel: UOp, target: Target) -> Step | None:
     """An operand that vector lanes walk and an outer loop does not: read again at every step of
-    it, from lines far apart. The loop goes inside, the operand's tile is packed once."""
-    found = ranges(kernel)
-    loops = [
-        found[n] for n in kernel.arg.order if found[n].axis_kind is AxisType.GLOBAL
-    ]
+    it, from lines far apart. The loops that it depends on go outside, and its tile is packed
+    once for all the others."""
     reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
-    if len(reduces) != 1 or len(loops) < 2:
+    if len(reduces) != 1:
         return None
+    strides = _store_strides(kernel)
     for load in reduces[0].src[0].toposort():
-        if load.op is not Ops.LOAD or not _walks_lanes(load):
+        lanes = [r for r in load.ranges if r.axis_kind.is_lane and strides.get(r) == 1]
+        if load.op is not Ops.LOAD or not lanes:
             continue
-        again = [r for r in loops if r not in load.ranges]
-        around = [r for r in loops if r in load.ranges]
-        inner = [r for r in load.ranges if r not in around]
-        size = math.prod(r.extent for r in inner) * load.dtype.itemsize
+        around, again = _loops_of(kernel, load)
+        tile = [r for r in load.ranges if r not in around]
+        size = math.prod(r.extent for r in tile) * load.dtype.itemsize
         reuse = math.prod(r.extent for r in again)
-        if len(again) != 1 or len(around) != 1 or reuse < REUSE or size > PACKED_BYTES:
+        if not around or reuse < REUSE or size > PACKED_BYTES:
             continue
-        slot, axis, other = (
-            load.src[0].src[0].arg[0],
-            around[0].axis_name,
-            again[0].axis_name,
-        )
-        opts = [Opt(OptOps.STAGE, axis, slot)]
-        if kernel.arg.order.index(axis) > kernel.arg.order.index(other):
-            opts.insert(0, Opt(OptOps.ORDER, axis, other))
-        why = f"input {slot} is read again at every step of {other}"
+        slot, order = load.src[0].src[0].arg[0], kernel.arg.order
+        first = min(order.index(r.axis_name) for r in again)
+        late = [r.axis_name for r in around if order.index(r.axis_name) > first]
+        opts = [Opt(OptOps.ORDER, name, order[first]) for name in late]
+        opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
+        names = " ".join(r.axis_name for r in again)
+        why = f"input {slot} is read again at every step of {names}"
         figures = {"reuse": reuse, "tile_bytes": size}
         return Step("pack-operand", tuple(opts), why, figures)
     return None
+
+
+def _loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:
+    """Return the output loops that a load depends on, and those it does not, outermost first."""
+    found = ranges(kernel)
+    outputs = [found[n] for n in kernel.arg.order if found[n].axis_kind in OUTPUT_KINDS]
+    around = [r for r in outputs if r in load.ranges]
+    return around, [r for r in outputs if r not in load.ranges]
 
 
 def reduce_outside(kernel: UOp, target: Target) -> Step | None:
@@ -257,6 +281,7 @@ def _lane_steps(statement: Statement) -> int:
 
 
 STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
+    turned_block,
     vector_lanes,
     row_lanes,
     dot_lanes,
@@ -271,10 +296,16 @@ def _strides(load: UOp) -> dict[UOp, int]:
     return terms(split_gate(load.src[0].src[-1])[0])[0]
 
 
+def _store_strides(kernel: UOp) -> dict[UOp, int]:
+    """Return how far one step of each axis moves in the first result."""
+    return terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])[0]
+
+
 def _unit_axis(kernel: UOp) -> UOp | None:
     """Return the loop along which the first result's elements are neighbours."""
-    strides = terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])[0]
-    found = [a for a, k in strides.items() if k == 1 and a.op is Ops.RANGE]
+    found = [
+        a for a, k in _store_strides(kernel).items() if k == 1 and a.op is Ops.RANGE
+    ]
     return found[0] if found and not found[0].axis_kind.is_lane else None
 
 
@@ -295,6 +326,17 @@ def _gathers(kernel: UOp, axis: UOp) -> bool:
     return any(axis in n.ranges and _strides(n).get(axis) != 1 for n in loads)
 
 
+def _packs(kernel: UOp, axis: UOp) -> bool:
+    """Whether what is gathered along `axis` is used so often that packing it first pays."""
+    reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+    loads = [n for n in kernel.toposort() if n.op is Ops.LOAD and axis in n.ranges]
+    gathered = [n for n in loads if _strides(n).get(axis) != 1]
+    if len(reduces) != 1 or len(gathered) != 1 or axis in reduces[0].src[1:]:
+        return False
+    again = _loops_of(kernel, gathered[0])[1]
+    return math.prod(r.extent for r in again) >= TILE_ROWS[0] * REUSE
+
+
 def _walks_lanes(load: UOp) -> bool:
     axes = [a for a, k in _strides(load).items() if k == 1 and a.op is Ops.RANGE]
     return any(a.axis_kind.is_lane for a in axes)
@@ -308,15 +350,19 @@ def _itemsize(kernel: UOp) -> int:
 def _lanes(
     axis: UOp, op: OptOps, choices: tuple[int, ...]
 ) -> tuple[int, tuple[Opt, ...]]:
-    """Return (lanes, the opts that make them): the first choice that divides the axis, or the
-    first whole vectors that it can be rounded up to at little cost."""
+    """Return (lanes, the opts that make them). `choices` are amounts, the best first: the best
+    half of them are wanted; where none divides the axis, it is rounded up if that costs little,
+    and the others are what is left."""
     name, extent = axis.axis_name, axis.extent
-    lanes = _divisor(extent, choices)
-    if lanes > choices[-1] or lanes == extent:
+    wanted = choices[: max(1, len(choices) // 2)]
+    lanes = _divisor(extent, wanted)
+    if lanes > 1 or lanes == extent:
         return lanes, (Opt(op, name, lanes),)
-    for wide in choices[:-1]:
-        if wide <= extent and -(-extent // wide) * wide <= extent * PADDING:
-            return wide, (Opt(OptOps.PADTO, name, wide), Opt(op, name, wide))
+    for most in (LITTLE, PADDING):
+        for wide in wanted:
+            if wide <= extent and -(-extent // wide) * wide <= extent * most:
+                return wide, (Opt(OptOps.PADTO, name, wide), Opt(op, name, wide))
+    lanes = _divisor(extent, choices)
     return lanes, (Opt(op, name, lanes),)
 
 

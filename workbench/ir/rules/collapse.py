@@ -135,12 +135,12 @@ def _placed(value: UOp, axis: UOp, at: UOp, valid: UOp) -> UOp | None:
     if axis not in value.ranges:
         return value
     loads = [n for n in value.toposort() if n.op is Ops.LOAD and axis in n.ranges]
-    changes = {}
-    for load in loads:
+    changes: dict[UOp, UOp] = {}
+    for load in loads:  # what an index is loaded from comes before what it indexes
         target, *indices = load.src[0].src
         if target.op is not Ops.PARAM or len(indices) != 1:
             return None
-        index, gate = split_gate(indices[0])
+        index, gate = split_gate(indices[0].substitute(changes))
         gate = valid if gate is None else gate & valid
         address = load.src[0].replace(src=(target, gated(index, gate)))
         changes[load] = load.replace(src=(address, *load.src[1:]))

@@ -142,12 +142,11 @@ def _blocks_cores(node: UOp, reads: list[Access]) -> bool:
 
 def _is_partial(node: UOp, reads: list[Access]) -> bool:
     """Whether a large reduction would be fused into another one that has few results."""
-    large = node.op is Ops.REDUCE_AXIS and node.src[0].size >= SPLIT_WORK
-    return (
-        large
-        and node.size > FEW_RESULTS
-        and any(a.root.size <= FEW_RESULTS for a in reads)
-    )
+    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < SPLIT_WORK:
+        return False
+    whole = sum(a.evaluations for a in reads) >= node.size  # and not a slice of it
+    few = any(a.root.size <= FEW_RESULTS for a in reads)
+    return whole and few and node.size > FEW_RESULTS
 
 
 def _in_a_row(access: Access) -> bool:

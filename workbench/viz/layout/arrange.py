@@ -53,9 +53,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Pixels, y downward. `x` and `y` are the middle of each node, `layer` counts its layer,
-    `lines` is per node the curve that its edges share (PIECES per layer that it passes; empty where all readers stand right below), `branches` the rest of each edge. The box
-    around all of it begins at `left`, `top`; `pitch` is the height of a layer."""
+    """Pixels, y downward. `x` and `y` are the middle of each node, `layer` counts its layer.
+    `lines` is per node the curve that its edges share, PIECES per layer that it passes (empty
+    where all readers stand right below); `branches` is the rest of each edge. The box around
+    all of it begins at `left`, `top`; `pitch` is the height of a layer."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]

@@ -86,14 +86,18 @@ class Order:
 
     def crossings(self) -> int:
         """Return how often lines cross in all."""
-        total = 0
+        return sum(self.crossings_by_row())
+
+    def crossings_by_row(self) -> list[int]:
+        """Return how often lines cross below each row but the last."""
+        found = []
         for row, known in enumerate(self.counts):
             if known is None:
                 order = self.orders[row]
                 ordered = self._below(row).take(order, 0).take(order, 1)
                 self.counts[row] = known = int(np.triu(ordered, 1).sum())
-            total += known
-        return total
+            found.append(known)
+        return found
 
     def improve(self, row: int) -> bool:
         """Move vertices of a row while that helps, the best move first; whether one did."""

@@ -26,8 +26,8 @@ WIDEST = 600
 """Graphs with wider rows are left as barycenters order them: their matrices are too big."""
 GROUP, SHIFT = 16, 0.6
 """How many vertices a shake pushes at most, and how far, as a share of their row."""
-
 SEED = 1
+"""What all shuffles start from: the same graph gets the same picture."""
 
 Rows = list[list[int]]
 
@@ -138,7 +138,8 @@ def _shake(graph: Proper, order: Order, random: Random) -> set[int]:
 
 def _crossed(order: Order, random: Random) -> int:
     """Return a random vertex; the more lines cross beside its row the likelier."""
-    (above,) = random.choices(range(len(order.counts)), order.counts)
+    crossings = order.crossings_by_row()
+    (above,) = random.choices(range(len(crossings)), crossings)
     return random.choice(order.row(above + random.randrange(2)))
 
 

@@ -263,9 +263,10 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         if edge.target in gone:
             continue
         source = edge.source
-        while source in gone:
+        while source in gone and sources[source]:
             source = sources[source][0].source
-        edges.append(replace(edge, source=source))
+        if source not in gone:  # it moves a constant, which is a word in its label
+            edges.append(replace(edge, source=source))
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
 
 

@@ -241,9 +241,7 @@ def _group_rows(
                 )
             )  # fmt: skip
             around = (*around, lane.axis_kind)
-    return rows + [
-        Row("statement", around, _statement_text(s), node=s) for s in group
-    ]
+    return rows + [Row("statement", around, _statement_text(s), node=s) for s in group]
 
 
 def _statement_text(statement: UOp) -> str:

@@ -34,6 +34,14 @@ class Linker:
     nodes: Nodes
     lines: Lines
 
+    def elsewhere(self, compiled: Compiled) -> Linker | None:
+        """Return the linker of the same program in another language; None if it is another."""
+        if compiled.built.linear != self.links.linear:
+            return None
+        return replace(
+            self, links=replace(self.links, positions=compiled.built.source.lines)
+        )
+
     def source(self) -> list[Link | None]:
         """Return the link of every line of the source; None for a brace or a comment."""
         return [

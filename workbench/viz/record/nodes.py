@@ -15,7 +15,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.text import own_name
 from workbench.ir.uop import UOp
 from workbench.source import SourceLine, source_of
-from workbench.viz.model.graph import label_of
+from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.words import shape_text
 
 LABEL = 40
@@ -117,6 +117,8 @@ def node_label(node: UOp) -> str:
 def node_arg(node: UOp) -> str:
     """Return a node's argument as text. Memory is named by a running number, which says nothing
     and is another one in every session: it is left out."""
+    if node.op is Ops.CONST:
+        return number_text(node)
     return arg_text(node.arg[1:] if node.op is Ops.BUFFER else node.arg)
 
 
@@ -125,7 +127,7 @@ def arg_text(arg: Any) -> str:
     if arg is None:
         return ""
     if isinstance(arg, tuple) and any(isinstance(a, (Enum, str, tuple)) for a in arg):
-        return " ".join(arg_text(a) for a in arg)
+        return " ".join(filter(None, map(arg_text, arg)))
     if isinstance(arg, Ops):
         return arg.name.lower()
     if isinstance(arg, Enum):

@@ -11,29 +11,21 @@ from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Opt, OptOps, axes
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
-from workbench.trace import unobserved
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
 
 
-def offer_rows(kernel: Kernel) -> list[dict[str, Any]]:
-    """Return the possible opts of a kernel, in the order of the action table."""
-    return [_offer(kernel.ast, opt) for opt in kernel.legal_opts()]
-
-
-def refused_rows(kernel: Kernel) -> list[dict[str, Any]]:
-    """Return opts of the action table that are not possible, with the reason; of those that
-    differ only in their amount and have the same reason, the first."""
-    target = Device[kernel.device].target
+def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the possible opts of a kernel in the order of the action table, and those that are
+    not, with the reason: of what differs only in its amount and has the same reason, the first."""
+    legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
     found: dict[tuple[OptOps, object, str], dict[str, Any]] = {}
-    with unobserved():
-        for opt in opts.actions(kernel.ast, target):
-            refusal = opts.why_not(kernel.ast, opt, target)
-            if refusal is not None:
-                key = opt.op, opt.axis, refusal.because
-                found.setdefault(key, {"opt": str(opt), "why": refusal.because})
-    return list(found.values())[:MOST_REFUSED]
+    for opt, refusal in refused.items():
+        key = opt.op, opt.axis, refusal.because
+        found.setdefault(key, {"opt": str(opt), "why": refusal.because})
+    offers = [_offer(kernel.ast, opt) for opt in legal]
+    return offers, list(found.values())[:MOST_REFUSED]
 
 
 def _offer(kernel: UOp, opt: Opt) -> dict[str, Any]:
@@ -62,4 +54,5 @@ def why(kernel: UOp, opt: Opt) -> str:
         return ""
     lanes = math.prod(r.extent for r in inside if r.axis_kind.is_lane)
     amount = opt.arg or axis.size
-    return f"{lanes * amount:,} sums in flight, now {lanes:,}"
+    things = "sums" if reduces[0].arg is Ops.ADD else "partial results"
+    return f"{lanes * amount:,} {things} in flight, now {lanes:,}"

@@ -107,23 +107,24 @@ class Passes:
     def _steps(
         self, record: PassRecord, matches: Sequence[Match]
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (rule, before, after, root) of each match."""
+        """Yield (rule, before, after, root) of each match; a decision changes nothing."""
         if any(isinstance(m.rule, Decision) for m in matches):
+            root = self._nodes.add(record.before)
             for match in matches:
                 node = self._nodes.add(match.before)
-                yield -1, node, node, NOT_KEPT
+                yield -1, node, node, root
             return
         is_graph = bool(matches) and isinstance(record.before, UOp)
         states = States(record.before) if is_graph else None
         room = len(self._nodes) + MOST_STATE_NODES
         for match in matches:
             rule = self._rules.add(match.rule)
-            root = None if states is None else states.apply(match)
+            state = None if states is None else states.apply(match)
             before, after = self._nodes.add(match.before), self._nodes.add(match.after)
-            if root is None:
+            if state is None:
                 yield rule, before, after, NOT_KEPT
                 continue
-            yield rule, before, after, self._nodes.add(root)
+            yield rule, before, after, self._nodes.add(state)
             if len(self._nodes) > room:
                 states = None
 

@@ -7,24 +7,22 @@ was added since it was last asked. Tables only grow, so places in them stay vali
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from workbench.backends.device import Device
-from workbench.ir.ops import Ops
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
-from workbench.kernel.kernel import Kernel
+from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import PassRecord
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
+from workbench.viz.model.provenance import links_of
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
+from workbench.viz.record.about import device_rows, expression_key
+from workbench.viz.record.links import Linker, as_c
 from workbench.viz.record.machine import caches, machine
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
-from workbench.viz.record.offers import offer_rows, refused_rows
+from workbench.viz.record.offers import next_rows
 from workbench.viz.record.passes import Passes, kernel_numbers
 from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
 from workbench.viz.record.rules import Rules
@@ -164,27 +162,39 @@ class Recorder:
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
         with self._explained(variant):
-            self._add_code(variant, [rows.c_code(self.kernels[variant])])
+            self.put(
+                ("variants", variant, "code"), [rows.c_code(self.kernels[variant])]
+            )
 
     def add_compiled(self, variant: int) -> None:
         """Compile a variant for its device; add code, counts and passes."""
-        if not self._has_code(variant, "C"):
-            self.add_c(variant)
+        kernel, number = (
+            self.kernels[variant],
+            self.record["variants"][variant]["kernel"],
+        )
         with self._explained(variant):
-            compiled = self.kernels[variant].compile()
-            self._add_code(variant, rows.compiled_code(compiled))
-            self.put(("variants", variant, "counts"), rows.counts_row(compiled))
-            number = self.record["variants"][variant]["kernel"]
+            compiled = kernel.compile()
             places = self._passes.add(compiled.passes, number)
             self.put(("variants", variant, "passes"), places)
             self._add_texts(places, compiled.passes)
+            self.put(("variants", variant, "counts"), rows.counts_row(compiled))
+            linker = self._linker(compiled, number)
+            in_c = as_c(kernel, compiled)
+            c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
+            code = rows.compiled_code(compiled, linker, in_c, c_linker)
+            self.put(("variants", variant, "code"), code)
+            nest = rows.nest_row(kernel, self._nodes, caches(), linker)
+            self.put(("variants", variant, "loops"), nest)
+            for either in (linker, c_linker):
+                self._add_origins(either)
 
     def add_offers(self, variant: int) -> None:
         """Add what can be done next to a variant, and what cannot."""
         kernel = self.kernels[variant]
         with self._explained(variant):
-            self.put(("variants", variant, "offers"), offer_rows(kernel))
-            self.put(("variants", variant, "refused"), refused_rows(kernel))
+            offers, refused = next_rows(kernel)
+            self.put(("variants", variant, "offers"), offers)
+            self.put(("variants", variant, "refused"), refused)
 
     def put(self, path: tuple[str | int, ...], value: Any) -> None:
         """Set one value of the record, so that the next patch says so."""
@@ -197,6 +207,7 @@ class Recorder:
     def patch(self) -> Patch:
         """Return what was added and set since the last call, or since `first()`."""
         append: dict[str, Any] = {}
+        begins = dict(self._sent)
         for name, sent in self._sent.items():
             table = self.record[name]
             if name == "nodes":
@@ -209,7 +220,7 @@ class Recorder:
         found = [
             [list(path), value]
             for path, value in self._set.items()
-            if not (path[0] in append and _is_new(path, append, self._sent))
+            if not _is_new(path, begins)
         ]
         self._set.clear()
         return {"append": append, "set": found}
@@ -252,13 +263,18 @@ class Recorder:
             "root": variant,
         }
 
-    def _add_code(self, variant: int, found: list[dict[str, Any]]) -> None:
-        code = [*self.record["variants"][variant]["code"], *found]
-        self.put(("variants", variant, "code"), code)
+    def _linker(self, compiled: Compiled, number: int) -> Linker:
+        value = [i.node for i in self.exploration.items if i.kernel is not None][number]
+        links = links_of(compiled, self.exploration.passes, value)
+        return Linker(links, self._nodes, self._lines)
 
-    def _has_code(self, variant: int, language: str) -> bool:
-        code = self.record["variants"][variant]["code"]
-        return any(row["language"] == language for row in code)
+    def _add_origins(self, linker: Linker) -> None:
+        """Add what nodes came from to what was known of them: kernels may share nodes."""
+        for node, found in linker.origins():
+            known = self.record["nodes"]["origin"][node]
+            both = list(dict.fromkeys([*known, *found]))
+            if both != known:
+                self.put(("nodes", "origin", node), both)
 
     def _add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
         for place, record in zip(places, records, strict=True):
@@ -266,31 +282,8 @@ class Recorder:
                 self.put(("passes", place, name), text)
 
 
-def _is_new(
-    path: tuple[str | int, ...], append: dict[str, Any], sent: dict[str, int]
-) -> bool:
-    """Whether a path leads into a row that is sent whole in this very patch."""
-    first = sent[str(path[0])] - len(append[str(path[0])])
-    return isinstance(path[1], int) and path[1] >= first
-
-
-def expression_key(outputs: Sequence[UOp]) -> str:
-    """Return a hash of what is computed, the same in every session: memory goes by number."""
-    root = UOp.sink(*outputs)
-    memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    plain = {n: n.replace(arg=(f"memory{i}", *n.arg[1:])) for i, n in enumerate(memory)}
-    text = to_text(root.substitute(plain))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def device_rows() -> list[dict[str, Any]]:
-    """Return the devices as plain data."""
-    return [
-        {
-            "name": name,
-            "available": Device.available(name),
-            "how_to_get": Device[name].how_to_get,
-            "emulator": name == "PYTHON",
-        }
-        for name in Device.names()
-    ]
+def _is_new(path: tuple[str | int, ...], begins: dict[str, int]) -> bool:
+    """Whether a path leads into a row that is appended whole, where what is new `begins`."""
+    table, *steps = path
+    row = steps[-1] if table == "nodes" else steps[0]
+    return table in begins and isinstance(row, int) and row >= begins[str(table)]

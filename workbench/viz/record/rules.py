@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import workbench
 from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewrite import Rule, RuleSet
 
-PACKAGE = Path(str(workbench.__file__)).parent
+ROOT = Path(__file__).parents[3]
+"""The folder of the package: files are told from there."""
 
 
 class Place(NamedTuple):
@@ -109,4 +109,4 @@ def _rows(module: ModuleType) -> dict[str, int]:
 
 def _relative(module: ModuleType) -> str:
     path = Path(str(module.__file__))
-    return path.relative_to(PACKAGE.parent).as_posix()
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from workbench.backends.device import Device
 from workbench.errors import WorkbenchError
+from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import unobserved
 from workbench.viz.model.loops import Row, Use, loop_nest
-from workbench.viz.model.rewrites import text
+from workbench.viz.record.links import Link, Linker
 from workbench.viz.record.machine import Caches, level_of
 from workbench.viz.record.nodes import Nodes, bounded
 
@@ -66,19 +67,28 @@ def error_row(error: Exception) -> dict[str, str]:
 # loops
 
 
-def nest_row(kernel: Kernel, nodes: Nodes, caches: Caches) -> dict[str, Any]:
-    """Return the loop nest of a kernel; every use says which cache holds its bytes.
+def nest_row(
+    kernel: Kernel, nodes: Nodes, caches: Caches, linker: Linker | None = None
+) -> dict[str, Any]:
+    """Return the loop nest of a kernel; every use says which cache holds its bytes. With a
+    linker, statements say what they compute.
 
     Errors: CompileError where the kernel needs more scratch than the target gives.
     """
     nest = loop_nest(kernel.ast, Device[kernel.device].target)
     return {
         "buffers": [b._asdict() for b in nest.buffers],
-        "rows": [_row(row, nodes, caches) for row in nest.rows],
+        "rows": [_row(row, nodes, caches, linker) for row in nest.rows],
     }
 
 
-def _row(row: Row, nodes: Nodes, caches: Caches) -> dict[str, Any]:
+def _row(
+    row: Row, nodes: Nodes, caches: Caches, linker: Linker | None
+) -> dict[str, Any]:
+    shown: list[int] = [] if row.node is None else [nodes.add(row.node)]
+    lines: list[int] = []
+    if linker is not None and row.node is not None and row.kind == "statement":
+        shown, lines = linker.statement(row.node)
     return {
         "kind": row.kind,
         "depth": row.depth,
@@ -89,8 +99,8 @@ def _row(row: Row, nodes: Nodes, caches: Caches) -> dict[str, Any]:
         "vector": row.is_vector,
         "text": row.text,
         "uses": {name: _use(use, caches) for name, use in row.uses.items()},
-        "nodes": [] if row.node is None else [nodes.add(row.node)],
-        "lines": [],
+        "nodes": shown,
+        "lines": lines,
     }
 
 
@@ -112,33 +122,37 @@ def c_code(kernel: Kernel) -> dict[str, Any]:
     with unobserved():
         block, linear = lower(kernel.ast, device.target)
         source = device.render(block, linear)
-    return code_row("C", "C", source.text)
+    return code_row("C", "C", source.text.split("\n"))
 
 
-def compiled_code(compiled: Compiled) -> list[dict[str, Any]]:
-    """Return what a device made of a kernel: its source, machine code, and the statement tree."""
-    rows = []
+def compiled_code(
+    compiled: Compiled, linker: Linker, in_c: Compiled, c_linker: Linker
+) -> list[dict[str, Any]]:
+    """Return what became of a kernel: C, its device's source, machine code, the statement tree."""
+    rows = [code_row("C", "C", in_c.source.split("\n"), c_linker.source())]
     if compiled.device == "LLVM":
-        rows.append(code_row("LLVM", "LLVM", compiled.source))
-    assembly = getattr(compiled.built.program, "assembly", None)
-    if assembly is not None:
-        rows.append(code_row("asm", compiled.device, str(assembly)))
-    tree = text(compiled["lowered"])
+        text = compiled.source.split("\n")
+        rows.append(code_row("LLVM", "LLVM", text, linker.source()))
+    if getattr(compiled.built.program, "assembly", None) is not None:
+        found = compiled.assembly_lines
+        text = [line.text for line in found]
+        rows.append(code_row("asm", compiled.device, text, linker.assembly(found)))
+    tree = to_expr(compiled["lowered"]).split("\n")
     return [*rows, code_row("IR", compiled.device, tree)]
 
 
-def code_row(language: str, device: str, words: str) -> dict[str, Any]:
-    """Return a program as lines."""
-    lines = words.rstrip("\n").expandtabs(8).split("\n")
+def code_row(
+    language: str, device: str, lines: Sequence[str], links: Sequence[Link | None] = ()
+) -> dict[str, Any]:
+    """Return a program as lines, each with its link or None."""
+    shown = [line.expandtabs(8) for line in lines[:MOST_LINES]]
+    while shown and not shown[-1]:
+        shown.pop()
+    linked: list[Link | None] = [*links, *[None] * len(lines)][: len(shown)]
     if len(lines) > MOST_LINES:
-        more = f"... and {len(lines) - MOST_LINES:,} more lines"
-        lines = [*lines[:MOST_LINES], more]
-    return {
-        "language": language,
-        "device": device,
-        "lines": lines,
-        "links": [None] * len(lines),
-    }
+        shown.append(f"... and {len(lines) - MOST_LINES:,} more lines")
+        linked.append(None)
+    return {"language": language, "device": device, "lines": shown, "links": linked}
 
 
 def counts_row(compiled: Compiled) -> Mapping[str, int]:

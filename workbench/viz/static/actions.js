@@ -11,7 +11,8 @@ async function act(app, where, request) {
     if (Number.isInteger(made) && app.record.variants[made]) go_to(app, made);
     return reply;
   } catch (error) {
-    fail_at(app, where, error);
+    if (error === OFFLINE) say(app, NEEDS_PYTHON);
+    else fail_at(app, where, error);
     return null;
   }
 }

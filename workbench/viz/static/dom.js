@@ -93,4 +93,8 @@ function count_text(n) {
   return scale === 1 ? String(n) : three(n / scale) + unit;
 }
 
-const plural = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+/** plural(2, "pass") -> "2 passes" */
+function plural(n, word) {
+  const ending = n === 1 ? "" : /(s|x|ch|sh)$/.test(word) ? "es" : "s";
+  return `${n.toLocaleString("en")} ${word}${ending}`;
+}

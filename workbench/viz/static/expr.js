@@ -50,7 +50,7 @@ function expr_inline(nodes, root, most = 60) {
   const texts = new Map();
   const writer = { words: (n, tight = EXPR_LOOSE) => bracketed(texts.get(n), tight) };
   // what is far below a cut text is not seen: a few levels are enough for any line
-  for (const n of state_order_within(nodes, root, 7)) {
+  for (const n of state_order_within(nodes, root, 9)) {
     const known = nodes.src[n].every((s) => texts.has(s));
     const [text, binds] = known ? expr_text(nodes, writer, n) : ["…", EXPR_ATOM];
     texts.set(n, text.length > most ? [`${text.slice(0, most - 1)}…`, EXPR_ATOM] : [text, binds]);
@@ -138,7 +138,7 @@ function expr_text(nodes, writer, n) {
   const all = (from = 0) => src.slice(from).map((s) => writer.words(s)).join(", ");
   if (EXPR_LEAVES.has(op)) return [expr_own_name(nodes, n), EXPR_ATOM];
   if (op in EXPR_INFIX && src.length === 2) return expr_infix(nodes, writer, n);
-  if (op === "CONST") return [nodes.arg[n], nodes.arg[n].startsWith("-") ? 8 : EXPR_ATOM];
+  if (op === "CONST") return [nodes.label[n], nodes.label[n].startsWith("-") ? 8 : EXPR_ATOM];
   if (op === "NEG" || op === "NOT") return [(op === "NEG" ? "-" : "~") + writer.words(src[0], 9), 8];
   if (op === "CAST") return [`${nodes.dtype[n]}(${all()})`, EXPR_ATOM];
   if (op === "BITCAST") return [`bitcast(${all()}, ${nodes.dtype[n]})`, EXPR_ATOM];

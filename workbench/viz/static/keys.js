@@ -91,6 +91,12 @@ function focus_item(list, item) {
   item.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
+function help_pane(app) {
+  const el = h("div", { class: "wb-help-place" });
+  const update = (changes) => changes.has("help") && refill(el, app.view.help && help_sheet(app));
+  return { el, update };
+}
+
 function help_sheet(app) {
   const rows = KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
   return h("div", { class: "wb-help", role: "dialog", "aria-label": "keys" },

@@ -22,11 +22,12 @@ function light_all(app, root) {
 }
 
 /** Nodes and axes tie things together; a shared notebook line only from or to the line itself,
- * or one line would light the whole kernel. Code does not light code through a shared loop. */
+ * or one line would light the whole kernel. A shared loop does not tie code to code, or an opt to
+ * an opt. */
 function belongs(link, reached) {
   if (!link || !reached) return false;
   if (link.nodes.some((n) => reached.nodes.has(n))) return true;
-  const tied = !(link.by === "code" && reached.by === "code");
+  const tied = link.by !== reached.by || !["code", "offer"].includes(link.by);
   if (tied && link.axes.some((axis) => reached.axes.has(axis))) return true;
   if (link.by !== "line" && reached.by !== "line") return false;
   return link.lines.some((line) => reached.lines.has(line));

@@ -13,13 +13,13 @@ const MODES = {
 function start(app, el) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
   const middle = mode_pane(app);
-  const panes = [header(app, root), kernels_pane(app), results_pane(app), middle, code_pane(app), strip(app), notices(app)];
-  const [head, kernels, results, , code, history, messages] = panes.map((pane) => pane.el);
+  const panes = [header(app, root), kernels_pane(app), results_pane(app), middle, code_pane(app), strip(app), notices(app), help_pane(app)];
+  const [head, kernels, results, , code, history, messages, help] = panes.map((pane) => pane.el);
   const tabs = pane_tabs(app);
   panes.push(tabs);
   const left = h("div", { class: "wb-left" }, kernels, results);
   const body = h("div", { class: "wb-body" }, left, middle.el, code);
-  root.append(head, messages, tabs.el, body, history);
+  root.append(head, tabs.el, body, h("div", { class: "wb-bottom" }, history, messages), help);
   el.append(root);
 
   const everything = new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]);
@@ -59,18 +59,21 @@ function mode_pane(app) {
   return { el, update, current };
 }
 
-/** Pointing lights up what belongs together; nothing moves. */
+/** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there. */
 function listen_pointer(app, root) {
   const over = (event) => {
     const element = event.target.closest?.(".wb-link");
     app.light(element && root.contains(element) ? LINKS.get(element) : null);
   };
   const out = () => app.light(null);
+  const entered = (event) => root.contains(event.relatedTarget) || app.ping();
   root.addEventListener("pointerover", over);
   root.addEventListener("pointerleave", out);
+  root.addEventListener("focusin", entered);
   return () => {
     root.removeEventListener("pointerover", over);
     root.removeEventListener("pointerleave", out);
+    root.removeEventListener("focusin", entered);
   };
 }
 

@@ -23,11 +23,12 @@ function state_order(nodes, roots, stop = null, known = null) {
   return order;
 }
 
-/** Return what is at most `depth` below `root`, sources before users. */
+/** Return what is at most `depth` below `root`, sources before users; index arithmetic does
+ * not count. */
 function state_order_within(nodes, root, depth) {
   const level = new Map([[root, 0]]);
   for (const [n, at] of level) // a Map goes on to what is added while it is walked
-    if (at < depth) for (const s of nodes.src[n]) if (!level.has(s)) level.set(s, at + 1);
+    if (at < depth) for (const s of nodes.src[n]) if (!level.has(s)) level.set(s, at + (nodes.dtype[s] !== "index"));
   const far = new Set([...level].filter(([, at]) => at === depth).map(([n]) => n));
   return state_order(nodes, [root], far).filter((n) => level.has(n));
 }
@@ -42,6 +43,7 @@ function new_timeline(nodes, pass) {
   const steps = timeline_steps(pass);
   const keys = new Map(); // node -> the node whose place it took
   const kept = new Map(); // number of a step -> state
+  const born = new Map(); // node -> the first step whose state has it, filled on demand
   let paired = 0;
 
   const roots = (k) => (k === 0 ? pass.before : steps[k - 1].root < 0 ? null : [steps[k - 1].root]);
@@ -73,7 +75,14 @@ function new_timeline(nodes, pass) {
     const fresh = now.order.filter((n) => !old.users.has(n) && !old_keys.has(key_of(n)));
     return { ...step, old, now, gone, fresh };
   }
-  return { steps, roots, state, change, key_of, pair_up_to };
+  /** The first step whose state has `node`, 0 if it was there before; undefined if none has. */
+  function first_with(node) {
+    if (!born.size)
+      for (let k = 0; k <= steps.length; k++)
+        for (const n of roots(k) ? state_order(nodes, roots(k), born, born) : []) born.set(n, k);
+    return born.get(node);
+  }
+  return { steps, roots, state, change, key_of, pair_up_to, first_with };
 }
 
 /** A pass that is one function is one step, from what it was given to what it made. */
@@ -107,11 +116,4 @@ function pair_states(nodes, old, old_roots, now_roots, step, keys) {
     keys.set(is, keys.get(was) ?? was);
     nodes.src[was].forEach((s, i) => stack.push([s, nodes.src[is][i]]));
   }
-}
-
-/** Return the first step whose state has `node`: 0 if it was there before. */
-function first_step_with(timeline, node) {
-  if (timeline.state(0)?.users.has(node)) return 0;
-  const found = timeline.steps.findIndex((step, i) => timeline.state(i + 1)?.users.has(node));
-  return found < 0 ? null : found + 1;
 }

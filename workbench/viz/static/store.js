@@ -36,7 +36,7 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
   const listeners = new Set();
   const waiting = new Map(); // request id -> {request, settle, fail}
   let changes = new Set();
-  let next_id = 1;
+  let next_id = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
   let timer = null;
 
   const app = { record, view: sane(record, { ...START, ...view }), hover: null, status: null };
@@ -84,7 +84,8 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     return new Promise((settle, fail) => {
       waiting.set(id, { request, settle, fail });
       app.changed("pending");
-      watch();
+      // long work answers late, a ping at once: it tells whether anybody is there
+      request.do === "ping" ? watch() : app.ping();
       send({ id, ...request });
     });
   };
@@ -150,7 +151,7 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
   app.replace = (fresh) => {
     app.record = fresh;
     app.view = sane(fresh, app.view);
-    app.changed("record", "kernel", "variant");
+    app.changed("record");
   };
 
   // what is often read

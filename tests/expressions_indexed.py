@@ -1,0 +1,149 @@
+"""More steps for random expressions: indexing by tensors, masks of positions, running sums,
+joining, waves, and rows that are read several times."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.expressions import SMALL, Case, add, wide
+
+Env = dict[str, Any]
+
+
+def gather(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    """Elements at random positions of an axis; negative ones count from the end."""
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim == 0 or a.size > 3000:
+        return False
+    axis = pick.randrange(a.ndim)
+    length = a.shape[axis]
+    dtype = pick.choice(("int32", "int64", "uint8"))
+    low = 0 if dtype == "uint8" else -length
+    rows, columns = pick.choice((1, 2)), pick.choice((1, 2, 5))
+    places = [
+        [pick.randrange(low, length) for _ in range(columns)] for _ in range(rows)
+    ]
+    cut = ":, " * axis
+    index = f"Tensor({places}, dtype=dtypes.{dtype})"
+    exact = name in made.exact
+    add(made, env, f"{name}[{cut}{index}]", f"{n}[{cut}np.array({places})]", exact)
+    return True
+
+
+def triangle(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    """A mask made of positions, as causal attention has it; often summed afterwards."""
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim < 2 or a.dtype.kind == "b":
+        return False
+    rows, columns = a.shape[-2:]
+    sign, shift = pick.choice(("<", "<=", ">", "==")), pick.randint(-2, 2)
+    mask = (
+        f"Tensor.arange({rows}).unsqueeze(1) {sign} Tensor.arange({columns}) + {shift}"
+    )
+    array = f"np.arange({rows})[:, None] {sign} np.arange({columns}) + {shift}"
+    exact = name in made.exact
+    tensor = f"({mask}).where({name}, 0)"
+    add(made, env, tensor, f"np.where({array}, {n}, {n}.dtype.type(0))", exact)
+    return True
+
+
+def one_of_each(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    """A sum over the positions that equal a number from memory, or are below it."""
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.dtype.name != "int32" or name not in made.exact or a.size > 600:
+        return False
+    length, sign = pick.choice((3, 8, 13)), pick.choice(("eq", "lt", "ge"))
+    word = {"eq": "==", "lt": ">", "ge": "<="}[sign]
+    places = f"Tensor.arange({length}).{sign}({name}.unsqueeze(-1))"
+    array = f"({n}[..., None] {word} np.arange({length})).sum(-1).astype(np.int32)"
+    add(made, env, f"{places}.sum(-1)", array, True)
+    return True
+
+
+def running(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim == 0 or a.dtype.kind == "b" or a.dtype.name in SMALL:
+        return False
+    axis = pick.randrange(a.ndim)
+    array = f"np.cumsum({n}, {axis}, dtype={n}.dtype)"
+    add(made, env, f"{name}.cumsum({axis})", array, name in made.exact)
+    return True
+
+
+def joined(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim == 0 or a.size > 1000:
+        return False
+    axis, exact = pick.randrange(a.ndim), name in made.exact
+    if pick.random() < 0.5:
+        tensor, array = (
+            f"Tensor.stack({name}, {name}.flip({axis}), dim={axis})",
+            "stack",
+        )
+    else:
+        tensor, array = f"{name}.cat({name}.flip({axis}), dim={axis})", "concatenate"
+    add(
+        made,
+        env,
+        tensor,
+        f"np.{array}([{n}, np.flip({n}, {axis})], axis={axis})",
+        exact,
+    )
+    return True
+
+
+def wave(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    a, n = made.arrays[name], wide(made, name)
+    if a.dtype.name != "float32":
+        return False
+    kind = pick.choice(("sin", "cos"))
+    add(
+        made,
+        env,
+        f"{name}.clip(-9, 9).{kind}()",
+        f"np.{kind}(np.clip({n}, -9, 9))",
+        False,
+    )
+    return True
+
+
+def softmax(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim == 0 or a.dtype.name != "float32":
+        return False
+    axis = pick.randrange(a.ndim)
+    power = f"np.exp({n} - {n}.max({axis}, keepdims=True))"
+    add(
+        made,
+        env,
+        f"{name}.softmax({axis})",
+        f"{power} / {power}.sum({axis}, keepdims=True)",
+        False,
+    )
+    return True
+
+
+def stored(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    add(
+        made, env, f"{name}.contiguous()", name.replace("t", "n", 1), name in made.exact
+    )
+    return True
+
+
+def nothing(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    """An axis without elements, summed away again: zeros."""
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if (
+        a.ndim == 0
+        or a.dtype.kind == "b"
+        or a.dtype.name in SMALL
+        or pick.random() < 0.7
+    ):
+        return False
+    cut = f"np.sum({n}[:0], 0, dtype={n}.dtype)"
+    add(made, env, f"{name}[:0].sum(0) + {name}", f"{cut} + {n}", name in made.exact)
+    return True
+
+
+STEPS = (gather, triangle, one_of_each, running, joined, wave, softmax, stored, nothing)

@@ -1,0 +1,130 @@
+"""What is measured before anybody asks: plain and default opts, baselines, and what could be
+done next. It gives way to requests, and stops where the reader has gone elsewhere."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.viz.live import baselines, measuring
+from workbench.viz.live.jobs import AHEAD
+from workbench.viz.live.opt_text import parse_opt
+
+if TYPE_CHECKING:
+    from workbench.viz.live.session import Session
+
+BUDGET_S, SAMPLES = 0.25, 9
+KERNELS = 4
+"""Kernels that are timed without being asked for."""
+FLOPS = 4e9
+"""Kernels of more operations than this are timed only when asked for."""
+AT_ONCE, MOST_OFFERS = 4, 24
+"""Offers are measured in small groups, beside the variant itself."""
+SLOW_S = 0.1
+"""The offers of a variant that takes longer are not measured."""
+
+
+def times(session: Session) -> Iterator[None]:
+    """Time the first kernels plain and with the default opts, then baselines, then offers."""
+    for number, kernel in enumerate(session.record["kernels"][:KERNELS]):
+        if kernel["flops"] <= FLOPS:
+            _time_kernel(session, number)
+            yield
+    if baselines.known(session):
+        baselines.measure_all(session)
+        yield
+    roots = [k["root"] for k in session.record["kernels"][:1]]
+    for variant in roots:
+        session.watched = variant
+        yield from _offers(session, variant)
+
+
+def offers(session: Session, variant: int) -> dict[str, Any]:
+    """List what can be done next; where that is wanted it is measured in the background."""
+    if not session.row(variant)["offers"]:
+        session.recorder.add_offers(variant)
+    is_new = session.watched != variant
+    session.watched = variant
+    if session.measures_ahead and is_new:
+        session.jobs.submit(session, _offers(session, variant), AHEAD)
+    return {}
+
+
+def _time_kernel(session: Session, number: int) -> None:
+    rows = session.record["variants"]
+    group = [
+        v for v, row in enumerate(rows)
+        if row["kernel"] == number and row["name"] in ("plain", "auto")
+        and row["error"] is None
+    ]  # fmt: skip
+    _quietly(session, group)
+
+
+def _quietly(session: Session, group: list[int]) -> None:
+    """Time variants; where that fails nobody is told, because nobody asked."""
+    try:
+        worker = session.jobs.worker
+        measuring.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+        session.save()
+    except WorkbenchError:
+        pass
+
+
+def _offers(session: Session, variant: int) -> Iterator[None]:
+    """Measure a variant's offers, those first that are said to gain most."""
+    timing = session.row(variant)["timing"]
+    if timing is None and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS:
+        _quietly(session, [variant])
+        yield
+        timing = session.row(variant)["timing"]
+    if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
+        return
+    order = by_promise(session.row(variant)["offers"])[:MOST_OFFERS]
+    for begin in range(0, len(order), AT_ONCE):
+        if session.watched != variant:
+            return
+        _measure_offers(session, variant, order[begin : begin + AT_ONCE])
+        yield
+
+
+def _measure_offers(session: Session, variant: int, places: list[int]) -> None:
+    listed, device = session.row(variant)["offers"], session.device
+    kernel = session.kernels[variant]
+    forms = [measuring.sent(session, variant)]
+    try:
+        for place in places:
+            form = kernel.apply(parse_opt(listed[place]["opt"]))
+            forms.append(forms[0] | {"ast": form.to_text()})
+        found = measuring.times(
+            session, session.jobs.worker, variant, forms, False, BUDGET_S, SAMPLES
+        )
+    except WorkbenchError:
+        return
+    with session.lock:
+        if session.device != device:
+            return
+        for place, result in zip(places, found[1:], strict=True):
+            if result.get("samples"):
+                median = statistics.median(result["samples"])
+                path = ("variants", variant, "offers", place, "measured")
+                session.put(path, median)
+        session.tell_changes()
+
+
+def by_promise(listed: list[dict[str, Any]]) -> list[int]:
+    """Return the places of offers: those predicted to gain most, then one of each kind and axis
+    in turn, because amounts differ less than kinds."""
+    turns: dict[tuple[str, str], int] = {}
+    keys: list[tuple[float, int, int]] = []
+    for place, offer in enumerate(listed):
+        kind = offer["op"], offer["opt"].partition(",")[0]
+        turns[kind] = turns.get(kind, 0) + 1
+        keys.append((-(offer["predicted"] or 0.0), turns[kind], place))
+    return [place for _, _, place in sorted(keys)]
+
+
+def _kernel(session: Session, variant: int) -> int:
+    number: int = session.row(variant)["kernel"]
+    return number

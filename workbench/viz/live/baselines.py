@@ -1,0 +1,127 @@
+"""Rows of other people: a function of the user's, timed in the user's own process.
+
+It runs in a thread of its own, in turns with the pinned variant, so that both see the same
+machine. Its GIL is released as far as it releases it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.runtime.timing import Samples, interleave
+from workbench.errors import WorkbenchError
+from workbench.kernel.estimates import Estimates
+from workbench.pipeline import build
+from workbench.trace import unobserved
+from workbench.viz.live.figures import EMULATOR, timing_row
+from workbench.viz.record.variants import error_row
+
+if TYPE_CHECKING:
+    from workbench.viz.live.session import Session
+
+BUDGET_S, SAMPLES = 0.6, 15
+LIMIT_S = 30.0
+"""A baseline that has not returned by then is given up."""
+OURS, THEIRS = "ours", "theirs"
+Run = Callable[[], object]
+
+
+def known(session: Session) -> dict[str, Run]:
+    """Return the baselines that were given, by name."""
+    found: dict[str, Run] = session.recorder.exploration.held.get("baselines", {})
+    return found
+
+
+def measure_all(session: Session) -> dict[str, Any]:
+    """Time every baseline that was given.
+
+    Errors: WorkbenchError where none was, and on an emulator, whose times say nothing.
+    """
+    given = known(session)
+    if not given:
+        hint = 'ex = explore(y).baseline("numpy", lambda: a @ b)'
+        raise WorkbenchError("there is no baseline", "none was given", hint)
+    if session.device == EMULATOR:
+        because = "an emulator's times stand beside no others"
+        raise WorkbenchError("baselines are not timed here", because, "another device")
+    for name, run in given.items():
+        _measure(session, name, run)
+    return {}
+
+
+def add_row(session: Session, name: str) -> int:
+    """Return the place of a baseline's row, added where it is new."""
+    rows = session.record["baselines"]
+    for place, row in enumerate(rows):
+        if row["name"] == name:
+            return place
+    made = [*rows, {"name": name, "timing": None, "error": None}]
+    session.put(("baselines",), made)
+    return len(rows)
+
+
+def _measure(session: Session, name: str, run: Run) -> None:
+    session.status("baseline", 0, 1, name)
+    outcome: dict[str, Any] = {}
+    pinned = session.record["pinned"]
+    ours = None if pinned is None else _our_run(session, pinned)
+    runs = {THEIRS: run} if ours is None else {THEIRS: run, OURS: ours}
+
+    def work() -> None:
+        try:
+            outcome["found"] = interleave(runs, BUDGET_S, SAMPLES)
+        except Exception as error:
+            outcome["error"] = error_row(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(LIMIT_S)
+    if not outcome:
+        late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
+        outcome["error"] = error_row(late)
+    with session.lock:
+        _show(session, name, outcome)
+        if ours is not None and "found" in outcome:
+            _show_ours(session, pinned, outcome["found"][OURS])
+        session.status(None)
+        session.tell_changes()
+
+
+def _our_run(session: Session, variant: int) -> Run | None:
+    """Return a launch of a variant in this process; None where its source was edited."""
+    if variant in session.edited:
+        return None
+    kernel, device = session.kernels[variant], session.device
+    with unobserved():
+        program = build(kernel.ast, device).program
+        found: Run = program.bind(kernel.data.buffers(kernel.original, device))
+    return found
+
+
+def _show(session: Session, name: str, outcome: dict[str, Any]) -> None:
+    place, timing = add_row(session, name), None
+    if "found" in outcome:
+        samples: Samples = outcome["found"][THEIRS]
+        kernels = session.record["kernels"]
+        work = Estimates(
+            sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
+        )
+        timing = timing_row(samples.samples_s, work, name)
+    error = outcome.get("error")
+    session.put(("baselines", place, "timing"), timing)
+    session.put(("baselines", place, "error"), error and _in_words(error))
+
+
+def _show_ours(session: Session, variant: int, samples: Samples) -> None:
+    known = session.row(variant)["timing"]
+    peak = known["gflops"] / known["fraction"] if known and known["fraction"] else None
+    work = session.kernels[variant].estimates
+    row = timing_row(samples.samples_s, work, session.device, peak)
+    session.timings[variant, session.device] = row
+    session.set(variant, "timing", row)
+
+
+def _in_words(error: dict[str, str]) -> str:
+    return ": ".join(part for part in (error["what"], error["because"]) if part)

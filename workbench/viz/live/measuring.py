@@ -1,0 +1,246 @@
+"""Requests that run kernels, in the worker process: timing, checking, and source edited by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.backends.runtime.buffer import Buffer
+from workbench.errors import DeviceError, WorkbenchError
+from workbench.ir.text import to_text
+from workbench.kernel.inputs import outputs
+from workbench.kernel.kernel import Kernel
+from workbench.viz.live import tuning
+from workbench.viz.live.client import QUIET_S, TaskStopped, Worker
+from workbench.viz.live.figures import timing_row
+from workbench.viz.record.variants import code_row, error_row
+
+if TYPE_CHECKING:
+    from workbench.viz.live.session import Session
+
+BUDGET_S, SAMPLES = 1.0, 25
+EDITED_S = 5.0
+"""Edited source that is silent for longer, and 20 runs of what it was made from, hangs."""
+Result = dict[str, Any]
+
+
+def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
+    """Time variants in turns, so that the drift of the machine cancels; those of one kernel
+    together. An error of a variant stands with it."""
+    chosen = list(dict.fromkeys(variants))
+    for number in dict.fromkeys(session.row(v)["kernel"] for v in chosen):
+        group = [v for v in chosen if session.row(v)["kernel"] == number]
+        with _worker(session, group) as worker:
+            time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
+    return {"variants": chosen}
+
+
+def check(session: Session, variant: int) -> Result:
+    """Check a variant's answer against the reference interpreter."""
+    with _worker(session, [variant]) as worker:
+        check_variant(session, worker, variant)
+    return {}
+
+
+def edit(session: Session, variant: int, language: str, text: str) -> Result:
+    """Run source that was edited by hand as a new variant: checked, then timed beside the one
+    it was made from. What goes wrong stands with the new variant.
+
+    Errors: DeviceError for a language that nothing here runs.
+    """
+    name = _runs(language)
+    with session.lock:
+        made = _edited_variant(session, variant, name, language, text)
+        session.tell_changes()
+    try:
+        with _worker(session, [made]) as worker:
+            check_variant(session, worker, made)
+            time_group(session, worker, [variant, made], False, BUDGET_S, SAMPLES)
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        with session.lock:
+            session.set(made, "error", error_row(error))
+    return {"variant": made}
+
+
+def _runs(language: str) -> str:
+    """Return the device that runs a language."""
+    if language not in ("C", "LLVM"):
+        what = f"{language[:20]} cannot be edited"
+        raise DeviceError(what, "no device here takes it as text", "C or LLVM")
+    device = Device[language]
+    if not device.is_available:
+        raise DeviceError(f"nothing here runs {language}", device.about, device.how_to_get)
+    return device.name
+
+
+def _edited_variant(
+    session: Session, variant: int, device: str, language: str, text: str
+) -> int:
+    row, kernel = session.row(variant), session.kernels[variant]
+    number = row["kernel"]
+    name = tuning.free_name(session, number, "edited")
+    made = session.recorder.add_variant(number, kernel, name, variant)
+    session.edited[made] = tuning.Edited(device, text)
+    session.set(made, "edited", True)
+    session.set(made, "code", [code_row(language, device, text.split("\n"))])
+    return made
+
+
+# with the worker
+
+
+def check_variant(session: Session, worker: Worker, variant: int) -> None:
+    """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
+    kernel = session.kernels[variant]
+    task = {
+        "do": "check",
+        "kernel": sent(session, variant),
+        "original": to_text(kernel.original),
+        "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
+    }
+    found = _ask(session, worker, task, "check", _patience(session, [variant]))
+    device = device_of(session, variant)
+    with session.lock:
+        session.checks[variant, device] = found
+        session.set(variant, "check", found)
+
+
+def time_group(
+    session: Session,
+    worker: Worker,
+    variants: Sequence[int],
+    cold: bool,
+    budget_s: float,
+    samples: int,
+) -> None:
+    """Set the timings of variants of one kernel, taken in turns.
+
+    Errors: WorkbenchError where the worker did not come back.
+    """
+    kernels = [sent(session, v) for v in variants]
+    found = times(session, worker, variants[0], kernels, cold, budget_s, samples)
+    with session.lock:
+        for variant, result in zip(variants, found, strict=True):
+            _set_timing(session, variant, result)
+        session.tell_changes()
+
+
+def times(
+    session: Session,
+    worker: Worker,
+    variant: int,
+    kernels: list[Result],
+    cold: bool,
+    budget_s: float,
+    samples: int,
+) -> list[Result]:
+    """Return what the worker measures of `kernels`, forms of the kernel of `variant`, in turns:
+    samples, cold ones, the peak, or an error."""
+    kernel, number = session.kernels[variant], session.row(variant)["kernel"]
+    task = {
+        "do": "measure",
+        "kernels": kernels,
+        "data": _data(session, worker, kernel, number),
+        "cold": cold,
+        "budget_s": budget_s,
+        "samples": samples,
+        "float": _float(kernel),
+    }
+    answer = _ask(session, worker, task, "measure", _patience(session, [variant]))
+    found: list[Result] = answer["kernels"]
+    return found
+
+
+def _set_timing(session: Session, variant: int, result: Result) -> None:
+    if "error" in result:
+        session.set(variant, "error", result["error"])
+    if not result.get("samples"):
+        return
+    device = device_of(session, variant)
+    row = timing_row(
+        result["samples"], session.kernels[variant].estimates, device,
+        result.get("peak"), result.get("cold", ()),
+    )  # fmt: skip
+    session.timings[variant, device] = row
+    session.set(variant, "timing", row)
+
+
+@contextmanager
+def _worker(session: Session, variants: Sequence[int]) -> Iterator[Worker]:
+    """Hand out the worker; for edited source one of its own, because that may spoil it."""
+    if not any(v in session.edited for v in variants):
+        yield session.jobs.worker
+        return
+    with Worker() as own:
+        yield own
+
+
+def _ask(
+    session: Session, worker: Worker, task: Result, name: str, quiet_s: float
+) -> Result:
+    def progress(told: Result) -> None:
+        session.status(name, told["done"], told["total"], told["text"])
+        if session.jobs.is_stopped():
+            worker.stop()
+
+    def asked() -> Result:
+        if session.jobs.is_stopped():
+            raise TaskStopped("stopped", "somebody asked for it")
+        return worker.ask(task, progress, quiet_s)
+
+    try:
+        session.status(name, 0, 1, "starting")
+        found: Result = session.jobs.using(worker, asked)
+        return found
+    finally:
+        session.status(None)
+
+
+def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
+    """Return the key of a kernel's data, which the worker has; its producers have run."""
+    key = f"{id(session)}-{number}"
+    device = "LLVM" if Device.available("LLVM") else kernel.device
+
+    def buffers() -> list[tuple[Buffer, bool]]:
+        written = outputs(kernel.original)
+        made = kernel.data.buffers(kernel.original, device)
+        return [(buffer, slot in written) for slot, buffer in enumerate(made)]
+
+    worker.hold(key, buffers)
+    return key
+
+
+def sent(session: Session, variant: int) -> Result:
+    """Return a variant as the worker wants it."""
+    edited = session.edited.get(variant)
+    return {
+        "ast": session.kernels[variant].to_text(),
+        "device": device_of(session, variant),
+        "source": None if edited is None else edited.text,
+    }
+
+
+def device_of(session: Session, variant: int) -> str:
+    """Return the device that a variant runs on."""
+    edited = session.edited.get(variant)
+    return session.device if edited is None else edited.device
+
+
+def _float(kernel: Kernel) -> str:
+    """Return the float type whose peak a kernel is held against."""
+    nodes = kernel.original.toposort()
+    is_wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in nodes)
+    return "float64" if is_wide else "float32"
+
+
+def _patience(session: Session, variants: Sequence[int]) -> float:
+    """Return after how many silent seconds a task counts as hanging."""
+    if not any(v in session.edited for v in variants):
+        return QUIET_S
+    parents = [session.row(v)["parent"] for v in variants if v in session.edited]
+    known = [session.row(p)["timing"] for p in parents]
+    return EDITED_S + 20 * max((t["median_s"] for t in known if t), default=0.0)

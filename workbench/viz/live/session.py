@@ -1,0 +1,227 @@
+"""A session: one exploration, the record that pages show of it, and the requests that change it.
+
+`handle(request)` answers every request of a page with a plain dict and raises nothing. Nothing
+here knows of Jupyter: a listener is anything with `tell(message)`.
+
+What changes the record goes out as numbered patches, in order, to every listener; so tables of
+the record and of all pages stay the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import RLock
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from workbench.kernel.kernel import Kernel
+from workbench.viz.exploration import Exploration
+from workbench.viz.live import ahead, baselines, measuring, saved, tuning
+from workbench.viz.live.jobs import AHEAD, Jobs, jobs
+from workbench.viz.live.requests import checked
+from workbench.viz.page import packed
+from workbench.viz.record.record import Recorder
+from workbench.viz.record.variants import error_row
+
+Message = dict[str, Any]
+
+QUICK: dict[str, Callable[..., Any]] = {
+    "apply": tuning.apply,
+    "paste": tuning.paste,
+    "auto": tuning.auto,
+    "code": tuning.code,
+    "offers": ahead.offers,
+    "pin": tuning.pin,
+    "note": tuning.note,
+    "device": tuning.device,
+    "stop": lambda session: session.stop(),
+    "ping": lambda session, have: session.about(have),
+}
+"""Requests that are answered at once, by Python alone."""
+LONG: dict[str, Callable[..., Any]] = {
+    "measure": measuring.measure,
+    "check": measuring.check,
+    "edit": measuring.edit,
+    "baseline": baselines.measure_all,
+}
+"""Requests that run kernels; they wait for their turn."""
+SAVES = frozenset({"apply", "paste", "pin", "note", "measure", "edit"})
+
+
+class Listener(Protocol):
+    """Whoever shows a session: it is told of replies to it, of patches, and of progress."""
+
+    def tell(self, message: Message) -> None: ...
+
+
+class Session:
+    """One exploration at work. `recorder` has the record and the Kernel of every variant."""
+
+    def __init__(
+        self,
+        exploration: Exploration,
+        queue: Jobs | None = None,
+        measures_ahead: bool = False,
+    ):
+        self.lock = RLock()
+        self.jobs = jobs() if queue is None else queue
+        self.measures_ahead = measures_ahead
+        self.recorder = Recorder(exploration)
+        self.recorder.first()
+        self.device: str = self.recorder.record["device"]
+        self.edited: dict[int, tuning.Edited] = {}
+        self.timings: dict[tuple[int, str], Any] = {}
+        self.checks: dict[tuple[int, str], Any] = {}
+        self.kept = saved.load(self.record["key"])
+        self.watched: int | None = None
+        self._listeners: WeakSet[Listener] = WeakSet()
+        self._patches = 0
+        self.put(("n",), 0)
+        self.recorder.patch()
+        for variant in range(len(self.kernels)):
+            tuning.adopt(self, variant)
+        self._take_patch()
+
+    # what there is
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record as it is now; `n` counts the patches that it has had."""
+        return self.recorder.record
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The Kernel of every variant."""
+        return self.recorder.kernels
+
+    def row(self, variant: int) -> dict[str, Any]:
+        """Return a variant's row of the record."""
+        found: dict[str, Any] = self.record["variants"][variant]
+        return found
+
+    def set(self, variant: int, name: str, value: Any) -> None:
+        """Set a field of a variant."""
+        self.put(("variants", variant, name), value)
+
+    def put(self, path: tuple[str | int, ...], value: Any) -> None:
+        """Set one value of the record; the next patch says so."""
+        self.recorder.put(path, value)
+
+    def packed(self) -> str:
+        """Return the whole record as pages read it."""
+        with self.lock:
+            return packed(self.record)
+
+    # requests
+
+    def handle(self, request: Any, asker: Listener | None = None) -> Message:
+        """Return the reply to a request, and tell the listeners; it may take long."""
+        result, error = None, None
+        try:
+            do, fields = checked(request, self.record)
+            if do in QUICK:
+                with self.lock:
+                    result = QUICK[do](self, **fields)
+            else:
+                result = LONG[do](self, **fields)
+            if do in SAVES:
+                self.save()
+        except Exception as problem:  # a fault of ours, too, must not end the page
+            error = error_row(problem)
+        number = request.get("id") if isinstance(request, dict) else None
+        reply: Message = {
+            "id": number if type(number) is int else None,
+            "ok": error is None,
+            "error": error,
+            "result": result,
+        }
+        return self.send(reply, asker)
+
+    def is_quick(self, request: Any) -> bool:
+        """Whether a request is answered at once; others belong into a job."""
+        return not isinstance(request, dict) or request.get("do") not in LONG
+
+    def stop(self) -> dict[str, int]:
+        """Drop what is under way; return how many jobs that were."""
+        self.watched = None
+        return {"stopped": self.jobs.stop(self)}
+
+    def about(self, have: int | None) -> dict[str, Any]:
+        """Return how many patches there were; the whole record where the page has not had all."""
+        number = self.record["n"]
+        lacks = have is not None and have != number
+        return {"n": number, "record": self.packed() if lacks else None}
+
+    # messages
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` what happens from now on, as long as it lives."""
+        self._listeners.add(listener)
+
+    def send(self, reply: Message, asker: Listener | None = None) -> Message:
+        """Send a reply to whoever asked, and what changed to everybody; return it with the
+        patch."""
+        with self.lock:
+            patch = self._take_patch()
+            whole = reply | {"patch": patch}
+            for listener in list(self._listeners):
+                if listener is asker:
+                    listener.tell(whole)
+                elif patch is not None:
+                    listener.tell({"patch": patch})
+        return whole
+
+    def tell_changes(self) -> None:
+        """Send what changed, if anything."""
+        with self.lock:
+            patch = self._take_patch()
+            if patch is not None:
+                self.tell({"patch": patch})
+
+    def status(self, task: str | None, done: int = 0, total: int = 0, text: str = "") -> None:
+        """Say what is going on; None: nothing is."""
+        told = {"task": task, "done": done, "total": total, "text": text}
+        self.tell({"status": told})
+
+    def tell(self, message: Message) -> None:
+        """Send a message to everybody."""
+        with self.lock:
+            for listener in list(self._listeners):
+                listener.tell(message)
+
+    def _take_patch(self) -> dict[str, Any] | None:
+        found = self.recorder.patch()
+        if not found["append"] and not found["set"]:
+            return None
+        self._patches += 1
+        self.record["n"] = self._patches
+        found["set"].append([["n"], self._patches])
+        return found
+
+    # ahead of being asked
+
+    def begin(self) -> None:
+        """Complete the record in the background; measure a little where that is wanted."""
+        self.jobs.submit(self, self._ahead(), AHEAD)
+
+    def _ahead(self) -> Iterator[None]:
+        pieces = self.recorder.rest()
+        while True:
+            with self.lock:
+                before = len(self.kernels)
+                if next(pieces, None) is None:
+                    break
+                for variant in range(before, len(self.kernels)):
+                    tuning.adopt(self, variant)
+                self.tell_changes()
+            yield
+        for _ in tuning.restored(self):
+            self.tell_changes()
+            yield
+        if self.measures_ahead:
+            yield from ahead.times(self)
+
+    def save(self) -> None:
+        """Keep the variants for the next session."""
+        with self.lock:
+            saved.store(self.record, self.device, self.edited)

@@ -1,0 +1,213 @@
+"""Requests that Python answers by itself: applying opts, code, notes, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.errors import DeviceError, WorkbenchError
+from workbench.ir.opt.opt import Opt
+from workbench.kernel.inputs import FromSchedule
+from workbench.kernel.kernel import Kernel
+from workbench.viz.live.opt_text import parse_opt, parse_opts
+from workbench.viz.record.variants import error_row
+
+if TYPE_CHECKING:
+    from workbench.viz.live.session import Session
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The source of a variant that somebody changed by hand, and the device it is for."""
+
+    device: str
+    text: str
+
+
+MOST_VARIANTS = 500
+"""Variants that one session holds."""
+MOST_NOTE = 1000
+Result = dict[str, Any]
+
+
+def apply(session: Session, variant: int, opt: str) -> Result:
+    """Apply one opt to a variant; return the variant that this makes."""
+    made = session.kernels[variant].apply(parse_opt(opt))
+    return {"variant": variant_of(session, made, variant)}
+
+
+def paste(session: Session, variant: int, text: str) -> Result:
+    """Apply a whole list of opts to the un-optimised form of a variant's kernel. Where one is
+    not possible, those before it are kept, and the error stands with the variant.
+
+    Errors: ParseError; KernelOptError where not even the first is possible.
+    """
+    root = _root(session, variant)
+    kernel, chosen = session.kernels[root], parse_opts(text)
+    done, error = _as_far_as_possible(kernel, chosen)
+    if error is not None and done is kernel:
+        raise error
+    made = variant_of(session, done, root)
+    if error is not None:
+        session.set(made, "error", error_row(error))
+    return {"variant": made}
+
+
+def auto(session: Session, kernel: int) -> Result:
+    """Return the variant with the default opts."""
+    root = session.record["kernels"][kernel]["root"]
+    made = session.kernels[root].optimized()
+    return {"variant": variant_of(session, made, root, "auto")}
+
+
+def code(session: Session, variant: int, language: str) -> Result:
+    """Compile a variant, unless the code in that language is there.
+
+    Errors: WorkbenchError where the device has no such code.
+    """
+    if not _has_code(session, variant, language) and variant not in session.edited:
+        session.recorder.add_compiled(variant)
+    error = session.row(variant)["error"]
+    if not _has_code(session, variant, language):
+        if error is not None:
+            raise WorkbenchError(error["what"], error["because"], error["try"])
+        because = f"{session.device} makes none of this variant"
+        raise WorkbenchError(f"there is no {language[:20]} to show", because)
+    return {"variant": variant}
+
+
+def pin(session: Session, variant: int | None) -> Result:
+    """Make a variant the one that others are compared with."""
+    session.put(("pinned",), variant)
+    return {}
+
+
+def note(session: Session, variant: int, text: str) -> Result:
+    """Keep a note with a variant."""
+    session.set(variant, "note", text[:MOST_NOTE])
+    return {}
+
+
+def device(session: Session, name: str) -> Result:
+    """Go to another device: the same variants, with code, answers and times of that device only.
+
+    Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
+    """
+    chosen = Device[name]
+    if not chosen.is_available:
+        what = f"the device {chosen.name} is not available here"
+        raise DeviceError(what, chosen.about, chosen.how_to_get)
+    session.device = chosen.name
+    session.put(("device",), chosen.name)
+    for variant, kernel in enumerate(session.kernels):
+        session.kernels[variant] = on_device(kernel, chosen.name)
+        _show_device(session, variant)
+    return {}
+
+
+def _show_device(session: Session, variant: int) -> None:
+    """Show of a variant what is known of it on the session's device."""
+    here = variant, session.device
+    if variant not in session.edited:
+        kept = [c for c in session.row(variant)["code"] if c["language"] == "C"]
+        session.set(variant, "code", kept)
+    cleared: Result = {"offers": [], "refused": [], "counts": None, "error": None}
+    known = {"timing": session.timings.get(here), "check": session.checks.get(here)}
+    for field, value in (cleared | known).items():
+        session.set(variant, field, value)
+
+
+def on_device(kernel: Kernel, name: str) -> Kernel:
+    """Return the kernel as it would run on another device, on the same data."""
+    if not isinstance(kernel.data, FromSchedule):
+        return kernel
+    return replace(kernel, data=replace(kernel.data, on=name))
+
+
+# variants
+
+
+def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") -> int:
+    """Return the variant that `kernel` is, added to the record where it is new.
+
+    Errors: WorkbenchError where there are too many.
+    """
+    number = session.row(parent)["kernel"]
+    for variant, known in enumerate(session.kernels):
+        same = session.row(variant)["kernel"] == number and known.ast is kernel.ast
+        if same and variant not in session.edited:
+            return variant
+    if len(session.kernels) >= MOST_VARIANTS:
+        because = f"there are {len(session.kernels)} already"
+        raise WorkbenchError("no more variants", because, "explore again")
+    named = name or free_name(session, number, "mine")
+    made = session.recorder.add_variant(number, kernel, named, parent)
+    adopt(session, made)
+    return made
+
+
+def free_name(session: Session, number: int, word: str) -> str:
+    """Return "mine 1", or the next number that no variant of the kernel has."""
+    taken = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
+    taken |= {entry["name"] for entry in session.kept.values()}
+    count = 1
+    while f"{word} {count}" in taken:
+        count += 1
+    return f"{word} {count}"
+
+
+def adopt(session: Session, variant: int) -> None:
+    """Give a variant what an earlier session kept of it: note, pin and timings."""
+    row = session.row(variant)
+    entry = session.kept.get((row["kernel"], tuple(row["opts"])))
+    if entry is None or variant in session.edited:
+        return
+    if row["name"].startswith("mine"):
+        session.set(variant, "name", entry["name"])
+    session.set(variant, "note", entry["note"])
+    for name, timing in entry["timings"].items():
+        session.timings.setdefault((variant, name), timing)
+    session.set(variant, "timing", session.timings.get((variant, session.device)))
+    if entry["pinned"]:
+        session.put(("pinned",), variant)
+
+
+def restored(session: Session) -> Iterator[None]:
+    """Add the variants that an earlier session kept, one per step; those that are no longer
+    possible are left out."""
+    for number, opts in list(session.kept):
+        with session.lock:
+            if opts and number < len(session.record["kernels"]):
+                root = session.record["kernels"][number]["root"]
+                _restore(session, root, opts)
+        yield
+
+
+def _restore(session: Session, root: int, texts: Sequence[str]) -> None:
+    try:
+        chosen = [parse_opt(text) for text in texts]
+        variant_of(session, session.kernels[root].apply(*chosen), root)
+    except WorkbenchError:
+        return  # saved by a version with other opts
+
+
+def _root(session: Session, variant: int) -> int:
+    number = session.row(variant)["kernel"]
+    found: int = session.record["kernels"][number]["root"]
+    return found
+
+
+def _as_far_as_possible(
+    kernel: Kernel, chosen: Sequence[Opt]
+) -> tuple[Kernel, WorkbenchError | None]:
+    for opt in chosen:
+        try:
+            kernel = kernel.apply(opt)
+        except WorkbenchError as error:
+            return kernel, error
+    return kernel, None
+
+
+def _has_code(session: Session, variant: int, language: str) -> bool:
+    return any(c["language"] == language for c in session.row(variant)["code"])

@@ -1,0 +1,295 @@
+// A graph to look at: pan by dragging, zoom by buttons or Ctrl+wheel (a plain wheel scrolls the
+// page), search, minimap, and the same nodes as a list for those who do not see the picture.
+
+const MOST_SVG = 500; // nodes; above it the picture is painted on a canvas
+const READABLE = 0.8; // a scale at which boxes can be read
+const SCALES = [0.02, 3];
+const MOST_LISTED = 500;
+const MINIMAP = 110; // pixels, the longer side
+
+/** Return a graph pane {el, show, pick, light, fit, find_field}. `on.node(node)` hears of clicks,
+ * `on.edge(edge)` of clicks on an edge that has words, `on.open(node)` of double clicks. */
+function graph_view(label, on = {}) {
+  const stage = h("div", { class: "wb-g-stage", tabindex: -1 });
+  const search_field = graph_search(label);
+  const list = h("div", { class: "wb-g-list" });
+  const listing = h("details", { class: "wb-g-listing" }, h("summary", {}, "nodes as a list"), list);
+  const note = h("span", { class: "wb-g-note" });
+  const map = h("canvas", { class: "wb-g-map", "aria-hidden": "true" });
+  const tools = h("div", { class: "wb-g-tools" },
+    search_field.el,
+    graph_tool("−", "zoom out", () => zoom_at(1 / 1.3)),
+    graph_tool("+", "zoom in", () => zoom_at(1.3)),
+    graph_tool("fit", "fit everything (f)", () => fit()), note);
+  const el = h("div", { class: "wb-g", role: "group", "aria-label": label }, tools, stage, listing);
+  const painters = {};
+  let painter = null;
+  let drawing = { nodes: [], edges: [] };
+  let by_key = new Map();
+  let bounds = { left: 0, top: 0, right: 1, bottom: 1 };
+  let view = { scale: 1, x: 0, y: 0 };
+  let size = { width: 0, height: 0 };
+  let wish = null; // what to bring into sight once there is a size
+  const marks = { picked: null, found: new Set(), lit: new Set() };
+
+  /** Show a drawing; `at` says what to look at: {keys}, "all", or null to stay. */
+  function show(made, at = null, said = "") {
+    drawing = made;
+    note.textContent = said;
+    by_key = new Map(made.nodes.map((node) => [node.key, node]));
+    bounds = graph_bounds(made);
+    const kind = made.nodes.length > MOST_SVG ? "canvas" : "svg";
+    painters[kind] ??= kind === "svg" ? svg_painter(on) : canvas_painter();
+    if (painter !== painters[kind]) {
+      painter = painters[kind];
+      stage.replaceChildren(painter.el, map);
+      painter.resize(size.width, size.height);
+    }
+    painter.paint(made);
+    search_field.search();
+    if (listing.open) fill_list();
+    painter.mark(marks);
+    wish = at || wish;
+    if (size.width) look();
+  }
+
+  function look() {
+    if (wish === "all") fit();
+    else if (wish) bring_into_sight(wish.keys.map((key) => by_key.get(key)).filter(Boolean));
+    wish = null;
+    move(view);
+  }
+
+  function move(wanted) {
+    view = wanted;
+    painter?.place(view);
+    draw_map(map, drawing, bounds, view, size);
+  }
+
+  /** Leave the view alone if all of it is in sight and readable, else centre on it. */
+  function bring_into_sight(nodes) {
+    if (!nodes.length) return;
+    const box = graph_bounds({ nodes });
+    const whole = fitting(bounds, size);
+    if (whole >= READABLE) {
+      const is_out = view.scale < READABLE - 0.01 || out_of_sight(bounds, view, size);
+      if (is_out) move(centred(bounds, Math.min(whole, 1), size));
+      return;
+    }
+    if (view.scale >= READABLE - 0.01 && !out_of_sight(box, view, size)) return;
+    move(centred(box, Math.max(READABLE, Math.min(1, fitting(box, size))), size));
+  }
+
+  function fit() {
+    if (size.width) move(centred(bounds, Math.min(1.5, fitting(bounds, size)), size));
+  }
+
+  function zoom_at(factor, x = size.width / 2, y = size.height / 2) {
+    const scale = Math.min(SCALES[1], Math.max(SCALES[0], view.scale * factor));
+    const by = scale / view.scale;
+    move({ scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
+  }
+
+  function pick(key) {
+    marks.picked = key;
+    painter?.mark(marks);
+    for (const item of list.querySelectorAll("[data-item]"))
+      item.setAttribute("aria-selected", String(item.dataset.key === `g${key}`));
+  }
+
+  function fill_list() {
+    const nodes = drawing.nodes.slice(0, MOST_LISTED);
+    const items = nodes.map((node) => h("div", {
+      role: "option", "data-item": "", "data-key": `g${node.key}`, "aria-selected": String(node.key === marks.picked),
+      onclick: () => chosen(node),
+    }, `${node.badge || node.letter || ""} ${node.label} ${node.sub || ""}${node.state === "kept" ? "" : ` (${node.state})`}`));
+    const more = drawing.nodes.length - nodes.length;
+    refill(list, walkable("listbox", `${label}: nodes`, {}, ...items), more > 0 && h("p", {}, `and ${plural(more, "node")} more: search finds them`));
+  }
+
+  function chosen(node) {
+    pick(node.key);
+    if (out_of_sight(graph_bounds({ nodes: [node] }), view, size)) move(centred(graph_bounds({ nodes: [node] }), Math.max(view.scale, READABLE), size));
+    on.node?.(node);
+  }
+
+  listing.addEventListener("toggle", () => listing.open && fill_list());
+  search_field.on_find = (query) => {
+    const found = graph_find(drawing, query);
+    marks.found = new Set(found.map((node) => node.key));
+    painter?.mark(marks);
+    return found;
+  };
+  search_field.on_go = chosen;
+  let hovered = null;
+  const hover = (node) => {
+    if (node === hovered) return;
+    hovered = node;
+    stage.title = hover_text(node);
+    on.hover?.(node);
+  };
+  const node_at = (x, y) => {
+    const [at_x, at_y] = [(x - view.x) / view.scale, (y - view.y) / view.scale];
+    return drawing.nodes.findLast((n) => Math.abs(n.x - at_x) <= n.w / 2 && Math.abs(n.y - at_y) <= n.h / 2) || null;
+  };
+  graph_pointer(stage, map, {
+    view: () => view, move, zoom_at,
+    click: (x, y) => {
+      const node = node_at(x, y);
+      if (node) chosen(node);
+    },
+    open: (x, y) => node_at(x, y) && on.open?.(node_at(x, y)),
+    hover: (x, y) => hover(node_at(x, y)),
+    map_to: (x, y) => {
+      const k = map_scale(bounds);
+      move({ ...view, x: size.width / 2 - (bounds.left + x / k) * view.scale, y: size.height / 2 - (bounds.top + y / k) * view.scale });
+    },
+  });
+  new ResizeObserver(() => {
+    size = { width: stage.clientWidth, height: stage.clientHeight };
+    painter?.resize(size.width, size.height);
+    if (size.width && painter) look();
+  }).observe(stage);
+  graph_theme(stage, () => painter?.redraw?.());
+
+  return {
+    el, show, pick, fit, stage, field: search_field.field,
+    light: (keys) => ((marks.lit = keys), painter?.mark(marks)),
+    look_at: (key) => by_key.has(key) && (pick(key), bring_into_sight([by_key.get(key)])),
+    drawing: () => drawing, view: () => view,
+  };
+}
+
+const graph_tool = (text, title, act_on) =>
+  h("button", { class: "wb-button", type: "button", title, "aria-label": title, onclick: act_on }, text);
+
+const hover_text = (node) => (node ? `${node.label} ${node.sub || ""}${node.hint ? `\n${node.hint}` : ""}` : "");
+
+/** A field that finds nodes: Enter goes to the next, Shift+Enter to the one before. */
+function graph_search(label) {
+  const field = h("input", { type: "search", class: "wb-input", placeholder: "/ find a node", "aria-label": `find in ${label}` });
+  const count = h("span", { class: "wb-g-count", role: "status" });
+  const made = { el: h("span", { class: "wb-g-search" }, field, count), field, on_find: () => [], on_go: () => {} };
+  let found = [];
+  let at = -1;
+  const say_count = () => (count.textContent = !field.value ? "" : at < 0 ? plural(found.length, "match").replace(/hs$/, "hes") : `${at + 1} of ${found.length}`);
+  made.search = () => {
+    found = field.value ? made.on_find(field.value) : (made.on_find(""), []);
+    at = -1;
+    say_count();
+  };
+  const go = (step) => {
+    if (!found.length) return;
+    at = (at + step + found.length + (at < 0 && step < 0 ? 1 : 0)) % found.length;
+    made.on_go(found[at]);
+    say_count();
+  };
+  field.addEventListener("input", made.search);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") go(event.shiftKey ? -1 : 1), event.preventDefault();
+  });
+  return made;
+}
+
+/** Return the nodes that a query finds: words of the label, type or shape, or #number. */
+function graph_find(drawing, query) {
+  const wanted = query.trim().toLowerCase();
+  if (!wanted) return [];
+  if (/^#\d+$/.test(wanted)) return drawing.nodes.filter((node) => `#${node.n}` === wanted);
+  return drawing.nodes.filter((node) => `${node.label} ${node.sub || ""} ${node.op || ""}`.toLowerCase().includes(wanted));
+}
+
+function graph_bounds({ nodes, regions = [] }) {
+  if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
+  const margin = regions.length ? 14 : 10;
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const { x, y, w, h: height } of nodes) {
+    box.left = Math.min(box.left, x - w / 2 - margin);
+    box.right = Math.max(box.right, x + w / 2 + margin);
+    box.top = Math.min(box.top, y - height / 2 - margin);
+    box.bottom = Math.max(box.bottom, y + height / 2 + margin);
+  }
+  return box;
+}
+
+const fitting = (box, size) =>
+  Math.min(size.width / (box.right - box.left), size.height / (box.bottom - box.top));
+
+function centred(box, scale, size) {
+  const k = Math.min(SCALES[1], Math.max(SCALES[0], scale));
+  return { scale: k, x: size.width / 2 - ((box.left + box.right) / 2) * k, y: size.height / 2 - ((box.top + box.bottom) / 2) * k };
+}
+
+function out_of_sight(box, { scale, x, y }, size) {
+  return box.left * scale + x < -1 || box.top * scale + y < -1 || box.right * scale + x > size.width + 1 || box.bottom * scale + y > size.height + 1;
+}
+
+// the minimap
+
+const map_scale = (box) => MINIMAP / Math.max(box.right - box.left, box.bottom - box.top);
+
+/** Draw the whole in small, and the part that is in sight; nothing if all of it is. */
+function draw_map(map, drawing, bounds, view, size) {
+  map.hidden = !size.width || !out_of_sight(bounds, view, size);
+  if (map.hidden) return;
+  const k = map_scale(bounds);
+  const [width, height] = [(bounds.right - bounds.left) * k, (bounds.bottom - bounds.top) * k].map((v) => Math.max(14, Math.ceil(v)));
+  if (map.width !== width || map.height !== height) Object.assign(map, { width, height });
+  const context = map.getContext("2d");
+  const colours = graph_colours(map);
+  context.clearRect(0, 0, width, height);
+  for (const node of drawing.nodes) {
+    context.fillStyle = node.state === "new" || node.state === "changed" ? colours.new : node.tint || colours.edge;
+    context.fillRect((node.x - node.w / 2 - bounds.left) * k, (node.y - node.h / 2 - bounds.top) * k, Math.max(1, node.w * k), Math.max(1, node.h * k));
+  }
+  context.strokeStyle = colours.picked;
+  context.lineWidth = 2;
+  const [x, y] = [(-view.x / view.scale - bounds.left) * k, (-view.y / view.scale - bounds.top) * k];
+  context.strokeRect(Math.max(1, x), Math.max(1, y), Math.min(width - 2, (size.width / view.scale) * k), Math.min(height - 2, (size.height / view.scale) * k));
+}
+
+// pointer and theme
+
+/** Drag pans, a click picks, a double click opens; Ctrl or Cmd and the wheel zoom. */
+function graph_pointer(stage, map, on) {
+  let start = null;
+  const at = (event) => {
+    const box = stage.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  stage.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || event.target === map) return;
+    start = { x: event.clientX, y: event.clientY, view: on.view(), moved: false };
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (!start) return on.hover(...at(event));
+    const [dx, dy] = [event.clientX - start.x, event.clientY - start.y];
+    if (!start.moved && Math.hypot(dx, dy) < 4) return;
+    if (!start.moved) stage.setPointerCapture(event.pointerId);
+    start.moved = true;
+    stage.classList.add("wb-g-dragged");
+    on.move({ ...start.view, x: start.view.x + dx, y: start.view.y + dy });
+  });
+  const up = (event) => {
+    if (start && !start.moved && event.type === "pointerup") on.click(...at(event));
+    start = null;
+    stage.classList.remove("wb-g-dragged");
+  };
+  stage.addEventListener("pointerup", up);
+  stage.addEventListener("pointercancel", up);
+  stage.addEventListener("dblclick", (event) => on.open(...at(event)));
+  stage.addEventListener("wheel", (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    on.zoom_at(Math.exp(-event.deltaY / 300), ...at(event));
+  }, { passive: false });
+  const to = (event) => event.buttons & 1 && on.map_to(event.offsetX, event.offsetY);
+  map.addEventListener("pointerdown", to);
+  map.addEventListener("pointermove", to);
+}
+
+/** Call `redraw` when the theme changes: a canvas does not follow the style sheet by itself. */
+function graph_theme(el, redraw) {
+  new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+}

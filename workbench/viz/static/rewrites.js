@@ -1,0 +1,212 @@
+// Rewrites: the passes, their rewrites, and for each what it made of what: the rule, the text
+// before and after, and the graph around the change with a ghost of what was before.
+
+function mode_rewrites(app) {
+  const side = { passes: h("div", { class: "wb-pane wb-rw-tree" }), list: h("div", { class: "wb-pane wb-rw-steps" }) };
+  const head = h("div", { class: "wb-rw-head" });
+  const said = h("div", { class: "wb-rw-said" });
+  const panel = h("div", { class: "wb-rw-panel" });
+  const ask_room = h("div", { class: "wb-rw-failed-ask" });
+  const state = {
+    filter: "", idle: false, rule: null, whole: false, fold: true, closed: new Set(), texts: false, at: {}, asked: null,
+    drawn: { place: null, positions: new Map() },
+  };
+  const graph = graph_view("graph of the rewrite", {
+    node: (node) => app.select({ node: node.n }),
+    hover: (node) => app.light(node && { by: "node", axes: [], nodes: [node.n], lines: [] }),
+    open: (node) => toggle_closed(node),
+  });
+  const filter = rewrites_filter(state, () => update(new Set(["filter"])));
+  const el = h("div", { class: "wb-rw" },
+    h("div", { class: "wb-rw-side" }, h("div", { class: "wb-pane" }, heading("PASSES"), filter), side.passes, side.list),
+    h("div", { class: "wb-rw-main" }, head, ask_room, said, h("div", { class: "wb-rw-picture" }, graph.el, panel)));
+
+  const current = () => {
+    const places = passes_of(app);
+    if (places.includes(app.view.pass)) return app.view.pass;
+    const most = (place) => app.record.passes[place].rewrites.length * (app.record.passes[place].unit === "rewrite" ? 1 : 0.01);
+    return places.reduce((best, place) => (most(place) > most(best) ? place : best), places[0] ?? null);
+  };
+  const count = (place) => (place === null ? 0 : timeline_of(app.record, app.record.passes[place]).steps.length);
+  const shown_step = (place) => Math.min(app.view.pass === place ? app.view.step : 0, count(place));
+
+  state.choose_rule = (rule) => {
+    state.rule = rule;
+    update(new Set(["filter"]));
+  };
+  const go = (step) => {
+    const place = current();
+    app.select({ pass: place, step: Math.max(0, Math.min(count(place), step)) });
+  };
+  /** Go on by `by` steps, over those of other rules if one is chosen. */
+  const step_by = (by) => {
+    const place = current();
+    if (place === null) return;
+    let step = shown_step(place) + by;
+    const { rewrites } = app.record.passes[place];
+    while (state.rule !== null && step > 0 && step <= rewrites.length && rewrites[step - 1][0] !== state.rule) step += by;
+    if (step >= 0 && step <= count(place)) go(step);
+  };
+  function toggle_closed(node) {
+    if (!state.whole) return;
+    if (!state.closed.delete(node.key)) state.closed.add(node.key);
+    draw(current(), true);
+  }
+  function close_loops() {
+    const place = current();
+    const timeline = timeline_of(app.record, app.record.passes[place]);
+    const loops = (timeline.state(shown_step(place))?.order || []).filter((n) => ["LOOP", "REDUCE", "STAGE", "ACCUMULATE"].includes(app.record.nodes.op[n]));
+    state.closed = new Set(state.closed.size ? [] : loops.map(timeline.key_of));
+    draw(place, true);
+  }
+  const set = (values) => () => {
+    Object.assign(state, values(state));
+    update(new Set(["step", "drawn"]));
+  };
+
+  function update(changes) {
+    const place = current();
+    if (changes.has("pass")) state.rule = null;
+    if (has_any(changes, "record", "kernel", "variant", "pass", "filter")) {
+      refill(side.passes, pass_tree(app, state, place));
+      refill(side.list, ...(place === null ? [] : rewrite_list(app, state, place)));
+    }
+    if (has_any(changes, "failure")) refill(ask_room, failure(app, "rewrites"));
+    if (place === null) return refill(said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
+    const step = shown_step(place);
+    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live")) {
+      mark_step(side.list, step);
+      refill(head, ...step_bar(app, state, place, step, { go, step_by, set, count: count(place), close_loops }));
+      refill(said, ...said_of(app, state, place, step, go));
+    }
+    if (has_any(changes, "record", "kernel", "variant", "pass", "step")) draw(place, changes.has("drawn"));
+    if (has_any(changes, "node", "pass", "step", "record", "live")) refill(panel, node_panel(app, place, step, state));
+    if (has_any(changes, "node", "pass", "step", "record")) pick_node();
+    if (changes.has("hover")) graph.light(new Set(graph.drawing().nodes.filter((node) => app.hover?.nodes.includes(node.n)).map((node) => node.key)));
+  }
+
+  /** Draw the step: around its change, or the whole state. */
+  function draw(place, is_other_view = false) {
+    const { nodes } = app.record;
+    const step = shown_step(place);
+    const scene = rewrites_scene(app, state, place, step);
+    graph.el.hidden = !scene;
+    if (!scene) return;
+    const anew = is_other_view || state.drawn.place !== place || state.drawn.whole !== state.whole;
+    const drawing = placed_drawing(scene, anew ? new Map() : state.drawn.positions);
+    state.drawn = { place, whole: state.whole, positions: new Map(drawing.nodes.map((node) => [node.key, node])) };
+    const keys = scene.focus.length ? scene.focus : drawing.nodes.slice(0, 1).map((node) => node.key);
+    graph.el.classList.toggle("wb-g-tall", state.whole);
+    graph.show(drawing, { keys }, scene.left ? `${plural(scene.left, "node")} more that near` : "");
+  }
+
+  function pick_node() {
+    const node = graph.drawing().nodes.find((drawn) => drawn.n === app.view.node);
+    graph.pick(node ? node.key : null);
+  }
+
+  const keys = rewrites_keys({ side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by) });
+  const focus = () => {
+    const item = side.list.querySelector('[aria-selected="true"]') || side.passes.querySelector('[aria-selected="true"]');
+    if (item) focus_item(item.closest("[data-walk]"), item);
+  };
+  return { el, update, focus, keys };
+}
+
+/** What is drawn of a step; null where nothing is, or not before it is asked for. */
+function rewrites_scene(app, state, place, step) {
+  const pass = app.record.passes[place];
+  const timeline = timeline_of(app.record, pass);
+  const { nodes } = app.record;
+  if (pass.unit === "decision" || !timeline.roots(step)?.length) return step && pass.unit !== "decision" ? change_scene(nodes, timeline, step, state.fold) : null;
+  if (state.whole) return whole_scene(nodes, timeline, step, state.fold, state.closed);
+  return step ? change_scene(nodes, timeline, step, state.fold) : null;
+}
+
+/** Give a scene its places; what has one in `before` stays there. */
+function placed_drawing(scene, before) {
+  const { places, routes } = layout_graph(scene, before);
+  return {
+    nodes: scene.nodes.map((node, i) => ({ ...node, ...places[i], shape: FAMILIES[node.family].shape })),
+    edges: scene.edges.map((edge, i) => ({ ...edge, points: routes[i] })),
+  };
+}
+
+function rewrites_filter(state, changed) {
+  return h("div", { class: "wb-rw-filter" },
+    h("input", { type: "search", class: "wb-input", placeholder: "filter passes", "aria-label": "filter passes", oninput: (event) => ((state.filter = event.target.value), changed()) }),
+    h("label", {}, h("input", { type: "checkbox", onchange: (event) => ((state.idle = event.target.checked), changed()) }), "no-ops"));
+}
+
+/** The line with which one steps: first, back, where, on, last; and what the graph shows. */
+function step_bar(app, state, place, step, { go, step_by, set, count, close_loops }) {
+  const pass = app.record.passes[place];
+  const tool = (text, title, act_on, key, off) =>
+    h("button", { class: "wb-button", type: "button", title: `${title} (${key})`, "aria-label": title, "data-key": `step-${title}`, disabled: off, onclick: act_on }, text);
+  const can_bisect = app.view.variant !== null && pass.kernel !== null;
+  return [
+    h("b", {}, words(pass.name)),
+    h("span", { class: "wb-rw-stepper" },
+      tool("«", "first", () => go(0), "Home", step === 0), tool("‹", "back", () => step_by(-1), "k", step === 0),
+      h("span", { class: "wb-rw-at", role: "status" }, step === 0 ? `before, of ${count}` : `${step} of ${count}`),
+      tool("›", "next", () => step_by(1), "j", step >= count), tool("»", "last", () => go(count), "End", step >= count)),
+    pass.unit !== "decision" && h("span", { class: "wb-rw-stepper" },
+      button(app, "whole graph", set(({ whole }) => ({ whole: !whole })), { pressed: state.whole, key: "g", name: "whole" }),
+      button(app, "fold indexes", set(({ fold }) => ({ fold: !fold })), { pressed: state.fold, title: "constants always, index arithmetic if pressed, stand in the words of what uses them", name: "fold" }),
+      state.whole && button(app, "close loops", close_loops, { title: "a double click on a node closes or opens what only it needs", name: "close" })),
+    can_bisect && button(app, "bisect", () => bisect_rewrites(app), { python: true, title: "find the first rewrite that changes the answer", name: "bisect" }),
+  ];
+}
+
+async function bisect_rewrites(app) {
+  const reply = await act(app, "rewrites", { do: "bisect", kernel: app.view.kernel });
+  const found = reply?.result;
+  if (!found) return;
+  say(app, found.text);
+  if (Number.isInteger(found.pass)) app.select({ pass: found.pass, step: found.step });
+}
+
+/** The words of a step: its rule, its change, the whole text; of a pass: what it did in all. */
+function said_of(app, state, place, step, go) {
+  const pass = app.record.passes[place];
+  const timeline = timeline_of(app.record, pass);
+  const remember = (is_open) => (state.texts = is_open);
+  const texts = (k) => app.record.texts[k]?.split("\n");
+  if (step === 0) {
+    const [before, after] = [texts(pass.text_before), texts(pass.text_after)];
+    const differs = before && after && pass.text_before !== pass.text_after;
+    return [rules_off_banner(app), ...pass_overview(app, place, go),
+      (before || after) && text_difference(differs ? "what the whole pass changed" : "the text", true, () => [before || after, after || before], () => {})];
+  }
+  if (pass.unit === "decision") return decision_words(app, pass.rewrites[step - 1][1]);
+  const change = timeline.steps[step - 1];
+  const { nodes } = app.record;
+  const both = [timeline.roots(step - 1), timeline.roots(step)];
+  return [
+    rules_off_banner(app), rule_card(app, change.rule), change_text(nodes, change),
+    both.every((roots) => roots?.length === 1)
+      ? text_difference("whole text, and what differs", state.texts, () => both.map(([root]) => expr_lines(nodes, root)), remember)
+      : h("p", { class: "wb-quiet" }, "The record does not hold the states from here on: too many nodes."),
+  ];
+}
+
+/** Why a value is stored or not; more of it is in Plan. */
+function decision_words(app, node) {
+  const decision = decision_of(app, node);
+  if (!decision) return [h("p", { class: "wb-quiet" }, "The reason is not recorded.")];
+  return [...decision_parts(app, decision),
+    h("button", { class: "wb-button", type: "button", onclick: () => app.select({ mode: "plan", node }) }, "see it in Plan")];
+}
+
+/** Keys of this mode. In lists other than that of the rewrites, arrows and j/k walk the list. */
+function rewrites_keys({ side, step_by, go, graph, count, set, pass }) {
+  const elsewhere = (event) => event.target.closest("[data-walk]") && !side.list.contains(event.target);
+  const stepping = (act_on) => (event) => (elsewhere(event) ? false : act_on());
+  const [next, back] = [stepping(() => step_by(1)), stepping(() => step_by(-1))];
+  return {
+    j: next, ArrowDown: next, ArrowRight: next, k: back, ArrowUp: back, ArrowLeft: back,
+    Home: stepping(() => go(0)), End: stepping(() => go(count())),
+    h: () => pass(-1), l: () => pass(1), f: () => graph.fit(), g: () => set(({ whole }) => ({ whole: !whole }))(),
+    "/": () => graph.field.focus(),
+  };
+}

@@ -1,0 +1,60 @@
+// Tune: the loop nest that opts act on, and what can be done next.
+
+function mode_tune(app) {
+  const state = { find: "", op: null, all: false, refused: false, asked: new Set() };
+  const find = search_field(app, state);
+  const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
+  const list = h("div", {});
+  const top = h("div", { class: "wb-pane wb-nest-pane" });
+  const next = h("div", { class: "wb-pane wb-next-pane" }, heading("NEXT", find, choice), list);
+  const pasting = h("div", { class: "wb-foot" });
+  const el = h("div", { class: "wb-tune" }, top, next, pasting);
+
+  const update = (changes) => {
+    const variant = app.variant();
+    const renewed = has_any(changes, "record", "kernel", "variant");
+    if (renewed || has_any(changes, "axis", "node")) refill(top, ...nest_parts(app, variant));
+    if (renewed || has_any(changes, "opt", "live", "pending", "offers", "failure")) {
+      find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
+      refill(choice, ...next_choice(app, variant, state));
+      refill(list, variant && offers_table(app, variant, state));
+    }
+    if (has_any(changes, "live", "variant")) {
+      refill(pasting, paste_box(app));
+      ask_for_offers(app, variant, state);
+    }
+  };
+  const focus = () => focus_item(top, top.querySelector('[data-item][aria-selected="true"]') || top.querySelector("[data-item]"));
+  return { el, update, focus, keys: { "/": () => find.focus() } };
+}
+
+function search_field(app, state) {
+  const field = h("input", {
+    class: "wb-input wb-find", type: "search", placeholder: "search opts", "aria-label": "search opts", title: "key /",
+    oninput: () => ((state.find = field.value), app.changed("offers")),
+  });
+  return field;
+}
+
+function nest_parts(app, variant) {
+  if (!variant) return [heading("LOOPS")];
+  const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
+  return [heading("LOOPS", h("span", { class: "wb-quiet" }, legend)), error_box(variant.error), axis_bars(app, variant), loop_table(app, variant)];
+}
+
+/** How many opts are possible; what is not, and why, takes the place of the list. */
+function next_choice(app, variant, state) {
+  const choice = (refused, n, text) => n > 0 && button(app, `${n} ${text}`, () => ((state.refused = refused), app.changed("offers")),
+    { pressed: state.refused === refused, name: `refused-${refused}` });
+  if (!variant) return [];
+  return [choice(false, variant.offers.length, "possible"), choice(true, variant.refused.length, "not possible: why")];
+}
+
+/** Variants come without offers; they are asked for once, when looked at. */
+function ask_for_offers(app, variant, state) {
+  const place = app.view.variant;
+  if (!variant || app.live !== "live" || state.asked.has(place)) return;
+  if (variant.offers.length || variant.refused.length) return;
+  state.asked.add(place);
+  act(app, "offers", { do: "offers", variant: place }).then((reply) => reply || state.asked.delete(place));
+}
