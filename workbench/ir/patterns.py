@@ -19,6 +19,9 @@ from workbench.ir.ops import COMPARE, Ops
 from workbench.ir.uop import UOp
 
 Matcher = Callable[[UOp], "UOp | None"]
+Way = tuple[int, ...]
+"""The source positions that lead from a pattern, or a node, down to a part of it."""
+Spans = dict[Way, tuple[int, int]]
 
 _INFIX = {
     Ops.ADD: "+", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<",
@@ -90,22 +93,47 @@ class Pat:
         return Pat(Ops.WHERE, (self, *parts))
 
     def __repr__(self) -> str:
-        text = self._text()
-        compound = self.src is not None and self.name is not None
-        return f"{self.name}={text}" if compound else text
+        return self.written()[0]
 
-    def _text(self) -> str:
+    def written(self) -> tuple[str, Spans]:
+        """Return the pattern as text, and where each part of it stands there: (start, end) by
+        the source positions that lead to the part."""
+        spans: Spans = {}
+        pieces: list[str] = []
+        self._write((), pieces, spans)
+        return "".join(pieces), spans
+
+    def _write(self, way: Way, pieces: list[str], spans: Spans) -> None:
+        start = sum(map(len, pieces))
+        if self.src is None:
+            pieces.append(self._leaf_text())
+        else:
+            infix = self.ops and len(self.src) == 2 and _INFIX.get(self.ops[0])
+            between = f" {infix} " if infix else ", "
+            name = "" if self.name is None else f"{self.name}="
+            pieces.append(f"{name}{'' if infix else op_names(self.ops)}(")
+            for place, part in enumerate(self.src):
+                pieces += [between] if place else []
+                part._write((*way, place), pieces, spans)
+            pieces.append(")")
+        spans[way] = start, sum(map(len, pieces))
+
+    def _leaf_text(self) -> str:
         if self.value is not None:
             return repr(self.value)
-        if self.src is None:
-            kind = "" if self.kind is None else f":{self.kind}"
-            head = "|".join(o.name for o in self.ops) if self.ops else ""
-            return (self.name or head or "_") + kind
-        op = self.ops[0] if self.ops else None
-        if op in _INFIX and len(self.src) == 2:
-            return f"({self.src[0]!r} {_INFIX[op]} {self.src[1]!r})"
-        label = "|".join(o.name for o in self.ops) if self.ops else "_"
-        return f"{label}({', '.join(map(repr, self.src))})"
+        kind = "" if self.kind is None else f":{self.kind}"
+        names = "" if self.ops in (None, (Ops.CONST,)) else op_names(self.ops)
+        if self.name is None:
+            return (names or "_") + kind
+        return f"{self.name}={names}" if names else self.name + kind
+
+
+def op_names(ops: tuple[Ops, ...] | None) -> str:
+    """Return "MAX|MIN", "_" for any op; of many the first three."""
+    if ops is None:
+        return "_"
+    more = "|.." if len(ops) > 4 else ""
+    return "|".join(o.name for o in (ops[:3] if more else ops)) + more
 
 
 def var(name: str, kind: str | None = None) -> Pat:

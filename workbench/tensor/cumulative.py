@@ -14,8 +14,8 @@ from workbench.tensor.numbered import numbered
 from workbench.tensor.reduce import combined, sum_dtype
 from workbench.tensor.statistics import Statistics
 
-_DIRECT = 512
-_BLOCK = 256
+_DIRECT = 128
+_BLOCK = 64
 """Up to _DIRECT elements every one is combined anew, quadratic and one kernel; longer axes go
 in blocks of _BLOCK, each after what all blocks before it come to."""
 

@@ -14,7 +14,14 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, leaves, split_gate
 
 INDEPENDENT = frozenset(
-    {AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.THREAD, AxisType.FILL}
+    {
+        AxisType.GLOBAL,
+        AxisType.LOOP,
+        AxisType.LOCAL,
+        AxisType.THREAD,
+        AxisType.GROUP_REDUCE,
+        AxisType.FILL,
+    }
 )
 
 Path = tuple[int, ...]

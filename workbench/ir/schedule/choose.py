@@ -13,6 +13,7 @@ from workbench.ir.schedule.cost import (
     FEW_RESULTS,
     LAUNCH_COST,
     PARALLEL_WORK,
+    READ_COST,
     SPLIT_WORK,
     STORE_COST,
     TILE_REUSE,
@@ -72,7 +73,9 @@ def _figures(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
         "reads": len(reads),
         "evaluations": evaluations,
         "elements": node.size,
-        "cost_to_recompute": max(0, evaluations - node.size) * each / reuse,
+        "cost_to_recompute": max(0, evaluations - node.size)
+        * max(0.0, each - READ_COST)
+        / reuse,
         "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
     }
 

@@ -14,6 +14,8 @@ from workbench.ir.uop import UOp
 
 STORE_COST = 8.0
 """Per element: written once and read back."""
+READ_COST = 1.0
+"""Per use of a stored element: what computing it in place is held against."""
 LAUNCH_COST = 10_000.0
 """Per kernel: compiling apart, a launch and its bookkeeping."""
 TILE_REUSE = 8.0
@@ -57,7 +59,7 @@ def _own(node: UOp) -> float:
         return node.size * (0.0 if node.op in CASTS else _OP_COST.get(node.op, 1.0))
     if node.op is Ops.REDUCE_AXIS:
         return float(node.src[0].size)
-    if node.op in (Ops.BUFFER, Ops.IOTA):
+    if node.op is Ops.BUFFER:
         return float(node.size)
     return 0.0
 

@@ -1,0 +1,65 @@
+"""This machine as the system describes it: its processor, its cores, what its caches hold."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CPUINFO = Path("/proc/cpuinfo")
+MEMORY = "memory"
+LINE_BYTES = 64
+"""What moves between caches at once; a few processors have 128."""
+TYPICAL = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
+"""Caches of a common processor, for where the system does not tell."""
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+Caches = tuple[tuple[str, int], ...]
+"""(name, bytes) per level, the smallest first: ("L1", 32768)."""
+
+
+@cache
+def caches(folder: Path = CACHES) -> Caches:
+    """Return the data caches that core 0 sees; () where the system does not say."""
+    found: dict[str, int] = {}
+    for index in sorted(folder.glob("index*")):
+        try:
+            level, kind, size = (
+                (index / part).read_text().strip() for part in ("level", "type", "size")
+            )
+        except OSError:
+            continue
+        amount = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if amount and kind in ("Data", "Unified"):
+            found[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
+    return tuple(sorted(found.items(), key=lambda level: level[1]))
+
+
+def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:
+    """Return the smallest cache that holds so many bytes, "memory" where none does, and None
+    where no cache is known.
+
+    >>> level_of(40_000, (("L1", 32 << 10), ("L2", 1 << 20)))
+    'L2'
+    """
+    if not levels:
+        return None
+    return next((name for name, size in levels if size_bytes <= size), MEMORY)
+
+
+@cache
+def cpu() -> str:
+    """Return what the processor is called."""
+    try:
+        named = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text(), re.MULTILINE)
+    except OSError:
+        named = None
+    return named[1].strip() if named else platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Return how many cores the machine has."""
+    return os.cpu_count() or 1
