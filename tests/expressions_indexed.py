@@ -18,7 +18,7 @@ def gather(made: Case, env: Env, pick: random.Random, name: str) -> bool:
         return False
     axis = pick.randrange(a.ndim)
     length = a.shape[axis]
-    dtype = pick.choice(("int32", "int64", "uint8"))
+    dtype = pick.choice(("int32", "int64", "uint8")) if length < 256 else "int32"
     low = 0 if dtype == "uint8" else -length
     rows, columns = pick.choice((1, 2)), pick.choice((1, 2, 5))
     places = [

@@ -40,6 +40,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.engine":             (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
     "workbench.kernel":             (6, "pipeline"),
+    "workbench.worker":             (6, "pipeline"),
     "workbench.tensor":             (7, "tensor"),
     "workbench.nn":                 (7, "tensor"),
     "workbench.viz":                (8, "viz"),

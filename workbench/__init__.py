@@ -58,5 +58,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def load_ipython_extension(ipython: Any) -> None:
+    """Give IPython `%%kernel` and `%timekernel`: this is what `%load_ext workbench` calls."""
+    import_module("workbench.viz.magics").load(ipython)
+
+
 def __dir__() -> list[str]:
     return sorted([*globals(), *_HOME])

@@ -110,7 +110,8 @@ def execute(notebook: Path) -> NotebookNode:
             resources={"metadata": {"path": str(folder)}},
         )
         try:
-            client.execute()
+            # A page that is sent around shows pictures that need no Python session.
+            client.execute(env=os.environ | {"LIVE": "0"})
         except nbclient.exceptions.CellExecutionError as error:
             raise WorkbenchError(
                 f"a cell of {notebook.name} failed:\n{error}"

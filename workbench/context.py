@@ -49,7 +49,11 @@ DEV = Setting("DEV", "")
 DEBUG = Setting("DEBUG", 0)
 """From 2 on, a line for every kernel that runs."""
 
-_SETTINGS = {s.name: s for s in (DEV, DEBUG)}
+LIVE = Setting("LIVE", 2)
+"""What a notebook shows of `explore`: 2 the workbench, which measures ahead of being asked; 1 the
+workbench, which measures only when asked; 0 a static picture."""
+
+_SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE)}
 
 
 class Context:

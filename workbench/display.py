@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Bundle = dict[str, str]
+Bundle = dict[str, Any]
 _PICTURES: dict[type, Callable[[Any], Bundle]] = {}
 
 

@@ -6,7 +6,7 @@ BUFFER nodes are pure IR; the memory behind each lives here, as long as the node
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,6 +20,7 @@ from workbench.dtypes import dtypes
 from workbench.ir.constants import constant_of, is_known
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import Ops
+from workbench.ir.schedule.decide import NOTHING_FORCED
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
@@ -53,11 +54,14 @@ def device_of(outputs: Sequence[UOp]) -> str:
     return Device.DEFAULT
 
 
-def planned(outputs: Sequence[UOp]) -> tuple[Schedule, tuple[UOp, ...]]:
+def planned(
+    outputs: Sequence[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
+) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` and the outputs simplified; what was computed before is
-    used, and a piece of it that lies in one stretch is looked at where it is."""
+    used, and a piece of it that lies in one stretch is looked at where it is. `forced` says of
+    simplified values that they are stored (True) or fused (False)."""
     known = [_in_place(_known(o)) for o in outputs]
-    return make_schedule(known, device_of(outputs))
+    return make_schedule(known, device_of(outputs), forced)
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:

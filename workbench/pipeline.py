@@ -13,15 +13,28 @@ from workbench.backends.device import Device
 from workbench.backends.render.source import Source
 from workbench.errors import CompileError, DeviceError, WorkbenchError
 from workbench.ir.expr import to_expr
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.lower import lower
+from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.passes import Pass
+from workbench.ir.rewrite import rules_off
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.movement import TENSOR_RULES
+from workbench.ir.schedule.split import SPLIT_RULES
 from workbench.ir.uop import UOp
 from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
 
-_programs: dict[tuple[UOp, str], Built] = {}
-_tuned: dict[tuple[UOp, str], UOp] = {}
+SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
+"""The rule sets that scheduling uses."""
+COMPILE_RULES = (KERNEL_RULES, ALL_SMALL_FLOAT_RULES, DECOMPOSE_RULES)
+"""The rule sets that opts and lowering use."""
+
+Key = tuple[UOp, str, frozenset[str]]
+"""A kernel, a device, and the rules that are switched off."""
+_programs: dict[Key, Built] = {}
+_tuned: dict[Key, UOp] = {}
 _lock = Lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
@@ -43,14 +56,14 @@ def build(kernel: UOp, device: str) -> Built:
 
     Errors: CompileError names the stage that failed and carries the last good state.
     """
-    found = _programs.get((kernel, device))
+    key = kernel, device, rules_off()
+    found = _programs.get(key)
     if found is None or observer() is not None:
-        made = _build(kernel, device)
-        found = _remember(_programs, (kernel, device), made)
+        found = _remember(_programs, key, _build(kernel, device))
     return found
 
 
-def _remember(table: dict[tuple[UOp, str], T], key: tuple[UOp, str], made: T) -> T:
+def _remember(table: dict[Key, T], key: Key, made: T) -> T:
     """Return what `table` holds for `key`, `made` if nothing; the oldest of many is dropped."""
     with _lock:
         table[key] = found = table.pop(key, made)  # last in line again
@@ -64,6 +77,10 @@ def _build(kernel: UOp, device: str) -> Built:
     with unobserved():
         _checked(kernel, "kernel", "verify-kernel")
     lowered, linear = _staged("lower", kernel, lambda: lower(kernel, info.target))
+    if rules_off():  # what their absence leaves undone, a device need not be able to refuse
+        with unobserved():
+            _checked(lowered, "lowered", "verify-lowered")
+            _checked(linear, "linear", "verify-linear")
     doc = "The program as source text."
     render = Pass("render", doc, lambda state: info.render(lowered, state))
     source: Source = _staged("render", lowered, lambda: render(linear))
@@ -95,7 +112,7 @@ def is_ir(value: object) -> bool:
     return isinstance(value, (UOp, tuple))
 
 
-def _checked(state: UOp, level: Level, stage: str) -> None:
+def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
     try:
         verify(state, level)
     except WorkbenchError as error:
@@ -107,10 +124,11 @@ def tuned(kernel: UOp, device: str) -> UOp:
     kernels plain."""
     if device == "PYTHON":
         return kernel
-    found = _tuned.get((kernel, device))
+    key = kernel, device, rules_off()
+    found = _tuned.get(key)
     if found is None:
-        found = heuristic(kernel, Device[device].target)[0]
-        found = _remember(_tuned, (kernel, device), found)
+        made = heuristic(kernel, Device[device].target)[0]
+        found = _remember(_tuned, key, made)
     return found
 
 

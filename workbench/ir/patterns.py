@@ -108,7 +108,8 @@ class Pat:
         if self.src is None:
             pieces.append(self._leaf_text())
         else:
-            infix = self.ops and len(self.src) == 2 and _INFIX.get(self.ops[0])
+            alone = self.ops[0] if self.ops and len(self.ops) == 1 else None
+            infix = _INFIX.get(alone) if alone and len(self.src) == 2 else None
             between = f" {infix} " if infix else ", "
             name = "" if self.name is None else f"{self.name}="
             pieces.append(f"{name}{'' if infix else op_names(self.ops)}(")
@@ -162,14 +163,20 @@ def op(
     return Pat(ops, parts, name=name, arg=arg)
 
 
-_KINDS = {
-    "bool": "{}.dtype.kind == 'bool'",
-    "index": "{}.dtype.kind == 'index'",
-    "float": "{}.dtype.kind == 'float'",
-    "integer": "{}.dtype.kind in ('int', 'uint', 'index')",
-    "exact": "{}.dtype.kind != 'float'",
-    "value": "{}.dtype.kind != 'index'",
+_KINDS: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "index": ("index",),
+    "float": ("float",),
+    "integer": ("int", "uint", "index"),
+    "exact": ("bool", "int", "uint", "index"),
+    "value": ("bool", "int", "uint", "float"),
 }
+"""Kinds of dtype that a pattern may ask for, and those of `DType.kind` that each takes."""
+
+
+def fits_kind(kind: str, dtype: DType) -> bool:
+    """Return whether a pattern of `kind` takes values of `dtype`."""
+    return dtype.kind in _KINDS[kind]
 
 
 class _Code:
@@ -197,7 +204,9 @@ class _Code:
             ops = [self.bind(o, "op") for o in pat.ops]
             self.need(" or ".join(f"{node}.op is {o}" for o in ops))
         if pat.kind is not None:
-            self.need(_KINDS[pat.kind].format(node))
+            fits = _KINDS[pat.kind]
+            is_one = len(fits) == 1
+            self.need(f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}")
         if pat.value is not None:
             self.need(f"{node}.arg == {self.bind(pat.value, 'v')}")
         if pat.arg is not None:

@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -88,6 +91,7 @@ class RuleSet:
         """`keep(before, after)` mends what every rule of the set must preserve (a shape)."""
         self.name, self.keep = name, keep
         self.rules = tuple(rules)
+        self._less: dict[frozenset[str], RuleSet] = {}
         twice = [
             n for n, count in Counter(r.name for r in self.rules).items() if count > 1
         ]
@@ -125,11 +129,51 @@ class RuleSet:
             self.name, [r for r in self.rules if r.name not in names], self.keep
         )
 
+    def less(self, off: frozenset[str]) -> RuleSet:
+        """Return the set without those of its rules that are named in `off`; made once."""
+        found = self._less.get(off)
+        if found is None:
+            here = [r.name for r in self.rules if r.name in off]
+            found = self._less[off] = self.without(*here) if here else self
+        return found
+
     def __add__(self, other: RuleSet) -> RuleSet:
         return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
 
     def __repr__(self) -> str:
         return f"RuleSet({self.name}, {len(self.rules)} rules)"
+
+
+_OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
+
+
+def rules_off() -> frozenset[str]:
+    """Return the names of the rules that are switched off here. Whoever keeps what rewriting
+    made, to use it again, keeps it under these."""
+    return _OFF.get()
+
+
+@contextmanager
+def without(names: Iterable[str]) -> Iterator[None]:
+    """Switch rules off, by name, in every rewrite of a `with` block."""
+    token = _OFF.set(rules_off().union(names))
+    try:
+        yield
+    finally:
+        _OFF.reset(token)
+
+
+def check_names(names: Iterable[str], sets: Iterable[RuleSet]) -> None:
+    """Errors: WorkbenchError where a name is that of no rule of the sets."""
+    known = {r.name for rules in sets for r in rules.rules}
+    for name in names:
+        if name not in known:
+            near = get_close_matches(str(name), known, 3, 0.4)
+            raise WorkbenchError(
+                f"there is no rule {name!r} to switch off",
+                f"{len(known)} rules are used here, and none has that name",
+                " or ".join(near),
+            )
 
 
 FUSE = 1_000_000  # matches after which a rewrite counts as endless
@@ -145,9 +189,13 @@ def rewrite(
 ) -> UOp:
     """Return `root` with `rules` applied everywhere until none fires.
 
-    `limit` stops after that many matches (to step, or to bisect).
+    `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches
+    off here are left out.
     Errors: EndlessRewrite when the rules do not come to rest.
     """
+    off = _OFF.get()
+    if off:
+        rules = rules.less(off)
     with recording(name or rules.name, doc, root) as record:
         record.after = after = _run(root, rules.by_op, record.matches, limit)
         return after

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,16 +19,18 @@ from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.opt.opt import Axis, Opt, axes
+from workbench.ir.rewrite import check_names, without
 from workbench.ir.text import parse, to_text
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
-from workbench.kernel import arguments, checking
+from workbench.kernel import arguments, checking, searching
 from workbench.kernel.checking import CheckResult
 from workbench.kernel.estimates import Counts, Estimates, count, estimate
 from workbench.kernel.fence import fenced
 from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.kernel.search_result import SearchResult
 from workbench.kernel.timing import Timing, measure_kernel
-from workbench.pipeline import Built, build, recorded
+from workbench.pipeline import COMPILE_RULES, Built, build, recorded
 from workbench.source import SourceLine, here
 from workbench.trace import PassRecord, observe, unobserved
 
@@ -89,7 +92,8 @@ class Compiled(Displayed):
 class Kernel(Displayed):
     """A kernel. `ast` is its graph with `applied_opts` applied; `original` is it without.
 
-    `data` says where inputs come from; `shape` is the output's shape as the user sees it.
+    `data` says where inputs come from; `shape` is the output's shape as the user sees it;
+    `rules_off` names the rules that opts and compiling do without (see `without`).
     """
 
     ast: UOp
@@ -99,6 +103,7 @@ class Kernel(Displayed):
     applied_opts: tuple[Opt, ...] = ()
     line: SourceLine | None = None
     title: str = ""
+    rules_off: tuple[str, ...] = ()
 
     @staticmethod
     def from_text(
@@ -160,7 +165,7 @@ class Kernel(Displayed):
     def counts(self) -> Counts:
         """What the generated program does in one run (on its own device)."""
         with unobserved():
-            return count(build(self.ast, self.device).linear)
+            return count(self._built(self.device).linear)
 
     def to_text(self) -> str:
         """Return the graph as IR text, which `Kernel.from_text` reads."""
@@ -177,11 +182,13 @@ class Kernel(Displayed):
 
     def legal_opts(self) -> tuple[Opt, ...]:
         """Return the legal opts of the action table; equal results are listed once."""
-        return opts.legal_opts(self.ast, Device[self.device].target)
+        with without(self.rules_off):
+            return opts.legal_opts(self.ast, Device[self.device].target)
 
     def why_not(self, opt: Opt) -> str | None:
         """Return None where `opt` is legal, else the text that KernelOptError would carry."""
-        refusal = opts.why_not(self.ast, opt, Device[self.device].target)
+        with without(self.rules_off):
+            refusal = opts.why_not(self.ast, opt, Device[self.device].target)
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
 
     def apply(self, *chosen: Opt) -> Kernel:
@@ -193,17 +200,48 @@ class Kernel(Displayed):
         ast, applied = self.ast, list(self.applied_opts)
         line = here()
         where = "" if line is None else line.where
-        for opt in chosen:
-            ast, named = opts.apply_opt(ast, opt, target, where)
-            applied.append(named)
+        with without(self.rules_off):
+            for opt in chosen:
+                ast, named = opts.apply_opt(ast, opt, target, where)
+                applied.append(named)
         return replace(self, ast=ast, applied_opts=tuple(applied))
 
     def optimized(self) -> Kernel:
         """Return the un-optimised kernel with the default opts: what `realize` runs."""
         target = Device[self.device].target
-        with unobserved():
+        with unobserved(), without(self.rules_off):
             ast, applied, _ = heuristic(self.original, target)
         return replace(self, ast=ast, applied_opts=applied)
+
+    def search(
+        self,
+        width: int = 2,
+        budget_s: float = 10.0,
+        executor: Executor | None = None,
+        cached: bool = True,
+        progress: bool = True,
+    ) -> SearchResult:
+        """Return the fastest form that a beam search of `width` finds, never one that is slower
+        than this one; every form that was tried is in it.
+
+        Forms run in a process of ours, or on an `executor`: any of `concurrent.futures`, and
+        Dask's `client.get_executor()`. Ctrl-C returns the best so far. A search of the same
+        kernel that had as much time is found in the cache, unless `cached` is False.
+
+        Units: budget_s is seconds. Errors: DTypeError for a budget or a width that is none.
+        """
+        return searching.run(self, width, budget_s, executor, cached, progress)
+
+    def without(self, *rules: str) -> Kernel:
+        """Return the kernel with rules switched off, by name: its opts are applied, and it is
+        compiled, without them.
+
+        Errors: WorkbenchError for a rule that kernels are not made with.
+        """
+        check_names(rules, COMPILE_RULES)
+        off = tuple(dict.fromkeys((*self.rules_off, *rules)))
+        plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
+        return plain.apply(*self.applied_opts)
 
     # running
 
@@ -214,10 +252,11 @@ class Kernel(Displayed):
         target = Device[name].target
         passes: list[PassRecord] = []
         ast = self.original
-        for opt in self.applied_opts:
-            ast, records = _observed_opt(ast, opt, target)
-            passes += records
-        built, records = recorded(ast, name)
+        with without(self.rules_off):
+            for opt in self.applied_opts:
+                ast, records = _observed_opt(ast, opt, target)
+                passes += records
+            built, records = recorded(ast, name)
         return Compiled(
             name, built, (*passes, *records), self.estimates, count(built.linear)
         )
@@ -245,7 +284,7 @@ class Kernel(Displayed):
         """
         name, budget_s = self._device(device), arguments.budget(budget_s)
         with unobserved():
-            built = build(self.ast, name)
+            built = self._built(name)
             run = built.program.bind(self.data.buffers(self.original, name))
             bits, threads = _float_bits(self.original), built.source.threads
             return measure_kernel(run, name, self.estimates, bits, budget_s, threads)
@@ -254,17 +293,22 @@ class Kernel(Displayed):
         with unobserved():
             buffers = self.data.buffers(self.original, device)
             inputs = [np.array(engine.array_of(b)) for b in buffers]
-            build(self.ast, device).program(buffers)
+            self._built(device).program(buffers)
             return inputs, [
                 np.array(buffers[slot].array) for slot in outputs(self.original)
             ]
+
+    def _built(self, device: str) -> Built:
+        with without(self.rules_off):
+            return build(self.ast, device)
 
     # handing on
 
     def to_python(self) -> str:
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
         applied = "".join(f"    {opt!r},\n" for opt in self.applied_opts)
-        call = f".apply(\n{applied})" if applied else ""
+        off = f".without({', '.join(map(repr, self.rules_off))})" if self.rules_off else ""
+        call = off + (f".apply(\n{applied})" if applied else "")
         text = to_text(self.original).replace("\\", "\\\\").replace("'", r"\'")
         return (
             "from workbench import Kernel, Opt, OptOps\n\n"

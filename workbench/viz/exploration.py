@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.display import Displayed
+from workbench.errors import WorkbenchError
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
@@ -15,6 +18,7 @@ from workbench.trace import PassRecord
 from workbench.viz import export
 from workbench.viz.model.graph import TensorGraph, label_of, tensor_graph
 from workbench.viz.model.passes import pass_rows, passes_text
+from workbench.viz.model.planned import planned, value_of
 from workbench.viz.model.words import bytes_text, figure_text, plural, shape_text
 
 if TYPE_CHECKING:
@@ -27,13 +31,38 @@ MOST_DECISIONS = 60
 """Decisions shown in one place; `.decisions` has them all."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Page(Protocol):
+    """What shows explorations in a notebook or a file. `show_with` hands one in, so that this
+    file knows none."""
+
+    def baseline(
+        self, ex: Exploration, name: str, run: Callable[[], object]
+    ) -> None: ...
+
+    def select(self, ex: Exploration, view: dict[str, Any]) -> None: ...
+
+    def to_html(self, ex: Exploration) -> str: ...
+
+    def to_widget(self, ex: Exploration) -> Any: ...
+
+
+_PAGES: list[Page] = []
+
+
+def show_with(page: Page) -> None:
+    """Show explorations with `page` from now on."""
+    _PAGES[:] = [page]
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Exploration(Displayed):
     """The kernels that compute `tensors`, un-optimised, and how scheduling came to them.
 
     `kernels` are in execution order; `items` are those and the copies between devices;
     `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
-    `outputs` are the tensors' nodes as scheduled.
+    `outputs` are the tensors' nodes as scheduled; `show` names the one pane that a notebook
+    shows ("": the whole workbench); `forced` has the decisions that were not left to the
+    scheduler (see `replan`), and `rules_off` the rules that it does without.
     """
 
     tensors: tuple[Tensor, ...]
@@ -43,6 +72,54 @@ class Exploration(Displayed):
     passes: tuple[PassRecord, ...]
     outputs: tuple[UOp, ...]
     line: SourceLine | None = None
+    show: str = ""
+    forced: Mapping[UOp, bool] = field(default_factory=dict)
+    rules_off: tuple[str, ...] = ()
+    held: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    """What displaying it keeps: it lives as long as this does."""
+
+    def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
+        """Return the Exploration with some decisions forced: a value is stored (True: "cut
+        here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
+        scheduler again (None). A value is a node of `decisions`, or a Tensor.
+
+        Errors: WorkbenchError where that cannot be: for what is asked for as a result, copied
+        to a device, or computed nowhere.
+        """
+        named = {_node_of(value): store for value, store in changes.items()}
+        known = UOp.sink(*self.outputs).toposort()
+        for node in named:
+            if node not in known:
+                what = f"there is no value {label_of(node)} {shape_text(node.shape)} here"
+                hint = "a node of .decisions, or a tensor of the expression"
+                raise WorkbenchError(what, "none of the kernels computes it", hint)
+        merged = {**self.forced, **named}
+        forced = {n: store for n, store in merged.items() if store is not None}
+        return of(self.tensors, forced, self.rules_off, self.show)
+
+    def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
+        """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
+        variant. Returns the exploration itself."""
+        _PAGES[0].baseline(self, name, run)
+        return self
+
+    def select(self, **view: Any) -> None:
+        """Show something in the notebook's workbench of this exploration: mode ("tune",
+        "rewrites" or "plan"), kernel, variant, node, line (places in the record), language."""
+        _PAGES[0].select(self, view)
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the workbench as one file that opens offline; return its path.
+
+        Errors: OSError where the file cannot be written.
+        """
+        made = Path(path)
+        made.write_text(_PAGES[0].to_html(self), encoding="utf-8")
+        return made
+
+    def to_widget(self) -> Any:
+        """Return the workbench as a Jupyter widget, to be put beside others."""
+        return _PAGES[0].to_widget(self)
 
     @property
     def graph(self) -> TensorGraph:
@@ -100,6 +177,29 @@ class Exploration(Displayed):
     def __repr__(self) -> str:
         titles = ", ".join(k.title for k in self.kernels)
         return f"Exploration({self.headline}{': ' if titles else ''}{titles})"
+
+
+def of(
+    tensors: tuple[Tensor, ...],
+    forced: Mapping[UOp, bool],
+    rules_off: tuple[str, ...] = (),
+    show: str = "",
+) -> Exploration:
+    """Return the Exploration of `tensors` as scheduled now."""
+    found = planned(tensors, forced, rules_off)
+    return Exploration(
+        tensors, tuple(found.kernels), tuple(found.items), tuple(found.decisions),
+        tuple(found.passes), tuple(found.outputs), found.line, show, forced, rules_off,
+    )  # fmt: skip
+
+
+def _node_of(value: UOp | Tensor) -> UOp:
+    if isinstance(value, Tensor):
+        return value_of(value)
+    if isinstance(value, UOp):
+        return value
+    because = f"{type(value).__name__} is neither a node nor a Tensor"
+    raise WorkbenchError("this is no value", because, "a node of .decisions")
 
 
 def decisions_text(decisions: tuple[Decision, ...]) -> str:

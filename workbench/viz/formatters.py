@@ -49,9 +49,13 @@ def register_all() -> None:
     register(PassRecord, pass_bundle)
 
 
-def exploration_bundle(ex: Exploration) -> Bundle:
-    """Return the picture of an Exploration: headline, graph, kernels, passes."""
-    deadline = time.perf_counter() + DETAIL_S
+def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
+    """Return the picture of an Exploration: headline, graph, kernels, passes.
+
+    Units: detail_s, seconds that compiling and listing opts for it may take.
+    """
+    detail_s = DETAIL_S if detail_s is None else detail_s
+    deadline = time.perf_counter() + detail_s
     graph = ex.graph
     parts = [_headline(ex), _graph_part(graph)]
     for number, kernel in enumerate(ex.kernels[:MOST_KERNELS]):

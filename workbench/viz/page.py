@@ -17,9 +17,10 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "results", "axes", "loops", "offers",
-    "tune", "diff", "code", "strip", "expr", "states", "scene", "glayout", "gpaint", "graph",
-    "rlists", "rnode", "rstep", "rewrites", "plan", "main",
+    "dom", "store", "links", "actions", "keys", "header", "results", "about", "axes", "loops",
+    "offers", "tune", "diff", "lines", "code", "strip", "expr", "states", "replay", "scene",
+    "glayout", "gfollow", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "rewrites",
+    "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
 
@@ -88,4 +89,4 @@ def _scripts() -> str:
 
 def _joined(kind: str, names: tuple[str, ...]) -> str:
     files = [STATIC / f"{name}.{kind}" for name in names]
-    return "\n".join(f.read_text(encoding="utf-8") for f in files if f.exists())
+    return "\n".join(f.read_text(encoding="utf-8") for f in files)

@@ -1,34 +1,9 @@
-"""Caches as the system tells them, and which of them holds how much."""
+"""The machine of a record, with speeds where they are known."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from workbench.viz.record.machine import caches, level_of, machine
-
-LEVELS = (("L1", 32 << 10), ("L2", 1 << 20))
-
-
-def test_data_caches_by_level(tmp_path: Path) -> None:
-    rows = {
-        "index0": ("1", "Data", "48K"),
-        "index1": ("1", "Instruction", "32K"),
-        "index2": ("2", "Unified", "2M"),
-        "index3": ("3", "Unified", "odd"),
-    }
-    for name, values in rows.items():
-        (tmp_path / name).mkdir()
-        for part, value in zip(("level", "type", "size"), values, strict=True):
-            (tmp_path / name / part).write_text(value + "\n")
-    (tmp_path / "index4").mkdir()  # says nothing
-    assert caches(tmp_path) == (("L1", 48 << 10), ("L2", 2 << 20))
-    assert caches(tmp_path / "nowhere") == ()
-
-
-def test_the_smallest_cache_that_holds_it() -> None:
-    sizes = (1, 32 << 10, (32 << 10) + 1, 1 << 20, (1 << 20) + 1)
-    assert [level_of(n, LEVELS) for n in sizes] == ["L1", "L1", "L2", "L2", "memory"]
-    assert level_of(1, ()) is None
+from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.viz.record.machine import machine, speed_rows
 
 
 def test_this_machine_has_a_name_and_cores() -> None:
@@ -37,3 +12,12 @@ def test_this_machine_has_a_name_and_cores() -> None:
     assert [name for name, _ in found["caches"]] == sorted(
         n for n, _ in found["caches"]
     )
+
+
+def test_speeds_are_those_of_all_cores() -> None:
+    rates = {"L1": Rate(2e11, 4e11), "memory": Rate(1e10, 1.5e10)}
+    peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
+    rows = speed_rows(Speeds(peaks, rates, rates, 1e-9, 1e-10))
+    assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
+    assert rows["bandwidth"] == [["L1", 4e11], ["memory", 1.5e10]]
+    assert speed_rows(None) == {"peak": None, "bandwidth": None}

@@ -1,8 +1,7 @@
-"""This machine as the system describes it: its processor, its cores, what its caches hold."""
+"""This machine as the system describes it: its processor, and what its caches hold."""
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 from collections.abc import Sequence
@@ -14,11 +13,11 @@ CPUINFO = Path("/proc/cpuinfo")
 MEMORY = "memory"
 LINE_BYTES = 64
 """What moves between caches at once; a few processors have 128."""
-TYPICAL = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
-"""Caches of a common processor, for where the system does not tell."""
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
+TYPICAL: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
+"""Caches of a common processor, for where the system does not tell."""
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 @cache
@@ -58,8 +57,3 @@ def cpu() -> str:
     except OSError:
         named = None
     return named[1].strip() if named else platform.processor() or platform.machine()
-
-
-def cores() -> int:
-    """Return how many cores the machine has."""
-    return os.cpu_count() or 1

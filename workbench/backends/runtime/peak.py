@@ -1,4 +1,4 @@
-"""What this machine can do at best: multiply-adds in registers, and copying in memory.
+"""What this machine can do at best with numbers in registers: multiply-adds, nothing else.
 
 A kernel's speed is told as a share of these. They change with load and heat, so `run_peak`
 gives something to interleave with the kernel, in the same run.
@@ -36,16 +36,21 @@ class Peak:
 
 
 @lru_cache
-def run_peak(dtype: DType = dtypes.float32, threads: int = 1) -> Peak:
+def run_peak(
+    dtype: DType = dtypes.float32, threads: int = 1, sums: int = _SUMS, lanes: int = 0
+) -> Peak:
     """Return the multiply-add loop of a float dtype, on that many threads of the pool.
+
+    `sums` are in flight at once: with one, each waits for the one before. `lanes` is how many
+    numbers an instruction takes: 0 stands for as many as a register holds.
 
     Errors: DeviceError where llvmlite is missing.
     """
-    lanes = jit.host().vector_bytes // dtype.itemsize
-    program = load(_fma_source(dtype, lanes, threads))
-    numbers = Buffer("LLVM", dtype, _SUMS * lanes)
+    lanes = lanes or jit.host().vector_bytes // dtype.itemsize
+    program = load(_fma_source(dtype, lanes, threads, sums))
+    numbers = Buffer("LLVM", dtype, sums * lanes)
     numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
-    return Peak(program.bind([numbers]), threads * 2 * _SUMS * lanes * _STEPS)
+    return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
 
 
 def fma_peak(dtype: DType = dtypes.float32, threads: int = 1) -> float:
@@ -54,14 +59,14 @@ def fma_peak(dtype: DType = dtypes.float32, threads: int = 1) -> float:
     return peak.gflops(measure(peak.run, budget_s=0.05).min_s)
 
 
-def _fma_source(dtype: DType, lanes: int, threads: int) -> Source:
-    """Return a kernel that updates `_SUMS` vectors in registers, `hi - lo` times a thread."""
+def _fma_source(dtype: DType, lanes: int, threads: int, sums: int) -> Source:
+    """Return a kernel that updates `sums` vectors in registers, `hi - lo` times a thread."""
     scalar, suffix = ("float", "f32") if dtype.bits == 32 else ("double", "f64")
     kind = f"<{lanes} x {scalar}>"
     fma = f"call {kind} @llvm.fmuladd.v{lanes}{suffix}"
     name = f"fma_peak_{suffix}"
     size = f"align {dtype.itemsize}"
-    each = range(_SUMS)
+    each = range(sums)
     lines = [
         f"define void @{name}(ptr %args, i64 %lo, i64 %hi) {{",
         "entry:",
@@ -81,5 +86,5 @@ def _fma_source(dtype: DType, lanes: int, threads: int) -> Source:
         lines.append(f"  %at{n} = getelementptr {kind}, ptr %p0, i64 {n}")
         lines.append(f"  store {kind} %y{n}, ptr %at{n}, {size}")
     text = "\n".join([*lines, "  ret void", "}", ""])
-    params = ((dtype, _SUMS * lanes),)
+    params = ((dtype, sums * lanes),)
     return Source(name, "LLVM IR", text, params, 0, _STEPS, threads)

@@ -19,7 +19,6 @@ INDEPENDENT = frozenset(
         AxisType.LOOP,
         AxisType.LOCAL,
         AxisType.THREAD,
-        AxisType.GROUP_REDUCE,
         AxisType.FILL,
     }
 )

@@ -129,7 +129,7 @@ def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
     for op, module in _SPLITTING.items():
         for name, axis in found.items():
             if axis.axis_kind in module.APPLIES:
-                yield from (Opt(op, name, n) for n in _amounts(op, target))
+                yield from (Opt(op, name, n) for n in amounts(op, target))
     loops = kernel.arg.order
     for outer, inner in zip(loops, loops[1:], strict=False):
         yield Opt(OptOps.ORDER, inner, outer)
@@ -137,7 +137,10 @@ def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
         yield from (Opt(OptOps.STAGE, axis, slot) for axis in loops)
 
 
-def _amounts(op: OptOps, target: Target) -> Sequence[int]:
+def amounts(op: OptOps, target: Target) -> Sequence[int]:
+    """Return the amounts that the action table has of an op; none where it takes none."""
+    if op not in _SPLITTING:
+        return ()
     if op is OptOps.THREAD:
         return range(2, target.cores + 1)
     tried: Sequence[int] = _SPLITTING[op].AMOUNTS

@@ -36,13 +36,14 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of all values beforehand: who is asked for (and why), what computing each
-    costs, which have a reduction below them, and which a product of matrices (a reduction that
-    reads its operands many times)."""
+    costs, which have a reduction below them, which a product of matrices (a reduction that
+    reads its operands many times), and which are stored (True) or fused by force."""
 
     asked: Mapping[UOp, str]
     cost: Mapping[UOp, float]
     reduces: Mapping[UOp, bool]
     products: Mapping[UOp, bool]
+    forced: Mapping[UOp, bool]
 
 
 def choose(
@@ -52,6 +53,8 @@ def choose(
     `held` counts the values each kernel has already."""
     if node in facts.asked:
         return Decision("store-asked", node, True, facts.asked[node]), None
+    if node in facts.forced:
+        return _forced(node, reads, facts)
     if node.op in GROWING and any(_long_index(a) for a in reads):
         reason = "its index expressions have grown too long"
         return Decision("store-long-index", node, True, reason), None
@@ -63,6 +66,18 @@ def choose(
     if obstacle is not None:
         return Decision(obstacle[0], node, True, obstacle[1], figures), None
     return _by_cost(node, reads, figures)
+
+
+def _forced(
+    node: UOp, reads: list[Access], facts: Facts
+) -> tuple[Decision, Staging | None]:
+    figures = _figures(node, reads, facts)
+    stored, reason = facts.forced[node], "you asked for it"
+    if stored:
+        return Decision("store-forced", node, True, reason, figures, True), None
+    cheaper = figures["cost_to_recompute"] > node.size * STAGE_COST
+    row = staging(node, reads) if cheaper else None
+    return Decision("fuse-forced", node, False, reason, figures, True), row
 
 
 def _figures(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:

@@ -7,9 +7,11 @@ those loops, at every read. It is fused where that costs no more than storing it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from workbench.errors import WorkbenchError
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.access import Access, push, root_access
 from workbench.ir.schedule.choose import Facts, choose
@@ -19,6 +21,7 @@ from workbench.ir.schedule.staging import Staging
 from workbench.ir.uop import UOp
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
+NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 
 @dataclass(slots=True, repr=False)
@@ -39,19 +42,25 @@ class Plan:
         return f"Plan({len(self.stored)} values stored, {len(self.fused)} fused)"
 
 
-def decide(outputs: Iterable[UOp]) -> Plan:
-    """Return the plan for `outputs`, values that must be stored."""
+def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) -> Plan:
+    """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
+    (True) or fused (False) whatever it costs.
+
+    Errors: WorkbenchError where it cannot be.
+    """
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
     nodes.popitem()
     plan = Plan(nodes)
     asked = _asked(roots, nodes)
+    _check_forced(forced, nodes, asked)
     stops = set(asked)
     facts = Facts(
         asked,
         totals(nodes, asked),
         reducing(nodes, stops),
         products_below(nodes, stops),
+        forced,
     )
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     held: dict[UOp, int] = {}
@@ -68,7 +77,7 @@ def decide(outputs: Iterable[UOp]) -> Plan:
             plan.staged[node] = row
             plan.fused.append(decision)
             reads = [row.fill]
-        elif node.op not in MOVEMENT:
+        elif node.op not in MOVEMENT or decision.forced:
             plan.fused.append(decision)
         plan.reads[node] = reads
         for access in reads:
@@ -89,3 +98,15 @@ def _asked(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
             if node.src[0].op is not Ops.BUFFER:
                 asked[node.src[0]] = f"a copy to device {node.arg} reads it"
     return asked | dict.fromkeys(roots, "it is a result that was asked for")
+
+
+def _check_forced(
+    forced: Mapping[UOp, bool], nodes: dict[UOp, None], asked: Mapping[UOp, str]
+) -> None:
+    for node, stored in forced.items():
+        what = f"cannot {'store' if stored else 'fuse'} {node.op.name} {list(node.shape)}"
+        if node in nodes and node.op in LEAVES:
+            because = "it is in memory, or known, already: nothing computes it"
+            raise WorkbenchError(what, because)
+        if not stored and node in asked:
+            raise WorkbenchError(what, asked[node], "another value")

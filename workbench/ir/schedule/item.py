@@ -10,13 +10,15 @@ from workbench.ir.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a value is stored or fused. `figures` are the numbers that decided."""
+    """Why a value is stored or fused. `figures` are the numbers that decided, or, where the
+    decision was `forced` by whoever asked, those that would have."""
 
     name: str
     node: UOp
     stored: bool
     reason: str
     figures: Mapping[str, float] = field(default_factory=dict)
+    forced: bool = False
 
     def __repr__(self) -> str:
         return self.name

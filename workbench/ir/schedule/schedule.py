@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.ir.constants import is_known
@@ -13,7 +13,7 @@ from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.build import build, named
-from workbench.ir.schedule.decide import decide
+from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.merge import merge_axes
 from workbench.ir.schedule.split import SPLIT_RULES
@@ -37,18 +37,21 @@ MERGE_AXES = Pass(
 )
 
 
-def schedule(outputs: Sequence[UOp], device: str) -> tuple[Schedule, tuple[UOp, ...]]:
+def schedule(
+    outputs: Sequence[UOp], device: str, forced: Mapping[UOp, bool] = NOTHING_FORCED
+) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` on `device`, and the outputs as simplified.
 
     An output that is known (a constant, moved about), a BUFFER or a RESHAPE of one needs no
-    kernel.
+    kernel. `forced` says of simplified values that they are stored (True) or fused (False).
+    Errors: WorkbenchError where one cannot be.
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
     with recording(
         "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
     ) as r:
-        plan = decide(roots)
+        plan = decide(roots, forced)
         decisions = (*plan.stored.values(), *plan.fused)
         r.after = plan
         if r.matches is not None:

@@ -65,8 +65,8 @@ def _time_kernel(session: Session, number: int) -> None:
 def _quietly(session: Session, group: list[int]) -> None:
     """Time variants; where that fails nobody is told, because nobody asked."""
     try:
-        worker = session.jobs.worker
-        measuring.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+        with session.jobs.lend() as worker:
+            measuring.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
         session.save()
     except WorkbenchError:
         pass
@@ -75,7 +75,10 @@ def _quietly(session: Session, group: list[int]) -> None:
 def _offers(session: Session, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are said to gain most."""
     timing = session.row(variant)["timing"]
-    if timing is None and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS:
+    if (
+        timing is None
+        and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS
+    ):
         _quietly(session, [variant])
         yield
         timing = session.row(variant)["timing"]
@@ -97,9 +100,10 @@ def _measure_offers(session: Session, variant: int, places: list[int]) -> None:
         for place in places:
             form = kernel.apply(parse_opt(listed[place]["opt"]))
             forms.append(forms[0] | {"ast": form.to_text()})
-        found = measuring.times(
-            session, session.jobs.worker, variant, forms, False, BUDGET_S, SAMPLES
-        )
+        with session.jobs.lend() as worker:
+            found = measuring.times(
+                session, worker, variant, forms, False, BUDGET_S, SAMPLES
+            )
     except WorkbenchError:
         return
     with session.lock:

@@ -47,7 +47,8 @@ def measure_all(session: Session) -> dict[str, Any]:
         because = "an emulator's times stand beside no others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
     for name, run in given.items():
-        _measure(session, name, run)
+        with session.jobs.lend():  # nothing else is measured meanwhile
+            _measure(session, name, run)
     return {}
 
 

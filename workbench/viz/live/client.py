@@ -21,6 +21,8 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import IO, Any
 
+import numpy as np
+
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import WorkbenchError
 from workbench.viz.live import wire
@@ -74,7 +76,7 @@ class Worker:
         slots = make()
         head = {"do": "hold", "key": key, "slots": [_slot(b) for b, _ in slots]}
         blobs = [
-            b"" if is_output else memoryview(b.array.view("u1")) for b, is_output in slots
+            b"" if is_output else b.array.view(np.uint8).data for b, is_output in slots
         ]
         process.send(head, blobs)
         process.held[key] = sum(b.nbytes for b, _ in slots)
@@ -163,14 +165,13 @@ class _Process:
         self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
         self.held: OrderedDict[str, int] = OrderedDict()
         self._said = b""
-        more: Row = {} if sys.platform == "win32" else {"process_group": 0}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_environment(),
-            **more,
+            process_group=None if sys.platform == "win32" else 0,
         )
         self.pid = self._process.pid
         self._listener = Thread(target=self._listen, daemon=True)

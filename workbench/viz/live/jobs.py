@@ -10,11 +10,11 @@ import atexit
 import itertools
 import logging
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event, Lock, Thread
-from typing import Any
 
 from workbench.viz.live.client import Worker
 
@@ -41,7 +41,7 @@ class Jobs:
     def __init__(self) -> None:
         self._queue: queue.PriorityQueue[_Job] = queue.PriorityQueue()
         self._numbers = itertools.count()
-        self._lock = Lock()
+        self._lock, self._turn = Lock(), Lock()
         self._thread: Thread | None = None
         self._dropped: set[int] = set()
         self._pending: dict[int, _Job] = {}
@@ -77,13 +77,19 @@ class Jobs:
         running = self._running
         return running is not None and running.number in self._dropped
 
-    def using(self, worker: Worker, task: Callable[[], Any]) -> Any:
-        """Return `task()`; a stop meanwhile reaches `worker`."""
-        self._busy = worker
-        try:
-            return task()
-        finally:
-            self._busy = None
+    @contextmanager
+    def lend(self, alone: bool = False) -> Iterator[Worker]:
+        """Hand out the worker, or one that is thrown away afterwards, for what may spoil it.
+        Nobody else measures meanwhile, and a stop reaches it."""
+        with self._turn:
+            worker = Worker() if alone else self.worker
+            self._busy = worker
+            try:
+                yield worker
+            finally:
+                self._busy = None
+                if alone:
+                    worker.close()
 
     def close(self) -> None:
         """End the worker process."""
@@ -125,4 +131,3 @@ def jobs() -> Jobs:
     made = Jobs()
     atexit.register(made.close)
     return made
-

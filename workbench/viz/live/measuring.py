@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.device import Device
@@ -32,14 +32,14 @@ def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
     chosen = list(dict.fromkeys(variants))
     for number in dict.fromkeys(session.row(v)["kernel"] for v in chosen):
         group = [v for v in chosen if session.row(v)["kernel"] == number]
-        with _worker(session, group) as worker:
+        with lent(session, group) as worker:
             time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
     return {"variants": chosen}
 
 
 def check(session: Session, variant: int) -> Result:
     """Check a variant's answer against the reference interpreter."""
-    with _worker(session, [variant]) as worker:
+    with lent(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return {}
 
@@ -55,7 +55,7 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
         made = _edited_variant(session, variant, name, language, text)
         session.tell_changes()
     try:
-        with _worker(session, [made]) as worker:
+        with lent(session, [made]) as worker:
             check_variant(session, worker, made)
             time_group(session, worker, [variant, made], False, BUDGET_S, SAMPLES)
     except TaskStopped:
@@ -73,7 +73,9 @@ def _runs(language: str) -> str:
         raise DeviceError(what, "no device here takes it as text", "C or LLVM")
     device = Device[language]
     if not device.is_available:
-        raise DeviceError(f"nothing here runs {language}", device.about, device.how_to_get)
+        raise DeviceError(
+            f"nothing here runs {language}", device.about, device.how_to_get
+        )
     return device.name
 
 
@@ -169,14 +171,9 @@ def _set_timing(session: Session, variant: int, result: Result) -> None:
     session.set(variant, "timing", row)
 
 
-@contextmanager
-def _worker(session: Session, variants: Sequence[int]) -> Iterator[Worker]:
-    """Hand out the worker; for edited source one of its own, because that may spoil it."""
-    if not any(v in session.edited for v in variants):
-        yield session.jobs.worker
-        return
-    with Worker() as own:
-        yield own
+def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:
+    """Hand out a worker that may run variants: edited source gets one of its own."""
+    return session.jobs.lend(alone=any(v in session.edited for v in variants))
 
 
 def _ask(
@@ -187,15 +184,11 @@ def _ask(
         if session.jobs.is_stopped():
             worker.stop()
 
-    def asked() -> Result:
-        if session.jobs.is_stopped():
-            raise TaskStopped("stopped", "somebody asked for it")
-        return worker.ask(task, progress, quiet_s)
-
+    if session.jobs.is_stopped():
+        raise TaskStopped("stopped", "somebody asked for it")
     try:
         session.status(name, 0, 1, "starting")
-        found: Result = session.jobs.using(worker, asked)
-        return found
+        return worker.ask(task, progress, quiet_s)
     finally:
         session.status(None)
 

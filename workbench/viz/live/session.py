@@ -1,7 +1,7 @@
 """A session: one exploration, the record that pages show of it, and the requests that change it.
 
 `handle(request)` answers every request of a page with a plain dict and raises nothing. Nothing
-here knows of Jupyter: a listener is anything with `tell(message)`.
+here knows of Jupyter: a widget is a Listener.
 
 What changes the record goes out as numbered patches, in order, to every listener; so tables of
 the record and of all pages stay the same.
@@ -49,9 +49,14 @@ SAVES = frozenset({"apply", "paste", "pin", "note", "measure", "edit"})
 
 
 class Listener(Protocol):
-    """Whoever shows a session: it is told of replies to it, of patches, and of progress."""
+    """Whoever shows a session: it is told of replies to it, of patches, and of progress; now
+    and then it gets the whole record, packed, for pages that open later, and what to look at."""
 
     def tell(self, message: Message) -> None: ...
+
+    def renew(self, record: str) -> None: ...
+
+    def look(self, view: Message) -> None: ...
 
 
 class Session:
@@ -72,10 +77,12 @@ class Session:
         self.edited: dict[int, tuning.Edited] = {}
         self.timings: dict[tuple[int, str], Any] = {}
         self.checks: dict[tuple[int, str], Any] = {}
+        self.off: dict[int, list[str]] = {}
         self.kept = saved.load(self.record["key"])
         self.watched: int | None = None
         self._listeners: WeakSet[Listener] = WeakSet()
-        self._patches = 0
+        self._patches, self._renewed, self._is_renewing = 0, 0, False
+        self._pieces: Iterator[str] = self.recorder.rest()
         self.put(("n",), 0)
         self.recorder.patch()
         for variant in range(len(self.kernels)):
@@ -158,6 +165,10 @@ class Session:
         """Tell `listener` what happens from now on, as long as it lives."""
         self._listeners.add(listener)
 
+    def listeners(self) -> list[Listener]:
+        """Return who listens."""
+        return list(self._listeners)
+
     def send(self, reply: Message, asker: Listener | None = None) -> Message:
         """Send a reply to whoever asked, and what changed to everybody; return it with the
         patch."""
@@ -169,6 +180,9 @@ class Session:
                     listener.tell(whole)
                 elif patch is not None:
                     listener.tell({"patch": patch})
+            if patch is not None and self.listeners() and not self._is_renewing:
+                self._is_renewing = True
+                self.jobs.submit(self, self._renewing(), AHEAD)
         return whole
 
     def tell_changes(self) -> None:
@@ -178,7 +192,9 @@ class Session:
             if patch is not None:
                 self.tell({"patch": patch})
 
-    def status(self, task: str | None, done: int = 0, total: int = 0, text: str = "") -> None:
+    def status(
+        self, task: str | None, done: int = 0, total: int = 0, text: str = ""
+    ) -> None:
         """Say what is going on; None: nothing is."""
         told = {"task": task, "done": done, "total": total, "text": text}
         self.tell({"status": told})
@@ -204,24 +220,56 @@ class Session:
         """Complete the record in the background; measure a little where that is wanted."""
         self.jobs.submit(self, self._ahead(), AHEAD)
 
+    def complete(self) -> None:
+        """Add to the record all that needs no request."""
+        while self._add_piece():
+            pass
+
+    def job(self, request: Any, asker: Listener | None = None) -> Iterator[None]:
+        """Return the job of answering a request that takes long."""
+        self.status(str(request.get("do")), 0, 1, "waiting")
+        return self._answering(request, asker)
+
+    def _answering(self, request: Any, asker: Listener | None) -> Iterator[None]:
+        self.handle(request, asker)
+        yield
+
     def _ahead(self) -> Iterator[None]:
-        pieces = self.recorder.rest()
-        while True:
-            with self.lock:
-                before = len(self.kernels)
-                if next(pieces, None) is None:
-                    break
-                for variant in range(before, len(self.kernels)):
-                    tuning.adopt(self, variant)
-                self.tell_changes()
+        while self._add_piece():
             yield
         for _ in tuning.restored(self):
             self.tell_changes()
             yield
         if self.measures_ahead:
-            yield from ahead.times(self)
+            for _ in ahead.times(self):
+                yield
+        self._renew()
+
+    def _add_piece(self) -> bool:
+        with self.lock:
+            before = len(self.kernels)
+            if next(self._pieces, None) is None:
+                return False
+            for variant in range(before, len(self.kernels)):
+                tuning.adopt(self, variant)
+            self.tell_changes()
+            return True
+
+    def _renewing(self) -> Iterator[None]:
+        yield
+        self._renew()
+
+    def _renew(self) -> None:
+        with self.lock:
+            if self._renewed == self._patches:
+                self._is_renewing = False
+                return
+            self._renewed, self._is_renewing = self._patches, False
+            whole = self.packed()
+            for listener in self.listeners():
+                listener.renew(whole)
 
     def save(self) -> None:
         """Keep the variants for the next session."""
         with self.lock:
-            saved.store(self.record, self.device, self.edited)
+            saved.store(self.record, self.timings, self.edited)

@@ -19,6 +19,7 @@ from workbench.backends.device import Device
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import peak
 from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.machine import caches
 from workbench.backends.runtime.timing import Samples, rounds
 from workbench.dtypes import dtypes
 from workbench.errors import ParseError
@@ -28,7 +29,6 @@ from workbench.ir.uop import UOp
 from workbench.kernel import checking
 from workbench.kernel.inputs import outputs
 from workbench.pipeline import build
-from workbench.viz.record.machine import caches
 from workbench.viz.record.variants import error_row
 
 SETTLED = 0.005
@@ -153,9 +153,7 @@ class Desk:
         held = self._data[task["data"]]
         original = parsed(task["original"])
         slots = outputs(original)
-        buffers = [
-            _copied(b) if slot in slots else b for slot, b in enumerate(held)
-        ]
+        buffers = [_copied(b) if slot in slots else b for slot, b in enumerate(held)]
         self._continue(0, 3, "compiling")
         _, run = bound(task["kernel"], buffers)
         self._continue(1, 3, "running")

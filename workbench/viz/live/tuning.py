@@ -17,6 +17,7 @@ from workbench.viz.record.variants import error_row
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
 
+
 @dataclass(frozen=True, slots=True)
 class Edited:
     """The source of a variant that somebody changed by hand, and the device it is for."""
@@ -163,7 +164,7 @@ def adopt(session: Session, variant: int) -> None:
     entry = session.kept.get((row["kernel"], tuple(row["opts"])))
     if entry is None or variant in session.edited:
         return
-    if row["name"].startswith("mine"):
+    if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
         session.set(variant, "name", entry["name"])
     session.set(variant, "note", entry["note"])
     for name, timing in entry["timings"].items():

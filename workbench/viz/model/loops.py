@@ -7,20 +7,28 @@ of the loop touches: the figure to hold against the sizes of the caches.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from workbench.dtypes import dtypes
+from workbench.ir.accesses import (
+    Access,
+    accesses,
+    buffers_of,
+    lanes_of,
+    name_of,
+    size_of,
+    vector_of,
+)
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
+from workbench.ir.footprint import strides, touched
 from workbench.ir.loops import tree_statements
 from workbench.ir.lower.tree import build_tree
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.target import Target
-from workbench.viz.model.footprint import strides, touched
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.words import bytes_text
 
@@ -92,8 +100,7 @@ def loop_nest(kernel: UOp, target: Target) -> LoopNest:
 
 def tree_nest(block: UOp) -> LoopNest:
     """Return the loop nest of a statement tree."""
-    found = [n for n in block.toposort() if _is_buffer(n)]
-    buffers = sorted(found, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
+    buffers = buffers_of(block)
     reader = _Reader(buffers)
     rows = _body_rows(block.src, (), reader)
     written = {
@@ -148,33 +155,17 @@ def _use_text(use: Use | None) -> str:
     return "" if use is None else f"{use.stride_text} | {use.bytes_text}"
 
 
-class _Access(NamedTuple):
-    """A place where a statement reads or writes a buffer, as one flat index."""
-
-    buffer: UOp
-    flat: UOp
-    writes: bool
-
-
 class _Reader:
     """Finds what statements access; each statement is walked once."""
 
     def __init__(self, buffers: Sequence[UOp]):
         self.buffers = buffers
-        self._found: dict[UOp, tuple[_Access, ...]] = {}
+        self._found: dict[UOp, tuple[Access, ...]] = {}
 
-    def accesses(self, statement: UOp) -> tuple[_Access, ...]:
+    def accesses(self, statement: UOp) -> tuple[Access, ...]:
         if statement not in self._found:
-            self._found[statement] = tuple(self._accesses(statement))
+            self._found[statement] = accesses(statement)
         return self._found[statement]
-
-    def _accesses(self, statement: UOp) -> list[_Access]:
-        target = statement.src[0]
-        loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
-        found = [_Access(at.src[0], _flat(at), False) for at in loads]
-        updates = statement.op is Ops.ACCUMULATE
-        found += [_Access(target.src[0], _flat(target), w) for w in {True, not updates}]
-        return [a for a in found if a.buffer in self.buffers]
 
     def uses(
         self, statements: Sequence[UOp], inside: set[UOp], axis: UOp
@@ -187,10 +178,10 @@ class _Reader:
         uses = {}
         for buffer, indexes in by_buffer.items():
             if indexes:
-                count = touched(indexes, inside, _size(buffer))
+                count = touched(indexes, inside, size_of(buffer))
                 size_bytes = count.elements * buffer.dtype.itemsize
                 use = Use(strides(indexes, axis), size_bytes, count.exact)
-                uses[_name(buffer)] = use
+                uses[name_of(buffer)] = use
         return uses
 
 
@@ -204,7 +195,7 @@ def _body_rows(
             rows += _group_rows(group, around, reader)
             group = []
             rows += _loop_rows(node, around, reader)
-        elif group and _lanes(node) != _lanes(group[0]):
+        elif group and lanes_of(node) != lanes_of(group[0]):
             rows += _group_rows(group, around, reader)
             group = [node]
         else:
@@ -216,7 +207,7 @@ def _loop_rows(loop: UOp, around: tuple[AxisType, ...], reader: _Reader) -> list
     axis = loop.src[0]
     below = tree_statements(loop)
     inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
-    inside.update(lane for s in below for lane in _lanes(s))
+    inside.update(lane for s in below for lane in lanes_of(s))
     uses = reader.uses(below, inside, axis)
     name, kind, size = axis.axis_name, axis.axis_kind, axis.extent
     row = Row("loop", around, "", name, kind, size, uses, node=axis)
@@ -230,10 +221,10 @@ def _group_rows(
     touch memory with them, then the statements."""
     rows: list[Row] = []
     if any(reader.accesses(s) for s in group):
-        lanes = _lanes(group[0])
+        lanes = lanes_of(group[0])
         for place, lane in enumerate(lanes):
             uses = reader.uses(group, set(lanes[place:]), lane)
-            is_vector = any(_vector(s) == lane.axis_name for s in group)
+            is_vector = any(vector_of(s) == lane.axis_name for s in group)
             rows.append(
                 Row(
                     "lanes", around, "", lane.axis_name, lane.axis_kind,
@@ -248,50 +239,8 @@ def _statement_text(statement: UOp) -> str:
     return to_expr(UOp(Ops.BLOCK, dtypes.void, (statement,)))
 
 
-def _lanes(statement: UOp) -> tuple[UOp, ...]:
-    """Return the lane axes of a statement, the one that becomes the vector last."""
-    vector = _vector(statement)
-    found = [
-        n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane
-    ]
-    return tuple(sorted(found, key=lambda r: (r.axis_name == vector, r.axis_name)))
-
-
-def _vector(statement: UOp) -> str | None:
-    name: str | None
-    name = statement.arg[1] if statement.op is Ops.ACCUMULATE else statement.arg
-    return name
-
-
-def _flat(at: UOp) -> UOp:
-    """Return the one flat index of an INDEX, its gate kept."""
-    buffer, *indexes = at.src
-    if buffer.op is Ops.PARAM:
-        return indexes[0]
-    total, stride = UOp.index(0), 1
-    for index, extent in reversed(list(zip(indexes, buffer.arg.shape, strict=True))):
-        total, stride = total + index * stride, stride * extent
-    return total
-
-
-def _is_buffer(node: UOp) -> bool:
-    if node.op is Ops.DEFINE:
-        return bool(node.arg.space == "scratch")
-    return node.op is Ops.PARAM
-
-
-def _name(buffer: UOp) -> str:
-    return f"p{buffer.arg[0]}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
-
-
-def _size(buffer: UOp) -> int:
-    if buffer.op is Ops.PARAM:
-        return int(buffer.arg[1])
-    return math.prod(buffer.arg.shape)
-
-
 def _info(buffer: UOp, written: bool, read: bool) -> BufferInfo:
     role = "in and out" if written and read else "out" if written else "in"
     if buffer.op is Ops.DEFINE:
         role = "scratch"
-    return BufferInfo(_name(buffer), str(buffer.dtype), _size(buffer), role)
+    return BufferInfo(name_of(buffer), str(buffer.dtype), size_of(buffer), role)

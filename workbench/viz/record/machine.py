@@ -1,66 +1,33 @@
-"""This machine, as far as pictures speak of it: processor, cores, and what its caches hold."""
+"""This machine as a record tells it: processor, cores, caches, and speeds where they are known."""
 
 from __future__ import annotations
 
 import os
-import platform
-import re
-from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-CPUINFO = Path("/proc/cpuinfo")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-Caches = tuple[tuple[str, int], ...]
-"""(name, bytes) per level, the smallest first: ("L1", 32768)."""
+from workbench.backends.runtime import machine as system
+from workbench.backends.runtime.speeds import Speeds, known
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine as plain data. Speeds are None until somebody has measured them."""
+    """Return the machine as plain data. Speeds are those of all cores together, and None until
+    somebody has measured them."""
     return {
-        "cpu": _cpu(),
+        "cpu": system.cpu(),
         "cores": os.cpu_count() or 1,
-        "caches": [list(level) for level in caches()],
-        "peak": None,
-        "bandwidth": None,
+        "caches": [list(level) for level in system.caches()],
+        **speed_rows(known()),
     }
 
 
-@cache
-def caches(folder: Path = CACHES) -> Caches:
-    """Return the data caches that core 0 sees; () where the system does not say."""
-    found: dict[str, int] = {}
-    for index in sorted(folder.glob("index*")):
-        try:
-            level, kind, size = (
-                (index / part).read_text().strip() for part in ("level", "type", "size")
-            )
-        except OSError:
-            continue
-        amount = re.fullmatch(r"(\d+)([KMG]?)", size)
-        if amount and kind in ("Data", "Unified"):
-            found[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
-    return tuple(sorted(found.items(), key=lambda level: level[1]))
+def speed_rows(found: Speeds | None) -> dict[str, Any]:
+    """Return the fields of a machine that tell its speeds.
 
-
-def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:
-    """Return the smallest cache that holds so many bytes, "memory" where none does, and None
-    where no cache is known.
-
-    >>> level_of(40_000, (("L1", 32 << 10), ("L2", 1 << 20)))
-    'L2'
+    Units: peak in operations a second, bandwidth (of reading) in bytes a second.
     """
-    if not levels:
-        return None
-    return next((name for name, size in levels if size_bytes <= size), "memory")
-
-
-@cache
-def _cpu() -> str:
-    try:
-        named = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text(), re.MULTILINE)
-    except OSError:
-        named = None
-    return named[1].strip() if named else platform.processor() or platform.machine()
+    if found is None:
+        return {"peak": None, "bandwidth": None}
+    return {
+        "peak": {kind: rate.all for kind, rate in found.peak.items()},
+        "bandwidth": [[level, rate.all] for level, rate in found.read.items()],
+    }

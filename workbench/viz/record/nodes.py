@@ -63,6 +63,7 @@ class Nodes:
     def __init__(self, lines: Lines):
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._places: dict[UOp, int] = {}
+        self._order: list[UOp] = []
         self._lines = lines
 
     def __len__(self) -> int:
@@ -70,6 +71,10 @@ class Nodes:
 
     def __contains__(self, node: UOp) -> bool:
         return node in self._places
+
+    def at(self, place: int) -> UOp:
+        """Return the node at a place."""
+        return self._order[place]
 
     def add(self, root: UOp) -> int:
         """Return the place of `root`; it and what it is made of are added where they are new."""
@@ -99,6 +104,7 @@ class Nodes:
         for column, value in zip(self.columns.values(), row, strict=True):
             column.append(value)
         self._places[node] = len(self._places)
+        self._order.append(node)
 
 
 def node_label(node: UOp) -> str:

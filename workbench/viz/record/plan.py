@@ -105,7 +105,7 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
             "reason": d.reason,
             "figures": [[k.replace("_", " "), v] for k, v in d.figures.items()],
             "kernel": kernels.get(d.node),
-            "forced": False,
+            "forced": d.forced,
         }
         for d in ex.decisions
     ]

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from workbench.backends.runtime.machine import caches
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import PassRecord
 from workbench.viz.exploration import Exploration
@@ -20,7 +21,7 @@ from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key
 from workbench.viz.record.links import Linker, as_c
-from workbench.viz.record.machine import caches, machine
+from workbench.viz.record.machine import machine
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import next_rows
 from workbench.viz.record.passes import Passes, kernel_numbers
@@ -285,5 +286,7 @@ class Recorder:
 def _is_new(path: tuple[str | int, ...], begins: dict[str, int]) -> bool:
     """Whether a path leads into a row that is appended whole, where what is new `begins`."""
     table, *steps = path
+    if not steps:
+        return False
     row = steps[-1] if table == "nodes" else steps[0]
     return table in begins and isinstance(row, int) and row >= begins[str(table)]

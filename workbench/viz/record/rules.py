@@ -32,6 +32,11 @@ class Rules:
         self.listed: list[dict[str, Any]] = []
         self._places: dict[Any, int] = {}
 
+    def at(self, place: int) -> Rule | None:
+        """Return the rule at a place; None for an opt or a step."""
+        key = list(self._places)[place]
+        return key if isinstance(key, Rule) else None
+
     def add(self, rule: Any) -> int:
         """Return the place of a rule, of an Opt or of a step of the default opts."""
         key = rule if isinstance(rule, (Rule, Opt)) else (rule.name, str(rule))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.backends.device import Device
+from workbench.backends.runtime.machine import Caches, level_of
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
@@ -14,7 +15,6 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import unobserved
 from workbench.viz.model.loops import Row, Use, loop_nest
 from workbench.viz.record.links import Link, Linker
-from workbench.viz.record.machine import Caches, level_of
 from workbench.viz.record.nodes import Nodes, bounded
 
 MOST_LINES = 3000

@@ -42,7 +42,9 @@ function undo(app) {
 
 function redo(app) {
   const here = app.view.variant;
-  const children = app.record.variants.map((v, i) => i).filter((i) => app.record.variants[i].parent === here);
+  const children = app.record.variants
+    .map((v, i) => i)
+    .filter((i) => app.record.variants[i].parent === here);
   const next = app.redo.get(here) ?? children.at(-1);
   if (next !== undefined) go_to(app, next);
 }
@@ -51,7 +53,11 @@ const apply_opt = (app, opt) =>
   opt && act(app, "offers", { do: "apply", variant: app.view.variant, opt });
 
 const measure = (app) =>
-  act(app, "results", { do: "measure", variants: [app.view.variant, pinned(app)].filter(is_new), cold: app.view.cold });
+  act(app, "results", {
+    do: "measure",
+    variants: [app.view.variant, pinned(app)].filter(is_new),
+    cold: app.view.cold,
+  });
 const is_new = (value, place, all) => all.indexOf(value) === place;
 
 const check = (app) => act(app, "results", { do: "check", variant: app.view.variant });
@@ -64,7 +70,9 @@ const stop = (app) => act(app, "results", { do: "stop" });
 /** The variant that ratios and diffs refer to: the pinned one of this kernel, else the plain one. */
 function pinned(app) {
   const chosen = app.record.variants[app.record.pinned];
-  return chosen && chosen.kernel === app.view.kernel ? app.record.pinned : app.kernel()?.root ?? null;
+  return chosen && chosen.kernel === app.view.kernel
+    ? app.record.pinned
+    : (app.kernel()?.root ?? null);
 }
 
 /** Pin what is shown. It works offline too: it is only a point of reference. */
@@ -99,7 +107,8 @@ function copied_by_hand(text) {
   return done;
 }
 
-const copy_python = (app) => app.variant() && copy(app, app.variant().python, "the kernel as Python");
+const copy_python = (app) =>
+  app.variant() && copy(app, app.variant().python, "the kernel as Python");
 
 function say(app, text) {
   app.said = text;
@@ -114,25 +123,48 @@ function say(app, text) {
 // parts of panes that several use
 
 /** A button; one that needs Python is disabled, and says so, where there is none. */
-function button(app, text, act_on, { python = false, key = "", pressed = null, title = "", name = "" } = {}) {
+function button(
+  app,
+  text,
+  act_on,
+  { python = false, key = "", pressed = null, title = "", name = "" } = {},
+) {
   const off = python && !can_ask(app);
-  const hint = [off ? NEEDS_PYTHON : title, key && !off ? `key ${key}` : ""].filter(Boolean).join(" · ");
+  const hint = [off ? NEEDS_PYTHON : title, key && !off ? `key ${key}` : ""]
+    .filter(Boolean)
+    .join(" · ");
   const pressed_as = pressed === null ? null : String(pressed);
-  return h("button", {
-    class: "wb-button", type: "button", "aria-disabled": off ? "true" : null, title: hint,
-    "aria-pressed": pressed_as, "data-key": name || text,
-    onclick: () => (off ? say(app, NEEDS_PYTHON) : act_on()),
-  }, text);
+  return h(
+    "button",
+    {
+      class: "wb-button",
+      type: "button",
+      "aria-disabled": off ? "true" : null,
+      title: hint,
+      "aria-pressed": pressed_as,
+      "data-key": name || text,
+      onclick: () => (off ? say(app, NEEDS_PYTHON) : act_on()),
+    },
+    text,
+  );
 }
 
 /** An error as what / because / try. */
 function error_box(error, close = null) {
   if (!error) return null;
-  return h("div", { class: "wb-error", role: "alert" },
+  return h(
+    "div",
+    { class: "wb-error", role: "alert" },
     h("b", {}, words(error.what || "it failed", "", 1000)),
     error.because && h("div", {}, h("i", {}, "because "), words(error.because, "", 3000)),
     error.try && h("div", {}, h("i", {}, "try "), words(error.try, "", 1000)),
-    close && h("button", { class: "wb-button", type: "button", "data-key": "close-error", onclick: close }, "dismiss"));
+    close &&
+      h(
+        "button",
+        { class: "wb-button", type: "button", "data-key": "close-error", onclick: close },
+        "dismiss",
+      ),
+  );
 }
 
 const failure = (app, where) => error_box(app.failures?.[where], () => fail_at(app, where, null));

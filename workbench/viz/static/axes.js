@@ -2,8 +2,16 @@
 // cells of it.
 
 const KINDS = {
-  GLOBAL: "G", LOOP: "O", LOCAL: "L", THREAD: "T", GROUP: "GR", REDUCE: "R", UPCAST: "U", UNROLL: "N",
-  WARP: "W", FILL: "F",
+  GLOBAL: "G",
+  LOOP: "O",
+  LOCAL: "L",
+  THREAD: "T",
+  GROUP: "GR",
+  REDUCE: "R",
+  UPCAST: "U",
+  UNROLL: "N",
+  WARP: "W",
+  FILL: "F",
 };
 
 /** The letter of a kind on its colour and pattern (theme.css). */
@@ -28,15 +36,33 @@ function axis_bars(app, variant) {
 }
 
 function axis_cell(app, { name, kind, size }) {
-  return linked(h("span", {
-    class: `wb-cell wb-k-${kind}`, title: `${name}: ${size} steps, ${kind.toLowerCase()}`,
-    onclick: () => pick_axis(app, name),
-  }, chip(kind), words(name, "wb-code"), h("span", { class: "wb-figure" }, `${size}`)), axis_link(app, name));
+  return linked(
+    h(
+      "span",
+      {
+        class: `wb-cell wb-k-${kind}`,
+        title: `${name}: ${size} steps, ${kind.toLowerCase()}`,
+        onclick: () => pick_axis(app, name),
+      },
+      chip(kind),
+      words(name, "wb-code"),
+      h("span", { class: "wb-figure" }, `${size}`),
+    ),
+    axis_link(app, name),
+  );
 }
 
 const pick_axis = (app, axis) => app.select({ axis: app.view.axis === axis ? null : axis });
 
-const SPLITS = { SPLIT: null, UPCAST: "u", UNROLL: "n", LOCAL: "l", GROUP: "x", GROUPTOP: "x", THREAD: "t" };
+const SPLITS = {
+  SPLIT: null,
+  UPCAST: "u",
+  UNROLL: "n",
+  LOCAL: "l",
+  GROUP: "x",
+  GROUPTOP: "x",
+  THREAD: "t",
+};
 
 /** Return the axes grouped by the axis of the plain kernel they were split from. The names of
  * inner parts follow from the opts; where they do not fit what is there, an axis stands alone. */
@@ -56,7 +82,12 @@ function bars_of(app, variant) {
     group.splice(group.indexOf(axis) + 1, 0, letter + number);
   }
   const by_name = new Map(variant.axes.map((axis) => [axis.name, axis]));
-  const bars = [...groups.values()].map((names) => names.map((n) => by_name.get(n)).filter(Boolean));
+  const bars = [...groups.values()].map((names) =>
+    names.map((n) => by_name.get(n)).filter(Boolean),
+  );
   const placed = new Set(bars.flat());
-  return [...bars.filter((bar) => bar.length), ...variant.axes.filter((axis) => !placed.has(axis)).map((axis) => [axis])];
+  return [
+    ...bars.filter((bar) => bar.length),
+    ...variant.axes.filter((axis) => !placed.has(axis)).map((axis) => [axis]),
+  ];
 }

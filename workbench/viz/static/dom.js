@@ -6,7 +6,9 @@
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) set_attribute(element, name, value);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -21,19 +23,27 @@ function set_attribute(element, name, value) {
 function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) set_attribute(element, name, value);
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
 /** Text of the record: isolated from its surroundings' direction, whole text on hover. */
 function words(text, kind = "", most = 200) {
   const shown = text.length > most ? text.slice(0, most - 1) + "…" : text;
-  return h("bdi", { class: `wb-words ${kind}`, title: text.length > 20 ? text.slice(0, 2000) : null }, shown);
+  return h(
+    "bdi",
+    { class: `wb-words ${kind}`, title: text.length > 20 ? text.slice(0, 2000) : null },
+    shown,
+  );
 }
 
 /** Replace what is in `container`, keeping the scroll place and the focus (by data-key). */
 function refill(container, ...children) {
-  const focused = container.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const focused = container.contains(document.activeElement)
+    ? document.activeElement.dataset.key
+    : null;
   const { scrollTop, scrollLeft } = container;
   container.replaceChildren(...children.flat().filter(Boolean));
   Object.assign(container, { scrollTop, scrollLeft });
@@ -89,7 +99,8 @@ function bytes_text(n) {
 }
 
 function count_text(n) {
-  const [scale, unit] = n >= 1e9 ? [1e9, " G"] : n >= 1e6 ? [1e6, " M"] : n >= 1e4 ? [1e3, " k"] : [1, ""];
+  const [scale, unit] =
+    n >= 1e9 ? [1e9, " G"] : n >= 1e6 ? [1e6, " M"] : n >= 1e4 ? [1e3, " k"] : [1, ""];
   return scale === 1 ? String(n) : three(n / scale) + unit;
 }
 

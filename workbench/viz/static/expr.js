@@ -47,6 +47,11 @@ function expr_change(nodes, before, after) {
 
 /** Return one line about a node, cut to `most` characters; names are those of leaves only. */
 function expr_inline(nodes, root, most = 60) {
+  return expr_brief(nodes, root, most)[0];
+}
+
+/** The same, with how tightly the words bind. */
+function expr_brief(nodes, root, most) {
   const texts = new Map();
   const writer = { words: (n, tight = EXPR_LOOSE) => bracketed(texts.get(n), tight) };
   // what is far below a cut text is not seen: a few levels are enough for any line
@@ -55,7 +60,7 @@ function expr_inline(nodes, root, most = 60) {
     const [text, binds] = known ? expr_text(nodes, writer, n) : ["…", EXPR_ATOM];
     texts.set(n, text.length > most ? [`${text.slice(0, most - 1)}…`, EXPR_ATOM] : [text, binds]);
   }
-  return texts.get(root)[0];
+  return texts.get(root);
 }
 
 /** Names, each given once: leaves keep their own, others are v1, v2, .. */
@@ -88,8 +93,8 @@ function expr_writer(nodes, names, atoms = new Set()) {
 
   const words = (n, tight = EXPR_LOOSE) => bracketed(texts.get(n) || [names.name_of(n), EXPR_ATOM], tight);
   const atom = (n) => {
-    const text = expr_inline(nodes, n, EXPR_LONG);
-    if (EXPR_INLINE.has(nodes.op[n]) || text.length <= EXPR_SHORT) return [text, EXPR_INLINE.has(nodes.op[n]) ? EXPR_ATOM : 0];
+    const brief_text = expr_brief(nodes, n, EXPR_LONG);
+    if (EXPR_INLINE.has(nodes.op[n]) || brief_text[0].length <= EXPR_SHORT) return brief_text;
     used.set(n, names.name_of(n));
     return [names.name_of(n), EXPR_ATOM];
   };
@@ -161,9 +166,10 @@ function expr_infix(nodes, writer, n) {
   const first = writer.words(left, binds + (binds === 1));
   const space = sign === "*" && nodes.dtype[n] === "index" ? "" : " ";
   const second = writer.words(right, binds + 1);
-  // a + -b reads a - b
-  if (sign === "+" && /^\(?-[\d.]/.test(second) && nodes.op[right] === "CONST")
-    return [`${first} - ${second.replace(/[()-]/g, "")}`, binds];
+  if (sign === "+" && second.startsWith("-")) { // a + -b reads a - b
+    const less = nodes.op[right] === "NEG" ? writer.words(nodes.src[right][0], binds + 1) : second.slice(1);
+    return [`${first} - ${less}`, binds];
+  }
   return [`${first}${space}${sign}${space}${second}`, binds];
 }
 

@@ -11,7 +11,7 @@ function outline_path(shape, w, h) {
   const [x, y] = [w / 2, h / 2];
   const cut = Math.min(9, y);
   if (shape === "six") return `M${-x + cut} ${-y}H${x - cut}L${x} 0L${x - cut} ${y}H${-x + cut}L${-x} 0Z`;
-  if (shape === "slant") return `M${-x + cut} ${-y}H${x}L${x - cut} ${y}H${-x}Z`;
+  if (shape === "slant") return `M${-x + 5} ${-y}H${x}L${x - 5} ${y}H${-x}Z`;
   if (shape === "cut") return `M${-x} ${-y}H${x - cut}L${x} ${-y + cut}V${y}H${-x}Z`;
   const r = shape === "pill" ? y : shape === "box" ? 0 : 6;
   if (!r) return `M${-x} ${-y}H${x}V${y}H${-x}Z`;
@@ -50,19 +50,33 @@ function stub_words(drawing, edge) {
 // SVG
 
 function svg_painter(on) {
-  const world = svg("g");
+  const [grounds, lines, shapes] = [svg("g"), svg("g"), svg("g")];
+  const world = svg("g", {}, grounds, lines, shapes);
   const el = svg("svg", { class: "wb-g-svg", "aria-hidden": "true" }, world);
-  let boxes = new Map();
+  let boxes = new Map(); // key -> element
+  let made = new Map(); // what an element shows -> element, so that what is the same is not made again
   const paint = (drawing) => {
+    const again = new Map();
+    const keep = (name, make) => {
+      const element = again.get(name) || made.get(name) || make();
+      again.set(name, element);
+      return element;
+    };
     boxes = new Map();
     const regions = (drawing.regions || []).map((r) => svg("path", { class: "wb-g-region", d: r.path, fill: r.colour }));
-    const edges = drawing.edges.map((edge) => svg_edge(drawing, edge, on));
-    const nodes = drawing.nodes.map((node) => {
-      const box = svg_node(node);
-      boxes.set(node.key, box);
-      return box;
+    const edges = drawing.edges.map((edge) => {
+      const path = edge_path(drawing, edge);
+      return keep(`${edge.state} ${path} ${edge.words || ""}`, () => svg_edge(drawing, edge, path, on));
     });
-    world.replaceChildren(...regions, ...edges, ...nodes);
+    for (const node of drawing.nodes) {
+      const { key, label, sub, state, x, y } = node;
+      const box = keep(`${key} ${state} ${x} ${y} ${label} ${sub}`, () => svg_node(node));
+      boxes.set(key, linked(box, { by: "node", axes: [], nodes: [node.n], lines: [] }));
+    }
+    grounds.replaceChildren(...regions);
+    swap_children(lines, new Set(edges));
+    swap_children(shapes, new Set(boxes.values()));
+    made = again;
   };
   const place = ({ scale, x, y }) => {
     world.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale.toFixed(4)})`);
@@ -78,11 +92,17 @@ function svg_painter(on) {
   return { el, paint, place, mark, resize: () => {} };
 }
 
+/** Let `parent` have these children: what stays is not touched, so it is not laid out again. */
+function swap_children(parent, wanted) {
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  for (const child of wanted) if (child.parentNode !== parent) parent.append(child);
+}
+
 function svg_node(node) {
   const left = -node.w / 2;
   const middle = node.letter ? 6 : 0;
   const kind = node.stored ? "stored" : node.state;
-  return linked(svg("g", {
+  return svg("g", {
     class: `wb-g-node wb-g-${kind} wb-g-f${node.family}`, "data-node": node.key,
     transform: `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`,
   },
@@ -92,22 +112,21 @@ function svg_node(node) {
     node.sub && svg("text", { class: "wb-g-sub", x: middle, y: 11 }, node.sub),
     node.badge && svg("circle", { class: "wb-g-disc", cx: left, cy: -node.h / 2, r: 8.5 }),
     node.badge && svg("text", { class: "wb-g-badge", x: left, y: -node.h / 2 + 3.5 }, node.badge),
-    state_sign(node.state) && svg("text", { class: "wb-g-sign", x: node.w / 2 + 4, y: -6 }, state_sign(node.state))),
-  { by: "node", axes: [], nodes: [node.n], lines: [] });
+    state_sign(node.state) && svg("text", { class: "wb-g-sign", x: node.w / 2 + 4, y: -6 }, state_sign(node.state)));
 }
 
 /** New and gone are told apart by a sign too, not by colour alone. */
 const state_sign = (state) => ({ new: "+", gone: "−", changed: "~" })[state] || "";
 
-function svg_edge(drawing, edge, on) {
-  const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}${edge.points ? "" : " wb-g-stub"}`, d: edge_path(drawing, edge) });
+function svg_edge(drawing, edge, path, on) {
+  const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
     const { x, y, text } = stub_words(drawing, edge);
     return svg("g", {}, line, svg("text", { class: "wb-g-tag", x, y }, text));
   }
   if (!edge.words) return line;
   const [x, y] = edge.points.length > 2 ? edge.points[1] : edge.points[0].map((v, i) => (v + edge.points[1][i]) / 2);
-  const wide = svg("path", { class: "wb-g-hit", d: edge_path(drawing, edge), onclick: () => on.edge?.(edge) });
+  const wide = svg("path", { class: "wb-g-hit", d: path, onclick: () => on.edge?.(edge) });
   return svg("g", { class: "wb-g-cut" }, line, wide,
     svg("text", { class: "wb-g-words", x: x + 5, y: y + 4 }, edge.words));
 }
@@ -234,8 +253,16 @@ function canvas_words(context, drawing, seen, colours) {
   }
 }
 
-/** Read the colours of the theme that an element stands in. */
+const COLOURS = new WeakMap(); // element -> its colours, until the theme changes
+
+/** Return the colours of the theme that an element stands in; reading them makes the browser
+ * work out the styles of the page, so they are kept. */
 function graph_colours(el) {
+  if (!COLOURS.has(el)) COLOURS.set(el, read_colours(el));
+  return COLOURS.get(el);
+}
+
+function read_colours(el) {
   const style = getComputedStyle(el);
   const of = (name) => style.getPropertyValue(`--wb-g-${name}`).trim();
   const colours = Object.fromEntries(["new", "gone", "edge", "text", "muted", "picked", "ground", ...Object.keys(FAMILIES)].map((n) => [n, of(n)]));

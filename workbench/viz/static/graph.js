@@ -1,11 +1,9 @@
 // A graph to look at: pan by dragging, zoom by buttons or Ctrl+wheel (a plain wheel scrolls the
 // page), search, minimap, and the same nodes as a list for those who do not see the picture.
 
-const MOST_SVG = 500; // nodes; above it the picture is painted on a canvas
+const MOST_SVG = 150; // nodes; above it a canvas: laying out so many SVG texts costs 60 ms a step
 const READABLE = 0.8; // a scale at which boxes can be read
-const SCALES = [0.02, 3];
 const MOST_LISTED = 500;
-const MINIMAP = 110; // pixels, the longer side
 
 /** Return a graph pane {el, show, pick, light, fit, find_field}. `on.node(node)` hears of clicks,
  * `on.edge(edge)` of clicks on an edge that has words, `on.open(node)` of double clicks. */
@@ -29,10 +27,12 @@ function graph_view(label, on = {}) {
   let bounds = { left: 0, top: 0, right: 1, bottom: 1 };
   let view = { scale: 1, x: 0, y: 0 };
   let size = { width: 0, height: 0 };
+  let is_first = true;
   let wish = null; // what to bring into sight once there is a size
   const marks = { picked: null, found: new Set(), lit: new Set() };
 
-  /** Show a drawing; `at` says what to look at: {keys}, "all", or null to stay. */
+  /** Show a drawing; `at` says what to look at: {keys, first: those of them that
+   * count if not all fit}, "all", or null to stay. */
   function show(made, at = null, said = "") {
     drawing = made;
     note.textContent = said;
@@ -55,15 +55,22 @@ function graph_view(label, on = {}) {
 
   function look() {
     if (wish === "all") fit();
-    else if (wish) bring_into_sight(wish.keys.map((key) => by_key.get(key)).filter(Boolean));
+    else if (wish) {
+      const [all, first] = [wish.keys, wish.first || []].map((keys) => keys.map((key) => by_key.get(key)).filter(Boolean));
+      const fits = all.length && fitting(graph_bounds({ nodes: all }), size) >= READABLE;
+      bring_into_sight(fits || !first.length ? all : first);
+    }
     wish = null;
+    is_first = false;
     move(view);
   }
 
+  let is_planned = false;
   function move(wanted) {
     view = wanted;
     painter?.place(view);
-    draw_map(map, drawing, bounds, view, size);
+    if (!is_planned) requestAnimationFrame(() => ((is_planned = false), draw_map(map, drawing, bounds, view, size)));
+    is_planned = true;
   }
 
   /** Leave the view alone if all of it is in sight and readable, else centre on it. */
@@ -72,7 +79,7 @@ function graph_view(label, on = {}) {
     const box = graph_bounds({ nodes });
     const whole = fitting(bounds, size);
     if (whole >= READABLE) {
-      const is_out = view.scale < READABLE - 0.01 || out_of_sight(bounds, view, size);
+      const is_out = is_first || view.scale < READABLE - 0.01 || out_of_sight(bounds, view, size);
       if (is_out) move(centred(bounds, Math.min(whole, 1), size));
       return;
     }
@@ -150,7 +157,11 @@ function graph_view(label, on = {}) {
     painter?.resize(size.width, size.height);
     if (size.width && painter) look();
   }).observe(stage);
-  graph_theme(stage, () => painter?.redraw?.());
+  graph_theme(() => {
+    for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);
+    painter?.redraw?.();
+    move(view);
+  });
 
   return {
     el, show, pick, fit, stage, field: search_field.field,
@@ -199,55 +210,6 @@ function graph_find(drawing, query) {
   return drawing.nodes.filter((node) => `${node.label} ${node.sub || ""} ${node.op || ""}`.toLowerCase().includes(wanted));
 }
 
-function graph_bounds({ nodes, regions = [] }) {
-  if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
-  const margin = regions.length ? 14 : 10;
-  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (const { x, y, w, h: height } of nodes) {
-    box.left = Math.min(box.left, x - w / 2 - margin);
-    box.right = Math.max(box.right, x + w / 2 + margin);
-    box.top = Math.min(box.top, y - height / 2 - margin);
-    box.bottom = Math.max(box.bottom, y + height / 2 + margin);
-  }
-  return box;
-}
-
-const fitting = (box, size) =>
-  Math.min(size.width / (box.right - box.left), size.height / (box.bottom - box.top));
-
-function centred(box, scale, size) {
-  const k = Math.min(SCALES[1], Math.max(SCALES[0], scale));
-  return { scale: k, x: size.width / 2 - ((box.left + box.right) / 2) * k, y: size.height / 2 - ((box.top + box.bottom) / 2) * k };
-}
-
-function out_of_sight(box, { scale, x, y }, size) {
-  return box.left * scale + x < -1 || box.top * scale + y < -1 || box.right * scale + x > size.width + 1 || box.bottom * scale + y > size.height + 1;
-}
-
-// the minimap
-
-const map_scale = (box) => MINIMAP / Math.max(box.right - box.left, box.bottom - box.top);
-
-/** Draw the whole in small, and the part that is in sight; nothing if all of it is. */
-function draw_map(map, drawing, bounds, view, size) {
-  map.hidden = !size.width || !out_of_sight(bounds, view, size);
-  if (map.hidden) return;
-  const k = map_scale(bounds);
-  const [width, height] = [(bounds.right - bounds.left) * k, (bounds.bottom - bounds.top) * k].map((v) => Math.max(14, Math.ceil(v)));
-  if (map.width !== width || map.height !== height) Object.assign(map, { width, height });
-  const context = map.getContext("2d");
-  const colours = graph_colours(map);
-  context.clearRect(0, 0, width, height);
-  for (const node of drawing.nodes) {
-    context.fillStyle = node.state === "new" || node.state === "changed" ? colours.new : node.tint || colours.edge;
-    context.fillRect((node.x - node.w / 2 - bounds.left) * k, (node.y - node.h / 2 - bounds.top) * k, Math.max(1, node.w * k), Math.max(1, node.h * k));
-  }
-  context.strokeStyle = colours.picked;
-  context.lineWidth = 2;
-  const [x, y] = [(-view.x / view.scale - bounds.left) * k, (-view.y / view.scale - bounds.top) * k];
-  context.strokeRect(Math.max(1, x), Math.max(1, y), Math.min(width - 2, (size.width / view.scale) * k), Math.min(height - 2, (size.height / view.scale) * k));
-}
-
 // pointer and theme
 
 /** Drag pans, a click picks, a double click opens; Ctrl or Cmd and the wheel zoom. */
@@ -289,7 +251,7 @@ function graph_pointer(stage, map, on) {
 }
 
 /** Call `redraw` when the theme changes: a canvas does not follow the style sheet by itself. */
-function graph_theme(el, redraw) {
+function graph_theme(redraw) {
   new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }

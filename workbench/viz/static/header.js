@@ -5,19 +5,37 @@ function header(app, root) {
   const el = h("header", { class: "wb-header" });
   app.toggle_full = () => {
     if (document.fullscreenElement) document.exitFullscreen();
-    else root.requestFullscreen?.().catch(() => say(app, "the browser does not allow full screen here"));
+    else
+      root
+        .requestFullscreen?.()
+        .catch(() => say(app, "the browser does not allow full screen here"));
   };
   const update = (changes) => {
     if (!has_any(changes, "record", "kernel", "mode", "live", "help", "line")) return;
     const { expr, device } = app.record;
-    refill(el,
-      h("div", { class: "wb-title" },
-        words(expr.text, "wb-expr"), expr.line !== null && line_button(app, expr.line),
-        words(app.record.headline, "wb-quiet")),
-      device_select(app, device), speed_line(app), mode_tabs(app),
-      h("div", { class: "wb-tools" },
+    refill(
+      el,
+      h(
+        "div",
+        { class: "wb-title" },
+        words(expr.text, "wb-expr"),
+        expr.line !== null && line_button(app, expr.line),
+        words(app.record.headline, "wb-quiet"),
+      ),
+      device_select(app, device),
+      speed_line(app),
+      mode_tabs(app),
+      h(
+        "div",
+        { class: "wb-tools" },
         button(app, "full", app.toggle_full, { key: "F", title: "full screen", name: "full" }),
-        button(app, "?", () => app.select({ help: !app.view.help }), { key: "?", title: "keys", name: "help" })));
+        button(app, "?", () => app.select({ help: !app.view.help }), {
+          key: "?",
+          title: "keys",
+          name: "help",
+        }),
+      ),
+    );
   };
   return { el, update };
 }
@@ -29,22 +47,58 @@ function line_button(app, line) {
   const { where, text } = app.record.lines[line];
   const link = { by: "line", axes: [], nodes: [], lines: [line] };
   const pinned_now = app.view.line === line;
-  return linked(h("button", {
-    class: "wb-where", type: "button", title: text.slice(0, 1000), "data-key": `line-${line}`,
-    "aria-pressed": String(pinned_now), onclick: () => app.select({ line: app.view.line === line ? null : line }),
-  }, words(where)), link);
+  return linked(
+    h(
+      "button",
+      {
+        class: "wb-where",
+        type: "button",
+        title: text.slice(0, 1000),
+        "data-key": `line-${line}`,
+        "aria-pressed": String(pinned_now),
+        onclick: () => app.select({ line: app.view.line === line ? null : line }),
+      },
+      words(where),
+    ),
+    link,
+  );
 }
 
 function device_select(app, device) {
   const options = app.record.devices.map((d) =>
-    h("option", { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
-      device_name(d) + (d.available ? "" : " (missing)")));
+    h(
+      "option",
+      { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
+      device_name(d) + (d.available ? "" : " (missing)"),
+    ),
+  );
   const off = !can_ask(app);
-  return h("label", { class: "wb-field", title: off ? NEEDS_PYTHON : "device" },
-    h("select", {
-      "aria-label": "device", "data-key": "device", disabled: off,
-      onchange: (event) => act(app, "results", { do: "device", name: event.target.value }),
-    }, ...options));
+  return h(
+    "label",
+    {
+      class: "wb-field",
+      title: `${machine_text(app.record.machine)}${off ? `\n${NEEDS_PYTHON}` : ""}`,
+    },
+    h(
+      "select",
+      {
+        "aria-label": "device",
+        "data-key": "device",
+        disabled: off,
+        onchange: (event) => act(app, "results", { do: "device", name: event.target.value }),
+      },
+      ...options,
+    ),
+  );
+}
+
+/** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB */
+function machine_text({ cpu, cores, caches }) {
+  return [
+    cpu,
+    plural(cores, "core"),
+    ...caches.map(([name, bytes]) => `${name} ${bytes_text(bytes)}`),
+  ].join(", ");
 }
 
 const device_name = (device) => (device.emulator ? `EMULATOR (${device.name})` : device.name);
@@ -52,10 +106,17 @@ const device_name = (device) => (device.emulator ? `EMULATOR (${device.name})` :
 /** plain 21.0 ms 6% → auto 1.90 ms 70% · numpy 1.50 ms: of the kernel that is shown. */
 function speed_line(app) {
   const of_kernel = app.variants_of(app.view.kernel).map((i) => app.record.variants[i]);
-  const timed = ["plain", "auto"].map((name) => of_kernel.find((v) => v.name === name && real(v.timing)));
+  const timed = ["plain", "auto"].map((name) =>
+    of_kernel.find((v) => v.name === name && real(v.timing)),
+  );
   const shown = timed.filter(Boolean).map((v) => speed(v.name, v.timing));
-  const others = app.record.baselines.filter((b) => real(b.timing)).map((b) => speed(b.name, b.timing));
-  const el = h("div", { class: "wb-speed", title: "median time of this kernel; share of the machine's peak" });
+  const others = app.record.baselines
+    .filter((b) => real(b.timing))
+    .map((b) => speed(b.name, b.timing));
+  const el = h("div", {
+    class: "wb-speed",
+    title: "median time of this kernel; share of the machine's peak",
+  });
   shown.forEach((part, i) => el.append(i ? h("span", { class: "wb-quiet" }, "→") : "", part));
   others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));
   return el;
@@ -65,20 +126,49 @@ const real = (timing) => timing && !timing.emulator;
 
 function speed(name, timing) {
   const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}%`;
-  return h("span", {}, words(name, "wb-quiet", 24), " ", h("b", {}, seconds_text(timing.median_s)), share);
+  return h(
+    "span",
+    {},
+    words(name, "wb-quiet", 24),
+    " ",
+    h("b", {}, seconds_text(timing.median_s)),
+    share,
+  );
 }
 
 function mode_tabs(app) {
   const tabs = Object.entries(MODES).map(([name, { title }], i) =>
-    tab(title, app.view.mode === name, () => app.select({ mode: name, pane: "mode" }), `mode-${name}`, `key ${i + 1}`));
-  return walkable("tablist", "mode", { class: "wb-tabs wb-modes", "aria-orientation": "horizontal" }, ...tabs);
+    tab(
+      title,
+      app.view.mode === name,
+      () => app.select({ mode: name, pane: "mode" }),
+      `mode-${name}`,
+      `key ${i + 1}`,
+    ),
+  );
+  return walkable(
+    "tablist",
+    "mode",
+    { class: "wb-tabs wb-modes", "aria-orientation": "horizontal" },
+    ...tabs,
+  );
 }
 
 function tab(title, selected, act_on, key, hint = "") {
-  return h("button", {
-    class: "wb-tab", type: "button", role: "tab", "aria-selected": String(selected), "data-item": "",
-    "data-key": key, title: hint, onclick: act_on,
-  }, title);
+  return h(
+    "button",
+    {
+      class: "wb-tab",
+      type: "button",
+      role: "tab",
+      "aria-selected": String(selected),
+      "data-item": "",
+      "data-key": key,
+      title: hint,
+      onclick: act_on,
+    },
+    title,
+  );
 }
 
 /** Where there is little room: kernel and variant as a line, and one pane at a time. */
@@ -88,25 +178,43 @@ function pane_tabs(app) {
     if (!has_any(changes, "record", "kernel", "variant", "mode", "pane", "pinned")) return;
     const titles = { results: "Results", mode: MODES[app.view.mode].title, code: "Code" };
     const tabs = Object.entries(titles).map(([pane, title]) =>
-      tab(title, app.view.pane === pane, () => app.select({ pane }), `pane-${pane}`));
-    refill(el,
+      tab(title, app.view.pane === pane, () => app.select({ pane }), `pane-${pane}`),
+    );
+    refill(
+      el,
       walkable("tablist", "pane", { class: "wb-tabs", "aria-orientation": "horizontal" }, ...tabs),
-      chooser("kernel", app.record.kernels.map((k, i) => [i, `${i + 1}  ${k.title}`]), app.view.kernel,
-        (kernel) => app.select({ kernel })),
-      chooser("variant", app.variants_of(app.view.kernel).map((i) => [i, brief(app, i)]), app.view.variant,
-        (variant) => go_to(app, variant)));
+      chooser(
+        "kernel",
+        app.record.kernels.map((k, i) => [i, `${i + 1}  ${k.title}`]),
+        app.view.kernel,
+        (kernel) => app.select({ kernel }),
+      ),
+      chooser(
+        "variant",
+        app.variants_of(app.view.kernel).map((i) => [i, brief(app, i)]),
+        app.view.variant,
+        (variant) => go_to(app, variant),
+      ),
+    );
   };
   return { el, update };
 }
 
 function brief(app, i) {
   const { name, timing } = app.record.variants[i];
-  return timing ? `${name}  ${seconds_text(timing.median_s)}${timing.emulator ? " EMULATOR" : ""}` : name;
+  return timing
+    ? `${name}  ${seconds_text(timing.median_s)}${timing.emulator ? " EMULATOR" : ""}`
+    : name;
 }
 
 function chooser(label, rows, chosen, act_on) {
-  return h("select", { "aria-label": label, "data-key": label, onchange: (e) => act_on(Number(e.target.value)) },
-    ...rows.map(([value, text]) => h("option", { value, selected: value === chosen }, text.slice(0, 80))));
+  return h(
+    "select",
+    { "aria-label": label, "data-key": label, onchange: (e) => act_on(Number(e.target.value)) },
+    ...rows.map(([value, text]) =>
+      h("option", { value, selected: value === chosen }, text.slice(0, 80)),
+    ),
+  );
 }
 
 /** What comes and goes, in the free part of the strip's heading so that nothing shifts. */
@@ -114,18 +222,30 @@ function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
   const update = (changes) => {
     if (!has_any(changes, "live", "status", "said")) return;
-    refill(el, app.status && progress(app),
-      app.live === "silent" && h("div", { class: "wb-notice wb-silent" },
-        "The Python session does not answer: looking still works.", button(app, "ask again", app.ping)),
-      app.said && h("div", { class: "wb-notice" }, app.said));
+    refill(
+      el,
+      app.status && progress(app),
+      app.live === "silent" &&
+        h(
+          "div",
+          { class: "wb-notice wb-silent" },
+          "The Python session does not answer: looking still works.",
+          button(app, "ask again", app.ping),
+        ),
+      app.said && h("div", { class: "wb-notice" }, app.said),
+    );
   };
   return { el, update };
 }
 
 function progress(app) {
   const { task, done, total, text } = app.status;
-  return h("div", { class: "wb-notice" }, h("b", {}, words(task)),
+  return h(
+    "div",
+    { class: "wb-notice" },
+    h("b", {}, words(task)),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
     words(text || (total ? `${done} of ${total}` : "")),
-    button(app, "Stop", () => stop(app), { python: true }));
+    button(app, "Stop", () => stop(app), { python: true }),
+  );
 }

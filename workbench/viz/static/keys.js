@@ -19,10 +19,19 @@ const KEYS = [
   ["Esc", "unpin, then out of the widget", null],
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
 ];
-const ACT_OF = new Map(KEYS.filter(([, , act_on]) => act_on).map(([key, , act_on]) => [key, act_on]));
+const ACT_OF = new Map(
+  KEYS.filter(([, , act_on]) => act_on).map(([key, , act_on]) => [key, act_on]),
+);
 const MODE_KEYS = { 1: "tune", 2: "rewrites", 3: "plan" };
 const STEPS = {
-  j: 1, ArrowDown: 1, k: -1, ArrowUp: -1, Home: -Infinity, End: Infinity, PageDown: 10, PageUp: -10,
+  j: 1,
+  ArrowDown: 1,
+  k: -1,
+  ArrowUp: -1,
+  Home: -Infinity,
+  End: Infinity,
+  PageDown: 10,
+  PageUp: -10,
 };
 const ACROSS = { ArrowRight: 1, ArrowLeft: -1 };
 
@@ -39,7 +48,6 @@ function listen_keys(app, root, middle) {
   root.addEventListener("keydown", pressed);
   for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, quiet);
   root.addEventListener("focusin", focused);
-  return () => root.removeEventListener("keydown", pressed);
 }
 
 /** Do what a key asks for; return whether it asked for anything. */
@@ -51,10 +59,10 @@ function answer_key(app, root, middle, event) {
   const own = mode?.keys?.[key];
   if (own && own(event) !== false) return true;
   if (walk(target, key)) return true;
-  if (key in MODE_KEYS) return app.select({ mode: MODE_KEYS[key], pane: "mode" }), true;
-  if (ACT_OF.has(key)) return ACT_OF.get(key)(app), true;
-  if (key === "h" || key === "l") return step_pass(app, key === "l" ? 1 : -1), true;
-  if (target === root && (key in STEPS || key in ACROSS)) return mode?.focus(), true;
+  if (key in MODE_KEYS) return (app.select({ mode: MODE_KEYS[key], pane: "mode" }), true);
+  if (ACT_OF.has(key)) return (ACT_OF.get(key)(app), true);
+  if (key === "h" || key === "l") return (step_pass(app, key === "l" ? 1 : -1), true);
+  if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
   // letters do nothing elsewhere on the page; Enter and space work buttons by themselves
   return key === "/" || key === "f";
 }
@@ -74,7 +82,7 @@ function walk(target, key) {
   const list = target.closest("[data-walk]");
   const item = target.closest("[data-item]");
   if (!list || !item) return false;
-  if ((key === "Enter" || key === " ") && target === item) return item.click(), true;
+  if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
   const across = list.getAttribute("aria-orientation") === "horizontal";
   const step = STEPS[key] ?? (across ? ACROSS[key] : undefined);
   if (step === undefined) return false;
@@ -99,8 +107,18 @@ function help_pane(app) {
 
 function help_sheet(app) {
   const rows = KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
-  return h("div", { class: "wb-help", role: "dialog", "aria-label": "keys" },
-    heading("KEYS", button(app, "close", () => app.select({ help: false }), { key: "Esc" })),
-    h("p", {}, "They act while the workbench has its ring. Ctrl+wheel zooms a graph; a plain wheel scrolls the page."),
-    h("dl", {}, ...rows.flat()));
+  return h(
+    "div",
+    { class: "wb-help", role: "dialog", "aria-label": "keys" },
+    heading(
+      "KEYS",
+      button(app, "close", () => app.select({ help: false }), { key: "Esc" }),
+    ),
+    h(
+      "p",
+      {},
+      "They act while the workbench has its ring. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
+    ),
+    h("dl", {}, ...rows.flat()),
+  );
 }

@@ -10,45 +10,56 @@ function linked(element, link) {
   return element;
 }
 
-/** Mark the elements under `root` that belong to the pinned link and to the one pointed at. */
+/** Mark the elements under `root` that belong to the pinned link and to the one pointed at; code
+ * further inside a loop, and loops further outside a line, are marked more faintly. */
 function light_all(app, root) {
   const pinned = reach(app.record, app.view.picked);
   const hovered = reach(app.record, app.hover);
   for (const element of root.querySelectorAll(".wb-link")) {
     const link = LINKS.get(element);
-    element.classList.toggle("wb-lit", belongs(link, pinned));
-    element.classList.toggle("wb-near", belongs(link, hovered));
+    const tie = belongs(link, pinned);
+    element.classList.toggle("wb-lit", tie === "lit");
+    element.classList.toggle("wb-inside", tie === "inside");
+    element.classList.toggle("wb-near", belongs(link, hovered) === "lit");
   }
 }
 
-/** Nodes and axes tie things together; a shared notebook line only from or to the line itself,
- * or one line would light the whole kernel. A shared loop does not tie code to code, or an opt to
- * an opt. */
+/** Return "lit", "inside" or "". Nodes and axes tie things together; a shared notebook line only
+ * from or to the line itself, or one line would light the whole kernel. Lines of code are not
+ * tied to each other, nor are opts. */
 function belongs(link, reached) {
-  if (!link || !reached) return false;
-  if (link.nodes.some((n) => reached.nodes.has(n))) return true;
-  const tied = link.by !== reached.by || !["code", "offer"].includes(link.by);
-  if (tied && link.axes.some((axis) => reached.axes.has(axis))) return true;
-  if (link.by !== "line" && reached.by !== "line") return false;
-  return link.lines.some((line) => reached.lines.has(line));
+  if (!link || !reached) return "";
+  const by_line = link.by === "line" || reached.by === "line";
+  if (by_line && link.lines.some((line) => reached.lines.has(line))) return "lit";
+  if (link.by === reached.by && ["code", "offer"].includes(link.by)) return "";
+  if (link.nodes.some((n) => reached.nodes.has(n))) return "lit";
+  if (!link.axes.some((axis) => reached.axes.has(axis))) return "";
+  const code = link.by === "code" || reached.by === "code"; // its axes: all the loops around it
+  return !code || link.axes.at(-1) === reached.innermost ? "lit" : "inside";
 }
 
-/** Return a link as sets, its nodes with what they came from and what came of them. */
+/** Return a link as sets, its nodes with what they came from. A node of a graph lights what came
+ * of it too; code and loops are the last that there is. */
 function reach(record, link) {
   if (!link) return null;
   const origin = record.nodes.origin;
-  const nodes = new Set([
-    ...closure(link.nodes, (n) => origin[n] || []),
-    ...closure(link.nodes, (n) => derived(origin).get(n) || []),
-  ]);
-  return { by: link.by, axes: new Set(link.axes), nodes, lines: new Set(link.lines) };
+  const nodes = closure(link.nodes, (n) => origin[n] || []);
+  if (link.by === "node" || link.by === "statement")
+    for (const n of closure(link.nodes, (from) => derived(origin).get(from) || [])) nodes.add(n);
+  return {
+    by: link.by,
+    axes: new Set(link.axes),
+    innermost: link.axes.at(-1),
+    nodes,
+    lines: new Set(link.lines),
+  };
 }
 
 function closure(start, next) {
   const found = new Set(start);
   const todo = [...start];
   while (todo.length)
-    for (const n of next(todo.pop())) if (!found.has(n)) found.add(n), todo.push(n);
+    for (const n of next(todo.pop())) if (!found.has(n)) (found.add(n), todo.push(n));
   return found;
 }
 

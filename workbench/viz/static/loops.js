@@ -3,43 +3,94 @@
 
 function loop_table(app, variant) {
   const nest = variant.loops;
-  if (!nest) return h("p", { class: "wb-quiet" }, variant.error ? "" : "The loops of this variant are not made yet.");
+  if (!nest)
+    return h(
+      "p",
+      { class: "wb-quiet" },
+      variant.error ? "" : "The loops of this variant are not made yet.",
+    );
   const buffers = nest.buffers;
-  const table = h("div", { class: "wb-loops wb-list", role: "listbox", "aria-label": "loops", "data-walk": "" },
-    h("div", { class: "wb-loop wb-heads", role: "presentation" }, h("span", {}, "loop"), h("span", { class: "wb-figure" }, "steps"),
-      ...buffers.map((buffer) => buffer_head(buffer))),
-    ...nest.rows.map((row, i) => loop_row(app, row, i, buffers)));
+  const table = h(
+    "div",
+    { class: "wb-loops wb-list", role: "listbox", "aria-label": "loops", "data-walk": "" },
+    h(
+      "div",
+      { class: "wb-loop wb-heads", role: "presentation" },
+      h("span", {}, "loop"),
+      h("span", { class: "wb-figure" }, "steps"),
+      ...buffers.map((buffer) => buffer_head(buffer)),
+    ),
+    ...nest.rows.map((row, i) => loop_row(app, row, i, buffers)),
+  );
   table.style.setProperty("--buffers", buffers.length);
   rove(table);
   return h("div", { class: "wb-loops-scroll" }, table);
 }
 
 function buffer_head({ name, dtype, size, role }) {
-  return h("span", { class: "wb-buffer", title: `${name}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}` },
-    words(name, "wb-code", 16), h("span", { class: "wb-quiet" }, ` ${role}`));
+  return h(
+    "span",
+    {
+      class: "wb-buffer",
+      title: `${name}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
+    },
+    words(name, "wb-code", 16),
+    h("span", { class: "wb-quiet" }, ` ${role}`),
+  );
 }
 
 function loop_row(app, row, i, buffers) {
   const statement = row.kind === "statement";
-  const chosen = statement ? row.nodes.includes(app.view.node) && app.view.node !== null : app.view.axis === row.axis;
-  const link = { by: statement ? "statement" : "loop", axes: row.axis ? [row.axis] : [], nodes: row.nodes, lines: row.lines };
-  const el = h("div", {
-    class: `wb-loop wb-row wb-${row.kind}`, role: "option", "aria-selected": String(chosen), "data-item": "", "data-key": `loop-${i}`,
-    "aria-label": statement ? row.text : `${row.axis_kind.toLowerCase()} ${row.axis}, ${row.size} steps`,
-    onclick: () => (statement ? pick_statement(app, row) : pick_axis(app, row.axis)),
-  }, loop_name(row), !statement && h("span", { class: "wb-figure" }, row.size.toLocaleString("en")),
-  ...(statement ? [] : buffers.map((buffer) => use_cell(app, row, row.uses[buffer.name]))));
+  const chosen = statement
+    ? row.nodes[0] === app.view.node && app.view.node !== null
+    : app.view.axis === row.axis;
+  const link = statement
+    ? statement_link(app, row)
+    : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
+  const el = h(
+    "div",
+    {
+      class: `wb-loop wb-row wb-${row.kind}`,
+      role: "option",
+      "aria-selected": String(chosen),
+      "data-item": "",
+      "data-key": `loop-${i}`,
+      "aria-label": statement
+        ? row.text
+        : `${row.axis_kind.toLowerCase()} ${row.axis}, ${row.size} steps`,
+      onclick: () => (statement ? pick_statement(app, row) : pick_axis(app, row.axis)),
+    },
+    loop_name(row),
+    !statement && h("span", { class: "wb-figure" }, row.size.toLocaleString("en")),
+    ...(statement ? [] : buffers.map((buffer) => use_cell(app, row, row.uses[buffer.name]))),
+  );
   return linked(el, link);
 }
 
-const pick_statement = (app, { nodes }) =>
-  nodes.length && app.select({ node: app.view.node === nodes[0] ? null : nodes[0] });
+/** A statement is what its first node came from; the others are what it reads. */
+function statement_link(app, { nodes: [node], lines }) {
+  const nodes = node === undefined ? [] : [node, ...(app.record.nodes.origin[node] || [])];
+  return { by: "statement", axes: [], nodes, lines };
+}
+
+function pick_statement(app, row) {
+  const [node] = row.nodes;
+  if (node === undefined || app.view.node === node) return app.select(NOTHING);
+  app.select({ ...NOTHING, node, picked: statement_link(app, row) });
+}
 
 /** A bar per loop around it, then the loop's own letter and axis, or the statement. */
 function loop_name(row) {
   const bars = row.around.map((kind) => h("i", { class: `wb-around wb-k wb-k-${kind}` }));
-  if (row.kind === "statement") return h("span", { class: "wb-nest wb-stmt" }, ...bars, words(row.text, "wb-code", 600));
-  return h("span", { class: "wb-nest" }, ...bars, chip(row.axis_kind, row.vector ? "vector lanes" : ""), words(row.axis, "wb-code"));
+  if (row.kind === "statement")
+    return h("span", { class: "wb-nest wb-stmt" }, ...bars, words(row.text, "wb-code", 600));
+  return h(
+    "span",
+    { class: "wb-nest" },
+    ...bars,
+    chip(row.axis_kind, row.vector ? "vector lanes" : ""),
+    words(row.axis, "wb-code"),
+  );
 }
 
 /** stride | bytes, the cache that holds them, and how much of it they fill. */
@@ -47,11 +98,23 @@ function use_cell(app, row, use) {
   if (!use) return h("span", { class: "wb-use" });
   const cache = app.record.machine.caches.find(([name]) => name === use.level);
   const share = cache ? Math.min(1, use.n / cache[1]) : 1;
-  const level = use.level ? `, ${cache ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}` : "more than the caches hold"}` : "";
-  const stride = use.stride === "0" ? "the same element at every step" : `${use.stride} elements from step to step`;
-  return h("span", { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
+  const level = use.level
+    ? `, ${cache ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}` : "more than the caches hold"}`
+    : "";
+  const stride =
+    use.stride === "0"
+      ? "the same element at every step"
+      : `${use.stride} elements from step to step`;
+  return h(
+    "span",
+    { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
     h("span", { class: "wb-stride" }, row.vector && use.stride === "1" ? "1 vec" : use.stride),
     h("span", { class: "wb-touched" }, use.bytes.replace(/ ?([KMGT])iB$/, "$1").replace(/ B$/, "")),
-    h("span", { class: `wb-level wb-${use.level || "none"}` }, use.level === "memory" ? "mem" : use.level || "",
-      use.level && h("i", { style: `width:${Math.max(6, share * 100)}%` })));
+    h(
+      "span",
+      { class: `wb-level wb-${use.level || "none"}` },
+      use.level === "memory" ? "mem" : use.level || "",
+      use.level && h("i", { style: `width:${Math.max(6, share * 100)}%` }),
+    ),
+  );
 }

@@ -13,35 +13,70 @@ const MODES = {
 function start(app, el) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
   const middle = mode_pane(app);
-  const panes = [header(app, root), kernels_pane(app), results_pane(app), middle, code_pane(app), strip(app), notices(app), help_pane(app)];
-  const [head, kernels, results, , code, history, messages, help] = panes.map((pane) => pane.el);
-  const tabs = pane_tabs(app);
-  panes.push(tabs);
-  const left = h("div", { class: "wb-left" }, kernels, results);
-  const body = h("div", { class: "wb-body" }, left, middle.el, code);
-  root.append(head, tabs.el, body, h("div", { class: "wb-bottom" }, history, messages), help);
+  const left = [kernels_pane(app), results_pane(app), lines_pane(app)];
+  const code = code_pane(app);
+  const [head, tabs, history, messages, help] = [
+    header(app, root),
+    pane_tabs(app),
+    strip(app),
+    notices(app),
+    help_pane(app),
+  ];
+  const panes = [head, tabs, ...left, middle, code, history, messages, help];
+  root.append(
+    head.el,
+    tabs.el,
+    h(
+      "div",
+      { class: "wb-body" },
+      h("div", { class: "wb-left" }, ...left.map((pane) => pane.el)),
+      middle.el,
+      code.el,
+    ),
+    h("div", { class: "wb-bottom" }, history.el, messages.el),
+    help.el,
+  );
   el.append(root);
 
-  const everything = new Set([...Object.keys(app.view), "record", "live", "status", "hover", "pending"]);
+  const everything = new Set([
+    ...Object.keys(app.view),
+    "record",
+    "live",
+    "status",
+    "hover",
+    "pending",
+  ]);
   const show = (changes) => {
     root.dataset.pane = app.view.pane;
-    panes.forEach((pane) => pane.update(changes));
+    root.dataset.only = app.view.only || "";
+    root.dataset.mode = app.view.mode;
+    panes.forEach((pane) => guarded(() => pane.update(changes)));
     light_all(app, root);
   };
   show(everything);
   const off = app.on(show);
-  const loose = [listen_keys(app, root, middle), listen_pointer(app, root)];
+  listen_keys(app, root, middle);
+  const let_go = listen_pointer(app, root);
   return () => {
     off();
-    loose.forEach((end) => end());
+    let_go();
     app.stop_watching();
     root.remove();
   };
 }
 
+/** A fault in one pane must not take the others along. */
+function guarded(act_on) {
+  try {
+    act_on();
+  } catch (error) {
+    reportError(error);
+  }
+}
+
 /** The middle: modes are made when first shown, and hear what they missed. */
 function mode_pane(app) {
-  const el = h("section", { class: "wb-middle", "aria-label": "mode" });
+  const el = h("section", { class: "wb-middle", "aria-label": "workspace" });
   const made = {};
   const missed = {};
   const current = () => made[app.view.mode];
@@ -59,21 +94,28 @@ function mode_pane(app) {
   return { el, update, current };
 }
 
-/** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there. */
+/** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there.
+ * What listens on the root goes with it; the rest is let go by the function returned. */
 function listen_pointer(app, root) {
   const over = (event) => {
+    if (!event.buttons) app.hold(false);
     const element = event.target.closest?.(".wb-link");
     app.light(element && root.contains(element) ? LINKS.get(element) : null);
   };
   const out = () => app.light(null);
+  const down = (event) => app.hold(!event.target.closest("select, input, textarea"));
+  const up = () => setTimeout(() => app.hold(false)); // where no click follows
   const entered = (event) => root.contains(event.relatedTarget) || app.ping();
   root.addEventListener("pointerover", over);
   root.addEventListener("pointerleave", out);
   root.addEventListener("focusin", entered);
+  root.addEventListener("pointerdown", down);
+  root.addEventListener("click", () => app.hold(false));
+  window.addEventListener("pointerup", up);
+  window.addEventListener("pointercancel", up);
   return () => {
-    root.removeEventListener("pointerover", over);
-    root.removeEventListener("pointerleave", out);
-    root.removeEventListener("focusin", entered);
+    window.removeEventListener("pointerup", up);
+    window.removeEventListener("pointercancel", up);
   };
 }
 
@@ -89,17 +131,19 @@ async function render({ model, el }) {
     send: live ? (message) => model.send(message) : null,
     keep,
   });
-  const heard = (message) => app.hear(message);
-  const replaced = async () => app.replace(await unpacked(model.get("record")));
+  let heard_before = Promise.resolve();
+  const heard = (message) =>
+    (heard_before = heard_before.then(() => app.hear(message)).catch(reportError));
+  const viewed = () => app.select(model.get("view") || {}); // Python may say what to show
   const closed = () => app.closed();
   model.on("msg:custom", heard);
-  model.on("change:record", replaced);
+  model.on("change:view", viewed);
   model.on("comm:close", closed);
   const end = start(app, el);
   app.ping();
   return () => {
     model.off("msg:custom", heard);
-    model.off("change:record", replaced);
+    model.off("change:view", viewed);
     model.off("comm:close", closed);
     end();
   };

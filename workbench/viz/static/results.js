@@ -1,14 +1,22 @@
-// The left: kernels, and the variants of the one that is shown with their times. Variants are a
-// tree: each came from another by an opt, an edit or a search.
+// The left: kernels, the variants of the one that is shown with their times, and the user's lines.
+// Variants are a tree: each came from another by an opt, an edit or a search.
 
 function kernels_pane(app) {
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" });
   const update = (changes) => {
     if (!has_any(changes, "record", "kernel", "line")) return;
     const rows = app.record.kernels.map((kernel, i) => kernel_row(app, kernel, i));
-    refill(el, heading("KERNELS", h("span", { class: "wb-quiet" }, `${rows.length}`)),
+    refill(
+      el,
+      heading("KERNELS", h("span", { class: "wb-quiet" }, `${rows.length}`)),
       walkable("listbox", "kernels", { class: "wb-list", "data-key": "kernels" }, ...rows),
-      !rows.length && h("p", { class: "wb-quiet" }, "Nothing to compute: the values are constants, or in memory already."));
+      !rows.length &&
+        h(
+          "p",
+          { class: "wb-quiet" },
+          "Nothing to compute: the values are constants, or in memory already.",
+        ),
+    );
   };
   return { el, update };
 }
@@ -18,20 +26,76 @@ function kernel_row(app, kernel, i) {
   const line = kernel.line === null ? null : app.record.lines[kernel.line];
   const lines = kernel.line === null ? [] : [kernel.line];
   const about = `${kernel.name}: ${count_text(kernel.flops)} operations, ${bytes_text(kernel.bytes)}`;
-  return linked(h("div", {
-    class: "wb-row wb-kernel", role: "option", "aria-selected": String(chosen), "data-item": "",
-    "data-key": `kernel-${i}`, title: line ? `${about}\n${line.where}: ${line.text}`.slice(0, 1000) : about,
-    onclick: () => app.select({ kernel: i }),
-  }, h("span", { class: "wb-number" }, `${i + 1}`), words(kernel.title, "wb-clip"),
-  line && words(line.where, "wb-quiet wb-clip")), { by: "line", axes: [], nodes: [], lines });
+  return linked(
+    h(
+      "div",
+      {
+        class: "wb-row wb-kernel",
+        role: "option",
+        "aria-selected": String(chosen),
+        "data-item": "",
+        "data-key": `kernel-${i}`,
+        title: line ? `${about}\n${line.where}: ${line.text}`.slice(0, 1000) : about,
+        onclick: () => app.select({ kernel: i }),
+      },
+      h("span", { class: "wb-number" }, `${i + 1}`),
+      words(kernel.title, "wb-clip"),
+      line && words(line.where, "wb-quiet wb-clip"),
+    ),
+    { by: "line", axes: [], nodes: [], lines },
+  );
+}
+
+/** The user's lines: where everything comes from. */
+function lines_pane(app) {
+  const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
+  const update = (changes) => {
+    if (!has_any(changes, "record", "line")) return;
+    const rows = app.record.lines.map((line, i) => source_row(app, line, i));
+    el.hidden = !rows.length;
+    refill(
+      el,
+      heading("LINES"),
+      walkable("listbox", "lines of the notebook", { class: "wb-list" }, ...rows),
+    );
+  };
+  return { el, update };
+}
+
+function source_row(app, { where, text }, i) {
+  const chosen = app.view.line === i;
+  const row = h(
+    "div",
+    {
+      class: "wb-row wb-source",
+      role: "option",
+      "aria-selected": String(chosen),
+      "data-item": "",
+      "data-key": `source-${i}`,
+      title: text.slice(0, 1000),
+      onclick: () => app.select({ line: chosen ? null : i }),
+    },
+    words(where, "wb-quiet wb-clip"),
+    words(text.trim(), "wb-code wb-clip"),
+  );
+  return linked(row, { by: "line", axes: [], nodes: [], lines: [i] });
 }
 
 function results_pane(app) {
   const el = h("section", { class: "wb-results", "aria-label": "results" });
   const update = (changes) => {
-    if (!has_any(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure")) return;
-    refill(el, heading("RESULTS", warmth(app)), variant_tree(app), baseline_rows(app), emulated(app),
-      result_buttons(app), failure(app, "results"), about_variant(app));
+    if (!has_any(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure"))
+      return;
+    refill(
+      el,
+      heading("RESULTS", warmth(app)),
+      variant_tree(app),
+      baseline_rows(app),
+      emulated(app),
+      result_buttons(app),
+      failure(app, "results"),
+      about_variant(app),
+    );
   };
   return { el, update };
 }
@@ -40,9 +104,12 @@ function results_pane(app) {
 function warmth(app) {
   const choice = (cold, text, title) =>
     button(app, text, () => app.select({ cold }), { pressed: app.view.cold === cold, title });
-  return h("span", { class: "wb-switch", role: "group", "aria-label": "caches" },
+  return h(
+    "span",
+    { class: "wb-switch", role: "group", "aria-label": "caches" },
     choice(false, "warm", "caches hold what the run before left"),
-    choice(true, "cold", "caches are flushed before each run"));
+    choice(true, "cold", "caches are flushed before each run"),
+  );
 }
 
 function variant_tree(app) {
@@ -60,7 +127,10 @@ function in_tree_order(app, here) {
   while (todo.length) {
     const [i, level] = todo.pop();
     rows.push([i, level]);
-    children.get(i).reverse().forEach((child) => todo.push([child, level + 1]));
+    children
+      .get(i)
+      .reverse()
+      .forEach((child) => todo.push([child, level + 1]));
   }
   return rows;
 }
@@ -69,26 +139,50 @@ function variant_row(app, i, level) {
   const variant = app.record.variants[i];
   const is_pinned = i === pinned(app);
   const busy = app.pending("measure") && i === app.view.variant;
-  return h("div", {
-    class: "wb-row wb-variant", role: "treeitem", "aria-level": level, "aria-selected": String(i === app.view.variant),
-    "data-item": "", "data-key": `variant-${i}`, title: [variant.opts.join("\n") || "no opts", variant.note].filter(Boolean).join("\n\n"),
-    onclick: () => go_to(app, i),
-  }, h("span", { class: "wb-name", style: `padding-left:${Math.min(level - 1, 6) * 10}px` },
-    h("span", { class: "wb-pin", title: is_pinned ? "pinned: ratios refer to it" : null }, is_pinned ? "◆" : ""),
-    words(variant.name, "wb-clip", 40), variant.edited && h("i", { class: "wb-quiet" }, " edited"),
-    variant.error && h("b", { class: "wb-bad", title: variant.error.what }, " !")),
-  ...(busy ? [h("span", { class: "wb-quiet wb-span3" }, "timing…")] : time_cells(app, variant.timing, variant.timing?.emulator)));
+  return h(
+    "div",
+    {
+      class: "wb-row wb-variant",
+      role: "treeitem",
+      "aria-level": level,
+      "aria-selected": String(i === app.view.variant),
+      "data-item": "",
+      "data-key": `variant-${i}`,
+      title: [variant.opts.join("\n") || "no opts", variant.note].filter(Boolean).join("\n\n"),
+      onclick: () => go_to(app, i),
+    },
+    h(
+      "span",
+      { class: "wb-name", style: `padding-left:${Math.min(level - 1, 6) * 10}px` },
+      h(
+        "span",
+        { class: "wb-pin", title: is_pinned ? "pinned: ratios refer to it" : null },
+        is_pinned ? "◆" : "",
+      ),
+      words(variant.name, "wb-clip", 40),
+      variant.edited && h("i", { class: "wb-quiet" }, " edited"),
+      variant.error && h("b", { class: "wb-bad", title: variant.error.what }, " !"),
+    ),
+    ...(busy
+      ? [h("span", { class: "wb-quiet wb-span3" }, "timing…")]
+      : time_cells(app, variant.timing, variant.timing?.emulator)),
+  );
 }
 
 /** Time, spread and ratio to the pinned variant; nothing where an emulator ran. */
 function time_cells(app, timing, hidden = false) {
-  if (!timing || hidden) return [h("span", { class: "wb-quiet wb-span3" }, hidden ? "emulated" : "not timed")];
+  if (!timing || hidden)
+    return [h("span", { class: "wb-quiet wb-span3" }, hidden ? "emulated" : "not timed")];
   const s = app.view.cold ? timing.cold_s : timing.median_s;
   if (s === null) return [h("span", { class: "wb-quiet wb-span3" }, "not timed cold")];
   const reference = app.record.variants[pinned(app)]?.timing;
   return [
     h("span", { class: "wb-figure", title: timing.text }, seconds_text(s)),
-    h("span", { class: "wb-figure wb-quiet wb-spread" }, app.view.cold ? "" : `± ${percent(timing.spread)}`),
+    h(
+      "span",
+      { class: "wb-figure wb-quiet wb-spread" },
+      app.view.cold ? "" : `± ${percent(timing.spread)}`,
+    ),
     ratio_cell(app, timing, reference),
   ];
 }
@@ -97,88 +191,98 @@ const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 
 
 function ratio_cell(app, timing, reference) {
   if (!real(reference)) return h("span");
-  const [a, b] = app.view.cold ? [reference.cold_s, timing.cold_s] : [reference.median_s, timing.median_s];
+  const [a, b] = app.view.cold
+    ? [reference.cold_s, timing.cold_s]
+    : [reference.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
   const same = reference !== timing && !app.view.cold && overlap(reference, timing);
   const title = same ? "no measurable difference" : "times as fast as the pinned variant";
-  return h("b", { class: "wb-figure", title }, same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`);
+  return h(
+    "b",
+    { class: "wb-figure", title },
+    same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
+  );
 }
 
 /** Whether the intervals of two timings touch: then no difference was measured. */
 function overlap(one, other) {
-  const [a, b] = [one, other].map((t) => [t.median_s * (1 - t.spread), t.median_s * (1 + t.spread)]);
+  const [a, b] = [one, other].map((t) => [
+    t.median_s * (1 - t.spread),
+    t.median_s * (1 + t.spread),
+  ]);
   return a[0] <= b[1] && b[0] <= a[1];
 }
 
 function baseline_rows(app) {
   const rows = app.record.baselines.map((b) =>
-    h("div", { class: "wb-row wb-variant wb-baseline", title: b.error ? String(b.error) : "somebody else's code" },
+    h(
+      "div",
+      {
+        class: "wb-row wb-variant wb-baseline",
+        title: b.error ? String(b.error) : "somebody else's code",
+      },
       h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
-      ...(b.error ? [words(String(b.error), "wb-bad wb-span3 wb-clip")] : time_cells(app, b.timing, b.timing?.emulator))));
+      ...(b.error
+        ? [words(String(b.error), "wb-bad wb-span3 wb-clip")]
+        : time_cells(app, b.timing, b.timing?.emulator)),
+    ),
+  );
   return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
 }
 
 /** Times of the emulator stand apart: they say nothing about speed. */
 function emulated(app) {
-  const rows = app.variants_of(app.view.kernel).map((i) => app.record.variants[i]).filter((v) => v.timing?.emulator);
+  const rows = app
+    .variants_of(app.view.kernel)
+    .map((i) => app.record.variants[i])
+    .filter((v) => v.timing?.emulator);
   if (!rows.length) return null;
-  return h("div", { class: "wb-list" }, h("div", { class: "wb-quiet wb-small" }, "EMULATOR (PYTHON): not the speed of the kernel"),
-    ...rows.map((v) => h("div", { class: "wb-row wb-variant" }, h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
-      h("span", { class: "wb-figure" }, seconds_text(v.timing.median_s)))));
+  return h(
+    "div",
+    { class: "wb-list" },
+    h("div", { class: "wb-quiet wb-small" }, "EMULATOR (PYTHON): not the speed of the kernel"),
+    ...rows.map((v) =>
+      h(
+        "div",
+        { class: "wb-row wb-variant" },
+        h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
+        h("span", { class: "wb-figure" }, seconds_text(v.timing.median_s)),
+      ),
+    ),
+  );
 }
 
 function result_buttons(app) {
   const python = true;
   const numpy = app.record.baselines.some((b) => b.name === "numpy");
-  return h("div", { class: "wb-buttons" },
-    button(app, app.pending("measure") ? "Timing…" : "Time", () => measure(app), { python, key: "t", name: "time", title: "this variant and the pinned one, in turns" }),
-    button(app, app.pending("check") ? "Checking…" : "Check", () => check(app), { python, key: "c", name: "check", title: "against the reference interpreter" }),
-    button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), { python, name: "search", title: "for 10 s from here; it can be stopped" }),
-    button(app, "Pin", () => pin(app), { key: "p", title: "ratios and diffs refer to this variant" }),
-    !numpy && button(app, "+ numpy", () => act(app, "results", { do: "baseline" }), { python, title: "time numpy at the same expression" }));
-}
-
-/** What is known of the variant that is shown: difference, check, what bounds it, counts, a note. */
-function about_variant(app) {
-  const variant = app.variant();
-  if (!variant) return null;
-  const reference = app.record.variants[pinned(app)];
-  const same = reference !== variant && real(reference.timing) && real(variant.timing) && overlap(reference.timing, variant.timing);
-  return h("div", { class: "wb-about" },
-    same && h("p", {}, "No measurable difference to ", words(reference.name), "."),
-    variant.check && h("p", { class: variant.check.ok ? "wb-good" : "wb-bad" }, variant.check.ok ? "✓ " : "✗ ", words(variant.check.text, "", 400)),
-    variant.bound && h("p", {}, h("b", {}, "BOUND "), words(variant.bound, "", 600)),
-    variant.opts.length > 0 && fold("opts", `opts ${variant.opts.length}`, () => h("ol", { class: "wb-opts" }, ...variant.opts.map((opt) => h("li", {}, words(opt, "wb-code", 120))))),
-    variant.counts && fold("counts", "counts of one run", () => counts_table(variant.counts)),
-    note_field(app, variant));
-}
-
-function counts_table(counts) {
-  return h("dl", { class: "wb-counts" }, ...Object.entries(counts).flatMap(([name, n]) =>
-    [h("dt", {}, name.replaceAll("_", " ")), h("dd", { title: n.toLocaleString("en") }, name.startsWith("bytes") ? bytes_text(n) : count_text(n))]));
-}
-
-const OPENED = new Set();
-
-/** A fold that stays open when its pane is filled anew; its body is made when it is opened. */
-function fold(key, title, body) {
-  const el = h("details", { class: "wb-fold", open: OPENED.has(key) }, h("summary", { "data-key": `fold-${key}` }, title));
-  const fill = () => el.open && el.childElementCount === 1 && el.append(body());
-  el.addEventListener("toggle", () => {
-    el.open ? OPENED.add(key) : OPENED.delete(key);
-    fill();
-  });
-  fill();
-  return el;
-}
-
-function note_field(app, variant) {
-  const off = !can_ask(app);
-  if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
-  const input = h("input", {
-    class: "wb-input", type: "text", placeholder: "note", "aria-label": "note", "data-key": "note", maxlength: 2000,
-    onchange: (event) => act(app, "results", { do: "note", variant: app.view.variant, text: event.target.value }),
-  });
-  input.value = variant.note;
-  return input;
+  return h(
+    "div",
+    { class: "wb-buttons" },
+    button(app, app.pending("measure") ? "Timing…" : "Time", () => measure(app), {
+      python,
+      key: "t",
+      name: "time",
+      title: "this variant and the pinned one, in turns",
+    }),
+    button(app, app.pending("check") ? "Checking…" : "Check", () => check(app), {
+      python,
+      key: "c",
+      name: "check",
+      title: "against the reference interpreter",
+    }),
+    button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
+      python,
+      name: "search",
+      title: "for 10 s from here; it can be stopped",
+    }),
+    button(app, "Pin", () => pin(app), {
+      key: "p",
+      title: "ratios and diffs refer to this variant",
+    }),
+    !numpy &&
+      button(app, "+ numpy", () => act(app, "results", { do: "baseline" }), {
+        python,
+        title: "time numpy at the same expression",
+      }),
+  );
 }

@@ -17,9 +17,10 @@ function mode_rewrites(app) {
     open: (node) => toggle_closed(node),
   });
   const filter = rewrites_filter(state, () => update(new Set(["filter"])));
+  const main = h("div", { class: "wb-rw-main" }, head, ask_room, said, h("div", { class: "wb-rw-picture" }, graph.el, panel));
   const el = h("div", { class: "wb-rw" },
     h("div", { class: "wb-rw-side" }, h("div", { class: "wb-pane" }, heading("PASSES"), filter), side.passes, side.list),
-    h("div", { class: "wb-rw-main" }, head, ask_room, said, h("div", { class: "wb-rw-picture" }, graph.el, panel)));
+    main);
 
   const current = () => {
     const places = passes_of(app);
@@ -55,7 +56,7 @@ function mode_rewrites(app) {
   function close_loops() {
     const place = current();
     const timeline = timeline_of(app.record, app.record.passes[place]);
-    const loops = (timeline.state(shown_step(place))?.order || []).filter((n) => ["LOOP", "REDUCE", "STAGE", "ACCUMULATE"].includes(app.record.nodes.op[n]));
+    const loops = (timeline.state(shown_step(place))?.order || []).filter((n) => ["LOOP", "REDUCE", "STAGE", "ACCUMULATE"].includes(timeline.nodes.op[n]));
     state.closed = new Set(state.closed.size ? [] : loops.map(timeline.key_of));
     draw(place, true);
   }
@@ -79,25 +80,26 @@ function mode_rewrites(app) {
       refill(head, ...step_bar(app, state, place, step, { go, step_by, set, count: count(place), close_loops }));
       refill(said, ...said_of(app, state, place, step, go));
     }
+    const is_picked = app.view.node !== null;
+    if (has_any(changes, "node", "pass", "step", "record", "live") && (is_picked || panel.firstChild)) refill(panel, node_panel(app, place, step, state));
     if (has_any(changes, "record", "kernel", "variant", "pass", "step")) draw(place, changes.has("drawn"));
-    if (has_any(changes, "node", "pass", "step", "record", "live")) refill(panel, node_panel(app, place, step, state));
     if (has_any(changes, "node", "pass", "step", "record")) pick_node();
     if (changes.has("hover")) graph.light(new Set(graph.drawing().nodes.filter((node) => app.hover?.nodes.includes(node.n)).map((node) => node.key)));
   }
 
   /** Draw the step: around its change, or the whole state. */
   function draw(place, is_other_view = false) {
-    const { nodes } = app.record;
     const step = shown_step(place);
     const scene = rewrites_scene(app, state, place, step);
     graph.el.hidden = !scene;
+    main.classList.toggle("wb-rw-words", !scene);
     if (!scene) return;
     const anew = is_other_view || state.drawn.place !== place || state.drawn.whole !== state.whole;
     const drawing = placed_drawing(scene, anew ? new Map() : state.drawn.positions);
     state.drawn = { place, whole: state.whole, positions: new Map(drawing.nodes.map((node) => [node.key, node])) };
     const keys = scene.focus.length ? scene.focus : drawing.nodes.slice(0, 1).map((node) => node.key);
     graph.el.classList.toggle("wb-g-tall", state.whole);
-    graph.show(drawing, { keys }, scene.left ? `${plural(scene.left, "node")} more that near` : "");
+    graph.show(drawing, { keys, first: scene.first }, scene.left ? `${plural(scene.left, "node")} more that near` : "");
   }
 
   function pick_node() {
@@ -105,7 +107,7 @@ function mode_rewrites(app) {
     graph.pick(node ? node.key : null);
   }
 
-  const keys = rewrites_keys({ side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by) });
+  const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by) });
   const focus = () => {
     const item = side.list.querySelector('[aria-selected="true"]') || side.passes.querySelector('[aria-selected="true"]');
     if (item) focus_item(item.closest("[data-walk]"), item);
@@ -117,10 +119,9 @@ function mode_rewrites(app) {
 function rewrites_scene(app, state, place, step) {
   const pass = app.record.passes[place];
   const timeline = timeline_of(app.record, pass);
-  const { nodes } = app.record;
-  if (pass.unit === "decision" || !timeline.roots(step)?.length) return step && pass.unit !== "decision" ? change_scene(nodes, timeline, step, state.fold) : null;
-  if (state.whole) return whole_scene(nodes, timeline, step, state.fold, state.closed);
-  return step ? change_scene(nodes, timeline, step, state.fold) : null;
+  if (pass.unit === "decision") return null;
+  if (state.whole && timeline.roots(step)?.length) return whole_scene(timeline, step, state.fold, state.closed);
+  return step ? change_scene(timeline, step, state.fold) : null;
 }
 
 /** Give a scene its places; what has one in `before` stays there. */
@@ -152,7 +153,7 @@ function step_bar(app, state, place, step, { go, step_by, set, count, close_loop
       tool("›", "next", () => step_by(1), "j", step >= count), tool("»", "last", () => go(count), "End", step >= count)),
     pass.unit !== "decision" && h("span", { class: "wb-rw-stepper" },
       button(app, "whole graph", set(({ whole }) => ({ whole: !whole })), { pressed: state.whole, key: "g", name: "whole" }),
-      button(app, "fold indexes", set(({ fold }) => ({ fold: !fold })), { pressed: state.fold, title: "constants always, index arithmetic if pressed, stand in the words of what uses them", name: "fold" }),
+      button(app, "fold", set(({ fold }) => ({ fold: !fold })), { pressed: state.fold, title: "constants always, index arithmetic if pressed, stand in the words of what uses them", name: "fold" }),
       state.whole && button(app, "close loops", close_loops, { title: "a double click on a node closes or opens what only it needs", name: "close" })),
     can_bisect && button(app, "bisect", () => bisect_rewrites(app), { python: true, title: "find the first rewrite that changes the answer", name: "bisect" }),
   ];
@@ -180,13 +181,12 @@ function said_of(app, state, place, step, go) {
   }
   if (pass.unit === "decision") return decision_words(app, pass.rewrites[step - 1][1]);
   const change = timeline.steps[step - 1];
-  const { nodes } = app.record;
+  const { nodes } = timeline;
   const both = [timeline.roots(step - 1), timeline.roots(step)];
   return [
     rules_off_banner(app), rule_card(app, change.rule), change_text(nodes, change),
-    both.every((roots) => roots?.length === 1)
-      ? text_difference("whole text, and what differs", state.texts, () => both.map(([root]) => expr_lines(nodes, root)), remember)
-      : h("p", { class: "wb-quiet" }, "The record does not hold the states from here on: too many nodes."),
+    both.every((roots) => roots?.length === 1) &&
+      text_difference("whole text, and what differs", state.texts, () => both.map(([root]) => expr_lines(nodes, root)), remember),
   ];
 }
 
@@ -194,18 +194,21 @@ function said_of(app, state, place, step, go) {
 function decision_words(app, node) {
   const decision = decision_of(app, node);
   if (!decision) return [h("p", { class: "wb-quiet" }, "The reason is not recorded.")];
-  return [...decision_parts(app, decision),
+  return [h("pre", {}, `${decision.name}: ${expr_inline(app.record.nodes, node, 120)}`), ...decision_parts(app, decision),
     h("button", { class: "wb-button", type: "button", onclick: () => app.select({ mode: "plan", node }) }, "see it in Plan")];
 }
 
-/** Keys of this mode. In lists other than that of the rewrites, arrows and j/k walk the list. */
-function rewrites_keys({ side, step_by, go, graph, count, set, pass }) {
-  const elsewhere = (event) => event.target.closest("[data-walk]") && !side.list.contains(event.target);
-  const stepping = (act_on) => (event) => (elsewhere(event) ? false : act_on());
-  const [next, back] = [stepping(() => step_by(1)), stepping(() => step_by(-1))];
+/** Keys of this mode. In lists other than that of the rewrites, arrows walk the list, and in those
+ * of other panes j and k too. */
+function rewrites_keys({ el, side, step_by, go, graph, count, set, pass }) {
+  const in_list_outside = (event, here) => event.target.closest("[data-walk]") && !here().contains(event.target);
+  const unless_outside = (here, act_on) => (event) => (in_list_outside(event, here) ? false : act_on());
+  const letter = (by) => unless_outside(el, () => step_by(by));
+  const arrow = (act_on) => unless_outside(() => side.list, act_on);
+  const [next, back] = [arrow(() => step_by(1)), arrow(() => step_by(-1))];
   return {
-    j: next, ArrowDown: next, ArrowRight: next, k: back, ArrowUp: back, ArrowLeft: back,
-    Home: stepping(() => go(0)), End: stepping(() => go(count())),
+    j: letter(1), k: letter(-1), ArrowDown: next, ArrowRight: next, ArrowUp: back, ArrowLeft: back,
+    Home: arrow(() => go(0)), End: arrow(() => go(count())),
     h: () => pass(-1), l: () => pass(1), f: () => graph.fit(), g: () => set(({ whole }) => ({ whole: !whole }))(),
     "/": () => graph.field.focus(),
   };

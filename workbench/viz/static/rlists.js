@@ -65,7 +65,7 @@ function mark_step(container, step) {
   if (old) old.tabIndex = -1;
   now.tabIndex = 0;
   if (had_focus) now.focus({ preventScroll: true });
-  scroll_within(list, now);
+  requestAnimationFrame(() => scroll_within(list, now));
 }
 
 /** Scroll a list, and nothing around it, so that an item can be seen. */

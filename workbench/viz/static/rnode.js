@@ -4,23 +4,25 @@
 function node_panel(app, place, step, state) {
   const n = app.view.node;
   if (n === null) return null;
-  const { nodes } = app.record;
   const timeline = timeline_of(app.record, app.record.passes[place]);
-  const users = timeline.state(step)?.users.get(n);
+  const { nodes } = timeline;
+  const state_now = timeline.state(step);
+  const here = state_now?.order.find((m) => timeline.real(m) === n) ?? n; // as it is in this state
+  const users = state_now?.users.get(here);
   const line = nodes.line[n];
   return h("section", { class: "wb-rw-node", "aria-label": "the picked node" },
     heading(`${nodes.op[n]} #${n}`, h("span", { class: "wb-quiet" }, [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ")),
       line >= 0 && line_button(app, line), h("button", { class: "wb-button", type: "button", "aria-label": "close", title: "Esc", onclick: () => app.select({ node: null }) }, "×")),
-    h("pre", {}, expr_inline(nodes, n, 160)),
-    node_links(app, "from", nodes.src[n]), users && node_links(app, "read by", [...new Set(users)]),
+    h("pre", {}, expr_inline(nodes, here, 160)),
+    node_links(app, timeline, "from", nodes.src[here]), users && node_links(app, timeline, "read by", [...new Set(users)]),
     history_box(app, n, place), values_box(app, n, place, step, state), why_not_box(app, n, place, step, state));
 }
 
-function node_links(app, title, listed) {
+function node_links(app, timeline, title, listed) {
   if (!listed.length) return null;
   const shown = listed.slice(0, 12).map((n) => h("button", {
-    class: "wb-button", type: "button", title: expr_inline(app.record.nodes, n), onclick: () => app.select({ node: n }),
-  }, app.record.nodes.label[n]));
+    class: "wb-button", type: "button", title: expr_inline(timeline.nodes, n), onclick: () => app.select({ node: timeline.real(n) }),
+  }, timeline.nodes.label[n]));
   return h("div", { class: "wb-rw-links" }, h("span", { class: "wb-quiet" }, title), ...shown, listed.length > 12 && `and ${listed.length - 12} more`);
 }
 
@@ -58,7 +60,9 @@ function maker_of(record, passes, n, at) {
     const key = timeline.key_of(n);
     const was = key === n ? undefined : timeline.state(step - 1)?.order.find((m) => timeline.key_of(m) === key);
     const rebuilt = was !== undefined && n !== after;
-    return { pass: passes[at], step, rule: rebuilt ? null : rule, node: n, from: rebuilt ? was : before === n ? null : before, at };
+    const origin = record.nodes.origin[n]?.[0] ?? null; // a pass that is one function says no more
+    const from = rebuilt ? timeline.real(was) : rule < 0 ? origin : before === n ? null : before;
+    return { pass: passes[at], step, rule: rebuilt ? null : rule, node: n, from, at };
   }
   return null;
 }
@@ -78,7 +82,7 @@ function history_item(app, row, i) {
     return h("div", { role: "option", "data-item": "", "data-key": `why-${i}`, onclick: () => app.select({ node: row.origin[0], mode: "plan" }) }, `it stands for ${names} of the tensor graph`);
   }
   const by = row.rule >= 0 ? rule_name(app, row.rule) : passes[row.pass].name;
-  const of = row.from === null ? "" : ` ← ${expr_inline(nodes, row.from, 44)}`;
+  const of = row.from === null ? ` ${passes[row.pass].doc}` : ` ← ${expr_inline(nodes, row.from, 44)}`;
   return h("div", {
     role: "option", "data-item": "", "data-key": `why-${i}`, title: passes[row.pass].doc,
     onclick: () => app.select({ pass: row.pass, step: row.step, node: row.node }),

@@ -20,9 +20,10 @@ const FAMILY_OF = new Map(Object.entries(FAMILIES).flatMap(([letter, { ops }]) =
 const family_of = (op) => FAMILY_OF.get(op) || "A";
 
 /** Return the scene of step `k`: what it took away, what it put there, and two hops around. */
-function change_scene(nodes, timeline, k, fold = true) {
+function change_scene(timeline, k, fold = true) {
   const change = timeline.change(k);
-  const view = scene_view(nodes, timeline, change, fold);
+  const is_index = timeline.nodes.dtype[change.before] === "index"; // then that is what it is about
+  const view = scene_view(timeline, change, fold && !is_index);
   const near = new Set(view.core);
   let left = 0;
   let edge = [...near];
@@ -36,24 +37,25 @@ function change_scene(nodes, timeline, k, fold = true) {
       }
     edge = next;
   }
-  return { ...scene_of(nodes, view, near), left, focus: [...view.core] };
+  return { ...scene_of(timeline, view, near), left, ...view.focus };
 }
 
 /** Return the scene of a whole state, with the ghost of the step that led to it. */
-function whole_scene(nodes, timeline, k, fold = true, closed = new Set()) {
+function whole_scene(timeline, k, fold = true, closed = new Set()) {
   timeline.pair_up_to(k);
   const state = timeline.state(k);
   if (!state) return null;
   const change = k > 0 ? timeline.change(k) : { before: null, after: null, old: null, now: state, gone: [], fresh: [] };
-  const view = scene_view(nodes, timeline, { ...change, now: state }, fold, closed);
+  const view = scene_view(timeline, { ...change, now: state }, fold, closed);
   const shown = new Set(view.core);
-  for (const n of state_order(nodes, state.roots, { has: (m) => closed.has(timeline.key_of(m)) }))
+  for (const n of state_order(timeline.nodes, state.roots, { has: (m) => closed.has(timeline.key_of(m)) }))
     if (!view.is_hidden(n)) shown.add(timeline.key_of(n));
-  return { ...scene_of(nodes, view, shown), left: 0, focus: [...view.core] };
+  return { ...scene_of(timeline, view, shown), left: 0, ...view.focus };
 }
 
 /** Look at two states as one graph: by key, with what is hidden passed over. */
-function scene_view(nodes, timeline, change, fold, closed = new Set()) {
+function scene_view(timeline, change, fold, closed = new Set()) {
+  const { nodes } = timeline;
   const { old, now, before, after } = change;
   const gone = new Set(change.gone);
   const fresh = new Set(change.fresh);
@@ -70,12 +72,14 @@ function scene_view(nodes, timeline, change, fold, closed = new Set()) {
   const key_of = now ? timeline.key_of : (n) => n;
 
   const state_of = (key) => {
-    const n = now_of.get(key);
-    if (n === undefined) return "gone";
+    const [n, was] = [now_of.get(key), old_of.get(key)];
+    if (n === undefined || (!now && n === before)) return "gone";
     if (fresh.has(n) || (!now && n === after)) return "new";
-    if (!now && n === before) return "gone";
-    return n === after && old_of.get(key) === before && before !== after ? "changed" : "kept";
+    return was !== undefined && was !== n && (n === after || differs(was, n)) ? "changed" : "kept";
   };
+  /** Whether what is paired is not the same: an argument, or an operand in its words. */
+  const differs = (was, n) => nodes.arg[was] !== nodes.arg[n] || nodes.src[was].length !== nodes.src[n].length ||
+    nodes.src[n].some((s, i) => s !== nodes.src[was][i] && is_hidden(s));
   function* around(key) {
     for (const [by_key, state] of [[now_of, now], [old_of, old]]) {
       const n = by_key.get(key);
@@ -85,18 +89,28 @@ function scene_view(nodes, timeline, change, fold, closed = new Set()) {
       if (users.length <= HUB) for (const user of users) if (!is_hidden(user)) yield key_of(user);
     }
   }
-  const core = [...change.gone, ...change.fresh, before, after]
-    .filter((n) => n !== null && !is_hidden(n) && (!now || now.users.has(n) || old?.users.has(n)));
-  return { core: new Set(core.map(key_of)), around, is_hidden, old_of, now_of, key_of, state_of, closed };
+  /** What is hidden is seen in the words of those that read it. */
+  const seen_in = (n) => {
+    const found = new Set([n]);
+    for (const m of found)
+      if (is_hidden(m) && (now?.users.has(m) || old?.users.has(m)))
+        for (const user of (now?.users.get(m) || []).concat(old?.users.get(m) || [])) found.add(user);
+    return [...found].filter((m) => !is_hidden(m));
+  };
+  const all = [...change.gone, ...change.fresh, before, after].filter((n) => n !== null && (!now || now.users.has(n) || old?.users.has(n)));
+  const core = all.flatMap((n) => (is_hidden(n) && nodes.op[n] !== "CONST" ? seen_in(n) : is_hidden(n) ? [] : [n]));
+  const focus = { focus: [...new Set(core.map(key_of))], first: [before, after].filter((n) => n !== null).map(key_of) };
+  return { core: new Set(focus.focus), focus, around, is_hidden, old_of, now_of, key_of, state_of, closed };
 }
 
 /** Return the nodes and edges of a scene from the keys it shows. */
-function scene_of(nodes, view, keys) {
+function scene_of(timeline, view, keys) {
+  const { nodes } = timeline;
   const listed = [...keys];
   const place = new Map(listed.map((key, i) => [key, i]));
   const made = listed.map((key) => {
     const n = view.now_of.get(key) ?? view.old_of.get(key);
-    return scene_node(nodes, n, key, view.state_of(key), view);
+    return { ...scene_node(nodes, n, key, view.state_of(key), view), n: timeline.real(n) };
   });
   const edges = new Map(); // "a b slot" -> edge
   const add = (key, n, state) => {
@@ -112,7 +126,18 @@ function scene_of(nodes, view, keys) {
   };
   for (const key of listed) if (view.now_of.has(key)) add(key, view.now_of.get(key), view.old_of.size ? "new" : "kept");
   for (const key of listed) if (view.old_of.has(key)) add(key, view.old_of.get(key), "gone");
-  return { nodes: made, edges: [...edges.values()] };
+  return { nodes: made, edges: with_ports(made.length, [...edges.values()]) };
+}
+
+/** Number the sources of each box from left to right, counting only those that are drawn. */
+function with_ports(count, edges) {
+  const entering = Array.from({ length: count }, () => []);
+  for (const edge of edges) entering[edge.b].push(edge);
+  for (const listed of entering) {
+    listed.sort((a, b) => a.slot - b.slot || (a.state === "gone") - (b.state === "gone"));
+    listed.forEach((edge, i) => Object.assign(edge, { slot: i, slots: listed.length }));
+  }
+  return edges;
 }
 
 function scene_node(nodes, n, key, state, view) {
@@ -128,7 +153,7 @@ function scene_label(nodes, n, view) {
   const src = nodes.src[n];
   const label = nodes.label[n];
   if (view.closed.has(view.key_of(n))) return `${label} …`;
-  if (nodes.op[n] === "INDEX") return scene_short(`[${src.slice(1).map((s) => expr_inline(nodes, s, 26)).join(", ")}]`);
+  if (nodes.op[n] === "INDEX") return scene_short(`${expr_own_name(nodes, src[0])}[${src.slice(1).map((s) => expr_inline(nodes, s, 26)).join(", ")}]`);
   if (nodes.op[n] === "RANGE" || nodes.op[n] === "LOOP" || !src.some(view.is_hidden)) return label;
   const parts = src.map((s) => (view.is_hidden(s) ? expr_inline(nodes, s, 14) : "·"));
   if (parts.length === 2 && !/^\w+$/.test(label) && nodes.op[n] in EXPR_INFIX) return `${parts[0]} ${label} ${parts[1]}`;

@@ -39,14 +39,29 @@ function timeline_of(record, pass) {
   return TIMELINES.get(pass);
 }
 
-function new_timeline(nodes, pass) {
+function new_timeline(record_nodes, pass) {
   const steps = timeline_steps(pass);
   const keys = new Map(); // node -> the node whose place it took
   const kept = new Map(); // number of a step -> state
   const born = new Map(); // node -> the first step whose state has it, filled on demand
+  const changes = new Map(); // before -> after, of the steps up to `replayed`
+  const is_graph = pass.before.length === 1 && pass.unit !== "decision";
+  const table = is_graph && steps.some((step) => step.root < 0) ? replay_table(record_nodes) : null;
+  const nodes = table ? table.columns : record_nodes;
+  const own_roots = [pass.before[0]]; // by step, where the record has none
   let paired = 0;
 
-  const roots = (k) => (k === 0 ? pass.before : steps[k - 1].root < 0 ? null : [steps[k - 1].root]);
+  const roots = (k) => {
+    if (k === 0) return pass.before;
+    if (steps[k - 1].root >= 0) return [steps[k - 1].root];
+    if (!table) return null;
+    for (let i = own_roots.length; i <= k; i++) {
+      const { before, after, root } = steps[i - 1];
+      changes.set(before, after);
+      own_roots[i] = root >= 0 ? root : replay_root(table, changes, own_roots[i - 1]);
+    }
+    return [own_roots[k]];
+  };
   const key_of = (n) => keys.get(n) ?? n;
   function pair_up_to(k) {
     for (; paired < k; paired++) {
@@ -82,7 +97,9 @@ function new_timeline(nodes, pass) {
         for (const n of roots(k) ? state_order(nodes, roots(k), born, born) : []) born.set(n, k);
     return born.get(node);
   }
-  return { steps, roots, state, change, key_of, pair_up_to, first_with };
+  /** The node of the record that stands for `n`: itself, or the one whose place it took. */
+  const real = (n) => (!table || table.is_real(n) ? n : key_of(n));
+  return { nodes, steps, roots, state, change, key_of, pair_up_to, first_with, real };
 }
 
 /** A pass that is one function is one step, from what it was given to what it made. */
@@ -110,10 +127,10 @@ function pair_states(nodes, old, old_roots, now_roots, step, keys) {
     const [was, is] = stack.pop();
     if (is === undefined || was === is || seen.has(is)) continue;
     if (old.users.has(is) || now_live.has(was) || taken.has(was) || keys.has(is)) continue;
-    if (nodes.op[was] !== nodes.op[is] || nodes.src[was].length !== nodes.src[is].length) continue;
+    if (nodes.op[was] !== nodes.op[is]) continue;
     seen.add(is);
     taken.add(was);
     keys.set(is, keys.get(was) ?? was);
-    nodes.src[was].forEach((s, i) => stack.push([s, nodes.src[is][i]]));
+    nodes.src[was].forEach((s, i) => i < nodes.src[is].length && stack.push([s, nodes.src[is][i]]));
   }
 }

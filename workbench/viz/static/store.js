@@ -13,9 +13,23 @@
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
 const START = {
-  mode: "tune", kernel: 0, variant: null, pass: null, step: 0, node: null, axis: null,
-  line: null, opt: null, picked: null, code: null, language: "C", pane: "mode", cold: false, diff: false,
+  mode: "tune",
+  kernel: 0,
+  variant: null,
+  pass: null,
+  step: 0,
+  node: null,
+  axis: null,
+  line: null,
+  opt: null,
+  picked: null,
+  code: null,
+  language: "C",
+  pane: "mode",
+  cold: false,
+  diff: false,
   help: false,
+  only: null, // only: the one pane that is shown, by name
 };
 const ANSWER_WITHIN_MS = 3000;
 const OFFLINE = {
@@ -38,6 +52,7 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
   let changes = new Set();
   let next_id = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
   let timer = null;
+  let held = false;
 
   const app = { record, view: sane(record, { ...START, ...view }), hover: null, status: null };
   app.live = send ? "unknown" : "offline"; // "live", "silent": asked and not answered
@@ -53,7 +68,14 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     names.forEach((name) => changes.add(name));
   };
 
+  /** While the pointer is pressed nothing is drawn anew, or the click would miss its target. */
+  app.hold = (pressed) => {
+    held = pressed;
+    if (!held && changes.size) tell();
+  };
+
   function tell() {
+    if (held) return;
     const told = changes;
     changes = new Set();
     listeners.forEach((listener) => listener(told));
@@ -92,15 +114,18 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
 
   /** The requests under way that fit: app.pending("measure", {variant: 3}). */
   app.pending = (task, fields = {}) =>
-    [...waiting.values()].some(({ request }) =>
-      request.do === task &&
-      Object.entries(fields).every(([name, value]) => request[name] === value));
+    [...waiting.values()].some(
+      ({ request }) =>
+        request.do === task &&
+        Object.entries(fields).every(([name, value]) => request[name] === value),
+    );
 
-  app.hear = (message) => {
-    if (app.live !== "live") set_live("live");
+  app.hear = async (message) => {
     clearTimeout(timer);
     timer = null;
-    if (message.patch) app.patch(message.patch);
+    set_live("live");
+    if (message.patch) take(message.patch);
+    if (message.result?.record) app.replace(await unpacked(message.result.record));
     if (message.status) {
       app.status = message.status.task ? message.status : null;
       app.changed("status");
@@ -121,18 +146,33 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     app.changed("pending");
   };
 
+  /** Ask whether Python is there, and for the whole record where a patch was missed. */
   app.ping = () => {
-    if (send && !app.pending("ping")) app.ask({ do: "ping" }).catch(() => {});
+    if (send && !app.pending("ping"))
+      app.ask({ do: "ping", have: app.record.n ?? null }).catch(() => {});
   };
+
+  /** Apply a numbered patch: not twice, and only if none before it is missing. */
+  function take(patch) {
+    const number = (patch.set || []).find(([path]) => path.length === 1 && path[0] === "n")?.[1];
+    const next = (app.record.n ?? number - 1) + 1;
+    if (number === undefined || number === next) app.patch(patch);
+    else if (number > next) app.ping();
+  }
 
   app.stop_watching = () => clearTimeout(timer);
 
   function watch() {
-    if (timer === null) timer = setTimeout(() => set_live("silent"), ANSWER_WITHIN_MS);
+    if (timer === null) timer = setTimeout(unanswered, ANSWER_WITHIN_MS);
+  }
+
+  function unanswered() {
+    for (const [id, { request }] of waiting) if (request.do === "ping") waiting.delete(id);
+    timer = null;
+    set_live("silent");
   }
 
   function set_live(state) {
-    timer = null;
     if (app.live === "offline" || app.live === state) return;
     app.live = state;
     app.changed("live");
@@ -188,8 +228,10 @@ function sane(record, view) {
 
 /** Selecting a node, an axis or a line pins what belongs to it. */
 function picked_by(app, partial) {
-  if (partial.node !== undefined) return partial.node === null ? NOTHING : of_node(app, partial.node);
-  if (partial.axis !== undefined) return partial.axis === null ? NOTHING : of_axis(app, partial.axis);
+  if (partial.node !== undefined)
+    return partial.node === null ? NOTHING : of_node(app, partial.node);
+  if (partial.axis !== undefined)
+    return partial.axis === null ? NOTHING : of_axis(app, partial.axis);
   if (partial.line !== undefined) return partial.line === null ? NOTHING : of_line(partial.line);
   return {};
 }
@@ -206,9 +248,21 @@ function of_axis(app, axis) {
   const loops = app.variant()?.loops;
   const rows = loops ? loops.rows.filter((row) => row.axis === axis) : [];
   const nodes = [...new Set(rows.flatMap((row) => row.nodes))];
-  return { picked: { by: "loop", axes: [axis], nodes, lines: [] }, code: null, node: null, axis, line: null };
+  return {
+    picked: { by: "loop", axes: [axis], nodes, lines: [] },
+    code: null,
+    node: null,
+    axis,
+    line: null,
+  };
 }
 
 function of_line(line) {
-  return { picked: { by: "line", axes: [], nodes: [], lines: [line] }, code: null, node: null, axis: null, line };
+  return {
+    picked: { by: "line", axes: [], nodes: [], lines: [line] },
+    code: null,
+    node: null,
+    axis: null,
+    line,
+  };
 }

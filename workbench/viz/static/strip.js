@@ -7,8 +7,16 @@ function strip(app) {
     if (!has_any(changes, "record", "kernel", "variant", "pass")) return;
     const passes = passes_of(app);
     const blocks = passes.map((place) => pass_block(app, place));
-    refill(el, heading("HOW IT GOT HERE"),
-      walkable("listbox", "passes", { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" }, ...blocks));
+    refill(
+      el,
+      heading("HOW IT GOT HERE"),
+      walkable(
+        "listbox",
+        "passes",
+        { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
+        ...blocks,
+      ),
+    );
   };
   return { el, update };
 }
@@ -17,27 +25,54 @@ function strip(app) {
 function passes_of(app) {
   const { passes, variants } = app.record;
   const of_variants = new Set(variants.flatMap((variant) => variant.passes));
-  const shared = passes.map((p, i) => i).filter((i) => !of_variants.has(i) && (passes[i].kernel === null || passes[i].kernel === app.view.kernel));
+  const shared = passes
+    .map((p, i) => i)
+    .filter(
+      (i) =>
+        !of_variants.has(i) && (passes[i].kernel === null || passes[i].kernel === app.view.kernel),
+    );
   return [...shared, ...(app.variant()?.passes || [])];
 }
 
 function pass_block(app, place) {
   const pass = app.record.passes[place];
   const n = pass.rewrites.length;
-  const did = pass.error ? "failed" : pass.changed ? (n ? plural(n, pass.unit) : "changed") : "changed nothing";
+  const did = pass.error
+    ? "failed"
+    : pass.changed
+      ? n
+        ? plural(n, pass.unit)
+        : "changed"
+      : "changed nothing";
   const height = pass.changed ? Math.min(26, 5 + 4 * Math.log2(1 + n)) : 2;
-  return h("div", {
-    class: `wb-block wb-unit-${pass.unit} ${pass.changed ? "" : "wb-idle"} ${pass.error ? "wb-failed" : ""}`, role: "option", "data-item": "",
-    "data-key": `pass-${place}`, "aria-selected": String(app.view.pass === place),
-    "aria-label": `${pass.name}, ${did}`, title: `${pass.name}: ${did}\n${pass.doc}`.slice(0, 600),
-    onclick: () => app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" }),
-  }, h("i", { style: `height:${height}px` }), h("span", {}, pass.name));
+  return h(
+    "div",
+    {
+      class: `wb-block wb-unit-${pass.unit} ${pass.changed ? "" : "wb-idle"} ${pass.error ? "wb-failed" : ""}`,
+      role: "option",
+      "data-item": "",
+      "data-key": `pass-${place}`,
+      "aria-selected": String(app.view.pass === place),
+      "aria-label": `${pass.name}, ${did}`,
+      title: `${pass.name}: ${did}\n${pass.doc}`.slice(0, 600),
+      onclick: () => app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" }),
+    },
+    h("i", { style: `height:${height}px` }),
+    h("span", {}, pass.name),
+  );
 }
 
 /** Go to the next or previous pass that changed something. */
 function step_pass(app, step) {
   const passes = passes_of(app).filter((place) => app.record.passes[place].changed);
   const here = passes.indexOf(app.view.pass);
-  const place = passes[here < 0 ? (step > 0 ? 0 : passes.length - 1) : Math.max(0, Math.min(passes.length - 1, here + step))];
+  const place =
+    passes[
+      here < 0
+        ? step > 0
+          ? 0
+          : passes.length - 1
+        : Math.max(0, Math.min(passes.length - 1, here + step))
+    ];
   if (place !== undefined) app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" });
 }

@@ -24,13 +24,21 @@ function mode_tune(app) {
       ask_for_offers(app, variant, state);
     }
   };
-  const focus = () => focus_item(top, top.querySelector('[data-item][aria-selected="true"]') || top.querySelector("[data-item]"));
+  const focus = () =>
+    focus_item(
+      top,
+      top.querySelector('[data-item][aria-selected="true"]') || top.querySelector("[data-item]"),
+    );
   return { el, update, focus, keys: { "/": () => find.focus() } };
 }
 
 function search_field(app, state) {
   const field = h("input", {
-    class: "wb-input wb-find", type: "search", placeholder: "search opts", "aria-label": "search opts", title: "key /",
+    class: "wb-input wb-find",
+    type: "search",
+    placeholder: "search opts",
+    "aria-label": "search opts",
+    title: "key /",
     oninput: () => ((state.find = field.value), app.changed("offers")),
   });
   return field;
@@ -39,15 +47,27 @@ function search_field(app, state) {
 function nest_parts(app, variant) {
   if (!variant) return [heading("LOOPS")];
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
-  return [heading("LOOPS", h("span", { class: "wb-quiet" }, legend)), error_box(variant.error), axis_bars(app, variant), loop_table(app, variant)];
+  return [
+    heading("LOOPS", h("span", { class: "wb-quiet" }, legend)),
+    error_box(variant.error),
+    axis_bars(app, variant),
+    loop_table(app, variant),
+  ];
 }
 
 /** How many opts are possible; what is not, and why, takes the place of the list. */
 function next_choice(app, variant, state) {
-  const choice = (refused, n, text) => n > 0 && button(app, `${n} ${text}`, () => ((state.refused = refused), app.changed("offers")),
-    { pressed: state.refused === refused, name: `refused-${refused}` });
+  const choice = (refused, n, text) =>
+    n > 0 &&
+    button(app, `${n} ${text}`, () => ((state.refused = refused), app.changed("offers")), {
+      pressed: state.refused === refused,
+      name: `refused-${refused}`,
+    });
   if (!variant) return [];
-  return [choice(false, variant.offers.length, "possible"), choice(true, variant.refused.length, "not possible: why")];
+  return [
+    choice(false, variant.offers.length, "possible"),
+    choice(true, variant.refused.length, "not possible: why"),
+  ];
 }
 
 /** Variants come without offers; they are asked for once, when looked at. */
@@ -56,5 +76,7 @@ function ask_for_offers(app, variant, state) {
   if (!variant || app.live !== "live" || state.asked.has(place)) return;
   if (variant.offers.length || variant.refused.length) return;
   state.asked.add(place);
-  act(app, "offers", { do: "offers", variant: place }).then((reply) => reply || state.asked.delete(place));
+  act(app, "offers", { do: "offers", variant: place }).then(
+    (reply) => reply || state.asked.delete(place),
+  );
 }

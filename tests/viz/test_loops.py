@@ -1,82 +1,17 @@
-"""Counts of touched elements, held against counting them one by one."""
+"""What the rows of a loop nest say is touched, held against counting it one by one."""
 
 from __future__ import annotations
 
 from itertools import product
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.viz.support import TARGET, array, kernel_of
-from workbench.dtypes import dtypes
-from workbench.ir.axis import AxisType
 from workbench.ir.lower.tree import build_tree
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt, legal_opts
-from workbench.ir.uop import UOp, gated, split_gate
-from workbench.viz.model.footprint import Touched, count_sums, strides, touched
+from workbench.ir.uop import UOp, split_gate
 from workbench.viz.model.loops import Use, tree_nest
-
-STEPS = st.lists(st.tuples(st.integers(-12, 12), st.integers(1, 6)), max_size=4)
-
-
-@given(STEPS)
-def test_sums_are_counted_exactly_or_not_at_all(steps: list[tuple[int, int]]) -> None:
-    found = count_sums(steps)
-    reached = {
-        sum(s * i for (s, _), i in zip(steps, at, strict=True))
-        for at in product(*[range(n) for _, n in steps])
-    }
-    assert found in (None, len(reached))
-
-
-@pytest.mark.parametrize(
-    ("steps", "count"),
-    [
-        ([], 1),
-        ([(48, 64), (1, 48)], 3072),  # a whole matrix
-        ([(48, 64)], 64),  # one column of it
-        ([(1, 28), (1, 5)], 32),  # a window that slides
-        ([(32, 28), (32, 5), (1, 28), (1, 5)], 32 * 32),  # in two dimensions
-        ([(0, 9), (3, 4)], 4),  # the same again; gaps
-    ],
-)
-def test_the_usual_accesses_are_exact(steps: list[tuple[int, int]], count: int) -> None:
-    assert count_sums(steps) == count
-
-
-def range_(name: str, size: int) -> UOp:
-    return UOp.range(size, name, AxisType.GLOBAL)
-
-
-def test_what_stands_still_does_not_count() -> None:
-    outer, inner = range_("g0", 5), range_("g1", 7)
-    index = outer * 7 + inner
-    assert touched([index], {inner}, 35) == Touched(7)
-    assert touched([index], {outer, inner}, 35) == Touched(35)
-
-
-def test_two_accesses_are_united() -> None:
-    inner = range_("g0", 7)
-    assert touched([inner, inner + 2], {inner}, 100) == Touched(9)
-
-
-def test_a_gate_leaves_elements_out() -> None:
-    inner = range_("g0", 8)
-    assert touched([gated(inner, inner < 5)], {inner}, 8) == Touched(5)
-
-
-def test_what_depends_on_data_is_bounded() -> None:
-    inner = range_("g0", 8)
-    param = UOp(Ops.PARAM, dtypes.int32, (), (1, 8))
-    loaded = UOp(
-        Ops.LOAD, dtypes.int32, (UOp(Ops.INDEX, dtypes.int32, (param, inner)),)
-    )
-    index = loaded.cast(dtypes.index)
-    assert touched([index], {inner}, 1000) == Touched(8, exact=False)
-    assert strides([index], inner) is None
-
 
 KERNELS = {
     "matmul": lambda: array(6, 8) @ array(8, 4),

@@ -84,6 +84,45 @@ def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
     return count
 
 
+def lines(
+    indexes: Iterable[UOp], inside: Collection[UOp], size: int, line: int
+) -> int:
+    """Return about how many lines of `line` elements the flat `indexes` reach in a buffer of
+    `size` elements while the ranges `inside` run: what a cache must hold. Gates count as open.
+
+    Steps shorter than a line, or than what shorter ones reach, widen an unbroken run; others
+    begin another. Where an index is not affine, each of its points may be in a line of its own.
+    """
+    whole, count = -(-size // line), 0
+    runs: dict[tuple[object, ...], int] = {}
+    for index in dict.fromkeys(indexes):
+        plain = split_gate(index)[0]
+        parts = _affine(plain, inside)
+        if parts is None:
+            count += _points(plain, inside)
+            continue
+        span, far = _unbroken(parts.steps, line)
+        number = math.prod(extent for _, extent in far) * -(-span // line)
+        runs[far, span, parts.fixed, parts.constant // line] = number
+    return min(whole, count + sum(runs.values()))
+
+
+def _unbroken(
+    steps: Iterable[tuple[int, int]], line: int
+) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """Return (elements from the first to the last of an unbroken run, the steps between runs)."""
+    merged: dict[int, int] = {}
+    for stride, extent in steps:
+        merged[abs(stride)] = merged.get(abs(stride), 1) + extent - 1
+    span, far = 1, []
+    for stride, extent in sorted(merged.items()):
+        if stride <= max(span, line - 1):
+            span += stride * (extent - 1)
+        else:
+            far.append((stride, extent))
+    return span, tuple(far)
+
+
 def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:
     """Return the different steps, in elements, that one step of `axis` makes in the flat
     `indexes`; None where a step is not the same everywhere."""

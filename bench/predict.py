@@ -1,0 +1,134 @@
+"""Predicted against measured times: how well the cost model orders what one might do next.
+
+    python bench/predict.py [--seconds 0.15] [--verbose]
+
+For each kernel it takes the plain form, legal opts of it, the default opts and prefixes of them,
+and single opts on top; it times all of them in turns and prints Spearman's rank correlation
+between predicted and measured time, and how far off the predictions are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from workbench import Tensor
+from workbench.backends.device import Device
+from workbench.backends.runtime.speeds import measured
+from workbench.backends.runtime.timing import interleave
+from workbench.errors import WorkbenchError
+from workbench.kernel.cost import cost
+from workbench.kernel.kernel import Kernel
+from workbench.pipeline import build
+from workbench.viz import explore
+
+FORMS = 13
+"""Forms of each kernel that are compared."""
+SLOWEST_S = 0.3
+"""Forms predicted to take longer are left out, so that the script ends soon."""
+
+
+def floats(*shape: int) -> Tensor:
+    numbers = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    return Tensor(numbers, device="LLVM").realize()
+
+
+KERNELS: dict[str, Callable[[], Tensor]] = {
+    "matmul 256": lambda: floats(256, 256) @ floats(256, 256),
+    "matmul 512": lambda: floats(512, 512) @ floats(512, 512),
+    "matmul A @ B.T": lambda: floats(256, 512) @ floats(256, 512).transpose(0, 1),
+    "sum axis 0": lambda: floats(2048, 1024).sum(axis=0),
+    "sum axis 1": lambda: floats(1024, 2048).sum(axis=1),
+    "gelu": lambda: floats(1 << 20).gelu(),
+    "add": lambda: floats(1 << 22) + floats(1 << 22),
+    "transpose": lambda: floats(1024, 1024).transpose(0, 1).contiguous(),
+    "softmax": lambda: floats(512, 1024).softmax(),
+    "conv 3x3": lambda: floats(1, 32, 34, 34).conv2d(floats(32, 32, 3, 3)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=0.15, help="a form at least")
+    parser.add_argument("--verbose", action="store_true", help="every form")
+    parser.add_argument("--only", default="", help="kernels whose name has this")
+    options = parser.parse_args()
+    measured()
+    found = []
+    for name, make in KERNELS.items():
+        if options.only in name:
+            found.append(report(name, forms_of(make()), options.seconds, options.verbose))
+    print(f"{'median':18} rank {statistics.median(found):5.2f}")
+
+
+def forms_of(value: Tensor) -> list[Kernel]:
+    """Return forms of the largest kernel: plain, the default and prefixes of it, and others."""
+    kernels = explore(value).kernels
+    plain = max(kernels, key=lambda k: k.estimates.flops + k.estimates.bytes)
+    best = plain.optimized().applied_opts
+    made = [plain.apply(*best[:n]) for n in range(len(best) + 1)]
+    bases = [k for k in made if is_quick(k)] or made[-1:]
+    for turn in range(FORMS):
+        for base in (bases[0], bases[-1], bases[len(bases) // 2]):
+            legal = base.legal_opts()
+            made.append(base.apply(legal[(7 * turn + 3) % len(legal)]))
+    kept = {k.ast: k for k in made if is_quick(k)}
+    return list(kept.values())[:FORMS]
+
+
+def is_quick(kernel: Kernel) -> bool:
+    """Whether a form can be lowered, and is predicted to be quick enough to measure."""
+    try:
+        return cost(kernel.ast, Device["LLVM"].target).predicted_s < SLOWEST_S
+    except WorkbenchError:
+        return False
+
+
+def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) -> float:
+    target = Device["LLVM"].target
+    runs = {}
+    for place, kernel in enumerate(forms):
+        try:
+            program = build(kernel.ast, "LLVM").program
+        except WorkbenchError:
+            continue
+        runs[str(place)] = program.bind(kernel.data.buffers(kernel.original, "LLVM"))
+    taken = interleave(runs, budget_s=seconds * len(runs), samples=15)
+    rows = [
+        (cost(forms[int(n)].ast, target, forms[int(n)].original), s.min_s, forms[int(n)])
+        for n, s in taken.items()
+    ]
+    guessed, real = [c.predicted_s for c, _, _ in rows], [s for _, s, _ in rows]
+    rank = spearman(guessed, real)
+    off = [math.log(g / r) for g, r in zip(guessed, real, strict=True)]
+    middle, spread = statistics.median(off), statistics.pstdev(off)
+    print(
+        f"{name:18} rank {rank:5.2f}   {len(rows)} forms from {min(real) * 1e3:.3g} to"
+        f" {max(real) * 1e3:.3g} ms   predicted x{math.exp(middle):.2f},"
+        f" give or take x{math.exp(spread):.2f}",
+        flush=True,
+    )
+    if verbose:
+        for c, s, kernel in sorted(rows, key=lambda row: row[1]):
+            parts = " ".join(f"{k}={v * 1e3:.3g}" for k, v in c.seconds.items())
+            hot = c.work.hottest()[0]
+            opts = " ".join(f"{o.op.name}({o.axis},{o.arg})" for o in kernel.applied_opts)
+            print(
+                f"    {s * 1e3:8.3g} ms  predicted {c.predicted_s * 1e3:8.3g}"
+                f"  {parts} {hot.limit} live={hot.live}  {opts}"
+            )
+    return rank
+
+
+def spearman(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return Spearman's rank correlation: 1 where both are in the same order."""
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+if __name__ == "__main__":
+    main()

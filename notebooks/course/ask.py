@@ -1,0 +1,71 @@
+"""Predictions, whose answer stays folded until somebody guesses, and verdicts on exercises."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A guess (None: not made yet) beside the answer that the code gave."""
+
+    guess: Any
+    answer: Any
+    why: str
+
+    @property
+    def is_right(self) -> bool:
+        if isinstance(self.guess, str) and isinstance(self.answer, str):
+            return self.guess.strip().lower() == self.answer.lower()
+        return bool(self.guess == self.answer)
+
+    def __str__(self) -> str:
+        if self.guess is None:
+            return "No guess yet: the answer is folded."
+        verdict = "Right" if self.is_right else f"You said {_words(self.guess)}"
+        return f"{verdict}: {_words(self.answer)}. {self.why}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        if self.guess is not None:
+            return f"<p><b>{'✓' if self.is_right else '✗'}</b> {html.escape(str(self))}</p>"
+        summary = "Put your guess into the cell and run it again, or open the answer."
+        answer = html.escape(f"{_words(self.answer)}. {self.why}")
+        return f"<details><summary>{summary}</summary><p>{answer}</p></details>"
+
+
+def predict(guess: Any, answer: Any, why: str) -> Prediction:
+    """Return what a cell shows of a guess: with None, the answer stays folded."""
+    return Prediction(guess, answer, why)
+
+
+def _words(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a check says of an exercise: done, or what is still wrong and where to look."""
+
+    ok: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{'right' if self.ok else 'not yet'}: {self.text}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        mark, rest = ("✓", "right") if self.ok else ("✗", "not yet")
+        return f"<p><b>{mark} {rest}</b>: {html.escape(self.text)}</p>"
+
+
+def right(text: str) -> Verdict:
+    return Verdict(True, text)
+
+
+def wrong(text: str) -> Verdict:
+    return Verdict(False, text)

@@ -1,0 +1,74 @@
+"""Chapter 3: reasons as text, and checks of exercises about indexes and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from course.ask import Verdict, right, wrong
+from course.look import Text
+
+from workbench import Exploration, Tensor, explore
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.item import Decision
+from workbench.viz.exploration import decisions_text
+
+
+def reasons(ex: Exploration) -> Text:
+    """Return a line for each value that is stored, and for each that would be computed more than
+    once, with the reason and its figures. Copies of data to the device are left out."""
+    return Text(decisions_text(tuple(d for d in ex.decisions if _is_telling(d))))
+
+
+def figures(ex: Exploration, op: Ops) -> dict[str, int]:
+    """Return the figures of the decision about the value that `op` makes."""
+    (decision,) = (d for d in ex.decisions if d.node.op is op and d.figures)
+    return {name: int(figure) for name, figure in decision.figures.items()}
+
+
+def _is_telling(decision: Decision) -> bool:
+    if decision.stored:
+        return decision.node.op is not Ops.COPY
+    most = decision.figures.get("evaluations", 0)
+    return most > decision.figures.get("elements", 0)
+
+
+def check_index(position: Callable[[int, int], int]) -> Verdict:
+    """`position(i, j)`: which element of the 24 does [i, j] of the view read?"""
+    view = np.arange(24).reshape(4, 6).T[::-1]
+    for i, j in np.ndindex(view.shape):
+        got = position(i, j)
+        if got != view[i, j]:
+            return wrong(f"[{i}, {j}] reads element {view[i, j]}, and yours says {got}")
+    kernel = explore(Tensor(np.arange(24)).reshape(4, 6).permute(1, 0).flip(0)).kernels[0]
+    line = str(kernel).rsplit("STORE", 1)[1]
+    return right(f"and the kernel has the same arithmetic: STORE{line}")
+
+
+def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
+    """`y` must be what `expected` is, in two kernels, the first of which stores the row sums."""
+    if not isinstance(y, Tensor) or y.shape != expected.shape:
+        return wrong(f"it should be a tensor of shape {expected.shape}")
+    ex = explore(y)
+    if len(ex.kernels) != 2:
+        return wrong(
+            f"it is {len(ex.kernels)} kernel(s): something must ask for the row sums to be in "
+            "memory, and nothing else must"
+        )
+    stored = ex.kernels[0].estimates
+    rows = expected.shape[0]
+    if ex.kernels[0].shape not in ((rows, 1), (rows,)):
+        return wrong(f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums")
+    if not np.allclose(y.numpy(), expected.numpy()):
+        return wrong("the values have changed")
+    return right(f"two kernels, the first with {stored.flops:,} operations")
+
+
+def check_evaluations(count: int, ex: Exploration) -> Verdict:
+    """`count`: how often would EXP2 be computed if it were fused?"""
+    found = figures(ex, Ops.EXP2)
+    if count == found["elements"]:
+        return wrong("so many elements are there; but how often is each of them read?")
+    if count != found["evaluations"]:
+        return wrong("every step of every loop around the product would compute it once")
+    return right("every step of the three loops: 50 x 64 x 1000")

@@ -1,0 +1,91 @@
+"""Chromium for tests: found, started, and given pages. Playwright drives the system's browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from workbench.viz.page import css, esm, packed
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+_SESSION = """<!doctype html><meta charset="utf-8"><style>{css}</style>
+<input id="outside"><div id="workbench"></div>
+<script type="text/plain" id="record">{record}</script>
+<script type="module">
+{scripts}
+const traits = {{ record: document.getElementById("record").textContent, view: {{}}, live: true }};
+const heard = {{}};
+window.sent = [];
+window.hear = (message) => heard["msg:custom"].forEach((act) => act(message));
+window.show = (view) => {{ traits.view = view; heard["change:view"].forEach((act) => act()); }};
+const model = {{
+  get: (name) => traits[name], set: (name, value) => {{ traits[name] = value; }},
+  save_changes() {{}}, on: (name, act) => (heard[name] ??= []).push(act), off() {{}},
+  send: (message) => {{
+    sent.push(message);
+    const reply = {{ id: message.id, ok: true, error: null, result: null, patch: null }};
+    if (message.do === "ping" && !window.mute) queueMicrotask(() => hear(reply));
+  }},
+}};
+render({{ model, el: document.getElementById("workbench") }});
+</script>"""
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """Yield a browser with no way to any network.
+
+    Skips, with the reason, where there is none; fails instead where CI is set.
+    """
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        found, reason = None, "playwright is not installed"
+    else:
+        reason = "no Chromium on PATH"
+    if found is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=[*FLAGS])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def opened(browser: Any, path: Path, width: int = 1400, dark: bool = False) -> Any:
+    """Return a page that shows a file offline; its `.faults` are errors that nobody caught."""
+    context = browser.new_context(
+        viewport={"width": width, "height": 700},
+        color_scheme="dark" if dark else "light",
+        offline=True,
+    )
+    page = context.new_page()
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("request", lambda r: _local(page, r.url))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".wb")
+    return page
+
+
+def _local(page: Any, url: str) -> None:
+    if not url.startswith(("file:", "blob:", "data:")):
+        page.faults.append(f"asked for {url}")
+
+
+def session_page(record: dict[str, Any]) -> str:
+    """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
+    scripts = esm().replace("export default { render };", "")
+    return _SESSION.format(css=css(), record=packed(record), scripts=scripts)

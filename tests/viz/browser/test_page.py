@@ -1,0 +1,417 @@
+"""The exported page in a real browser, from disk and with the network off; and the page before
+a Python session that the test plays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import chromium, opened, session_page
+from tests.viz.support import softmax
+from workbench.viz.page import export_html, packed
+from workbench.viz.record.record import build
+
+HOSTILE = (
+    "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
+)
+Record = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    """A record of two kernels, the first of which is timed."""
+    made = json.loads(json.dumps(build(softmax())))
+    made["variants"][0]["timing"] = timing(2e-3, spread=0.05)
+    return made
+
+
+def timing(median_s: float, spread: float, emulator: bool = False) -> Record:
+    return {
+        "median_s": median_s, "min_s": median_s, "spread": spread, "samples": [median_s],
+        "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
+        "emulator": emulator, "text": "",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from shown(browser, tmp_path, export_html(record))
+
+
+@pytest.fixture
+def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from shown(browser, tmp_path, session_page(record))
+
+
+def shown(browser: Any, folder: Path, html: str, **more: Any) -> Iterator[Any]:
+    path = folder / "page.html"
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path, **more)
+    yield page
+    faults = page.faults
+    page.context.close()
+    assert faults == []
+
+
+def keys(page: Any, pressed: str) -> None:
+    for key in pressed.split():
+        page.keyboard.press(key)
+
+
+def focused(page: Any) -> str:
+    found: str = page.evaluate("document.activeElement.dataset.key || ''")
+    return found
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    found: list[str] = page.locator(selector).all_inner_texts()
+    return found
+
+
+def selected(page: Any, label: str) -> list[str]:
+    return texts(page, f'[aria-label="{label}"] [aria-selected="true"]')
+
+
+def test_a_loop_lights_its_code_and_the_code_its_loop(
+    page: Any, record: Record
+) -> None:
+    loops = record["variants"][0]["loops"]["rows"]
+    inner = max((r for r in loops if r["kind"] == "loop"), key=lambda r: r["depth"])
+    row, axis = f"[data-key=loop-{loops.index(inner)}]", inner["axis"]
+    head = f"{axis} <"
+    for language in ("C", "LLVM", "asm"):
+        page.click(f"[data-key=code-{language}]")
+        page.click(row)
+        lit = texts(page, ".wb-code-body .wb-lit")
+        every = page.locator(".wb-code-body [data-line]").count()
+        assert 0 < len(lit) < every, language
+        if language == "C":
+            assert head in lit[0]
+        page.click(row)
+        assert texts(page, ".wb-lit") == []
+
+    page.click("[data-key=code-C]")
+    page.click(f".wb-code-body [data-item]:has-text('{head}')")
+    assert axis in "".join(texts(page, ".wb-loops .wb-lit"))
+    around = texts(page, ".wb-loops .wb-inside")
+    assert len(around) == inner["depth"]
+
+
+def test_a_node_lights_code_and_a_notebook_line_lights_both(
+    page: Any, record: Record
+) -> None:
+    page.click("[data-key=loop-0]")
+    statement = next(
+        i for i, r in enumerate(record["variants"][0]["loops"]["rows"])
+        if r["kind"] == "statement"
+    )  # fmt: skip
+    page.click(f"[data-key=loop-{statement}]")
+    assert texts(page, ".wb-code-body .wb-lit")
+    line = record["kernels"][0]["line"]
+    page.click(f"[data-key=source-{line}]")
+    assert texts(page, ".wb-code-body .wb-lit") and texts(page, ".wb-kernels .wb-lit")
+    page.click("[data-key=loop-0]")
+    page.click(f".wb-code-body [data-line='{lines_of(record, line)[0]}']")
+    assert len(texts(page, f"[data-key=source-{line}].wb-lit")) == 1
+
+
+def lines_of(record: Record, line: int) -> list[int]:
+    """Return the lines of C that come from a notebook line, from 1."""
+    links = record["variants"][0]["code"][0]["links"]
+    return [i for i, link in enumerate(links, 1) if link and line in link["lines"]]
+
+
+def test_pointing_lights_without_moving_anything(page: Any) -> None:
+    boxes = (
+        "[...document.querySelectorAll('.wb *')].map(e => e.getBoundingClientRect().y)"
+    )
+    before = page.evaluate(boxes)
+    page.hover("[data-key=loop-0]")
+    page.wait_for_selector(".wb-code-body .wb-near")
+    assert page.evaluate(boxes) == before
+
+
+def test_languages_have_tabs(page: Any, record: Record) -> None:
+    for code in record["variants"][0]["code"]:
+        page.click(f"[data-key=code-{code['language']}]")
+        assert selected(page, "language") == [code["language"]]
+        lines = page.locator(".wb-code-body [data-line]")
+        last = len(code["lines"])
+        assert lines.last.get_attribute("data-line") == str(last)
+        assert lines.last.locator("code").inner_text() == code["lines"][-1]
+
+
+def test_the_diff_is_between_the_pinned_variant_and_this_one(
+    page: Any, record: Record
+) -> None:
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    page.click(f"[data-key=kernel-{record['variants'][auto]['kernel']}]")
+    page.click(f"[data-key=variant-{auto}]")
+    page.click("[data-key=code-asm]")
+    keys(page, "d")
+    page.wait_for_selector(".wb-added")
+    [old, new] = [
+        next(c["lines"] for c in v["code"] if c["language"] == "asm")
+        for v in (record["variants"][record["variants"][auto]["parent"]],
+                  record["variants"][auto])
+    ]  # fmt: skip
+    kept = texts(page, ".wb-line:not(.wb-removed) > code")
+    gone = texts(page, ".wb-removed > code")
+    assert set(kept) <= set(new) and set(gone) <= set(old)
+    assert len(new) - len(texts(page, ".wb-added")) == len(old) - len(gone)
+    keys(page, "d")
+    page.wait_for_selector(".wb-added", state="detached")
+
+
+def test_everything_can_be_reached_with_keys(page: Any) -> None:
+    page.focus(".wb")
+    keys(page, "j")
+    assert focused(page) == "loop-0"
+    keys(page, "j ArrowDown k Enter")
+    assert focused(page) == "loop-1" and selected(page, "loops")
+    keys(page, "2")
+    assert selected(page, "mode") == ["Rewrites"]
+    keys(page, "1 Escape Escape")
+    assert not page.evaluate("document.activeElement.dataset.key")
+    page.focus("[data-key=kernel-0]")
+    keys(page, "End Enter")
+    assert focused(page) == "kernel-1"
+    assert "kernel-1" == page.get_attribute(
+        '[aria-label="kernels"] [aria-selected="true"]', "data-key"
+    )
+    keys(page, "?")
+    page.wait_for_selector('[role="dialog"]')
+    keys(page, "Escape")
+    page.wait_for_selector('[role="dialog"]', state="detached")
+
+
+def test_no_key_reaches_the_page_around_but_tab(page: Any) -> None:
+    page.evaluate(
+        "document.addEventListener('keydown', e => (window.got ??= []).push(e.key))"
+    )
+    page.focus(".wb")
+    keys(
+        page,
+        "a b c d e g i j k m n o q r s t u v w x y z 0 5 9 Enter Space Delete Home",
+    )
+    keys(page, "Shift+A Shift+M Control+s Backspace ArrowLeft F2")
+    page.click("[data-key=loop-0]")
+    keys(page, "a b d d x Enter Escape")
+    assert page.evaluate("window.got") is None
+    inside = "document.activeElement.closest('.wb') !== null"
+    wants = "document.activeElement.hasAttribute('data-lm-suppress-shortcuts')"
+    page.focus(".wb")
+    for _ in range(80):
+        if not page.evaluate(inside):
+            break
+        assert page.evaluate(wants)
+        keys(page, "Tab")
+    assert not page.evaluate(inside)
+
+
+def test_undo_and_redo_walk_the_tree(page: Any, record: Record) -> None:
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    page.click(f"[data-key=kernel-{record['variants'][auto]['kernel']}]")
+    page.focus(".wb")
+    keys(page, "Shift+U")
+    assert selected(page, "variants")[0].startswith("auto")
+    keys(page, "u")
+    assert "plain" in selected(page, "variants")[0]
+
+
+def test_words_are_never_markup(browser: Any, record: Record, tmp_path: Path) -> None:
+    hostile = json.loads(json.dumps(record))
+    hostile["expr"]["text"] = hostile["headline"] = HOSTILE
+    for row in [*hostile["kernels"], *hostile["passes"], *hostile["rules"]]:
+        for name in {"title", "name", "doc", "text"} & set(row):
+            row[name] = HOSTILE
+    for line in hostile["lines"]:
+        line["where"] = line["text"] = HOSTILE
+    for v in hostile["variants"]:
+        v["name"] = v["note"] = v["bound"] = v["python"] = HOSTILE
+        v["error"] = {"what": HOSTILE, "because": HOSTILE, "try": HOSTILE}
+        v["opts"] = [HOSTILE]
+        for offer in v["offers"]:
+            offer["why"] = offer["does"] = HOSTILE
+        for row in v["loops"]["rows"]:
+            row["text"] = HOSTILE
+        for code in v["code"]:
+            code["lines"][-1] = HOSTILE
+    for page in shown(browser, tmp_path, export_html(hostile), width=800):
+        for mode in "2 3 1".split():
+            page.focus(".wb")
+            keys(page, mode)
+            assert page.evaluate("document.images.length") == 0
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"mode {mode} is wider than the page"
+        assert page.title() != "run"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_has_contrast(
+    browser: Any, record: Record, tmp_path: Path, dark: bool
+) -> None:
+    for page in shown(browser, tmp_path, export_html(record), dark=dark):
+        page.click("[data-key=loop-0]")
+        faint = page.evaluate(_FAINT)
+        assert faint == []
+
+
+def test_little_room_shows_one_pane(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    for page in shown(browser, tmp_path, export_html(record), width=800):
+        assert page.is_visible(".wb-tune") and not page.is_visible(".wb-code-pane")
+        page.click("[data-key=pane-code]")
+        assert page.is_visible(".wb-code-pane") and not page.is_visible(".wb-tune")
+        page.click("[data-key=pane-results]")
+        assert page.is_visible(".wb-results")
+        page.select_option("select[aria-label=kernel]", "1")
+        assert selected(page, "kernels")[0].startswith("2")
+
+
+def test_without_python_the_buttons_say_so(page: Any) -> None:
+    off = page.locator(".wb-left [aria-disabled=true]")
+    assert off.count() >= 3
+    assert {b.get_attribute("title") for b in off.all()} == {"needs the Python session"}
+    page.focus(".wb")
+    keys(page, "t")
+    page.wait_for_selector("text=needs the Python session")
+
+
+def test_asking_and_answers(session: Any, record: Record) -> None:
+    opt = record["variants"][0]["offers"][0]["opt"]
+    session.click(f"[data-key='offer-{opt}']")
+    keys(session, "a")
+    asked = session.evaluate("sent.find(m => m.do === 'apply')")
+    assert (asked["variant"], asked["opt"]) == (0, opt)
+
+    child = record["variants"][0] | {"name": "mine 1", "parent": 0, "opts": [opt]}
+    child["timing"] = timing(1.96e-3, spread=0.05)
+    made = len(record["variants"])
+    reply = {"id": asked["id"], "ok": True, "error": None, "result": {"variant": made}}
+    patch = {
+        "append": {"variants": [child]},
+        "set": [[["variants", made, "note"], "n"]],
+    }
+    session.evaluate("m => hear(m)", reply | {"patch": patch})
+    session.wait_for_selector(f"[data-key=variant-{made}][aria-selected=true]")
+    assert "No measurable difference" in session.inner_text(".wb-about")
+
+    keys(session, "c")
+    asked = session.evaluate("sent.find(m => m.do === 'check')")
+    wrong = {"what": "the check failed", "because": "<b>no data</b>", "try": "run"}
+    session.evaluate(
+        "m => hear(m)", {"id": asked["id"], "ok": False, "error": wrong, "result": None}
+    )
+    assert "<b>no data</b>" in session.inner_text(".wb-results [role=alert]")
+
+
+def test_progress_can_be_stopped(session: Any) -> None:
+    status = {"task": "search", "done": 3, "total": 10, "text": "3 of 10"}
+    session.evaluate("m => hear(m)", {"status": status})
+    session.click("text=Stop")
+    assert session.evaluate("sent.some(m => m.do === 'stop')")
+    session.evaluate("m => hear(m)", {"status": status | {"task": None}})
+    session.wait_for_selector("progress", state="detached")
+
+
+def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
+    session.wait_for_function("sent.length > 0")
+    session.evaluate("window.mute = true")
+    session.click("[data-key=time]")
+    session.wait_for_selector("text=does not answer: looking still works", timeout=5000)
+    session.click("[data-key=loop-0]")
+    assert selected(session, "loops")
+    session.evaluate("window.mute = false")
+    session.evaluate("hear({status: {task: null}})")
+    session.wait_for_selector("text=does not answer", state="detached")
+
+
+def test_emulated_times_stand_apart(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    emulated = json.loads(json.dumps(record))
+    emulated["variants"][0]["timing"] = timing(1.5, spread=0.01, emulator=True)
+    for page in shown(browser, tmp_path, export_html(emulated)):
+        assert "1.50 s" not in page.inner_text('[aria-label="variants"]')
+        assert "1.50 s" not in page.inner_text(".wb-header")
+        assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")
+
+
+def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> None:
+    def note(number: int, words: str) -> Record:
+        path = ["variants", 0, "note"]
+        return {"patch": {"append": {}, "set": [[path, words], [["n"], number]]}}
+
+    def shown_note() -> str:
+        found: str = session.input_value("[aria-label=note]")
+        return found
+
+    for message in (note(1, "one"), note(2, "two"), note(1, "one")):
+        session.evaluate("m => hear(m)", message)
+    assert shown_note() == "two"
+    session.evaluate("m => hear(m)", note(4, "four"))  # the third was missed
+    assert shown_note() == "two"
+    asked = session.evaluate("sent.findLast(m => m.do === 'ping')")
+    assert asked["have"] == 2
+    whole = json.loads(json.dumps(record)) | {"n": 4}
+    whole["variants"][0]["note"] = "three and four"
+    result = {"n": 4, "record": packed(whole)}
+    session.evaluate("m => hear(m)", {"id": asked["id"], "ok": True, "result": result})
+    session.evaluate("m => hear(m)", note(5, "five"))
+    session.wait_for_function(
+        "document.querySelector('[aria-label=note]').value === 'five'"
+    )
+
+
+@pytest.mark.parametrize(
+    "only, pane",
+    [("loops", ".wb-nest-pane"), ("code", ".wb-code-pane"), ("results", ".wb-results")],
+)
+def test_a_pane_can_stand_alone(session: Any, only: str, pane: str) -> None:
+    session.evaluate("only => show({ only, mode: 'tune' })", only)
+    session.wait_for_selector(f".wb[data-only={only}]")
+    panes = (
+        ".wb-nest-pane",
+        ".wb-next-pane",
+        ".wb-code-pane",
+        ".wb-results",
+        ".wb-strip",
+    )
+    assert [p for p in panes if session.is_visible(p)] == [pane]
+
+
+# Text whose colour is too near to what is behind it, by the formula of WCAG 2.
+_FAINT = """() => {
+  const rgb = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
+  const light = (c) => c.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length === 3 || c[3] === 1) return c;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const e of document.querySelectorAll(".wb *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !e.offsetParent) continue;
+    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))];
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) faint.push(`${e.className}: ${e.textContent.slice(0, 20)} ${contrast}`);
+  }
+  return faint;
+}"""

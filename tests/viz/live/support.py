@@ -1,0 +1,67 @@
+"""What the tests of live sessions share: a page that keeps its own copy of the record."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.viz.record.support import patched, plain
+from workbench.viz import Exploration
+from workbench.viz.live.jobs import Jobs
+from workbench.viz.live.session import Session
+
+
+class Page:
+    """Hears messages as a browser does, and applies patches to its own copy."""
+
+    def __init__(self, session: Session):
+        self.record = unpacked(session.packed())
+        self.messages: list[Any] = []
+        self.renewed: list[str] = []
+        session.listen(self)
+
+    def tell(self, message: Any) -> None:
+        message = plain(message)
+        self.messages.append(message)
+        patch = message.get("patch")
+        if patch is not None:
+            assert patch["set"][-1] == [["n"], self.record["n"] + 1], "in order"
+            self.record = patched(self.record, patch)
+
+    def renew(self, record: str) -> None:
+        self.renewed.append(record)
+
+    def look(self, view: Any) -> None:
+        self.messages.append({"view": view})
+
+
+def unpacked(record: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(record)))
+
+
+@contextmanager
+def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
+    """A session with a queue and a worker of its own, which end with it."""
+    queue = Jobs()
+    try:
+        yield Session(ex, queue, **options)
+    finally:
+        queue.close()
+
+
+def children(pid: int) -> set[int]:
+    """Return the processes whose parent is `pid`, from /proc."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.add(int(folder.name))
+    return found

@@ -1,0 +1,147 @@
+"""Variants on disk: whole or absent, merged, bounded, and never trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ROOT
+from workbench.backends.runtime.private_files import MOST_BYTES
+from workbench.kernel.estimates import Estimates
+from workbench.viz.live import saved
+from workbench.viz.live.figures import timing_row
+
+KEY = "0123456789abcdef"
+TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", 10.0)
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "workbench" / "variants"
+
+
+def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
+    rows = [{"kernel": 0, "opts": [o], "name": "mine 1", "note": note} for o in opts]
+    return {"key": key, "pinned": 0, "variants": rows}
+
+
+def test_what_is_stored_is_loaded(folder: Path) -> None:
+    saved.store(
+        record("A", note="\u00e9<"), {(0, "LLVM"): TIMING, (0, "C"): TIMING}, {}
+    )
+    entry = saved.load(KEY)[0, ("A",)]
+    assert entry["name"] == "mine 1" and entry["note"] == "\u00e9<" and entry["pinned"]
+    assert set(entry["timings"]) == {"LLVM", "C"}
+    assert entry["timings"]["LLVM"]["median_s"] == TIMING["median_s"]
+    assert set(entry["timings"]["LLVM"]) == set(TIMING)
+    assert saved.load("other") == {}
+    assert oct(folder.stat().st_mode)[-3:] == "700"
+
+
+def test_edited_source_is_not_kept() -> None:
+    saved.store(record("A", "B"), {}, {1: object()})
+    assert list(saved.load(KEY)) == [(0, ("A",))]
+
+
+def test_sessions_are_merged() -> None:
+    saved.store(record("A"), {(0, "LLVM"): TIMING}, {})
+    saved.store(record("B"), {}, {})
+    found = saved.load(KEY)
+    assert [k for k, e in found.items() if e["pinned"]] == [(0, ("B",))]
+    assert found[0, ("A",)]["timings"]
+    saved.store(record("A", note="later"), {}, {})
+    assert saved.load(KEY)[0, ("A",)]["timings"], (
+        "not lost by one that has not measured"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "nonsense\0", '{"v": 1}', '{"v": 1, "variants": [4]}',
+        '{"v": 1, "variants": [{"kernel": "x", "opts": []}]}',
+        '{"v": 1, "variants": 1e999}', "[" * 100_000,
+        json.dumps({"v": 1, "variants": [{
+            "kernel": 0, "opts": [], "name": "", "note": "", "pinned": 1, "when": 0,
+            "timings": {"LLVM": {**TIMING, "median_s": "nan"}}}]}),
+        " " * (MOST_BYTES + 1),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_as_good_as_absent(folder: Path, text: str) -> None:
+    saved.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_text(text)
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert saved.load(KEY) == {}
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        saved.store(record("B"), {}, {})
+    assert list(saved.load(KEY)) == [(0, ("B",))]
+
+
+def test_bytes_that_are_no_text(folder: Path) -> None:
+    saved.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.warns(RuntimeWarning):
+        assert saved.load(KEY) == {}
+
+
+def test_another_version_is_left_alone(folder: Path) -> None:
+    saved.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_text('{"v": 2, "variants": "in another form"}')
+    assert saved.load(KEY) == {}
+
+
+def test_a_folder_that_others_write_to_is_not_used(folder: Path) -> None:
+    saved.store(record("A"), {}, {})
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        assert saved.load(KEY) == {}
+
+
+def test_a_folder_that_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    saved.store(record("A"), {}, {})
+    assert saved.load(KEY) == {}
+
+
+def test_it_is_bounded() -> None:
+    saved.store(record(*[f"o{n}" for n in range(saved.MOST_ENTRIES + 20)]), {}, {})
+    assert len(saved.load(KEY)) == saved.MOST_ENTRIES
+
+
+WRITER = """
+import sys
+from workbench.viz.live import saved
+from tests.viz.live.test_saved import record
+for number in range(60):
+    saved.store(record(f"{sys.argv[1]}{number % 10}"), {}, {})
+    assert saved.load("0123456789abcdef")
+"""
+
+
+def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", WRITER, name],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for name in "AB"
+    ]  # fmt: skip
+    assert [w.wait(60) for w in writers] == [0, 0]
+    found = {opts[0] for _, opts in saved.load(KEY)}
+    assert {f"A{n}" for n in range(10)} <= found or {
+        f"B{n}" for n in range(10)
+    } <= found
+    assert [p.suffix for p in folder.iterdir()] == [".json"], "nothing half-written"

@@ -1,0 +1,355 @@
+"""Requests of a page: each good and bad, what it answers and what becomes of the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.live.support import Page, session_of, unpacked
+from tests.viz.record.support import broken, plain
+from tests.viz.support import array, check_golden, matmul, softmax
+from workbench.backends.device import Device
+from workbench.viz import explore
+from workbench.viz.live import baselines, measuring
+from workbench.viz.live.jobs import AHEAD, ASKED
+from workbench.viz.live.requests import FIELDS
+from workbench.viz.live.session import LONG, QUICK, Session
+
+NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with session_of(matmul()) as made:
+        page = Page(made)
+        yield made
+        made.tell_changes()
+        assert page.record == plain(made.record), "the page's copy is the same"
+        assert broken(page.record) == []
+
+
+def ask(session: Session, do: str, **fields: Any) -> Any:
+    reply = session.handle({"id": 7, "do": do, **fields})
+    assert set(reply) == {"id", "ok", "error", "result", "patch"}
+    assert reply["id"] == 7 and reply["ok"] is (reply["error"] is None)
+    return reply
+
+
+def done(session: Session, do: str, **fields: Any) -> Any:
+    reply = ask(session, do, **fields)
+    assert reply["ok"], reply["error"]
+    return reply["result"]
+
+
+def test_every_request_is_known() -> None:
+    assert set(FIELDS) == set(QUICK) | set(LONG)
+
+
+def test_replies(session: Session) -> None:
+    """Every request that is answered without running anything, good and bad."""
+    requests: list[Any] = [
+        {"do": "ping"},
+        {"do": "ping", "have": 0},
+        {"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'},
+        {"do": "apply", "variant": 0, "opt": 'Opt(OptOps.UPCAST, "g1", 4)'},
+        {"do": "apply", "variant": 1, "opt": 'UNROLL("r0", 2)'},
+        {"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 3)'},
+        {"do": "apply", "variant": 0, "opt": 'UPCAST("g9", 4)'},
+        {"do": "apply", "variant": 0, "opt": "print(1)"},
+        {"do": "apply", "variant": 99, "opt": 'UPCAST("g1", 4)'},
+        {"do": "apply", "variant": True, "opt": 'UPCAST("g1", 4)'},
+        {"do": "apply", "variant": 0},
+        {"do": "apply", "variant": 0, "opt": 4},
+        {"do": "apply", "variant": 0, "opt": "x", "then": 1},
+        {"do": "paste", "variant": 2, "text": 'UPCAST("g0", 2), UPCAST("g1", 2)'},
+        {"do": "paste", "variant": 2, "text": 'UPCAST("g0", 3), UPCAST("g1", 3)'},
+        {"do": "paste", "variant": 2, "text": 'UPCAST("g1", 3)'},
+        {"do": "paste", "variant": 2, "text": ""},
+        {"do": "paste", "variant": 2, "text": "import os"},
+        {"do": "auto", "kernel": 0},
+        {"do": "auto", "kernel": 1},
+        {"do": "code", "variant": 0, "language": "LLVM"},
+        {"do": "code", "variant": 0, "language": "COBOL"},
+        {"do": "offers", "variant": 0},
+        {"do": "pin", "variant": 1},
+        {"do": "pin", "variant": None},
+        {"do": "pin", "variant": "1"},
+        {"do": "note", "variant": 1, "text": "<b>read me</b>"},
+        {"do": "device", "name": "PYTHON"},
+        {"do": "device", "name": "LLVM"},
+        {"do": "device", "name": "ABACUS"},
+        {"do": "edit", "variant": 0, "language": "asm", "text": "nop"},
+        {"do": "measure", "variants": []},
+        {"do": "measure", "variants": [0, "1"]},
+        {"do": "measure", "variants": list(range(99))},
+        {"do": "check", "variant": -1},
+        {"do": "baseline"},
+        {"do": "stop"},
+        {"do": "dance"},
+        {"do": 4},
+        {},
+        [],
+        None,
+        "apply",
+    ]
+    lines = [line for request in requests for line in shown(session, request)]
+    check_golden("live_replies.txt", "\n".join(lines))
+
+
+def shown(session: Session, request: Any) -> Iterator[str]:
+    asked = request
+    if isinstance(request, dict):
+        asked = " ".join(str(v) for v in request.values())
+    reply = session.handle(request)
+    if reply["ok"]:
+        result = dict(reply["result"])
+        if result.get("record"):
+            result["record"] = "(whole)"
+        yield f"{asked}: {result}"
+    else:
+        error = reply["error"]
+        yield f"{str(asked)[:40]}: {error['what'][:60]} | {error['because'][:60]}"
+
+
+def test_apply_makes_a_variant(session: Session) -> None:
+    before = time.perf_counter()
+    made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    assert time.perf_counter() - before < 0.3
+    row = session.row(made)
+    assert (row["name"], row["parent"], row["opts"]) == (
+        "mine 1",
+        0,
+        ['UPCAST("g1", 4)'],
+    )
+    assert row["code"][0]["language"] == "C" and row["loops"]
+    patch = ask(session, "apply", variant=made, opt='UPCAST("g0", 2)')["patch"]
+    assert [v["parent"] for v in patch["append"]["variants"]] == [made]
+    again = ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    assert again["result"] == {"variant": made} and again["patch"] is None
+
+
+def test_a_paste_keeps_what_was_possible(session: Session) -> None:
+    text = 'UPCAST("g1", 2)\nUPCAST("r7", 2)\nUNROLL("r0", 2)'
+    made = done(session, "paste", variant=0, text=text)["variant"]
+    assert session.row(made)["opts"] == ['UPCAST("g1", 2)']
+    assert session.row(made)["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
+
+
+def test_a_variant_that_does_not_compile_is_kept(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from workbench.kernel.kernel import Kernel
+
+    def fails(kernel: Kernel, device: str | None = None) -> None:
+        raise ZeroDivisionError("no such luck")
+
+    made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    monkeypatch.setattr(Kernel, "compile", fails)
+    assert ask(session, "code", variant=made, language="asm")["error"] == {
+        "what": "ZeroDivisionError", "because": "no such luck", "try": "",
+    }  # fmt: skip
+    row = session.row(made)
+    assert row["error"]["because"] == "no such luck"
+    assert row["loops"] and row["code"][0]["language"] == "C", "the last good state"
+
+
+def test_a_fault_of_ours_is_an_answer(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUICK, "note", lambda *_, **__: 1 / 0)
+    reply = ask(session, "note", variant=0, text="x")
+    assert reply["error"]["what"] == "ZeroDivisionError"
+
+
+def test_measure(session: Session) -> None:
+    auto = done(session, "auto", kernel=0)["variant"]
+    done(session, "measure", variants=[0, auto, 0], cold=True)
+    for variant in (0, auto):
+        timing = session.row(variant)["timing"]
+        assert timing["min_s"] <= timing["median_s"] and timing["cold_s"] > 0
+        assert timing["device"] == "LLVM" and not timing["emulator"]
+        assert 0 < timing["fraction"] and timing["samples"] and "peak" in timing["text"]
+    statuses = [m["status"] for m in page_of(session).messages if "status" in m]
+    assert statuses[0]["task"] == "measure" and statuses[-1]["task"] is None
+    assert any("warm" in s["text"] for s in statuses)
+
+
+def page_of(session: Session) -> Any:
+    return session.listeners()[0]
+
+
+def test_check(session: Session) -> None:
+    done(session, "check", variant=0)
+    assert session.row(0)["check"]["ok"] is True
+
+
+@NEEDS_C
+def test_edited_source_is_a_variant(session: Session) -> None:
+    text = "\n".join(session.row(0)["code"][0]["lines"])
+    pid = session.jobs.worker.pid
+    good = done(session, "edit", variant=0, language="C", text=text + "// same")[
+        "variant"
+    ]
+    row = session.row(good)
+    assert row["edited"] and row["parent"] == 0 and row["error"] is None
+    assert row["check"]["ok"] and row["timing"]["device"] == "C"
+    assert row["code"][0]["lines"][-1].endswith("// same")
+    wrong = text.replace("float *p0 = args[0];", "float *p0 = args[0]; return;")
+    bad = done(session, "edit", variant=0, language="C", text=wrong)["variant"]
+    assert session.row(bad)["check"]["ok"] is False and session.row(bad)["timing"]
+    crash = text.replace("float *p0 = args[0];", "float *p0 = 0; p0[1] = 1;")
+    gone = done(session, "edit", variant=0, language="C", text=crash)["variant"]
+    assert session.row(gone)["error"]["what"] == "the program crashed"
+    assert session.row(gone)["timing"] is None and session.row(gone)["check"] is None
+    assert session.jobs.worker.pid == pid, "each ran in a process of its own"
+    assert session.row(0)["timing"], "the one it was made from is timed beside it"
+
+
+@NEEDS_C
+def test_edited_source_that_hangs(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "EDITED_S", 0.7)
+    text = "\n".join(session.row(0)["code"][0]["lines"])
+    endless = text.replace("float *p0 = args[0];", "float *p0 = args[0]; for (;;) {}")
+    made = done(session, "edit", variant=0, language="C", text=endless)["variant"]
+    assert session.row(made)["error"]["what"] == "the program did not end"
+
+
+def test_edited_llvm(session: Session) -> None:
+    done(session, "code", variant=0, language="LLVM")
+    code = next(c for c in session.row(0)["code"] if c["language"] == "LLVM")
+    text = "\n".join(code["lines"])
+    made = done(session, "edit", variant=0, language="LLVM", text=text)["variant"]
+    assert session.row(made)["check"]["ok"]
+    broken_text = text.replace("define", "undefine")
+    made = done(session, "edit", variant=0, language="LLVM", text=broken_text)[
+        "variant"
+    ]
+    assert session.row(made)["error"]["what"].startswith("cannot compile")
+
+
+def test_an_emulator_stands_alone(session: Session) -> None:
+    done(session, "measure", variants=[0])
+    timing = session.row(0)["timing"]
+    done(session, "device", name="PYTHON")
+    assert session.record["device"] == "PYTHON"
+    assert session.row(0)["timing"] is None and session.row(0)["offers"] == []
+    done(session, "measure", variants=[0])
+    done(session, "check", variant=0)
+    assert session.row(0)["timing"]["emulator"]
+    assert "EMULATOR (PYTHON)" in session.row(0)["timing"]["text"]
+    done(session, "device", name="LLVM")
+    assert session.row(0)["timing"] == timing and session.row(0)["check"] is None
+
+
+def test_a_missing_device_says_how_to_get_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(Device["C"]), "is_available", False)
+    error = ask(session, "device", name="C")["error"]
+    assert error["try"] == Device["C"].how_to_get
+    error = ask(session, "edit", variant=0, language="C", text="x")["error"]
+    assert error["try"] == Device["C"].how_to_get
+
+
+def test_baselines() -> None:
+    ran = []
+    ex = matmul().baseline("mine", lambda: ran.append(1))
+    ex.baseline("broken", lambda: 1 / 0)
+    with session_of(ex) as session:
+        done(session, "pin", variant=0)
+        done(session, "baseline")
+        mine, broken_row = session.record["baselines"]
+        assert mine["name"] == "mine" and mine["timing"]["median_s"] > 0 and ran
+        assert mine["error"] is None
+        assert broken_row["timing"] is None
+        assert broken_row["error"] == "ZeroDivisionError: division by zero"
+        assert session.row(0)["timing"], "the pinned variant was timed in turns with it"
+        done(session, "device", name="PYTHON")
+        assert "emulator" in ask(session, "baseline")["error"]["because"]
+
+
+def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "LIMIT_S", 0.1)
+    ex = matmul().baseline("slow", lambda: time.sleep(0.5))
+    with session_of(ex) as session:
+        done(session, "baseline")
+        assert "did not return" in session.record["baselines"][0]["error"]
+
+
+def test_what_is_done_ahead() -> None:
+    ex = softmax().baseline("mine", lambda: None)
+    with session_of(ex, measures_ahead=True) as session:
+        page = Page(session)
+        finished = session.jobs.submit(session, session._ahead(), AHEAD)
+        assert finished.wait(60)
+        record = page.record
+        assert record == plain(session.record) and broken(record) == []
+        assert all(v["timing"] for v in record["variants"]), "plain and auto"
+        assert record["baselines"][0]["timing"]
+        assert any(o["measured"] for o in record["variants"][0]["offers"])
+        assert unpacked(page.renewed[-1]) == record
+
+
+def test_stop_drops_what_is_under_way() -> None:
+    with session_of(explore(array(400, 400) @ array(400, 400))) as session:
+        page = Page(session)
+        request = {"id": 1, "do": "measure", "variants": [0]}
+        jobs = session.jobs
+        events = [
+            jobs.submit(session, session.job({**request, "id": n}, page), ASKED)
+            for n in range(5)
+        ]
+        time.sleep(0.5)
+        assert done(session, "stop") == {"stopped": 5}
+        assert all(event.wait(5) for event in events)
+        answered = {m["id"] for m in page.messages if "id" in m}
+        assert answered <= {0, None, 7}, "those that had not begun never do"
+        assert done(session, "stop") == {"stopped": 0}
+
+
+def test_two_sessions_do_not_meet() -> None:
+    with session_of(matmul()) as first, session_of(matmul()) as second:
+        pages = Page(first), Page(second)
+        done(first, "apply", variant=0, opt='UPCAST("g1", 4)')
+        done(second, "note", variant=0, text="mine")
+        assert len(pages[0].record["variants"]) == 2
+        assert len(pages[1].record["variants"]) == 1
+        assert pages[0].record["variants"][0]["note"] == ""
+
+
+def test_variants_come_back() -> None:
+    with session_of(matmul()) as session:
+        made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+        done(session, "note", variant=made, text="good")
+        done(session, "pin", variant=made)
+        done(session, "measure", variants=[made])
+        timing = session.row(made)["timing"]
+    with session_of(matmul()) as session:
+        page = Page(session)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        rows = {tuple(v["opts"]): (i, v) for i, v in enumerate(page.record["variants"])}
+        place, row = rows['UPCAST("g1", 4)',]
+        assert (row["name"], row["note"]) == ("mine 1", "good")
+        assert page.record["pinned"] == place
+        assert row["timing"]["median_s"] == timing["median_s"]
+        assert row["timing"]["text"].endswith("measured earlier")
+        other = done(session, "apply", variant=0, opt='UPCAST("g1", 2)')["variant"]
+        assert session.row(other)["name"] == "mine 2"
+
+
+def test_a_late_page_gets_the_whole_record(session: Session) -> None:
+    done(session, "note", variant=0, text="x")
+    number = session.record["n"]
+    assert done(session, "ping", have=number) == {"n": number, "record": None}
+    whole = done(session, "ping", have=number - 1)["record"]
+    assert unpacked(whole) == plain(session.record)

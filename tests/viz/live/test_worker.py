@@ -1,0 +1,262 @@
+"""The worker process: whatever a program does, the parent goes on and nothing stays behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from threading import Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import ROOT
+from tests.viz.live.support import children
+from tests.viz.support import array, matmul
+from workbench.backends.device import Device
+from workbench.errors import WorkbenchError
+from workbench.kernel.inputs import outputs
+from workbench.kernel.kernel import Kernel
+from workbench.viz import explore
+from workbench.viz.live.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
+
+NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    with Worker() as made:
+        yield made
+    assert made.pid is None
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    return matmul().kernels[0]
+
+
+def hold(worker: Worker, kernel: Kernel) -> str:
+    def make() -> list[Any]:
+        written = outputs(kernel.original)
+        buffers = kernel.data.buffers(kernel.original, "LLVM")
+        return [(b, slot in written) for slot, b in enumerate(buffers)]
+
+    worker.hold("data", make)
+    return "data"
+
+
+def sent(kernel: Kernel, source: str | None = None, device: str = "LLVM") -> Any:
+    return {"ast": kernel.to_text(), "device": device, "source": source}
+
+
+def check(worker: Worker, kernel: Kernel, source: str, quiet_s: float = 20.0) -> Any:
+    task = {
+        "do": "check", "data": hold(worker, kernel), "kernel": sent(kernel, source, "C"),
+        "original": kernel.to_text(),
+    }  # fmt: skip
+    return worker.ask(task, quiet_s=quiet_s)
+
+
+def measured(worker: Worker, *forms: Any, kernel: Kernel, cold: bool = False) -> Any:
+    task = {
+        "do": "measure", "data": hold(worker, kernel), "kernels": list(forms),
+        "cold": cold, "budget_s": 0.2, "samples": 8, "float": "float32",
+    }  # fmt: skip
+    return worker.ask(task)["kernels"]
+
+
+def inside(kernel: Kernel, statement: str) -> str:
+    """Return the C of a kernel with a statement before all others."""
+    text = kernel.compile("C").source
+    body = text.index("{", text.index(f"void {kernel.name}(")) + 1
+    return f"{text[:body]}\n{statement}\n{text[body:]}"
+
+
+def test_kernels_are_timed_in_turns(worker: Worker, kernel: Kernel) -> None:
+    forms = [sent(kernel), sent(kernel.optimized()), sent(kernel, device="PYTHON")]
+    rows = measured(worker, *forms, kernel=kernel, cold=True)
+    for row in rows:
+        assert 1 <= len(row["samples"]) <= 8 and min(row["samples"]) > 0
+        assert row["cold"]
+    assert rows[0]["peak"] > 0
+    assert "peak" not in rows[2], "an emulator is held against no peak"
+
+
+def test_one_that_fails_does_not_stop_the_others(
+    worker: Worker, kernel: Kernel
+) -> None:
+    bad = sent(kernel, "define void @nonsense(")
+    rows = measured(worker, bad, sent(kernel), kernel=kernel)
+    assert rows[0]["error"]["what"].startswith("cannot compile")
+    assert rows[1]["samples"] and "error" not in rows[1]
+
+
+@NEEDS_C
+def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
+    good = check(worker, kernel, inside(kernel, "// the same"))
+    assert good["ok"] and good["text"].startswith("right")
+    wrong = check(worker, kernel, inside(kernel, "return;"))
+    assert not wrong["ok"] and wrong["text"].startswith("WRONG")
+    with pytest.raises(WorkbenchError, match="cannot compile"):
+        check(worker, kernel, inside(kernel, "not C at all"))
+
+
+@NEEDS_C
+def test_a_crash_is_told_and_the_next_task_works(
+    worker: Worker, kernel: Kernel
+) -> None:
+    with pytest.raises(WorkerEnded) as caught:
+        check(worker, kernel, inside(kernel, "*(volatile int *)8 = 1;"))
+    assert "SIGSEGV" in caught.value.because
+    with pytest.raises(WorkerEnded, match="SIGABRT"):
+        check(worker, kernel, inside(kernel, "extern void abort(void); abort();"))
+    assert check(worker, kernel, inside(kernel, ""))["ok"]
+
+
+@NEEDS_C
+def test_an_endless_loop_is_ended(worker: Worker, kernel: Kernel) -> None:
+    check(worker, kernel, inside(kernel, ""))
+    pid = worker.pid
+    started = time.monotonic()
+    with pytest.raises(WorkerEnded, match="did not end"):
+        endless = "for (volatile int i = 0;; i++) {}"
+        check(worker, kernel, inside(kernel, endless), quiet_s=0.8)
+    assert time.monotonic() - started < 5
+    assert pid not in children(os.getpid())
+
+
+@NEEDS_C
+def test_stop_ends_what_does_not_listen(worker: Worker, kernel: Kernel) -> None:
+    check(worker, kernel, inside(kernel, ""))
+    task = lambda: check(  # noqa: E731  # run in a thread below
+        worker, kernel, inside(kernel, "for (volatile int i = 0;; i++) {}")
+    )
+    assert stopped_after(worker, task) < STOPS_WITHIN_S + 1.0
+    assert check(worker, kernel, inside(kernel, ""))["ok"]
+
+
+def test_stop_leaves_a_worker_that_listens(worker: Worker) -> None:
+    kernel = explore(array(300, 300) @ array(300, 300)).kernels[0]
+    measured(worker, sent(kernel), kernel=kernel)
+    pid = worker.pid
+    task = {
+        "do": "measure", "data": "data", "kernels": [sent(kernel)] * 2, "cold": False,
+        "budget_s": 60.0, "samples": 10_000, "float": "float32",
+    }  # fmt: skip
+    found = []
+    thread = Thread(target=lambda: found.append(worker.ask(task)))
+    thread.start()
+    time.sleep(0.4)
+    worker.stop()
+    thread.join(5)
+    assert worker.pid == pid, "the same process"
+    assert len(found[0]["kernels"]) == 2, "what was measured is returned"
+
+
+def stopped_after(worker: Worker, task: Callable[[], Any]) -> float:
+    """Return how many seconds a task went on after it was told to stop."""
+    caught: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            task()
+        except TaskStopped as error:
+            caught.append(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    time.sleep(0.5)
+    started = time.monotonic()
+    worker.stop()
+    thread.join(10)
+    assert caught, "it was not stopped"
+    return time.monotonic() - started
+
+
+def test_a_worker_that_is_killed_is_started_again(
+    worker: Worker, kernel: Kernel
+) -> None:
+    measured(worker, sent(kernel), kernel=kernel)
+    first = worker.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    time.sleep(0.2)
+    assert measured(worker, sent(kernel), kernel=kernel)[0]["samples"]
+    assert worker.pid != first
+
+
+def test_interrupts_are_not_for_it(worker: Worker, kernel: Kernel) -> None:
+    measured(worker, sent(kernel), kernel=kernel)
+    pid = worker.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGINT)
+    time.sleep(0.1)
+    measured(worker, sent(kernel), kernel=kernel)
+    assert worker.pid == pid
+    assert os.getpgid(pid) != os.getpgid(0), "Ctrl-C in a terminal does not reach it"
+    assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+
+
+PARENT = """
+import sys, time
+sys.modules["__main__"].marker = 1
+open("ran.txt", "a").write("main ")
+sys.path.insert(0, {root!r})
+from tests.viz.live.test_worker import Worker, hold, matmul, measured, sent
+kernel = matmul().kernels[0]
+worker = Worker()
+measured(worker, sent(kernel), kernel=kernel)
+print(worker.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_it_dies_with_its_parent_and_imports_nothing_of_it(tmp_path: Any) -> None:
+    (tmp_path / "script.py").write_text(PARENT.format(root=str(ROOT)))
+    for name in ("numpy", "random", "workbench"):
+        shadow = f"open({str(tmp_path / 'shadowed.txt')!r}, 'w')"
+        (tmp_path / f"{name}_shadow.py").write_text(shadow)
+    (tmp_path / "queue.py").write_text(
+        shadow
+    )  # a worker in this folder must not see it
+    starts = textwrap.dedent("""
+        import sys; sys.path.remove(sys.path[0])
+        exec(compile(open("script.py").read(), "script.py", "exec"))
+    """)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", starts], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert children(parent.pid) == {pid}
+    finally:
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+    stop = time.monotonic() + 5
+    while os.path.exists(f"/proc/{pid}") and time.monotonic() < stop:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{pid}")
+    assert (tmp_path / "ran.txt").read_text() == "main "
+    assert not (tmp_path / "shadowed.txt").exists()
+
+
+def test_data_comes_as_it_was_sent(worker: Worker) -> None:
+    from workbench.tensor.tensor import Tensor
+
+    for dtype in ("float16", "bfloat16", "int8", "bool", "float64"):
+        values = Tensor(np.arange(24) % 2, device="LLVM").cast(dtype)
+        values = values.contiguous().realize()
+        kernel = explore(values + values).kernels[0]
+        with Worker() as own:
+            task = {
+                "do": "check", "data": hold(own, kernel), "kernel": sent(kernel),
+                "original": kernel.to_text(),
+            }  # fmt: skip
+            assert own.ask(task)["ok"], dtype

@@ -1,0 +1,87 @@
+"""The page as text: complete, self-contained, and safe to inline."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64decode
+from typing import Any
+
+import pytest
+
+from tests.viz.support import matmul
+from workbench.viz import page
+from workbench.viz.record.record import build
+
+LARGEST_BYTES = 230_000
+"""Of the code and style of the page, which travel with every widget."""
+
+
+@pytest.fixture(scope="module")
+def record() -> dict[str, Any]:
+    return build(matmul())
+
+
+def test_every_file_is_in_the_page_once() -> None:
+    for kind, names in (("js", page.SCRIPTS), ("css", page.SHEETS)):
+        there = {f.stem for f in page.STATIC.glob(f"*.{kind}")}
+        assert there == set(names) and len(names) == len(set(names))
+
+
+def test_no_name_is_defined_twice() -> None:
+    pattern = r"^(?:async )?(?:function\*?|const|let|class) (\w+)"
+    names = re.findall(pattern, page.esm(), re.MULTILINE)
+    assert len(names) > 100
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_page_needs_nothing_from_elsewhere() -> None:
+    code = page.esm().replace("http://www.w3.org/2000/svg", "")
+    for way_out in (
+        "http:",
+        "https:",
+        "fetch(",
+        "XMLHttpRequest",
+        "WebSocket",
+        "import(",
+    ):
+        assert way_out not in code
+    assert not re.search(r"url\((?!#)|@import|https?:", page.css())
+
+
+def test_text_is_never_taken_for_markup() -> None:
+    for way_in in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+    ):
+        assert way_in not in page.esm()
+
+
+def test_code_can_stand_inside_a_page() -> None:
+    assert not re.search(r"</script|<!--", page.esm(), re.IGNORECASE)
+    assert not re.search(r"</style", page.css(), re.IGNORECASE)
+
+
+def test_size() -> None:
+    assert len(page.esm()) + len(page.css()) < LARGEST_BYTES
+
+
+def test_a_record_survives_packing(record: dict[str, Any]) -> None:
+    assert json.loads(zlib.decompress(b64decode(page.packed(record)))) == json.loads(
+        json.dumps(record)
+    )
+
+
+def test_a_number_that_is_not_finite_is_refused(record: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        page.packed(record | {"headline": float("nan")})
+
+
+def test_words_of_the_user_do_not_end_the_script(record: dict[str, Any]) -> None:
+    words = "</title></script><script>alert(1)</script>"
+    made = page.export_html(record | {"expr": {"text": words, "line": None}})
+    assert words not in made and made.count("<script") == 2

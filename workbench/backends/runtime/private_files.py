@@ -1,0 +1,82 @@
+"""JSON files in the user's cache folder: the user's alone, written whole, never believed.
+
+A file that is damaged, too large or not the user's own counts as absent, with a warning. What
+it says is plain data, and whoever asks for it checks it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from workbench.backends.runtime.cache import cache_folder
+
+MOST_BYTES = 4 << 20
+"""A larger file is not ours."""
+
+
+def read_json(folder: str, name: str) -> Any:
+    """Return what the file `name` of a cache folder says; None where there is none."""
+    path = _folder(folder)
+    if path is None or not (path / name).exists():
+        return None
+    try:
+        if (path / name).stat().st_size > MOST_BYTES:
+            raise ValueError("it is too large")
+        return json.loads((path / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        warn(f"{path / name} cannot be read ({error}); going on without")
+        return None
+
+
+def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
+    """Keep `data`; the oldest of more than `most_files` files go. Without a cache folder it
+    does nothing."""
+    path = _folder(folder)
+    if path is None:
+        return
+    try:
+        _write(path / name, json.dumps(data))
+        files = sorted(path.glob("*.json"), key=lambda p: p.stat().st_mtime)
+        for old in files[: max(0, len(files) - most_files)]:
+            old.unlink()
+    except OSError as error:
+        warn(f"{path / name} cannot be written ({error.strerror}); going on without")
+
+
+def warn(message: str) -> None:
+    """Tell the user of a cache that something is wrong with it."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _folder(name: str) -> Path | None:
+    folder = cache_folder() / name
+    try:
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.stat()
+    except OSError:
+        return None
+    shared = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if hasattr(os, "geteuid") and (about.st_uid != os.geteuid() or shared):
+        warn(f"the folder {folder} is not yours alone; not using it")
+        return None
+    return folder
+
+
+def _write(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

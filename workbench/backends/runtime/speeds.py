@@ -1,0 +1,164 @@
+"""What this machine can do at its best, measured once and kept on disk.
+
+A measurement on a busy machine is too low and never too high, so that whoever measures again
+keeps the better of both figures. Measuring takes less than a second, and waits until asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any
+
+from workbench.backends.runtime import machine
+from workbench.backends.runtime.bandwidth import bandwidth, working_sets
+from workbench.backends.runtime.cache import cache_folder, key_of
+from workbench.backends.runtime.peak import run_peak
+from workbench.backends.runtime.pool import cores
+from workbench.backends.runtime.private_files import read_json, write_json
+from workbench.backends.runtime.timing import measure
+from workbench.dtypes import DType, dtypes
+
+VERSION, FOLDER = 1, "machine"
+FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
+_BUDGET_S = 0.03
+_lock = Lock()
+_found: dict[tuple[str, str], Speeds] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A speed of one thread, and of all together."""
+
+    one: float
+    all: float
+
+    def of(self, threads: int) -> float:
+        """Return the speed of so many threads: they share what all have together."""
+        return min(self.one * threads, max(self.all, self.one))
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """The speeds of a machine.
+
+    `peak` has the multiply-adds of "f32" and "f64" in operations a second (a multiply-add is
+    two); `read` and `copy` have bytes a second for each cache and "memory", the fastest first.
+    Units: fma_s is what a vector multiply-add takes when each waits for the one before,
+    scalar_s what one of single numbers takes when none waits.
+    """
+
+    peak: Mapping[str, Rate]
+    read: Mapping[str, Rate]
+    copy: Mapping[str, Rate]
+    fma_s: float
+    scalar_s: float
+
+    def vector_s(self, kind: str, lanes: int) -> float:
+        """Return what a multiply-add of `lanes` numbers takes at best, when none waits."""
+        return 2 * lanes / self.peak[kind].one
+
+
+def speeds() -> Speeds:
+    """Return the speeds of this machine: as known, or measured now.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    return known() or measured()
+
+
+def known() -> Speeds | None:
+    """Return what was measured of this machine, now or in another session; None if nothing."""
+    place = _place()
+    with _lock:
+        if place not in _found:
+            kept = _read(read_json(FOLDER, place[1]))
+            if kept is not None:
+                _found[place] = kept
+        return _found.get(place)
+
+
+def measured() -> Speeds:
+    """Measure this machine, and return the best that was ever seen of it."""
+    before, fresh, place = known(), _measure(), _place()
+    best = fresh if before is None else _best(before, fresh)
+    with _lock:
+        _found[place] = best
+    write_json(FOLDER, place[1], asdict(best))
+    return best
+
+
+def _measure() -> Speeds:
+    parts = cores()
+    read, copy = (_walks(parts, copies) for copies in (False, True))
+    peaks = {n: Rate(*(_flops(d, k) for k in (1, parts))) for n, d in FLOATS.items()}
+    chain, single = _flops(dtypes.float32, sums=1), _flops(dtypes.float32, lanes=1)
+    lanes = run_peak(sums=1).flops // run_peak(sums=1, lanes=1).flops
+    return Speeds(peaks, read, copy, 2 * lanes / chain, 2 / single)
+
+
+def _walks(threads: int, copies: bool) -> dict[str, Rate]:
+    levels = machine.caches() or machine.TYPICAL
+    alone, shared = working_sets(levels), working_sets(levels, threads)
+    return {
+        name: Rate(bandwidth(mine, 1, copies), bandwidth(part, threads, copies))
+        for (name, mine), (_, part) in zip(alone, shared, strict=True)
+    }
+
+
+def _flops(dtype: DType, threads: int = 1, sums: int = 12, lanes: int = 0) -> float:
+    loop = run_peak(dtype, threads, sums, lanes)
+    return loop.flops / measure(loop.run, budget_s=_BUDGET_S).min_s
+
+
+def _best(a: Speeds, b: Speeds) -> Speeds:
+    def better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
+        return {
+            k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all))
+            for k in y
+            if k in x
+        }
+
+    return Speeds(
+        better(a.peak, b.peak), better(a.read, b.read), better(a.copy, b.copy),
+        min(a.fma_s, b.fma_s), min(a.scalar_s, b.scalar_s),
+    )  # fmt: skip
+
+
+# on disk
+
+
+def _place() -> tuple[str, str]:
+    """Return (cache folder, file name) for this machine."""
+    levels = machine.caches() or machine.TYPICAL
+    key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels))
+    return str(cache_folder()), f"{key[:16]}.json"
+
+
+def _read(held: Any) -> Speeds | None:
+    """Return the speeds that a file's data tells; None where it makes no sense."""
+    try:
+        found = Speeds(
+            *(_rates(held[part]) for part in ("peak", "read", "copy")),
+            _positive(held["fma_s"]),
+            _positive(held["scalar_s"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
+    complete = list(found.read) == list(found.copy) == levels
+    return found if complete and list(found.peak) == list(FLOATS) else None
+
+
+def _rates(held: Any) -> dict[str, Rate]:
+    return {
+        str(k): Rate(_positive(v["one"]), _positive(v["all"])) for k, v in held.items()
+    }
+
+
+def _positive(value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{value!r:.40} is no speed")
+    return float(value)

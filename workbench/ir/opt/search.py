@@ -1,0 +1,277 @@
+"""A beam search over lists of opts. How a form of the kernel is measured is handed in.
+
+It goes in levels. At each level the best forms that have something left to try (one of each
+line of descent first, `width` in all) are varied a few times, and what comes of it joins
+them. Forms of one level share its time, whatever one run of theirs takes. Every form is
+measured in turn with the best so far; so the drift of the machine cancels, and seconds are
+those of the start times a product of ratios. At the end the best is measured against the
+start once more: it never returns worse than it was given. Source of the idea: beam search over opts as in tinygrad and Halide's autoscheduler.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Protocol
+
+from workbench.ir.opt.moves import Move, Opts, applied, moves
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+PORTION = 12
+"""Forms that are made of another one at one level."""
+FAR, GIVEN_UP, PATIENCE = 1.25, 2.0, 4
+"""A form so many times as slow as the best of its line is not varied; a line whose best is so
+many times as slow as the best of all is given up after so many levels."""
+LEAP = 1.5
+"""What is so many times as fast as the form it comes from is varied next, before others."""
+FIRST_RUN, HOPELESS, LEAST_LIMIT_S = 3.0, 1.5, 0.05
+"""A form is given up where its first run takes so many times as long as a run of the one that
+it comes from, or its later runs do."""
+CONFIRMED = 3
+"""How many of the best are held against the start before the start is returned."""
+CLEARLY = 0.97
+
+
+class Stopped(Exception):
+    """Raised by whoever measures: somebody wants the search to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of one form. Units: seconds of one run; `ratio` is to the other in the same
+    turns. `digest` names the program; `same` one that was measured before; else `error`."""
+
+    seconds: float | None = None
+    ratio: float | None = None
+    digest: str = ""
+    same: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When to give a form up: after `first_s` seconds of its first run, or when it takes
+    `ratio` times as long as the form it is measured against."""
+
+    first_s: float
+    ratio: float
+
+
+class Measure(Protocol):
+    """Measures `forms`, each in turn with `against`, in their order. Without `patience` it
+    takes the time that there is; `thorough` is longer, and compares the answers."""
+
+    def __call__(
+        self,
+        against: UOp,
+        forms: Sequence[UOp],
+        patience: Patience | None,
+        thorough: bool,
+    ) -> Iterable[Measured]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A form that was tried: `opts` on the un-optimised kernel, `how` they come from those of
+    `parent` (None: a start). `seconds` is None where it was not measured; `note` says why."""
+
+    number: int
+    parent: int | None
+    opts: Opts
+    how: str
+    seconds: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All trials, the number of the best, and how many times as fast as the first start it was
+    when both were measured last (None: they were not). `ended` says why the search did."""
+
+    trials: tuple[Trial, ...]
+    best: int
+    speedup: float | None
+    ended: str
+
+
+@dataclass(slots=True)
+class _Node:
+    """A trial that was measured, and what is left to try after it."""
+
+    trial: Trial
+    ast: UOp
+    line: int
+    seconds: float
+    left: Iterator[Move]
+    is_open: bool = True
+
+
+@dataclass(slots=True)
+class _Search:
+    kernel: UOp
+    target: Target
+    measure: Measure
+    is_over: Callable[[], bool]
+    report: Callable[[Trial], None]
+    trials: list[Trial] = field(default_factory=list)
+    nodes: list[_Node] = field(default_factory=list)
+    seen: set[UOp] = field(default_factory=set)
+    digests: dict[str, int] = field(default_factory=dict)
+
+    def begin(self, starts: Sequence[Move]) -> None:
+        """Measure the starts, each beside the best that could be measured."""
+        for line, start in enumerate(starts):
+            ast = applied(self.kernel, start.opts, self.target)
+            if ast is None or ast in self.seen:
+                continue
+            self.seen.add(ast)
+            against = self.best()
+            other = ast if against is None else against.ast
+            for measured in self.measure(other, [ast], None, False):
+                self._note(start, ast, measured, against, None, line)
+
+    def best(self) -> _Node | None:
+        """Return the fastest so far."""
+        return min(self.nodes, key=lambda n: n.seconds, default=None)
+
+    def level(self, nodes: Sequence[_Node], at_once: int) -> None:
+        """Vary each of `nodes` a few times, in turn by the time that has gone into each."""
+        rest = {n.trial: islice(self._fresh(n), PORTION) for n in nodes}
+        spent = {n.trial: 0.0 for n in nodes}
+        while rest and not self.is_over():
+            node = min((n for n in nodes if n.trial in rest), key=lambda n: spent[n.trial])
+            began = time.monotonic()
+            batch = list(islice(rest[node.trial], at_once))
+            if not batch or self._vary(node, batch) < node.seconds / LEAP:
+                del rest[node.trial]
+            spent[node.trial] += time.monotonic() - began
+
+    def _vary(self, node: _Node, batch: Sequence[tuple[Move, UOp]]) -> float:
+        """Measure forms that come from `node`; return the least of their times."""
+        against = self.best() or node
+        first_s = max(LEAST_LIMIT_S, FIRST_RUN * node.seconds)
+        patience = Patience(first_s, HOPELESS * node.seconds / against.seconds)
+        forms = [ast for _, ast in batch]
+        results = self.measure(against.ast, forms, patience, False)
+        least = math.inf
+        for (move, ast), measured in zip(batch, results, strict=True):
+            trial = self._note(move, ast, measured, against, node, node.line)
+            least = min(least, math.inf if trial.seconds is None else trial.seconds)
+        return least
+
+    def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
+        """Yield what is left to try after a node, without what has been tried elsewhere."""
+        for move in node.left:
+            if self.is_over():
+                return
+            ast = applied(self.kernel, move.opts, self.target)
+            if ast is not None and ast not in self.seen:
+                self.seen.add(ast)
+                yield move, ast
+        node.is_open = False
+
+    def _note(
+        self,
+        move: Move,
+        ast: UOp,
+        measured: Measured,
+        beside: _Node | None,
+        parent: _Node | None,
+        line: int,
+    ) -> Trial:
+        number, seconds, note = len(self.trials), measured.seconds, measured.error
+        if measured.same:
+            note = f"the same program as {self.digests.get(measured.same, '?')}"
+        if beside is not None and measured.ratio is not None:
+            seconds = beside.seconds * measured.ratio
+        number_of = None if parent is None else parent.trial.number
+        trial = Trial(number, number_of, move.opts, move.how, seconds, note)
+        self.trials.append(trial)
+        if measured.digest:
+            self.digests.setdefault(measured.digest, number)
+        if seconds is not None and not note:
+            left = moves(ast, move.opts, self.target)
+            self.nodes.append(_Node(trial, ast, line, seconds, left))
+        self.report(trial)
+        return trial
+
+    def beam(self, level: int, width: int) -> list[_Node]:
+        """Return what to vary next: the best of each line that is alive, then the best of all."""
+        best: dict[int, float] = {}
+        for node in self.nodes:
+            best[node.line] = min(best.get(node.line, node.seconds), node.seconds)
+        least = min(best.values(), default=0.0)
+        alive = {n for n, s in best.items() if level < PATIENCE or s <= GIVEN_UP * least}
+        chosen = [
+            node
+            for node in sorted(self.nodes, key=lambda n: n.seconds)
+            if node.is_open and node.line in alive
+            and node.seconds <= FAR * best[node.line]
+        ]  # fmt: skip
+        firsts = {node.line: node for node in reversed(chosen)}.values()
+        ranked = sorted(firsts, key=lambda n: n.seconds)
+        return (ranked + [n for n in chosen if n not in ranked])[:width]
+
+    def confirm(self) -> tuple[int, float | None]:
+        """Return the best that is faster than the first start when measured against it once
+        more, and how many times; the start itself where none is."""
+        start = next((n for n in self.nodes if n.trial.number == 0), None)
+        ranked = sorted(self.nodes, key=lambda n: n.seconds)
+        if start is None:  # it took longer than it was given: whatever ran is faster
+            return (ranked[0].trial.number if ranked else 0), None
+        for node in ranked[:CONFIRMED]:
+            if node.seconds >= start.seconds:
+                break
+            for found in self.measure(start.ast, [node.ast], None, True):
+                if found.error:
+                    number = node.trial.number
+                    self.trials[number] = replace(node.trial, note=found.error)
+                elif found.ratio is not None and found.ratio < 1.0:
+                    return node.trial.number, 1.0 / found.ratio
+        return 0, 1.0
+
+
+def search(
+    kernel: UOp,
+    starts: Sequence[Move],
+    target: Target,
+    measure: Measure,
+    width: int,
+    is_over: Callable[[], bool],
+    report: Callable[[Trial], None] = lambda trial: None,
+    at_once: int = 1,
+) -> Found:
+    """Return what a search from `starts`, lists of opts for `kernel`, finds for `target`.
+
+    The first start is what must not get worse. `is_over` ends it; so does Ctrl-C, and Stopped
+    from `measure`: then the best so far is returned as it was measured. `report` hears of
+    every trial, and `at_once` forms are measured at a time.
+    """
+    state = _Search(kernel, target, measure, is_over, report)
+    try:
+        state.begin(starts)
+        ended, level = "nothing left to try", 0
+        while beam := state.beam(level, width):
+            state.level(beam, at_once)
+            level += 1
+            if is_over():
+                ended = "the time was over"
+                break
+        best, speedup = state.confirm()
+    except (KeyboardInterrupt, Stopped) as stop:
+        ended = "stopped" if isinstance(stop, Stopped) else "interrupted"
+        best, speedup = _best_so_far(state), None
+    return Found(tuple(state.trials), best, speedup, ended)
+
+
+def _best_so_far(state: _Search) -> int:
+    """Return the best by more than noise, without measuring it again; else the first start."""
+    best = state.best()
+    start = next((n.seconds for n in state.nodes if n.trial.number == 0), None)
+    if best is None or (start is not None and best.seconds > CLEARLY * start):
+        return 0
+    return best.trial.number

@@ -1,0 +1,184 @@
+"""What a kernel costs by its form alone, before anything has run: work, bytes from each level of
+memory, and the time that follows on this machine.
+
+Three models that a person can follow on paper: `work` (what each step of each loop waits for),
+`traffic` (what the loops bring into each cache), and speeds measured once on this machine. A run
+takes as long as the slowest of them; a processor overlaps them, though never quite.
+Source of the idea: the roofline of Williams, Waterman and Patterson, with a roof for each level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.backends.device import Device
+from workbench.backends.runtime import machine
+from workbench.backends.runtime.machine import Caches
+from workbench.backends.runtime.speeds import Speeds, speeds
+from workbench.display import Displayed
+from workbench.errors import WorkbenchError
+from workbench.ir.lower.lower import lower
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt
+from workbench.ir.uop import UOp
+from workbench.kernel.estimates import Counts, Estimates, count, estimate
+from workbench.kernel.timing import seconds_text
+from workbench.kernel.traffic import Traffic
+from workbench.kernel.units import bytes_text
+from workbench.kernel.work import LoopWork, work
+from workbench.target import Target
+from workbench.trace import unobserved
+
+LAUNCH_S = 1e-6
+"""What a launch takes that does nothing."""
+THREADS_S = 5e-6
+"""What it takes to hand work to other threads, and to hear that it is done."""
+REST = 0.15
+"""Of what the slowest part leaves room for, this share of the others shows all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(Displayed):
+    """What one run of a kernel costs, warm: the run before left in each cache what fits.
+
+    `bytes_from` has, for each level, what comes from there towards the core and goes back:
+    "L1" is what loads and stores move. `seconds` has what each part would take alone, on
+    `threads` threads: "core" and the levels below L1. `predicted_s` is what a run takes.
+    """
+
+    estimates: Estimates
+    counts: Counts
+    bytes_from: Mapping[str, int]
+    seconds: Mapping[str, float]
+    work: LoopWork
+    threads: int
+    kind: str
+    speeds: Speeds
+    held_bytes: int
+
+    @property
+    def predicted_s(self) -> float:
+        """The predicted time of one run."""
+        slowest = max(self.seconds.values())
+        others = sum(self.seconds.values()) - slowest
+        launch = LAUNCH_S + (THREADS_S if self.threads > 1 else 0.0)
+        return slowest + REST * others + launch
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte that the algorithm needs."""
+        return self.estimates.intensity
+
+    @property
+    def limit(self) -> str:
+        """What takes longest: "core", or a level of memory."""
+        return max(self.seconds, key=lambda part: self.seconds[part])
+
+    def roofs(self, threads: int | None = None) -> dict[str, float]:
+        """Return the most operations a second that each level lets through: "peak" of the
+        arithmetic, and for each level its bandwidth times operations per byte that come from it.
+
+        A level that nothing comes from is absent.
+        """
+        parts = self.threads if threads is None else threads
+        flops = self.estimates.flops
+        found = {"peak": self.speeds.peak[self.kind].of(parts)}
+        for level, count in self.bytes_from.items():
+            if count and flops:
+                found[level] = flops / count * self.speeds.read[level].of(parts)
+        return found
+
+    def __str__(self) -> str:
+        most = max(len(name) for name in self.bytes_from)
+        lines = [
+            f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
+            f" {self.intensity:.3g} operations per byte",
+            f"predicted {seconds_text(self.predicted_s)} on {_plural(self.threads, 'thread')},"
+            f" limited by {self.limit}",
+            f"  {'core':{most}}  {seconds_text(self.seconds['core']):>8}",
+        ]
+        for level, count in self.bytes_from.items():
+            took = self.seconds.get(level)
+            speed = f"{self.speeds.read[level].of(self.threads) / 1e9:.3g} GB/s"
+            spent = "" if took is None else seconds_text(took)
+            lines.append(
+                f"  {level:{most}}  {spent:>8}  {bytes_text(count):>8} at {speed}"
+            )
+        one, these = self.roofs(1), self.roofs()
+        for name, roof in these.items():
+            alone = f", {one[name] / 1e9:,.3g} on one" if self.threads > 1 else ""
+            lines.append(f"  roof of {name}: {roof / 1e9:,.3g} GFLOP/s{alone}")
+        return "\n".join(lines)
+
+
+def cost(
+    kernel: UOp,
+    target: Target,
+    original: UOp | None = None,
+    known: Speeds | None = None,
+    caches: Caches | None = None,
+) -> Cost:
+    """Return the cost of a kernel (a SINK) for a target that runs on this machine's processor.
+
+    `original` is it without opts: its operations and bytes are what the algorithm needs.
+    Errors: CompileError where it cannot be lowered; DeviceError where llvmlite is missing.
+    """
+    found = speeds() if known is None else known
+    levels = caches or machine.caches() or machine.TYPICAL
+    with unobserved():
+        block, linear = lower(kernel, target)
+    threads = _threads(linear)
+    counts, traffic = count(linear), Traffic(block)
+    core = work(linear, target, found)
+    names = [*found.read]
+    bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
+    for place, (below, (_, size)) in enumerate(zip(names[1:], levels, strict=True)):
+        # two caches are a core's own, what comes after them is shared
+        bytes_from[below] = traffic.into(size, shared=place >= 2)
+    together = min(threads, target.cores)
+    seconds = {"core": core.total_s / together}
+    for level in names[1:]:
+        seconds[level] = bytes_from[level] / found.read[level].of(together)
+    return Cost(
+        estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
+        together, _kind(kernel), found, traffic.held_bytes,
+    )  # fmt: skip
+
+
+def predictions(kernel: UOp, opts: Sequence[Opt], target: Target) -> list[float | None]:
+    """Return, for each opt, how many times faster the kernel is predicted to become: 2.0 is half
+    the time. None where an opt is not legal, or what it makes cannot be lowered.
+
+    Errors: as `cost`.
+    """
+    now = cost(kernel, target).predicted_s
+    found: list[float | None] = []
+    for opt in opts:
+        try:
+            with unobserved():
+                after, _ = apply_opt(kernel, opt, target)
+            found.append(now / cost(after, target).predicted_s)
+        except WorkbenchError:
+            found.append(None)
+    return found
+
+
+def target_of(device: str) -> Target:
+    """Return the target that costs are told for: an emulator's kernels as a processor runs them."""
+    return Device["LLVM" if device == "PYTHON" else device].target
+
+
+def _threads(linear: Sequence[UOp]) -> int:
+    loops = (n for n in linear if n.op is Ops.LOOP and n.arg == "thread")
+    return max((loop.src[0].extent for loop in loops), default=1)
+
+
+def _kind(kernel: UOp) -> str:
+    wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
+    return "f64" if wide else "f32"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

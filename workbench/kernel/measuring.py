@@ -1,0 +1,159 @@
+"""How a search measures forms of a kernel: in the worker process, or on an executor.
+
+In the worker a form runs on the kernel's own data, sent there once. On an executor, which may
+be many machines away, it runs on seeded random data that is made there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.timing import Samples
+from workbench.errors import WorkbenchError
+from workbench.ir.opt.search import Measured, Patience, Stopped
+from workbench.ir.text import to_text
+from workbench.ir.uop import UOp
+from workbench.kernel.inputs import outputs
+from workbench.worker.client import TaskStopped, Worker
+from workbench.worker.race import Rules
+from workbench.worker.remote import race_text
+
+QUICK, THOROUGH = (0.06, 9), (0.5, 25)
+"""Seconds and samples for one form."""
+START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
+"""What a process may take to start, a form to compile, and an answer beyond the search's end."""
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """What both ways share: the kernel, when the search ends, and which programs are known."""
+
+    kernel: UOp
+    device: str
+    ends_at: float
+    known: list[str] = field(default_factory=list)
+
+    def form(self, ast: UOp) -> Row:
+        return {"ast": to_text(ast), "device": self.device, "source": None}
+
+    def rules(self, patience: Patience | None, thorough: bool) -> Rules:
+        budget_s, samples = THOROUGH if thorough else QUICK
+        left = max(0.2, self.ends_at - time.monotonic())
+        patience = Patience(left, 1e9) if patience is None else patience
+        limit_s, known = min(patience.first_s, left), tuple(self.known)
+        return Rules(
+            budget_s, samples, limit_s, patience.ratio, () if thorough else known, thorough
+        )
+
+    def read(self, answer: Row, is_start: bool) -> Measured:
+        """Return what an answer says of a form."""
+        if "error" in answer:
+            return Measured(error=": ".join(filter(None, _words(answer["error"]))))
+        if "same" in answer:
+            return Measured(same=answer["same"])
+        self.known.append(answer["digest"])
+        if "over" in answer:
+            text = f"given up: its first run took over {answer['over']:.3g} s"
+            return Measured(digest=answer["digest"], error=text)
+        if answer.get("differs"):
+            return Measured(error="WRONG: its answer is not that of the start")
+        taken = Samples(tuple(answer["samples"]))
+        ratio = taken.median_s / Samples(tuple(answer["against"])).median_s
+        return Measured(taken.median_s, 1.0 if is_start else ratio, answer["digest"])
+
+
+def _words(error: Row) -> list[str]:
+    return [error["what"], error["because"]]
+
+
+@dataclass(slots=True)
+class OnWorker(_Measuring):
+    """Measures in a worker process; `data` makes the kernel's buffers by slot. `key` names
+    them there."""
+
+    worker: Worker = field(default_factory=Worker)
+    data: Callable[[], Sequence[Buffer]] = tuple
+    key: str = "search"
+
+    def __call__(
+        self,
+        against: UOp,
+        forms: Sequence[UOp],
+        patience: Patience | None,
+        thorough: bool,
+    ) -> Iterator[Measured]:
+        for ast in forms:
+            yield self._one(against, ast, self.rules(patience, thorough))
+
+    def _one(self, against: UOp, ast: UOp, rules: Rules) -> Measured:
+        quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
+        if self.worker.pid is None:
+            quiet_s += START_S
+        else:  # what is late is given up with the search
+            left = self.ends_at - time.monotonic()
+            quiet_s = max(1.0, min(quiet_s, left + MARGIN_S))
+        task = {
+            "do": "race", "data": self.key, "kernel": self.form(ast),
+            "against": self.form(against), "outputs": outputs(self.kernel),
+            "rules": asdict(rules),
+        }  # fmt: skip
+        try:
+            self.worker.hold(self.key, self._held)
+            answer = self.worker.ask(task, quiet_s=quiet_s)
+        except TaskStopped:
+            raise Stopped from None
+        except WorkbenchError as error:  # it crashed or hung: the next one starts anew
+            return Measured(error=f"{error.what}: {error.because}")
+        return self.read(answer, against is ast)
+
+    def _held(self) -> list[tuple[Buffer, bool]]:
+        written = outputs(self.kernel)
+        return [(b, slot in written) for slot, b in enumerate(self.data())]
+
+
+@dataclass(slots=True)
+class OnExecutor(_Measuring):
+    """Measures on any `concurrent.futures.Executor`, several forms at a time."""
+
+    executor: Executor | None = None
+
+    def __call__(
+        self,
+        against: UOp,
+        forms: Sequence[UOp],
+        patience: Patience | None,
+        thorough: bool,
+    ) -> Iterator[Measured]:
+        assert self.executor is not None
+        rules = self.rules(patience, thorough)
+        about = {"kernel": to_text(self.kernel), "against": self.form(against)}
+        tasks = [
+            json.dumps(about | {"form": self.form(ast), "rules": asdict(rules)})
+            for ast in forms
+        ]
+        pending = [self.executor.submit(race_text, task) for task in tasks]
+        late = time.monotonic() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
+        try:
+            for ast, future in zip(forms, pending, strict=True):
+                yield self._answer(future, late, against is ast)
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _answer(
+        self, future: Future[str], late: float, is_start: bool
+    ) -> Measured:
+        try:
+            text = future.result(timeout=max(0.0, late - time.monotonic()))
+            return self.read(json.loads(text), is_start)
+        except TimeoutError:
+            return Measured(error="no answer came from the executor in time")
+        except Exception as error:  # whatever an executor of somebody else raises
+            return Measured(error=f"the executor failed: {type(error).__name__}: {error}")

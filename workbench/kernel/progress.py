@@ -1,0 +1,84 @@
+"""A line that shows how a search goes: by tqdm where it is installed, else on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from warnings import catch_warnings, simplefilter
+
+from workbench.ir.opt.search import Trial
+from workbench.kernel.timing import seconds_text
+
+Report = Callable[[Trial], None]
+
+
+@contextmanager
+def progress(budget_s: float, wanted: bool) -> Iterator[Report]:
+    """Hand out what is to be called with every trial."""
+    if not wanted:
+        yield lambda trial: None
+    elif find_spec("tqdm") is not None:
+        with _bar(budget_s) as report:
+            yield report
+    elif sys.stderr.isatty():
+        best = _Best(budget_s)
+        yield lambda trial: _rewrite(best.text(trial))
+        _rewrite("")
+    else:
+        yield lambda trial: None
+
+
+@contextmanager
+def _bar(budget_s: float) -> Iterator[Report]:
+    with catch_warnings():
+        simplefilter("ignore")  # it speaks of widgets that are missing
+        tqdm = import_module("tqdm.auto").tqdm
+        bar = tqdm(
+            total=round(budget_s, 1), desc="search", leave=False, mininterval=0.2,
+            bar_format="{desc} |{bar}| {n:.0f}/{total:.0f} s{postfix}",
+        )  # fmt: skip
+    best = _Best(budget_s)
+
+    def report(trial: Trial) -> None:
+        bar.set_postfix_str(best.text(trial), refresh=False)
+        bar.n = 0
+        bar.update(min(best.elapsed_s, budget_s))
+
+    try:
+        yield report
+    finally:
+        bar.close()
+
+
+class _Best:
+    """The best so far, in words."""
+
+    def __init__(self, budget_s: float):
+        self._budget_s, self._began = budget_s, time.monotonic()
+        self._start: float | None = None
+        self._least: float | None = None
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self._began
+
+    def text(self, trial: Trial) -> str:
+        seconds = trial.seconds
+        if seconds is not None and not trial.note:
+            self._start = seconds if self._start is None else self._start
+            least = seconds if self._least is None else self._least
+            self._least = min(least, seconds)
+        if self._start is None or self._least is None:
+            return f"{trial.number + 1} tried"
+        times = self._start / self._least
+        best = seconds_text(self._least)
+        return f"{trial.number + 1} tried, best {best}, {times:.3g} times as fast"
+
+
+def _rewrite(text: str) -> None:
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()

@@ -1,0 +1,111 @@
+"""How an exploration is shown: the live workbench in a notebook, one file, else a picture.
+
+A session is made when something live is first asked of an exploration, and lives as long as
+that. The few shown last are kept, because a cell may have dropped what the reader looks at.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from workbench.context import LIVE
+from workbench.display import Bundle
+from workbench.errors import WorkbenchError
+from workbench.viz import page
+from workbench.viz.exploration import Exploration
+from workbench.viz.formatters import exploration_bundle
+from workbench.viz.live.jobs import ASKED
+from workbench.viz.live.session import Session
+from workbench.viz.record.record import build
+
+KEPT_SESSIONS = 8
+PANES = {
+    "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
+}  # fmt: skip
+"""The panes that can stand alone, and the mode each belongs to."""
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_LOG = logging.getLogger("workbench")
+_lock = Lock()
+_recent: deque[Session] = deque(maxlen=KEPT_SESSIONS)
+
+
+class Page:
+    """Shows explorations; see `viz.exploration.Page`."""
+
+    def bundle(self, ex: Exploration) -> Bundle:
+        """Return what Jupyter shows: the widget where there is somebody to talk to, and always
+        a static picture and text."""
+        if not is_live():
+            return exploration_bundle(ex)
+        try:
+            shown = self.to_widget(ex)._repr_mimebundle_()
+        except Exception:  # the picture is there all the same
+            _LOG.exception("the workbench cannot be shown; this is its picture")
+            return exploration_bundle(ex)
+        view = (shown[0] if isinstance(shown, tuple) else shown)[WIDGET]
+        return {WIDGET: view, **exploration_bundle(ex, detail_s=0.0)}
+
+    def to_widget(self, ex: Exploration) -> Any:
+        """Return a widget of the exploration's session."""
+        from workbench.viz.live.widget import Workbench
+
+        session = session_of(ex)
+        one = {"only": ex.show, "mode": PANES[ex.show]} if ex.show else {}
+        return Workbench(session, ex.held.get("view", {}) | one)
+
+    def to_html(self, ex: Exploration) -> str:
+        """Return the page as one file: with what was tried, where something was."""
+        session: Session | None = ex.held.get("session")
+        if session is None:
+            return page.export_html(build(ex))
+        session.complete()
+        with session.lock:
+            return page.export_html(session.record)
+
+    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
+        """Add a baseline; it is timed where the exploration is shown.
+
+        Errors: WorkbenchError for what cannot be called.
+        """
+        if not callable(run):
+            because = f"{type(run).__name__} cannot be called"
+            hint = 'ex.baseline("numpy", lambda: a @ b)'
+            raise WorkbenchError(f"the baseline {name} is no function", because, hint)
+        ex.held.setdefault("baselines", {})[str(name)] = run
+        session: Session | None = ex.held.get("session")
+        if session is not None:
+            session.jobs.submit(session, session.job({"do": "baseline"}), ASKED)
+
+    def select(self, ex: Exploration, view: dict[str, Any]) -> None:
+        """Change what the widgets of an exploration show."""
+        ex.held["view"] = ex.held.get("view", {}) | view
+        session: Session | None = ex.held.get("session")
+        for listener in [] if session is None else session.listeners():
+            listener.look(view)
+
+
+def session_of(ex: Exploration) -> Session:
+    """Return the session of an exploration, begun if need be."""
+    with _lock:
+        known: Session | None = ex.held.get("session")
+        if known is None:
+            known = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
+            known.begin()
+        if known in _recent:
+            _recent.remove(known)
+        _recent.append(known)
+        return known
+
+
+def is_live() -> bool:
+    """Whether a notebook is there that a widget could talk to."""
+    if LIVE.value < 1:
+        return False
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

@@ -1,0 +1,100 @@
+"""IPython magics, after `%load_ext workbench`.
+
+%%kernel -o 'UPCAST("g1", 8)'      run the cell; show the workbench of its last value
+%timekernel (a @ b).relu()         time the kernels that compute a value
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import shlex
+from typing import Any
+
+from workbench.context import Context
+from workbench.errors import WorkbenchError
+from workbench.tensor.tensor import Tensor
+from workbench.viz.exploration import Exploration
+from workbench.viz.explore import explore
+from workbench.viz.live.show import PANES, session_of
+
+
+def load(shell: Any) -> None:
+    """Give an IPython shell the magics."""
+    shell.register_magic_function(kernel_magic(shell), "cell", "kernel")
+    shell.register_magic_function(timekernel_magic(shell), "line", "timekernel")
+
+
+def kernel_magic(shell: Any) -> Any:
+    """Return `%%kernel` of a shell."""
+
+    def kernel(line: str, cell: str) -> Exploration | None:
+        try:
+            options, rest = _parser().parse_known_args(shlex.split(line))
+            if rest:
+                raise WorkbenchError(f"%%kernel takes no {rest[0]}", "see %%kernel?")
+            with Context(**({"DEV": options.device} if options.device else {})):
+                ex = explore(*_tensors(_run(shell, "\n" + cell)), show=options.show)
+        except (WorkbenchError, argparse.ArgumentError, ValueError) as error:
+            print(error)
+            return None
+        for opts in options.opt:
+            reply = session_of(ex).handle({"do": "paste", "variant": 0, "text": opts})
+            if reply["error"] is not None:
+                print(WorkbenchError(*reply["error"].values()))
+            else:
+                ex.held["view"] = reply["result"]
+        return ex
+
+    kernel.__doc__ = "Run the cell and show the workbench of its last value.\n\n"
+    kernel.__doc__ += _parser().format_help()
+    return kernel
+
+
+def timekernel_magic(shell: Any) -> Any:
+    """Return `%timekernel` of a shell."""
+
+    def timekernel(line: str) -> None:
+        """Time the kernels that compute an expression, with the default opts."""
+        try:
+            kernels = explore(*_tensors(_run(shell, line))).kernels
+            timings = [k.optimized().time() for k in kernels]
+        except WorkbenchError as error:
+            print(error)
+            return
+        for kernel, timing in zip(kernels, timings, strict=True):
+            print(f"{kernel.title}: {timing}")
+
+    return timekernel
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="%%kernel", add_help=False, exit_on_error=False
+    )
+    parser.add_argument("-d", "--device", default="", help="where new tensors go")
+    parser.add_argument(
+        "-o", "--opt", action="append", default=[], help="opts for the first kernel"
+    )
+    parser.add_argument(
+        "-s", "--show", default="", choices=["", *PANES], help="one pane"
+    )
+    return parser
+
+
+def _run(shell: Any, cell: str) -> Any:
+    """Run a cell in the user's namespace; return the value of its last expression."""
+    name = shell.compile.cache(cell, shell.execution_count)
+    tree = ast.parse(shell.transform_cell(cell), name)
+    last = tree.body.pop() if tree.body else None
+    if not isinstance(last, ast.Expr):
+        raise WorkbenchError(
+            "there is nothing to explore", "the cell ends in no expression", "y"
+        )
+    names = shell.user_ns
+    exec(compile(tree, name, "exec"), names)
+    return eval(compile(ast.Expression(last.value), name, "eval"), names)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]

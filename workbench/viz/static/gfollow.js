@@ -1,0 +1,89 @@
+// The layout of the next state of a graph: what has a place keeps it. What is new goes between
+// its neighbours, beside what stands there; what stays is pushed down only where there is no room.
+
+const TIGHT = 46; // the least from a layer to the next, where something new is put between
+
+/** Return the layout of a graph of which a part has a place already: that part stays, and is
+ * pushed down only where what is new between it does not fit. */
+function layout_next(graph, before) {
+  const order = layout_topological(graph);
+  const known = graph.nodes.map((node) => before.get(node.key) || null);
+  const y = layout_heights(graph, order, known);
+  const places = y.map((at, i) => ({ x: known[i] ? known[i].x : NaN, y: at }));
+  layout_beside(graph, order, places);
+  const routes = graph.edges.map((edge) => {
+    if (Math.abs(places[edge.b].y - places[edge.a].y) > LONG_EDGE * PITCH) return null;
+    const from = [places[edge.a].x, places[edge.a].y + graph.nodes[edge.a].h / 2];
+    return [from, layout_port(graph.nodes[edge.b], places[edge.b], edge.slot, edge.slots)];
+  });
+  return { places, routes };
+}
+
+/** Return y per node: known ones keep theirs, new ones are spread between their neighbours. */
+function layout_heights(graph, order, known) {
+  const up = graph.nodes.map(() => []);
+  const down = graph.nodes.map(() => []);
+  const place = new Int32Array(order.length);
+  order.forEach((n, i) => (place[n] = i));
+  for (const { a, b } of graph.edges) if (place[a] < place[b]) up[b].push(a), down[a].push(b);
+  // steps to, and place of, the next known node below
+  const below = known.map(() => [0, Infinity]);
+  for (const n of [...order].reverse())
+    for (const t of down[n]) {
+      const [steps, end] = known[t] ? [1, known[t].y] : [below[t][0] + 1, below[t][1]];
+      if (end - steps * TIGHT < below[n][1] - below[n][0] * TIGHT || below[n][0] === 0) below[n] = [steps, end];
+    }
+  const y = known.map((at) => (at ? at.y : NaN));
+  for (const n of order) {
+    const tops = up[n].map((s) => y[s]).filter((v) => !Number.isNaN(v));
+    const top = tops.length ? Math.max(...tops) : null;
+    const [steps, end] = below[n];
+    if (known[n]) y[n] = top === null ? known[n].y : Math.max(known[n].y, top + TIGHT);
+    else if (top === null) y[n] = end === Infinity ? 0 : end - steps * PITCH;
+    else if (end === Infinity) y[n] = top + PITCH;
+    else {
+      const room = (end - top) / (steps + 1);
+      y[n] = top + (room < TIGHT ? PITCH : Math.min(PITCH, room)); // too tight: push what is below
+    }
+  }
+  return y;
+}
+
+/** Give what has no column yet the free place nearest to its neighbours. */
+function layout_beside(graph, order, places) {
+  const near = graph.nodes.map(() => []);
+  for (const { a, b } of graph.edges) near[a].push(b), near[b].push(a);
+  const shelf = new Map(); // what stands about a height: number -> places in `graph.nodes`
+  const shelves = (n) => {
+    const { y } = places[n];
+    const half = graph.nodes[n].h / 2 + 4;
+    const found = [];
+    for (let s = Math.floor((y - half) / TIGHT); s <= Math.floor((y + half) / TIGHT); s++) found.push(s);
+    return found;
+  };
+  const put = (n) => shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  const unplaced = order.filter((n) => Number.isNaN(places[n].x));
+  order.filter((n) => !Number.isNaN(places[n].x)).forEach(put);
+  const is_placed = (n) => !Number.isNaN(places[n].x);
+  // outward from what has a place, so that each new one has a neighbour to stand by
+  while (unplaced.length) {
+    const at = Math.max(0, unplaced.findIndex((n) => near[n].some(is_placed)));
+    const [n] = unplaced.splice(at, 1);
+    const xs = near[n].filter(is_placed).map((m) => places[m].x);
+    const wanted = xs.length ? xs.reduce((sum, x) => sum + x, 0) / xs.length : 0;
+    const others = [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
+    places[n].x = layout_free(graph, places, n, wanted, others);
+    put(n);
+  }
+}
+
+function layout_free(graph, places, n, wanted, others) {
+  const { w, h } = graph.nodes[n];
+  const taken = others
+    .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
+    .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2 + COLUMN_GAP]);
+  const is_free = (x) => taken.every(([at, apart]) => Math.abs(at - x) >= apart - 0.01);
+  const sides = taken.flatMap(([at, apart]) => [at - apart, at + apart]);
+  const fits = [wanted, ...sides].filter(is_free);
+  return fits.reduce((best, x) => (Math.abs(x - wanted) < Math.abs(best - wanted) ? x : best), fits[0]);
+}

@@ -1,0 +1,148 @@
+// Lines of code: numbered, linked, comments set back; and the lines that a diff shows.
+
+/** The lines; what stands before the kernel (types, helpers) is folded away at first. */
+function code_view(app, code, state, again) {
+  const first = state.helpers ? 0 : helper_lines(code);
+  const rows = code.lines.slice(first).map((text, i) => code_line(app, code, first + i, text));
+  const unfold =
+    first > 0 &&
+    h(
+      "button",
+      {
+        class: "wb-unfold",
+        type: "button",
+        "data-key": "helpers",
+        onclick: () => ((state.helpers = true), again()),
+      },
+      `show ${plural(first, "line")} of types and helpers`,
+    );
+  return h(
+    "div",
+    { class: "wb-lines" },
+    unfold,
+    walkable("listbox", "lines", { class: "wb-lines-list" }, ...rows),
+  );
+}
+
+/** How many lines stand before the kernel and the comment over it; few are not worth a fold. */
+function helper_lines({ language, lines }) {
+  const starts = { C: /^(__kernel |extern "C" )?void /, LLVM: /^define / }[language];
+  let first = starts ? lines.findIndex((line) => starts.test(line)) : 0;
+  while (first > 0 && /^(\/\/|;)/.test(lines[first - 1])) first--;
+  return first > 6 ? first : 0;
+}
+
+function code_line(app, code, i, text, sign = "") {
+  const link = code.links[i];
+  const is_pinned = app.view.code?.line === i && app.view.code.language === code.language;
+  const el = h(
+    "div",
+    {
+      class: `wb-line ${sign === "+" ? "wb-added" : ""}`,
+      role: "option",
+      "data-item": "",
+      "data-key": `line-${i}`,
+      "data-line": i + 1,
+      "aria-selected": String(is_pinned),
+      onclick: () => pick_line(app, code, i),
+    },
+    h("span", { class: "wb-gutter" }, `${i + 1}`),
+    sign && h("span", { class: "wb-sign", "aria-label": sign === "+" ? "new" : null }, sign),
+    h("code", {}, ...coloured(code.language, text)),
+  );
+  return link ? linked(el, { by: "code", axes: [], nodes: [], lines: [], ...link }) : el;
+}
+
+function pick_line(app, code, i) {
+  const there = app.view.code?.line === i && app.view.code.language === code.language;
+  if (there) return app.select({ ...NOTHING });
+  const link = code.links[i];
+  const picked = link
+    ? { by: "code", axes: link.axes || [], nodes: link.nodes || [], lines: link.lines || [] }
+    : null;
+  app.select({
+    picked,
+    code: { language: code.language, line: i },
+    axis: null,
+    node: null,
+    line: null,
+  });
+}
+
+/** The pinned line is the selected one. */
+function mark_line(app, body, code) {
+  const at = app.view.code?.language === code?.language ? app.view.code?.line : undefined;
+  for (const row of body.querySelectorAll("[data-line]"))
+    row.setAttribute("aria-selected", String(Number(row.dataset.line) - 1 === at));
+}
+
+/** Where something else was pinned: bring the first line that belongs to it into sight. */
+function show_first_lit(app, body) {
+  const reached = reach(app.record, app.view.picked);
+  const rows = [...body.querySelectorAll(".wb-line.wb-link")];
+  const lit = rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
+  const seen = body.getBoundingClientRect();
+  const visible = (row) => {
+    const box = row.getBoundingClientRect();
+    return box.top >= seen.top && box.bottom <= seen.bottom;
+  };
+  if (lit.length && !lit.some(visible))
+    body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
+}
+
+function diff_view(app, code, other, helpers) {
+  const [from_a, from_b] = [other, code].map((side) => (helpers ? 0 : helper_lines(side)));
+  const rows = diff_lines(other.lines.slice(from_a), code.lines.slice(from_b));
+  const [gone, fresh] = ["-", "+"].map((sign) => rows.filter((row) => row[0] === sign).length);
+  const shown = around_changes(rows).map((row) => {
+    if (row === null) return h("div", { class: "wb-skip" }, "⋯");
+    const [sign, a, b] = row;
+    if (sign === "-")
+      return h(
+        "div",
+        { class: "wb-line wb-removed" },
+        h("span", { class: "wb-gutter" }),
+        h("span", { class: "wb-sign" }, "−"),
+        h("code", {}, other.lines[from_a + a]),
+      );
+    return code_line(app, code, from_b + b, code.lines[from_b + b], sign);
+  });
+  const summary =
+    gone || fresh ? `${plural(gone, "line")} gone, ${plural(fresh, "line")} new` : "the same code";
+  return h(
+    "div",
+    { class: "wb-lines" },
+    h("div", { class: "wb-quiet wb-pad" }, summary),
+    walkable("listbox", "diff", { class: "wb-lines-list" }, ...shown),
+  );
+}
+
+/** Keep three lines around each change; null stands for what is left out. */
+function around_changes(rows, margin = 3) {
+  const near = rows.map(() => false);
+  rows.forEach(
+    ([sign], i) => sign !== " " && near.fill(true, Math.max(0, i - margin), i + margin + 1),
+  );
+  return rows.flatMap((row, i) => (near[i] ? [row] : i === 0 || near[i - 1] ? [null] : []));
+}
+
+const TOKENS = {
+  C: /(\/\/.*$)|\b(for|if|else|return|const|void|float|double|long|int|static|inline|typedef|struct|union|__kernel|__local|__global)\b/g,
+  LLVM: /(;.*$)|\b(define|br|label|load|store|fmul|fadd|phi|ret|icmp|getelementptr|call|declare|attributes|select)\b/g,
+  asm: /([#;].*$)|^(\s*\.?[\w$.]+:)/g,
+  IR: /(#.*$)|\b(FOR|STORE|LOAD|IF|for|store)\b/g,
+};
+
+/** Comments set back, words of the language bold: enough to find one's way. */
+function coloured(language, text) {
+  const parts = [];
+  let at = 0;
+  for (const found of text.matchAll(TOKENS[language] || /$^/g)) {
+    parts.push(
+      text.slice(at, found.index),
+      h("span", { class: found[1] ? "wb-comment" : "wb-word" }, found[0]),
+    );
+    at = found.index + found[0].length;
+  }
+  return [...parts, text.slice(at)];
+}

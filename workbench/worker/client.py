@@ -1,0 +1,274 @@
+"""The parent's side of the worker process: tasks in, results out, and no way to hurt us.
+
+A worker that crashes, hangs or does not stop is ended and started anew with the next task; what
+happened is an error that says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Lock, Thread
+from typing import IO, Any
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.errors import WorkbenchError
+from workbench.worker import wire
+
+STOPS_WITHIN_S = 0.5
+QUIET_S = 60.0
+"""A worker that is silent for longer counts as hanging."""
+LAST_WORDS = 2000
+HELD_BYTES = 1 << 30
+"""Bytes of data that a worker holds; the oldest go first."""
+Row = dict[str, Any]
+Progress = Callable[[Row], None]
+MODULE = "workbench.worker.process"
+
+
+class WorkerEnded(WorkbenchError):
+    """The worker process crashed or hung: the program that it ran is to blame."""
+
+
+class TaskStopped(WorkbenchError):
+    """The task was stopped because somebody asked for it."""
+
+
+class Worker:
+    """A worker process, started with the first task. `close` it, or use it in a `with` block."""
+
+    def __init__(self) -> None:
+        self._process: _Process | None = None
+        self._tasks = itertools.count(1)
+        self._current: int | None = None
+        self._lock = Lock()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, None where there is none."""
+        return None if self._process is None else self._process.pid
+
+    def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
+        """See to it that the worker has the data `key`; `make` returns the buffers by slot, and
+        whether each is only written."""
+        process = self._running()
+        if key in process.held:
+            process.held.move_to_end(key)
+            return
+        slots = make()
+        head = {"do": "hold", "key": key, "slots": [_slot(b) for b, _ in slots]}
+        blobs = [
+            b"" if is_output else b.array.view(np.uint8).data for b, is_output in slots
+        ]
+        process.send(head, blobs)
+        process.held[key] = sum(b.nbytes for b, _ in slots)
+        while len(process.held) > 1 and sum(process.held.values()) > HELD_BYTES:
+            oldest, _ = process.held.popitem(last=False)
+            process.send({"do": "drop", "key": oldest})
+
+    def ask(
+        self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
+    ) -> Row:
+        """Return the result of a task, waiting for it.
+
+        Units: quiet_s, seconds without a sign of life after which the worker is ended.
+        Errors: TaskStopped; WorkerEnded; WorkbenchError with what went wrong in the task.
+        """
+        process = self._running()
+        with self._lock:
+            self._current = number = next(self._tasks)
+        try:
+            process.send({**task, "task": number})
+            return self._wait(process, number, progress, quiet_s)
+        finally:
+            self._current = None
+
+    def stop(self) -> None:
+        """Abandon the task at hand: within half a second it returns, or the worker is ended."""
+        with self._lock:
+            process, number = self._process, self._current
+            if process is not None and number is not None:
+                process.messages.put({"task": number, "kind": "stop"})
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    def _running(self) -> _Process:
+        with self._lock:
+            if self._process is not None and not self._process.is_running:
+                self._process.end()
+                self._process = None
+            if self._process is None:
+                self._process = _Process()
+            return self._process
+
+    def _wait(
+        self, process: _Process, number: int, progress: Progress | None, quiet_s: float
+    ) -> Row:
+        deadline, stopping = time.monotonic() + quiet_s, False
+        while True:
+            try:
+                left = max(0.0, deadline - time.monotonic())
+                message = process.messages.get(timeout=left)
+            except queue.Empty:
+                self.close()
+                raise _stopped() if stopping else _hung(quiet_s) from None
+            if message["kind"] == "ended":
+                error = _crashed(process)
+                self.close()
+                raise _stopped() if stopping else error
+            if message["task"] != number:
+                continue  # left over from a task that was stopped
+            if message["kind"] == "stop":
+                process.send({"do": "stop", "task": number})
+                deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
+            elif message["kind"] == "progress" and not stopping:
+                deadline = time.monotonic() + quiet_s
+                if progress is not None:
+                    progress(message["value"])
+            elif message["kind"] == "done":
+                found: Row = message["value"]
+                return found
+            elif message["kind"] == "stopped":
+                raise _stopped()
+            elif message["kind"] == "error":
+                told = message["value"]
+                raise WorkbenchError(told["what"], told["because"], told["try"])
+
+
+class _Process:
+    """One life of a worker: its pipes, and what it said last."""
+
+    def __init__(self) -> None:
+        self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
+        self.held: OrderedDict[str, int] = OrderedDict()
+        self._said = b""
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=_environment(),
+            process_group=None if sys.platform == "win32" else 0,
+        )
+        self.pid = self._process.pid
+        self._listener = Thread(target=self._listen, daemon=True)
+        self._reader = Thread(target=self._read_words, daemon=True)
+        self._listener.start()
+        self._reader.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, head: Row, blobs: Sequence[wire.Blob] = ()) -> None:
+        stream = self._process.stdin
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError):  # ended: `messages` says so
+            wire.send(stream, head, blobs)
+
+    def end(self) -> None:
+        """End the process, and what it started."""
+        with contextlib.suppress(OSError):
+            if self.is_running and hasattr(os, "killpg"):
+                os.killpg(self.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+        self._process.wait()
+        self._listener.join(1)
+        self._reader.join(1)
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def ending(self) -> tuple[int, str]:
+        """Return the exit status and the last line that was said."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=2)
+        self._reader.join(1)
+        lines = self._said.decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        status = self._process.returncode
+        return (0 if status is None else status), (said[-1] if said else "")
+
+    def _listen(self) -> None:
+        stream: IO[bytes] | None = self._process.stdout
+        assert stream is not None
+        try:
+            while True:
+                self.messages.put(wire.receive(stream)[0])
+        except (EOFError, OSError, ValueError, KeyError):
+            self.messages.put({"kind": "ended"})
+
+    def _read_words(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None
+        with contextlib.suppress(OSError, ValueError):
+            while piece := os.read(stream.fileno(), 1 << 16):
+                self._said = (self._said + piece)[-LAST_WORDS:]
+
+
+def _slot(buffer: Buffer) -> tuple[str, int]:
+    return buffer.dtype.name, buffer.size
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment with this package importable, and nothing of the user's folder."""
+    home = str(Path(__file__).resolve().parents[2])
+    installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    if home in installed:
+        return dict(os.environ)
+    paths = [os.environ.get("PYTHONPATH", ""), home]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+
+
+def _stopped() -> TaskStopped:
+    return TaskStopped("stopped", "somebody asked for it")
+
+
+def _hung(quiet_s: float) -> WorkerEnded:
+    return WorkerEnded(
+        "the program did not end",
+        f"nothing was heard of it for {quiet_s:g} s, so its process was ended",
+        "look for a loop whose condition stays true",
+    )
+
+
+def _crashed(process: _Process) -> WorkerEnded:
+    status, said = process.ending()
+    how = f"its process ended with status {status}"
+    if status < 0:
+        how = f"its process was ended by {_signal_name(-status)}"
+    hint = "look for an index outside its buffer" if status < 0 else ""
+    because = f"{how}: {said}" if said else how
+    return WorkerEnded("the program crashed", because, hint)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

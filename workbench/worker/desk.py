@@ -1,0 +1,170 @@
+"""What the worker process does with kernels: times them in turns, and checks them.
+
+Forms of kernels come as data (see `forms`).
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from workbench.backends.runtime import peak
+from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.machine import caches
+from workbench.backends.runtime.timing import rounds
+from workbench.dtypes import dtypes
+from workbench.kernel import checking
+from workbench.kernel.inputs import outputs
+from workbench.worker.forms import Row, Run, bound, parsed, told
+from workbench.worker.race import Rules, is_settled, race
+
+COLD_ROUNDS = 5
+FLUSHED = (64 << 20, 256 << 20)
+"""At least and at most so many bytes are read and written to empty the caches."""
+Report = Callable[[Row], None]
+
+
+class Stopped(Exception):
+    """The task is no longer wanted."""
+
+
+class Desk:
+    """The worker's side: holds the data that kernels run on, and does tasks.
+
+    `report` sends progress; `is_stopped` says whether the task is still wanted.
+    """
+
+    def __init__(self, report: Report, is_stopped: Callable[[], bool]):
+        self._report, self._is_stopped = report, is_stopped
+        self._data: dict[str, list[Buffer]] = {}
+
+    # data
+
+    def hold(
+        self, key: str, slots: Sequence[tuple[str, int]], blobs: list[bytearray]
+    ) -> None:
+        """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
+        made = []
+        for (name, size), blob in zip(slots, blobs, strict=True):
+            buffer = Buffer("LLVM", dtypes.named(name), size)
+            if blob:
+                buffer.array[:] = np.frombuffer(blob, buffer.array.dtype)
+            else:
+                buffer.array[:] = np.zeros((), buffer.array.dtype)
+            made.append(buffer)
+        self._data[key] = made
+
+    def drop(self, key: str) -> None:
+        """Forget data."""
+        self._data.pop(key, None)
+
+    # tasks
+
+    def measure(self, task: Row) -> Row:
+        """Return samples of every kernel, warm and if asked cold, taken in turns.
+
+        A kernel that fails has an error instead. What was measured when the task is stopped
+        is returned.
+        """
+        buffers = self._data[task["data"]]
+        runs: dict[str, Run] = {}
+        rows: list[Row] = [{} for _ in task["kernels"]]
+        for place, kernel in enumerate(task["kernels"]):
+            try:
+                self._continue(place, len(rows), "compiling")
+                source, run = bound(kernel, buffers)
+                rows[place]["threads"] = source.threads
+                self._continue(place, len(rows), "first run")
+                start = time.perf_counter()
+                run()
+                took = time.perf_counter() - start
+                if took < task["budget_s"]:
+                    runs[str(place)] = run
+                else:  # it is not run again: one sample says enough
+                    rows[place]["samples"] = [took]
+            except Stopped:
+                return {"kernels": rows}
+            except Exception as error:
+                rows[place]["error"] = told(error)
+        gc.disable()
+        try:
+            self._warm(runs, rows, task)
+            if task["cold"]:
+                self._cold(runs, rows, task)
+        except Stopped:
+            pass
+        finally:
+            gc.enable()
+        return {"kernels": rows}
+
+    def _warm(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
+        if not runs:
+            return
+        stop = time.perf_counter() + task["budget_s"]
+        for number, taken in enumerate(rounds(runs), 1):
+            for name, samples in taken.items():
+                rows[int(name)]["samples"] = samples.samples_s
+            self._continue(number, task["samples"], "timing, warm")
+            is_over = time.perf_counter() > stop or number >= task["samples"]
+            if is_over or all(is_settled(s) for s in taken.values()):
+                break
+        self._peaks(runs, rows, task)
+
+    def _peaks(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
+        """Add the best that the machine can do, measured in the same minute."""
+        kind = dtypes.named(task["float"])
+        for name in runs:
+            place = int(name)
+            if task["kernels"][place]["device"] != "PYTHON":
+                rows[place]["peak"] = peak.fma_peak(kind, rows[place]["threads"])
+
+    def _cold(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
+        largest = max((size for _, size in caches()), default=0)
+        crowd = np.zeros(min(max(FLUSHED[0], 2 * largest), FLUSHED[1]), np.uint8)
+        for number in range(COLD_ROUNDS):
+            for name, run in runs.items():
+                self._continue(number, COLD_ROUNDS, "timing, cold")
+                np.add(crowd, 1, out=crowd)
+                start = time.perf_counter()
+                run()
+                took = time.perf_counter() - start
+                rows[int(name)].setdefault("cold", []).append(took)
+
+    def race(self, task: Row) -> Row:
+        """Return what comes of one form against another (see `race`)."""
+        rules = Rules(**task["rules"] | {"known": tuple(task["rules"]["known"])})
+        self._continue(0, 1, "racing")
+        return race(
+            task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
+            rules, lambda: self._continue(0, 1, "racing"),
+        )  # fmt: skip
+
+    def check(self, task: Row) -> Row:
+        """Return whether a kernel's answer is that of the un-optimised kernel, interpreted."""
+        held = self._data[task["data"]]
+        original = parsed(task["original"])
+        slots = outputs(original)
+        buffers = [_copied(b) if slot in slots else b for slot, b in enumerate(held)]
+        self._continue(0, 3, "compiling")
+        _, run = bound(task["kernel"], buffers)
+        self._continue(1, 3, "running")
+        run()
+        self._continue(2, 3, "comparing with the reference interpreter")
+        inputs = [np.array(b.array) for b in held]
+        got = [np.array(buffers[slot].array) for slot in slots]
+        found = checking.check(original, slots, inputs, got)
+        return {"ok": bool(found.ok), "text": str(found)}
+
+    def _continue(self, done: int, total: int, text: str) -> None:
+        self._report({"done": done, "total": total, "text": text})
+        if self._is_stopped():
+            raise Stopped
+
+
+def _copied(buffer: Buffer) -> Buffer:
+    made = Buffer(buffer.device, buffer.dtype, buffer.size)
+    made.array[:] = buffer.array
+    return made

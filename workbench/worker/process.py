@@ -1,0 +1,109 @@
+"""The worker process: kernels are timed, checked and, where edited by hand, run here.
+
+    python -m workbench.worker.process      started by `client.Worker`, never by hand
+
+It never imports the user's program. It ends when its parent does: when its input ends, or the
+parent is another. What a kernel prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import time
+from threading import Thread
+from typing import IO, Any
+
+from workbench.worker import wire
+from workbench.worker.desk import Desk, Stopped, told
+
+NICE = 5
+"""The user's own work comes first."""
+LOOK_FOR_PARENT_S = 1.0
+REPORT_EVERY_S = 0.05
+
+
+class Line:
+    """The way to the parent: messages in are sorted by a thread, which answers to nobody."""
+
+    def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
+        self._incoming, self._outgoing = incoming, outgoing
+        self._messages: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
+        self._stopped, self._task, self._reported = -1, -1, 0.0
+        Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                head, blobs = wire.receive(self._incoming)
+                if head["do"] == "stop":
+                    self._stopped = head["task"]
+                else:
+                    self._messages.put((head, blobs))
+        finally:  # the parent has ended, or talks nonsense
+            os._exit(0)
+
+    def next(self) -> tuple[Any, Any]:
+        """Return the next message, waiting for it."""
+        head, blobs = self._messages.get()
+        self._task, self._reported = head.get("task", -1), 0.0
+        return head, blobs
+
+    def is_stopped(self) -> bool:
+        """Whether the task at hand is no longer wanted."""
+        return self._stopped >= self._task
+
+    def report(self, progress: dict[str, Any]) -> None:
+        """Send progress, not too often."""
+        if time.monotonic() - self._reported > REPORT_EVERY_S:
+            self._reported = time.monotonic()
+            self.answer("progress", progress)
+
+    def answer(self, kind: str, value: Any) -> None:
+        """Send something about the task at hand."""
+        message = {"task": self._task, "kind": kind, "value": value}
+        wire.send(self._outgoing, message)
+
+
+def main() -> None:
+    """Do tasks until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's program
+    parent = os.getppid()
+    Thread(target=_leave_with, args=(parent,), daemon=True).start()
+    outgoing = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    if hasattr(os, "nice"):
+        os.nice(NICE)
+    line = Line(os.fdopen(os.dup(0), "rb"), outgoing)
+    desk = Desk(line.report, line.is_stopped)
+    while True:
+        head, blobs = line.next()
+        if head["do"] == "hold":
+            desk.hold(head["key"], head["slots"], blobs)
+        elif head["do"] == "drop":
+            desk.drop(head["key"])
+        else:
+            _do(desk, line, head)
+
+
+def _do(desk: Desk, line: Line, head: dict[str, Any]) -> None:
+    tasks = {"measure": desk.measure, "check": desk.check, "race": desk.race}
+    try:
+        line.answer("done", tasks[head["do"]](head))
+    except Stopped:
+        line.answer("stopped", None)
+    except Exception as error:
+        line.answer("error", told(error))
+
+
+def _leave_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_FOR_PARENT_S)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)

@@ -1,0 +1,138 @@
+"""One form of a kernel against another: run in turns, and given up when it is hopeless."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.cache import key_of
+from workbench.backends.runtime.timing import Samples, rounds
+from workbench.errors import WorkbenchError
+from workbench.worker.forms import Row, Run, bound, told
+from workbench.worker.limit import OverTime, within
+
+FAIR_ROUNDS = 3
+"""No form is given up before so many rounds."""
+LEAST_ROUNDS, SETTLED = 7, 0.005
+"""Timing ends early where the medians are known to this share."""
+SLOW = 0.25
+"""One whose first run takes this share of the budget is not run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a race is run. Units: seconds. `limit_s` is for the first run; a form that takes
+    `hopeless` times as long as the other is given up; `known` are digests of programs that
+    have raced before; `compares` the answers too."""
+
+    budget_s: float
+    samples: int
+    limit_s: float
+    hopeless: float
+    known: tuple[str, ...] = ()
+    compares: bool = False
+
+
+def race(
+    form: Row,
+    against: Row,
+    buffers: Sequence[Buffer],
+    outputs: Sequence[int],
+    rules: Rules,
+    go_on: Callable[[], None] = lambda: None,
+) -> Row:
+    """Return what came of `form`: "samples" beside those of "against", in seconds; or "same",
+    the digest of a program that it equals; or "over", the limit that it broke; or "error".
+
+    Errors: what `go_on` raises, which is called now and then.
+    """
+    try:
+        source, run = bound(form, buffers)
+        go_on()
+        found: Row = {"digest": key_of(source.language, source.text)[:16]}
+        if found["digest"] in rules.known:
+            return {"same": found["digest"]}
+        _, other = bound(against, buffers)
+        with within(rules.limit_s):
+            first_s = _first_run(run)
+    except OverTime:
+        return found | {"over": rules.limit_s}
+    except WorkbenchError as error:
+        return {"error": told(error)}
+    if rules.compares:
+        found["differs"] = _differs(run, other, buffers, outputs)
+    if first_s > SLOW * rules.budget_s:
+        return found | {"samples": [first_s], "against": [_first_run(other)]}
+    return found | _in_turns(run, other, rules, go_on)
+
+
+def _first_run(run: Run) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _in_turns(run: Run, other: Run, rules: Rules, go_on: Callable[[], None]) -> Row:
+    stop = time.perf_counter() + rules.budget_s
+    taken: dict[str, Samples] = {}
+    gc.disable()
+    try:
+        for number, taken in enumerate(rounds({"samples": run, "against": other}), 1):
+            go_on()
+            is_over = time.perf_counter() > stop or number >= rules.samples
+            if is_over or _is_hopeless(number, taken, rules) or _are_settled(taken):
+                break
+    finally:
+        gc.enable()
+    return {name: list(samples.samples_s) for name, samples in taken.items()}
+
+
+def _is_hopeless(number: int, taken: dict[str, Samples], rules: Rules) -> bool:
+    slow, best = taken["samples"], taken["against"]
+    return number >= FAIR_ROUNDS and slow.min_s > rules.hopeless * best.median_s
+
+
+def _are_settled(taken: dict[str, Samples]) -> bool:
+    return all(is_settled(samples) for samples in taken.values())
+
+
+def is_settled(samples: Samples) -> bool:
+    """Whether more samples would not say more: the median's error is small."""
+    count = len(samples.samples_s)
+    error = samples.spread_s / count**0.5
+    return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
+
+
+def _differs(
+    run: Run, other: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
+) -> bool:
+    """Whether two forms give different answers, rounding apart."""
+    answers: list[list[Any]] = []
+    for each in (other, run):
+        for slot in outputs:
+            buffers[slot].array[:] = np.zeros((), buffers[slot].array.dtype)
+        each()
+        answers.append([np.array(buffers[slot].array) for slot in outputs])
+    return not all(map(_are_close, *answers))
+
+
+def _are_close(wanted: Any, got: Any) -> bool:
+    """Whether floats agree to a share of the greatest of them, and others exactly."""
+    if wanted.dtype.kind in "biu":
+        return bool(np.array_equal(wanted, got))
+    bits = 8 * wanted.dtype.itemsize
+    share = {16: 0.1, 32: 1e-3}.get(bits, 1e-9)
+    wanted, got = wanted.astype(np.float64), got.astype(np.float64)
+    finite = np.isfinite(wanted)
+    if not np.array_equal(finite, np.isfinite(got)):
+        return False
+    if not finite.any():
+        return True
+    greatest = float(np.abs(wanted[finite]).max())
+    return bool(np.abs(wanted - got)[finite].max() <= share * greatest)

@@ -1,0 +1,41 @@
+"""Racing a form in another process that somebody else runs: text in, text out.
+
+An executor (of processes, of threads, or Dask's) is given `race_text` and a JSON text.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.kernel.inputs import Seeded, outputs
+from workbench.trace import unobserved
+from workbench.worker.forms import parsed, told
+from workbench.worker.race import Rules, race
+
+HOST = "LLVM"
+"""Where the memory is: every device that runs here reads it."""
+
+
+def race_text(task: str) -> str:
+    """Return what comes of a race on seeded data (see `race`).
+
+    The task has the un-optimised "kernel" as text, the "form", what it is "against", and the
+    "rules".
+    """
+    asked = json.loads(task)
+    rules = Rules(**asked["rules"] | {"known": tuple(asked["rules"]["known"])})
+    try:
+        buffers, slots = _data(asked["kernel"])
+        with unobserved():
+            found = race(asked["form"], asked["against"], buffers, slots, rules)
+    except Exception as error:  # it must come back as text
+        found = {"error": told(error)}
+    return json.dumps(found)
+
+
+@lru_cache(maxsize=2)
+def _data(kernel: str) -> tuple[list[Buffer], tuple[int, ...]]:
+    original = parsed(kernel)
+    return Seeded(0).buffers(original, HOST), outputs(original)

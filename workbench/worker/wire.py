@@ -1,0 +1,54 @@
+"""Messages between two processes on pipes: a JSON head, and raw bytes behind it.
+
+    8 bytes: length of the head | head | the bytes of each blob, whose sizes the head gives
+
+Nothing is pickled: what is read can be data only.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import IO, Any
+
+_LENGTH = struct.Struct("<Q")
+MOST_HEAD = 1 << 30
+"""Bytes of a head; a longer one is no message of ours."""
+Head = dict[str, Any]
+Blob = bytes | bytearray | memoryview
+
+
+def send(stream: IO[bytes], head: Head, blobs: Sequence[Blob] = ()) -> None:
+    """Write one message and flush."""
+    sizes = [memoryview(blob).nbytes for blob in blobs]
+    text = json.dumps(head | {"sizes": sizes}).encode()
+    stream.write(_LENGTH.pack(len(text)) + text)
+    for blob in blobs:
+        stream.write(blob)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> tuple[Head, list[bytearray]]:
+    """Return the next message, waiting for it.
+
+    Errors: EOFError where the stream ended, in the middle of a message too; ValueError for
+    what is no message.
+    """
+    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
+    if length > MOST_HEAD:
+        raise ValueError(f"a head of {length} bytes")
+    head = json.loads(bytes(_exactly(stream, length)))
+    return head, [_exactly(stream, size) for size in head.pop("sizes")]
+
+
+def _exactly(stream: IO[bytes], size: int) -> bytearray:
+    data = bytearray(size)
+    view, done = memoryview(data), 0
+    while done < size:
+        piece = stream.read(min(size - done, 1 << 20))
+        if not piece:
+            raise EOFError
+        view[done : done + len(piece)] = piece
+        done += len(piece)
+    return data
