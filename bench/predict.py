@@ -61,7 +61,9 @@ def main() -> None:
     found = []
     for name, make in KERNELS.items():
         if options.only in name:
-            found.append(report(name, forms_of(make()), options.seconds, options.verbose))
+            found.append(
+                report(name, forms_of(make()), options.seconds, options.verbose)
+            )
     print(f"{'median':18} rank {statistics.median(found):5.2f}")
 
 
@@ -99,7 +101,11 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
         runs[str(place)] = program.bind(kernel.data.buffers(kernel.original, "LLVM"))
     taken = interleave(runs, budget_s=seconds * len(runs), samples=15)
     rows = [
-        (cost(forms[int(n)].ast, target, forms[int(n)].original), s.min_s, forms[int(n)])
+        (
+            cost(forms[int(n)].ast, target, forms[int(n)].original),
+            s.min_s,
+            forms[int(n)],
+        )
         for n, s in taken.items()
     ]
     guessed, real = [c.predicted_s for c, _, _ in rows], [s for _, s, _ in rows]
@@ -116,7 +122,9 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
         for c, s, kernel in sorted(rows, key=lambda row: row[1]):
             parts = " ".join(f"{k}={v * 1e3:.3g}" for k, v in c.seconds.items())
             hot = c.work.hottest()[0]
-            opts = " ".join(f"{o.op.name}({o.axis},{o.arg})" for o in kernel.applied_opts)
+            opts = " ".join(
+                f"{o.op.name}({o.axis},{o.arg})" for o in kernel.applied_opts
+            )
             print(
                 f"    {s * 1e3:8.3g} ms  predicted {c.predicted_s * 1e3:8.3g}"
                 f"  {parts} {hot.limit} live={hot.live}  {opts}"
@@ -125,9 +133,17 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
 
 
 def spearman(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return Spearman's rank correlation: 1 where both are in the same order."""
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (a, b)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    """Return Spearman's rank correlation: 1 where both are in the same order. Times that differ
+    by less than a twentieth share a rank: nobody could measure which is shorter."""
+    return float(np.corrcoef(ranks(a), ranks(b))[0, 1])
+
+
+def ranks(values: Sequence[float]) -> list[float]:
+    steps = [round(math.log(value) / math.log(1.05)) for value in values]
+    below = [sum(other < step for other in steps) for step in steps]
+    return [
+        n + (steps.count(step) - 1) / 2 for n, step in zip(below, steps, strict=True)
+    ]
 
 
 if __name__ == "__main__":

@@ -2,9 +2,12 @@
 
     python scripts/run_notebooks.py                  rewrite notebooks/*.ipynb in place
     python scripts/run_notebooks.py --out DIR [...]  write the results to DIR instead
+    python scripts/run_notebooks.py --measure        pictures of times are new, too
 
 What is kept: sources, and outputs that show without Python (text, HTML, SVG, PNG). What goes:
-widget state, widget views, timestamps, versions and random ids.
+widget state, widget views, timestamps, versions, random ids, and how long something took. Times
+are shown by cells tagged "measured", as pictures; what they showed before is kept, so that a
+second run changes nothing. A cell tagged "solution" is folded in JupyterLab.
 """
 
 from __future__ import annotations
@@ -32,6 +35,14 @@ WIDGET_TYPES = (
     "application/vnd.jupyter.widget-view+json",
     "application/vnd.jupyter.widget-state+json",
 )
+MEASURED, SOLUTION = "measured", "solution"
+_TIME = r"\d[\d.,]* (?:ns|us|ms|s)\b"
+# How long a pass took: a column of text, a cell of a table, what follows a heading.
+COLUMN = re.compile(rf"(?m)^( *[\w-]+) +{_TIME}(?=  )")
+CELL = re.compile(rf'(<td class="n">|<span class="mu">){_TIME}(?=<)')
+AFTER = re.compile(rf", {_TIME}(?=</span>)")
+FIGURE = re.compile(rf"(?<![\w.]){_TIME}|\d [GM]?(?:FLOP|B)/s")
+ADDRESS = re.compile(r"\b0x[0-9a-f]{8,}\b")
 # Where a path from the root of a disk begins: not in a closing tag, URL or fraction.
 START = r"(?<![\w/.:<])"
 ROOTS = "etc|home|lib|media|mnt|opt|private|root|srv|tmp|usr|var|Users|Volumes"
@@ -44,12 +55,17 @@ def main() -> int:
         "notebooks", nargs="*", type=Path, help="all, where none is named"
     )
     parser.add_argument("--out", type=Path, default=None, help="in place, where absent")
+    parser.add_argument("--measure", action="store_true", help="show the new times")
     options = parser.parse_args()
 
     failed = False
     for path in options.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):
         try:
-            text = dumps(stripped(execute(path)))
+            before = nbformat.read(path, as_version=4)
+            executed = execute(path)
+            text = dumps(
+                stripped(executed if options.measure else kept(executed, before))
+            )
         except WorkbenchError as error:
             print(error, file=sys.stderr)
             failed = True
@@ -64,6 +80,18 @@ def main() -> int:
     return int(failed)
 
 
+def kept(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
+    """Return `executed` with what its measured cells showed `before`, where their source is as
+    it was and they showed something."""
+    shown = {
+        c.source: c.outputs for c in before.cells if _is(c, MEASURED) and c.outputs
+    }
+    for cell in executed.cells:
+        if _is(cell, MEASURED):
+            cell.outputs = shown.get(cell.source, cell.outputs)
+    return executed
+
+
 def stripped(notebook: NotebookNode) -> NotebookNode:
     """Return a copy of `notebook` that holds only what a reader sees."""
     cells = [
@@ -73,10 +101,10 @@ def stripped(notebook: NotebookNode) -> NotebookNode:
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     if "title" in notebook.metadata:
         metadata["title"] = notebook.metadata.title
-    kept: NotebookNode = nbformat.from_dict(
+    made: NotebookNode = nbformat.from_dict(
         {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     )
-    return kept
+    return made
 
 
 def dumps(notebook: NotebookNode) -> str:
@@ -107,6 +135,10 @@ def _cell_problems(cell: dict[str, Any]) -> Iterator[str]:
             yield "shows a widget that needs Python"
         texts.append(_joined(output.get("text", "")))
         texts += [_joined(v) for kind, v in data.items() if kind != "image/png"]
+        plain = _joined(output.get("text", "")) + _joined(data.get("text/plain", ""))
+        figure = FIGURE.search(plain) or ADDRESS.search(plain)
+        if figure:
+            yield f"shows a time or an address, which the next run changes: {figure.group(0)}"
     for text in texts:
         path = _machine_path(text)
         if path:
@@ -140,22 +172,49 @@ def _joined(text: Any) -> str:
     return json.dumps(text)
 
 
+def _is(cell: NotebookNode, tag: str) -> bool:
+    return cell.cell_type == "code" and tag in cell.metadata.get("tags", [])
+
+
 def _stripped_cell(cell: NotebookNode, name: str) -> dict[str, Any]:
-    kept = {"cell_type": cell.cell_type, "id": name, "source": cell.source.rstrip()}
+    bare: dict[str, Any] = {"cell_type": cell.cell_type, "id": name}
+    bare["source"] = cell.source.rstrip()
     tags = cell.metadata.get("tags", [])
-    kept["metadata"] = {"tags": tags} if tags else {}
+    bare["metadata"] = {"tags": tags} if tags else {}
     if cell.cell_type == "code":
-        kept["execution_count"] = cell.execution_count
-        kept["outputs"] = [_stripped_output(output) for output in cell.outputs]
-    return kept
+        if _is(cell, SOLUTION):
+            bare["metadata"]["jupyter"] = {"source_hidden": True}
+        bare["execution_count"] = cell.execution_count
+        outputs = [_stripped_output(o, _is(cell, MEASURED)) for o in cell.outputs]
+        bare["outputs"] = _in_one_piece(outputs)
+    return bare
 
 
-def _stripped_output(output: NotebookNode) -> dict[str, Any]:
-    kept = dict(output)
-    if "data" in kept:
-        kept["data"] = {k: v for k, v in kept["data"].items() if k not in WIDGET_TYPES}
-        kept["metadata"] = {}
-    return kept
+def _stripped_output(output: NotebookNode, is_measured: bool) -> dict[str, Any]:
+    bare = dict(output)
+    if "data" in bare:
+        data = {k: v for k, v in bare["data"].items() if k not in WIDGET_TYPES}
+        if "text/html" in data:
+            html = CELL.sub(r"\1", _joined(data["text/html"]))
+            data["text/html"] = AFTER.sub("", html)
+        if "text/plain" in data:
+            plain = COLUMN.sub(r"\1", _joined(data["text/plain"]))
+            data["text/plain"] = "times of one machine" if is_measured else plain
+        bare["data"], bare["metadata"] = data, {}
+    return bare
+
+
+def _in_one_piece(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join what was printed: how it was cut depends on when it arrived."""
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        last = joined[-1] if joined else {}
+        is_stream = output["output_type"] == "stream"
+        if is_stream and last.get("name") == output["name"]:
+            last["text"] = _joined(last["text"]) + _joined(output["text"])
+        else:
+            joined.append(output)
+    return joined
 
 
 if __name__ == "__main__":

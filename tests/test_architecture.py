@@ -38,6 +38,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.backends":           (5, "runtime"),
     "workbench.pipeline":           (6, "pipeline"),
     "workbench.engine":             (6, "pipeline"),
+    "workbench.replay":             (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
     "workbench.kernel":             (6, "pipeline"),
     "workbench.worker":             (6, "pipeline"),

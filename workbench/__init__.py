@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.tensor import Tensor as Tensor
     from workbench.viz.exploration import Exploration as Exploration
     from workbench.viz.explore import explore as explore
@@ -32,6 +33,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Tensor": "workbench.tensor.tensor",
+    "TinyJit": "workbench.tensor.jit",
     "Device": "workbench.backends.device",
     "Context": "workbench.context",
     "Opt": "workbench.ir.opt.opt",

@@ -237,8 +237,31 @@ def _findings() -> Iterator[str]:
     for library in LIBRARIES:
         yield f"{library:11} {_version(library)}"
     yield f"cpu         {_cpu()}"
+    yield from _speeds()
     yield from _devices()
     yield f"cache       {_cache()}"
+
+
+def _speeds() -> Iterator[str]:
+    """Measure the machine again: on a quiet one this betters what was seen on a busy one."""
+    try:
+        from workbench.backends.runtime.speeds import measured
+
+        found = measured()
+    except (ImportError, WorkbenchError) as error:
+        yield f"speeds      cannot be measured: {error}"
+        return
+    for kind, rate in found.peak.items():
+        speed = (
+            f"{rate.one / 1e9:.3g} GFLOP/s on one thread, {rate.all / 1e9:.3g} on all"
+        )
+        yield f"peak {kind:6} {speed}"
+    for level, read in found.read.items():
+        copy = found.copy[level]
+        yield (
+            f"{level:11} read {read.one / 1e9:.3g} GB/s on one thread, {read.all / 1e9:.3g} on"
+            f" all; copy {copy.one / 1e9:.3g}, {copy.all / 1e9:.3g}"
+        )
 
 
 def _version(distribution: str) -> str:

@@ -35,3 +35,13 @@ class Displayed:
         self, include: Any = None, exclude: Any = None
     ) -> Bundle | None:
         return bundle(self)
+
+
+class Printed(Displayed):
+    """Mix-in: a value that is looked at as text, in a cell and at a prompt, is that text. (For a
+    dataclass with `repr=False`.)"""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

@@ -6,7 +6,10 @@ BUFFER nodes are pure IR; the memory behind each lives here, as long as the node
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +20,7 @@ from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer, pool
 from workbench.counters import ran
 from workbench.dtypes import dtypes
+from workbench.errors import JitError
 from workbench.ir.constants import constant_of, is_known
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import Ops
@@ -24,6 +28,7 @@ from workbench.ir.schedule.decide import NOTHING_FORCED
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
+from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
 
@@ -35,12 +40,48 @@ _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _uids = count()
 
 
+@dataclass(slots=True)
+class Capture:
+    """What has run in a `capturing` block: items in order, and BUFFERs that are a piece of
+    another one's memory, with where it begins."""
+
+    items: list[ScheduleItem] = field(default_factory=list)
+    pieces: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
+
+
+_capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
+
+
+@contextmanager
+def capturing() -> Iterator[Capture]:
+    """Note what is run in the block."""
+    made = Capture()
+    token = _capture.set(made)
+    try:
+        yield made
+    finally:
+        _capture.reset(token)
+
+
+def is_capturing() -> bool:
+    """Whether what is run now is noted."""
+    return _capture.get() is not None
+
+
 def host_buffer(array: Array) -> UOp:
     """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
     dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
     copy = np.array(array, dtype.numpy, order="C", copy=True)
     node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_uids)}", HOST, copy.shape))
     _memory[node] = copy
+    return node
+
+
+def buffer_on(memory: Buffer, shape: Shape) -> UOp:
+    """Return a new BUFFER of `shape` on memory that there is."""
+    arg = (f"memory{next(_uids)}", memory.device, shape)
+    node = UOp(Ops.BUFFER, memory.dtype, (), arg)
+    _memory[node] = memory
     return node
 
 
@@ -104,6 +145,9 @@ def _in_place(node: UOp) -> UOp:
     arg = (f"window{next(_uids)}", held.arg[1], node.shape)
     window = UOp(Ops.BUFFER, node.dtype, (), arg)
     _memory[window] = memory.window(start, node.size)
+    watching = _capture.get()
+    if watching is not None:
+        watching.pieces[window] = held, start
     return window
 
 
@@ -130,6 +174,9 @@ def _stretch(node: UOp) -> tuple[UOp, int] | None:
 
 def run_item(item: ScheduleItem) -> None:
     """Run one item: a kernel with the default opts, or a copy."""
+    watching = _capture.get()
+    if watching is not None:
+        watching.items.append(item)
     held = [memory_of(b) for b in item.buffers]
     if item.kernel is None:
         _copy(held[0], held[1])
@@ -175,5 +222,11 @@ def to_numpy(node: UOp) -> Array:
     if is_known(under):
         return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(
             node.shape
+        )
+    if is_capturing():
+        raise JitError(
+            "cannot read values while a function is captured",
+            "what is done with them would be done with the same values each time",
+            "return the tensor, and read it outside of the function",
         )
     return array_of(memory_of(under)).reshape(node.shape).copy()

@@ -5,6 +5,7 @@
     +-- DTypeError            cast first                               (also a TypeError)
     +-- DeviceError           choose or install another device         (also a RuntimeError)
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
+    +-- JitError              call the captured function as it was     (also a RuntimeError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
     +-- ParseError            fix the text at the line named           (also a ValueError)
     +-- EndlessRewrite        switch off one of the rules that undo each other
@@ -44,6 +45,10 @@ class DeviceError(WorkbenchError, RuntimeError):
 
 class KernelOptError(WorkbenchError, ValueError):
     """An opt is not legal on this kernel."""
+
+
+class JitError(WorkbenchError, RuntimeError):
+    """A function cannot be captured, or not replayed with these inputs."""
 
 
 class VerifyError(WorkbenchError, ValueError):

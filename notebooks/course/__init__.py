@@ -1,7 +1,7 @@
 """What the chapters use beside workbench itself: predictions, exercises, pictures."""
 
 from course.ask import Prediction, Verdict, predict, right, wrong
-from course.look import inner_loop, nest, spills, table
+from course.look import cache_sets, inner_loop, nest, spills, table
 from course.pictures import Picture, bars, curve, roofline
 from course.race import Race, race
 
@@ -11,6 +11,7 @@ __all__ = [
     "Race",
     "Verdict",
     "bars",
+    "cache_sets",
     "curve",
     "inner_loop",
     "nest",

@@ -6,6 +6,8 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from course.answers import ANSWERS
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -37,9 +39,13 @@ class Prediction:
         return f"<details><summary>{summary}</summary><p>{answer}</p></details>"
 
 
-def predict(guess: Any, answer: Any, why: str) -> Prediction:
-    """Return what a cell shows of a guess: with None, the answer stays folded."""
-    return Prediction(guess, answer, why)
+def predict(question: str, guess: Any, *given: Any) -> Prediction:
+    """Return what a cell shows of a guess: with None, the answer stays folded.
+
+    `question` is a key of `course.answers`; `given` is what the answer is computed from.
+    """
+    answer = ANSWERS[question]
+    return Prediction(guess, answer.of(*given), answer.why)
 
 
 def _words(value: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from workbench import Device, Kernel
 from workbench.backends.runtime.assembly import code_loops
@@ -30,7 +30,7 @@ def nest(kernel: Kernel) -> Text:
 def table(kernels: Mapping[str, Kernel]) -> Text:
     """Return what kernels do in one run, counted: instructions, and bytes that they move."""
     heads = ("loads", "stores", "FMAs", "other", "bytes loaded", "bytes stored")
-    rows = [("", *heads)]
+    rows: list[tuple[str, ...]] = [("", *heads)]
     for name, kernel in kernels.items():
         c = kernel.counts
         figures = (
@@ -57,6 +57,12 @@ def inner_loop(kernel: Kernel) -> Text:
 def spills(kernel: Kernel) -> int:
     """Return how many instructions of that loop go to the stack: values that found no register."""
     return sum(bool(STACK.search(line)) for line in _inner(kernel))
+
+
+def cache_sets(addresses: Iterable[int], line: int = 64, sets: int = 64) -> int:
+    """Return how many sets of a cache some byte addresses fall into: 64 sets of 64-byte lines
+    are an L1 cache of 32 kB in 8 ways, or of 48 kB in 12."""
+    return len({address // line % sets for address in addresses})
 
 
 def _inner(kernel: Kernel) -> list[str]:

@@ -11,6 +11,7 @@ from html import escape
 GROUND, INK, SOFT, LINE = "#fcfcfa", "#222222", "#6b6b6b", "#d5d5d0"
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 WIDTH = 720
+Point = tuple[float, float]
 FONT = "font-family='system-ui, sans-serif' font-size='13'"
 
 
@@ -31,18 +32,24 @@ class Picture:
 def bars(
     rows: Sequence[tuple[str, float, str]], title: str, full: float | None = None
 ) -> Picture:
-    """Return a bar per (name, value, label). `full`: the value of the whole width."""
-    left, top, step = 250, 44, 30
+    """Return a bar per (name, value, label). `full`: what a bar is held against; where one is
+    longer, a line stands there."""
+    left, top, step = 230, 44, 30
     room = WIDTH - left - 210
-    most = full or max((value for _, value, _ in rows), default=1) or 1
+    longest = max((value for _, value, _ in rows), default=1) or 1
+    full = full or longest
+    most = max(full, longest)
     parts = [_text(16, 24, title, SOFT)]
     for place, (name, value, label) in enumerate(rows):
         y = top + place * step
-        length = max(1.0, room * min(1.0, value / most))
+        length = max(1.0, room * value / most)
         parts.append(_text(left - 10, y + 14, name, INK, "end"))
         parts.append(_box(left, y, room, 20, "#ecece8"))
         parts.append(_box(left, y, length, 20, BLUE))
         parts.append(_text(left + room + 10, y + 14, label, INK))
+    if longest > full:
+        x, end = left + room * full / most, top + len(rows) * step - 6
+        parts.append(_line([(x, top - 4), (x, end)], ORANGE, 2))
     return Picture(_card(top + len(rows) * step + 12, parts), _bar_words(rows, title))
 
 
@@ -72,7 +79,13 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
         _text((left + right) / 2, bottom + 40, "multiply-adds per load", SOFT, "middle")
     )
     parts.append(_line([(x(0.25), y(0.25)), (x(1), y(1)), (x(4), y(1))], ORANGE, 2.5))
-    parts += [part for point in _placed(points, x, y) for part in point]
+    dots = _placed([(x(ratio), y(max(share, lows[1]))) for _, ratio, share in points])
+    for number, ((name, _, _), (at, up)) in enumerate(
+        zip(points, dots, strict=True), 1
+    ):
+        parts.append(f"<circle cx='{at:.1f}' cy='{up:.1f}' r='9' fill='{BLUE}'/>")
+        parts.append(_text(at, up + 4, str(number), "#ffffff", "middle"))
+        parts.append(_text(490, 190 + 20 * number, f"{number}  {name}", INK))
     words = ", ".join(name for name, _, _ in points)
     return Picture(_card(bottom + 56, parts), f"{title}: {words}")
 
@@ -108,15 +121,14 @@ def curve(
     return Picture(_card(bottom + 34, parts), f"{title}: {words}")
 
 
-def _placed(points: Sequence[tuple[str, float, float]], x, y):  # type: ignore[no-untyped-def]
-    """Yield dot, number and legend line of each point."""
-    for number, (name, ratio, share) in enumerate(points, 1):
-        at, up = x(ratio), y(max(share, 0.005))
-        yield (
-            f"<circle cx='{at:.1f}' cy='{up:.1f}' r='9' fill='{BLUE}'/>",
-            _text(at, up + 4, str(number), "#ffffff", "middle"),
-            _text(470, 190 + 20 * number, f"{number}  {name}", INK),
-        )
+def _placed(points: Sequence[Point]) -> list[Point]:
+    """Return points with those that would cover another moved to its right."""
+    placed: list[Point] = []
+    for x, y in points:
+        while any(abs(x - a) < 19 and abs(y - b) < 19 for a, b in placed):
+            x += 19
+        placed.append((x, y))
+    return placed
 
 
 def _along(value: float, low: float, high: float) -> float:

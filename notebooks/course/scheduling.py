@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from course.ask import Verdict, right, wrong
 from course.look import Text
-
 from workbench import Exploration, Tensor, explore
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import Decision
-from workbench.viz.exploration import decisions_text
+from workbench.viz.model.decisions import decisions_text
 
 
 def reasons(ex: Exploration) -> Text:
@@ -40,9 +40,7 @@ def check_index(position: Callable[[int, int], int]) -> Verdict:
         got = position(i, j)
         if got != view[i, j]:
             return wrong(f"[{i}, {j}] reads element {view[i, j]}, and yours says {got}")
-    kernel = explore(Tensor(np.arange(24)).reshape(4, 6).permute(1, 0).flip(0)).kernels[0]
-    line = str(kernel).rsplit("STORE", 1)[1]
-    return right(f"and the kernel has the same arithmetic: STORE{line}")
+    return right("and a load in a kernel would have the same arithmetic in its index")
 
 
 def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
@@ -58,7 +56,9 @@ def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
     stored = ex.kernels[0].estimates
     rows = expected.shape[0]
     if ex.kernels[0].shape not in ((rows, 1), (rows,)):
-        return wrong(f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums")
+        return wrong(
+            f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums"
+        )
     if not np.allclose(y.numpy(), expected.numpy()):
         return wrong("the values have changed")
     return right(f"two kernels, the first with {stored.flops:,} operations")
@@ -70,5 +70,7 @@ def check_evaluations(count: int, ex: Exploration) -> Verdict:
     if count == found["elements"]:
         return wrong("so many elements are there; but how often is each of them read?")
     if count != found["evaluations"]:
-        return wrong("every step of every loop around the product would compute it once")
+        return wrong(
+            "every step of every loop around the product would compute it once"
+        )
     return right("every step of the three loops: 50 x 64 x 1000")

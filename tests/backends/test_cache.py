@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from workbench import Tensor, engine
-from workbench.backends.runtime import cache, jit, llvm
+from workbench.backends.runtime import cache, jit
+from workbench.backends.runtime.objects import object_of
 from workbench.pipeline import build
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
@@ -189,9 +190,9 @@ def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) 
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr(jit, "host", lambda other=other: other)
             elsewhere.setattr(jit, "compile_object", lambda text: b"its machine code")
-            assert llvm._object(text) == b"its machine code"
-            assert llvm._object(text) == b"its machine code"  # from the cache
-    assert llvm._object(text) == jit.compile_object(text)
+            assert object_of(text) == b"its machine code"
+            assert object_of(text) == b"its machine code"  # from the cache
+    assert object_of(text) == jit.compile_object(text)
 
 
 def test_trim_deletes_the_oldest() -> None:

@@ -50,6 +50,18 @@ def test_runs_take_turns_and_turn_round() -> None:
     assert [len(taken[name].samples_s) for name in "abc"] == [4, 4, 4]
 
 
+def test_a_run_that_is_not_timed_warms_up() -> None:
+    order: list[str] = []
+
+    def noted(name: str) -> None:
+        order.append(name)
+        time.sleep(0.001)
+
+    runs = {name: lambda name=name: noted(name) for name in "ab"}
+    interleave(runs, samples=2, warms=True)
+    assert "".join(order[-8:]) == "aabbbbaa"
+
+
 @pytest.fixture
 def collecting() -> Iterator[None]:
     gc.enable()

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
-from workbench.ir.footprint import Touched, count_sums, strides, touched
+from workbench.ir.footprint import (
+    Runs,
+    Touched,
+    count_sums,
+    runs,
+    strides,
+    touched,
+)
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, gated
 
@@ -72,3 +79,21 @@ def test_what_depends_on_data_is_bounded() -> None:
     index = loaded.cast(dtypes.index)
     assert touched([index], {inner}, 1000) == Touched(8, exact=False)
     assert strides([index], inner) is None
+
+
+def test_runs_say_what_a_cache_holds() -> None:
+    row, column = range_("g0", 64), range_("g1", 48)
+    matrix = row * 512 + column
+    assert runs([matrix], {column}, 16) == (Runs(1, 48, 0),)
+    assert runs([matrix], {row}, 16) == (Runs(64, 1, 512),)
+    assert runs([matrix], {row, column}, 16) == (Runs(64, 48, 512),)
+    assert runs([row * 48 + column], {row, column}, 16) == (Runs(1, 64 * 48, 0),)
+    assert runs([column * 3], {column}, 16) == (Runs(1, 1 + 3 * 47, 0),), (
+        "gaps in lines"
+    )
+
+
+def test_neighbours_are_one_run_and_strangers_are_two() -> None:
+    inner = range_("g0", 7)
+    assert len(runs([inner, inner + 1], {inner}, 16)) == 1
+    assert len(runs([inner, inner + 640], {inner}, 16)) == 2

@@ -13,8 +13,8 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel.timing import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.trace import PassRecord
-from workbench.viz.exploration import decisions_text
 from workbench.viz.model import rewrites
+from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.loops import loop_nest, to_text
 from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
 from workbench.viz.model.title import title_of

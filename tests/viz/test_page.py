@@ -14,7 +14,7 @@ from tests.viz.support import matmul
 from workbench.viz import page
 from workbench.viz.record.record import build
 
-LARGEST_BYTES = 230_000
+LARGEST_BYTES = 250_000
 """Of the code and style of the page, which travel with every widget."""
 
 

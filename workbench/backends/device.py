@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -23,12 +23,21 @@ from workbench.ir.uop import UOp
 from workbench.target import Target
 
 
+class Launch(Protocol):
+    """A kernel and its memory: call it to run, as often as need be; `move` gives a slot other
+    memory."""
+
+    def __call__(self) -> None: ...
+
+    def move(self, slot: int, buffer: Buffer) -> None: ...
+
+
 class Program(Protocol):
     """A loaded kernel: call it with one Buffer per slot, or bind them first to time it."""
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
-    def bind(self, buffers: Sequence[Buffer]) -> Callable[[], None]: ...
+    def bind(self, buffers: Sequence[Buffer]) -> Launch: ...
 
 
 class DeviceInfo(ABC):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from workbench.display import Displayed
+from workbench.display import Printed
 from workbench.ir.expr import to_expr
 from workbench.ir.patterns import Pat, Way, fits_kind, op_names
 from workbench.ir.rewrite import Rule, RuleSet
@@ -24,8 +24,8 @@ MOST_TEXT = 60
 """Characters of a value in a sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation(Displayed):
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(Printed):
     """Whether a rule fires at a node. `text` is the rule; `start` and `end` are where the first
     part that failed stands in it (all of it, where the rule fires); `because` is a sentence.
     `bound` has what each name of the pattern stands for, as far as it matched; `after` is what

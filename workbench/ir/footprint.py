@@ -31,6 +31,15 @@ class Touched(NamedTuple):
     exact: bool = True
 
 
+class Runs(NamedTuple):
+    """`number` unbroken runs of `length` elements each; where they begin, multiples of `step`
+    elements apart: the greatest power of 2 of which that is true, 0 where nobody knows."""
+
+    number: int
+    length: int
+    step: int
+
+
 class _Affine(NamedTuple):
     """An index as steps of (stride, extent) inside, and what stays fixed meanwhile."""
 
@@ -84,27 +93,28 @@ def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
     return count
 
 
-def lines(
-    indexes: Iterable[UOp], inside: Collection[UOp], size: int, line: int
-) -> int:
-    """Return about how many lines of `line` elements the flat `indexes` reach in a buffer of
-    `size` elements while the ranges `inside` run: what a cache must hold. Gates count as open.
+def runs(
+    indexes: Iterable[UOp], inside: Collection[UOp], line: int
+) -> tuple[Runs, ...]:
+    """Return about what the flat `indexes` reach while the ranges `inside` run, as unbroken runs
+    of elements, for a memory that moves in lines of `line` elements. Gates count as open.
 
-    Steps shorter than a line, or than what shorter ones reach, widen an unbroken run; others
-    begin another. Where an index is not affine, each of its points may be in a line of its own.
+    Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
+    another. Where an index is not affine, each of its points may lie in a line of its own.
     """
-    whole, count = -(-size // line), 0
-    runs: dict[tuple[object, ...], int] = {}
+    found: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):
         plain = split_gate(index)[0]
         parts = _affine(plain, inside)
         if parts is None:
-            count += _points(plain, inside)
+            found[(plain,)] = Runs(_points(plain, inside), 1, 0)
             continue
-        span, far = _unbroken(parts.steps, line)
-        number = math.prod(extent for _, extent in far) * -(-span // line)
-        runs[far, span, parts.fixed, parts.constant // line] = number
-    return min(whole, count + sum(runs.values()))
+        length, far = _unbroken(parts.steps, line)
+        number = math.prod(extent for _, extent in far)
+        step = min((stride & -stride for stride, _ in far), default=0)
+        key = far, length, parts.fixed, parts.constant // line
+        found[key] = Runs(number, length, step)
+    return tuple(found.values())
 
 
 def _unbroken(
@@ -113,14 +123,15 @@ def _unbroken(
     """Return (elements from the first to the last of an unbroken run, the steps between runs)."""
     merged: dict[int, int] = {}
     for stride, extent in steps:
-        merged[abs(stride)] = merged.get(abs(stride), 1) + extent - 1
-    span, far = 1, []
+        if stride and extent > 1:
+            merged[abs(stride)] = merged.get(abs(stride), 1) + extent - 1
+    length, far = 1, []
     for stride, extent in sorted(merged.items()):
-        if stride <= max(span, line - 1):
-            span += stride * (extent - 1)
+        if stride <= max(length, line - 1):
+            length += stride * (extent - 1)
         else:
             far.append((stride, extent))
-    return span, tuple(far)
+    return length, tuple(far)
 
 
 def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:

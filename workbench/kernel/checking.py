@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.display import Printed
 from workbench.dtypes import dtypes
 from workbench.engine import Array
 from workbench.ir.interpret_kernel import interpret_kernel
@@ -23,8 +24,8 @@ FULL_STEPS = 1 << 24
 SAMPLES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Printed):
     """The outcome. `tolerance` bounds the absolute error; `checked` of `total` elements were
     compared."""
 
@@ -56,28 +57,30 @@ def check(
     worst, allowed, right = 0.0, 0.0, True
     total = sum(result.size for result in got)
     for part in _parts(kernel):
-        blank = _blank(inputs, slots)
-        want = dict(zip(slots, interpret_kernel(part, blank, widen=True), strict=True))
-        written = dict(zip(slots, interpret_kernel(_marked(part), blank), strict=True))
+        empty = blank(inputs, slots)
+        want = dict(zip(slots, interpret_kernel(part, empty, widen=True), strict=True))
+        written = dict(zip(slots, interpret_kernel(_marked(part), empty), strict=True))
         for slot, result in zip(slots, got, strict=True):
             mask = np.asarray(written[slot], bool)
             expected, found = want[slot][mask], result[mask]
             checked += expected.size
-            error, limit = _compare(found, expected, _reduce_steps(part))
+            error, limit = compare(found, expected, reduce_steps(part))
             if error > limit:
                 # the kernel's own dtypes may lose more here, by cancellation: no opt's fault
-                narrow = dict(zip(slots, interpret_kernel(part, blank), strict=True))
-                error, limit = _as_narrow(found, expected, narrow[slot][mask], limit)
+                narrow = dict(zip(slots, interpret_kernel(part, empty), strict=True))
+                error, limit = as_narrow(found, expected, narrow[slot][mask], limit)
             worst, allowed = max(worst, error), max(allowed, limit)
             right = right and error <= limit
     return CheckResult(right, worst, checked, total, allowed)
 
 
-def _blank(inputs: list[Array], slots: Sequence[int]) -> list[Array]:
+def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
+    """Return the arrays of a kernel with zeros where it writes: what one run left behind is
+    nothing that the next may read."""
     return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
 
 
-def _compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
+def compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
     """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
     is made in float32 at least."""
     kind = dtypes.from_numpy(found.dtype)
@@ -91,7 +94,7 @@ def _compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
     return _greatest(found, expected), scale * (16 * eps + summed)
 
 
-def _as_narrow(
+def as_narrow(
     found: Array, expected: Array, narrow: Array, limit: float
 ) -> tuple[float, float]:
     """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where
@@ -117,7 +120,8 @@ def _greatest(found: Array, expected: Array) -> float:
     return float(difference.max(initial=0.0))
 
 
-def _reduce_steps(kernel: UOp) -> int:
+def reduce_steps(kernel: UOp) -> int:
+    """Return how many values the longest reduction of a kernel combines."""
     steps = [
         math.prod(r.extent for r in n.src[1:])
         for n in kernel.toposort()

@@ -12,16 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.backends.device import Device
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.machine import Caches
 from workbench.backends.runtime.speeds import Speeds, speeds
 from workbench.display import Displayed
-from workbench.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
-from workbench.ir.opt.apply import apply_opt
-from workbench.ir.opt.opt import Opt
 from workbench.ir.uop import UOp
 from workbench.kernel.estimates import Counts, Estimates, count, estimate
 from workbench.kernel.timing import seconds_text
@@ -56,7 +52,6 @@ class Cost(Displayed):
     threads: int
     kind: str
     speeds: Speeds
-    held_bytes: int
 
     @property
     def predicted_s(self) -> float:
@@ -85,9 +80,9 @@ class Cost(Displayed):
         parts = self.threads if threads is None else threads
         flops = self.estimates.flops
         found = {"peak": self.speeds.peak[self.kind].of(parts)}
-        for level, count in self.bytes_from.items():
-            if count and flops:
-                found[level] = flops / count * self.speeds.read[level].of(parts)
+        for level, moved in self.bytes_from.items():
+            if moved and flops:
+                found[level] = flops / moved * self.speeds.read[level].of(parts)
         return found
 
     def __str__(self) -> str:
@@ -99,12 +94,12 @@ class Cost(Displayed):
             f" limited by {self.limit}",
             f"  {'core':{most}}  {seconds_text(self.seconds['core']):>8}",
         ]
-        for level, count in self.bytes_from.items():
+        for level, moved in self.bytes_from.items():
             took = self.seconds.get(level)
             speed = f"{self.speeds.read[level].of(self.threads) / 1e9:.3g} GB/s"
             spent = "" if took is None else seconds_text(took)
             lines.append(
-                f"  {level:{most}}  {spent:>8}  {bytes_text(count):>8} at {speed}"
+                f"  {level:{most}}  {spent:>8}  {bytes_text(moved):>8} at {speed}"
             )
         one, these = self.roofs(1), self.roofs()
         for name, roof in these.items():
@@ -143,31 +138,8 @@ def cost(
         seconds[level] = bytes_from[level] / found.read[level].of(together)
     return Cost(
         estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
-        together, _kind(kernel), found, traffic.held_bytes,
+        together, _kind(kernel), found,
     )  # fmt: skip
-
-
-def predictions(kernel: UOp, opts: Sequence[Opt], target: Target) -> list[float | None]:
-    """Return, for each opt, how many times faster the kernel is predicted to become: 2.0 is half
-    the time. None where an opt is not legal, or what it makes cannot be lowered.
-
-    Errors: as `cost`.
-    """
-    now = cost(kernel, target).predicted_s
-    found: list[float | None] = []
-    for opt in opts:
-        try:
-            with unobserved():
-                after, _ = apply_opt(kernel, opt, target)
-            found.append(now / cost(after, target).predicted_s)
-        except WorkbenchError:
-            found.append(None)
-    return found
-
-
-def target_of(device: str) -> Target:
-    """Return the target that costs are told for: an emulator's kernels as a processor runs them."""
-    return Device["LLVM" if device == "PYTHON" else device].target
 
 
 def _threads(linear: Sequence[UOp]) -> int:

@@ -26,8 +26,10 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one run of the generated program does. loads, stores, fmas and other count
-    instructions (a vector is one); the bytes are those that loads and stores move; barriers
+    """What one run of the generated program does, all its threads together. loads, stores, fmas
+    and other count instructions: a vector is one, and so is one that a mask shuts out, in part
+    or whole. other are operations on values and conditions, lanes combined and lanes shuffled;
+    index arithmetic is not counted. The bytes are those that loads and stores move; barriers
     are those between work-items of a group (none on a CPU: there loops are split instead)."""
 
     loads: int = 0
@@ -55,6 +57,9 @@ def estimate(kernel: UOp) -> Estimates:
     return Estimates(flops, touched)
 
 
+_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}
+
+
 def count(linear: tuple[UOp, ...]) -> Counts:
     """Return what a linear program does in one run."""
     totals = dict.fromkeys(
@@ -74,6 +79,6 @@ def count(linear: tuple[UOp, ...]) -> Counts:
             totals["bytes_stored"] += trips[-1] * node.src[1].dtype.itemsize
         elif node.op is Ops.FMA:
             totals["fmas"] += trips[-1]
-        elif node.op in ELEMENTWISE and node.dtype.kind != "index":
+        elif node.dtype.kind != "index" and node.op in _COUNTED:
             totals["other"] += trips[-1]
     return Counts(**totals)

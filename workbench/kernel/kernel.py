@@ -3,89 +3,46 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
-from workbench.backends.runtime.assembly import AsmLine
 from workbench.display import Displayed
-from workbench.errors import DeviceError, ParseError
 from workbench.ir.expr import to_expr
-from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewrite import check_names, without
-from workbench.ir.text import parse, to_text
+from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
-from workbench.kernel import arguments, checking, searching
+from workbench.kernel import arguments, checking, figures, searching
+from workbench.kernel.bisect import Culprit
+from workbench.kernel.bound import Bound, bound
 from workbench.kernel.checking import CheckResult
+from workbench.kernel.compare import Comparison, compared
+from workbench.kernel.compiled import Compiled as Compiled
+from workbench.kernel.cost import Cost
 from workbench.kernel.estimates import Counts, Estimates, count, estimate
-from workbench.kernel.fence import fenced
 from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.kernel.judging import bisected, observed
+from workbench.kernel.pasted import graph_of, to_python
 from workbench.kernel.search_result import SearchResult
-from workbench.kernel.timing import Timing, measure_kernel
+from workbench.kernel.side_by_side import SideBySide
+from workbench.kernel.timing import Timing
+from workbench.kernel.values import Values, values_in_kernel
 from workbench.pipeline import COMPILE_RULES, Built, build, recorded
 from workbench.source import SourceLine, here
+from workbench.target import Target
 from workbench.trace import PassRecord, observe, unobserved
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Compiled(Displayed):
-    """A kernel compiled for a device, with the record of how. Nothing has run yet."""
-
-    device: str
-    built: Built
-    passes: tuple[PassRecord, ...]
-    estimates: Estimates
-    counts: Counts
-
-    @property
-    def source(self) -> str:
-        """The program as the device's compiler reads it."""
-        return self.built.source.text
-
-    @property
-    def assembly(self) -> str:
-        """The machine code as text.
-
-        Errors: DeviceError on a device that has no machine code.
-        """
-        return str(self._of_program("assembly"))
-
-    @property
-    def assembly_lines(self) -> tuple[AsmLine, ...]:
-        """The machine code without directives; each instruction with its line of the source.
-
-        It is compiled anew for this. Errors: as `assembly`.
-        """
-        found: tuple[AsmLine, ...] = self._of_program("assembly_lines")
-        return found
-
-    def _of_program(self, name: str) -> Any:
-        found = getattr(self.built.program, name, None)
-        if found is None:
-            raise DeviceError(
-                f"{self.device} has no machine code", "it is an emulator", '"LLVM"'
-            )
-        return found
-
-    def __getitem__(self, level: str) -> Any:
-        """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
-        levels = {"lowered": self.built.lowered, "linear": self.built.linear}
-        if not isinstance(level, str) or level not in levels:
-            raise KeyError(f"no level {level!r}: there are " + ", ".join(levels))
-        return levels[level]
-
-    def __str__(self) -> str:
-        return self.source
+NOWHERE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,17 +71,7 @@ class Kernel(Displayed):
         `shape` is that of its first output (flat where None) and `title` what it is called.
         Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
-        if not isinstance(text, str):
-            raise ParseError(
-                "a kernel is made from text", f"and not from {type(text).__name__}"
-            )
-        ast = parse(text)
-        if not isinstance(ast, UOp) or ast.op is not Ops.SINK:
-            raise ParseError("the text is no kernel", "its last line must be a SINK")
-        verify(ast, "kernel")
-        if not ast.src:
-            raise ParseError("the text is no kernel", "it stores nothing")
-        ast = fenced(ast)
+        ast = graph_of(text)
         target = ast.src[0].src[0].src[0].src[0]
         size = target.arg[1]
         shape = (size,) if shape is None else arguments.shape_of(shape, size)
@@ -165,7 +112,20 @@ class Kernel(Displayed):
     def counts(self) -> Counts:
         """What the generated program does in one run (on its own device)."""
         with unobserved():
-            return count(self._built(self.device).linear)
+            return count(self.built(self.device).linear)
+
+    @property
+    def cost(self) -> Cost:
+        """What a run costs by the kernel's form: work, bytes from each level of memory, and the
+        time that is predicted of this machine (whose speeds are measured once, in a second).
+
+        Errors: DeviceError where llvmlite is missing.
+        """
+        return figures.cost_of(self, self.device)
+
+    def bound(self) -> Bound:
+        """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
+        return bound(self.cost, self.target)
 
     def to_text(self) -> str:
         """Return the graph as IR text, which `Kernel.from_text` reads."""
@@ -276,45 +236,101 @@ class Kernel(Displayed):
         with unobserved():
             return checking.check(self.original, outputs(self.original), inputs, got)
 
-    def time(self, device: str | None = None, budget_s: float = 0.5) -> Timing:
-        """Return how long one run takes, with its spread and its share of the machine's peak.
+    def time(
+        self, device: str | None = None, budget_s: float = 0.5, cold: bool = False
+    ) -> Timing:
+        """Return how long one run takes, with its spread and its share of the machine's peak;
+        `cold`: and how long it takes where caches were emptied before each run.
 
         Units: budget_s is seconds of measuring, warming up apart. Errors: DTypeError unless it
         is a number, 0 or more.
         """
-        name, budget_s = self._device(device), arguments.budget(budget_s)
+        budget_s = arguments.budget(budget_s)
+        return figures.timed(self, self._device(device), budget_s, cold)
+
+    def compare_times(
+        self,
+        others: Mapping[str, Kernel | Callable[[], object]],
+        device: str | None = None,
+        budget_s: float = 1.0,
+    ) -> SideBySide:
+        """Return this kernel's time ("this") beside those of others, and of any functions, by
+        name, all in turns. Where the samples show no difference it says so.
+
+        >>> k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})  # doctest: +SKIP
+        """
+        budget_s = arguments.budget(budget_s)
+        return figures.beside(self, others, self._device(device), budget_s)
+
+    def launch(self, device: str | None = None) -> Callable[[], None]:
+        """Return a function that runs the kernel once, on buffers of its own."""
+        name = self._device(device)
         with unobserved():
-            built = self._built(name)
-            run = built.program.bind(self.data.buffers(self.original, name))
-            bits, threads = _float_bits(self.original), built.source.threads
-            return measure_kernel(run, name, self.estimates, bits, budget_s, threads)
+            buffers = self.data.buffers(self.original, name)
+            run: Callable[[], None] = self.built(name).program.bind(buffers)
+            return run
+
+    @property
+    def target(self) -> Target:
+        """The machine that costs are told for: an emulator's kernels as it would run them."""
+        return figures.processor(self.device)
 
     def _run(self, device: str) -> tuple[list[Array], list[Array]]:
         with unobserved():
             buffers = self.data.buffers(self.original, device)
             inputs = [np.array(engine.array_of(b)) for b in buffers]
-            self._built(device).program(buffers)
+            self.built(device).program(buffers)
             return inputs, [
                 np.array(buffers[slot].array) for slot in outputs(self.original)
             ]
 
-    def _built(self, device: str) -> Built:
+    def built(self, device: str) -> Built:
+        """Return the kernel built for a device, once per process."""
         with without(self.rules_off):
             return build(self.ast, device)
+
+    # looking closer
+
+    def values(self, node: UOp, at: Mapping[str, int] = NOWHERE) -> Values:
+        """Return the values of a node of `ast`, or of a state of the passes before lowering, on
+        the expression's own data. `at` fixes positions by axis name: {"g0": 1}.
+
+        Errors: WorkbenchError for a node without values, and a position that is not there.
+        """
+        inputs = checking.blank(self._inputs(self.device), outputs(self.original))
+        return values_in_kernel(node, at, inputs, self.order)
+
+    def bisect(self, device: str | None = None) -> Culprit | None:
+        """Return the first opt or rewrite, from the un-optimised kernel to the program, after
+        which the answer is wrong; None where it never is.
+
+        Errors: WorkbenchError where the kernel is too large to be computed again and again.
+        """
+        name = self._device(device)
+        return bisected(self, name, self._inputs(name))
+
+    def observed(self, device: str) -> tuple[PassRecord, ...]:
+        """Return the record of every pass of compiling, as far as it comes: the last one has
+        the error, where there is one."""
+        return observed(self, device)
+
+    def compare(
+        self, other: Kernel, device: str | None = None, budget_s: float = 0.0
+    ) -> Comparison:
+        """Return what differs: opts, counts, source and answers; and times, measured in turns for
+        `budget_s` seconds, where that is not 0."""
+        return compared(self, other, self._device(device), arguments.budget(budget_s))
+
+    def _inputs(self, device: str) -> list[Array]:
+        with unobserved():
+            buffers = self.data.buffers(self.original, device)
+            return [np.array(engine.array_of(b)) for b in buffers]
 
     # handing on
 
     def to_python(self) -> str:
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
-        applied = "".join(f"    {opt!r},\n" for opt in self.applied_opts)
-        off = f".without({', '.join(map(repr, self.rules_off))})" if self.rules_off else ""
-        call = off + (f".apply(\n{applied})" if applied else "")
-        text = to_text(self.original).replace("\\", "\\\\").replace("'", r"\'")
-        return (
-            "from workbench import Kernel, Opt, OptOps\n\n"
-            f"kernel = Kernel.from_text('''\n{text}\n''', shape={self.shape}, "
-            f"title={self.title!r}){call}\n"
-        )
+        return to_python(self)
 
 
 def _observed_opt(
@@ -323,12 +339,3 @@ def _observed_opt(
     with observe() as watching:
         after, _ = opts.apply_opt(ast, opt, target)
     return after, tuple(watching.records)
-
-
-def _float_bits(kernel: UOp) -> int:
-    """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
-    return (
-        64
-        if any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
-        else 32
-    )

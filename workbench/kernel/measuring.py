@@ -14,9 +14,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.timing import Samples
 from workbench.errors import WorkbenchError
-from workbench.ir.opt.search import Measured, Patience, Stopped
+from workbench.ir.opt.trial import Measured, Patience, Stopped
 from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
 from workbench.kernel.inputs import outputs
@@ -24,10 +23,13 @@ from workbench.worker.client import TaskStopped, Worker
 from workbench.worker.race import Rules
 from workbench.worker.remote import race_text
 
-QUICK, THOROUGH = (0.06, 9), (0.5, 25)
+QUICK, THOROUGH = (0.06, 9), (0.2, 20)
 """Seconds and samples for one form."""
 START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
 """What a process may take to start, a form to compile, and an answer beyond the search's end."""
+FOREVER = 1e9
+START_SHARE = 0.35
+"""A start may take this share of the time that is left."""
 Row = dict[str, Any]
 
 
@@ -38,21 +40,31 @@ class _Measuring:
     kernel: UOp
     device: str
     ends_at: float
+    rules_off: tuple[str, ...] = ()
     known: list[str] = field(default_factory=list)
 
     def form(self, ast: UOp) -> Row:
-        return {"ast": to_text(ast), "device": self.device, "source": None}
+        return {
+            "ast": to_text(ast), "device": self.device, "source": None,
+            "rules_off": self.rules_off,
+        }  # fmt: skip
 
     def rules(self, patience: Patience | None, thorough: bool) -> Rules:
         budget_s, samples = THOROUGH if thorough else QUICK
         left = max(0.2, self.ends_at - time.monotonic())
-        patience = Patience(left, 1e9) if patience is None else patience
+        if patience is None:
+            patience = Patience(left if thorough else START_SHARE * left, FOREVER)
         limit_s, known = min(patience.first_s, left), tuple(self.known)
         return Rules(
-            budget_s, samples, limit_s, patience.ratio, () if thorough else known, thorough
+            budget_s,
+            samples,
+            limit_s,
+            patience.ratio,
+            () if thorough else known,
+            thorough,
         )
 
-    def read(self, answer: Row, is_start: bool) -> Measured:
+    def read(self, answer: Row) -> Measured:
         """Return what an answer says of a form."""
         if "error" in answer:
             return Measured(error=": ".join(filter(None, _words(answer["error"]))))
@@ -64,9 +76,9 @@ class _Measuring:
             return Measured(digest=answer["digest"], error=text)
         if answer.get("differs"):
             return Measured(error="WRONG: its answer is not that of the start")
-        taken = Samples(tuple(answer["samples"]))
-        ratio = taken.median_s / Samples(tuple(answer["against"])).median_s
-        return Measured(taken.median_s, 1.0 if is_start else ratio, answer["digest"])
+        # The least is what it takes when nobody else is on the machine.
+        least_s = min(answer["samples"])
+        return Measured(least_s, least_s / min(answer["against"]), answer["digest"])
 
 
 def _words(error: Row) -> list[str]:
@@ -111,7 +123,7 @@ class OnWorker(_Measuring):
             raise Stopped from None
         except WorkbenchError as error:  # it crashed or hung: the next one starts anew
             return Measured(error=f"{error.what}: {error.because}")
-        return self.read(answer, against is ast)
+        return self.read(answer)
 
     def _held(self) -> list[tuple[Buffer, bool]]:
         written = outputs(self.kernel)
@@ -131,29 +143,37 @@ class OnExecutor(_Measuring):
         patience: Patience | None,
         thorough: bool,
     ) -> Iterator[Measured]:
-        assert self.executor is not None
         rules = self.rules(patience, thorough)
         about = {"kernel": to_text(self.kernel), "against": self.form(against)}
         tasks = [
             json.dumps(about | {"form": self.form(ast), "rules": asdict(rules)})
             for ast in forms
         ]
-        pending = [self.executor.submit(race_text, task) for task in tasks]
+        pending = [self._submit(task) for task in tasks]
         late = time.monotonic() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
         try:
-            for ast, future in zip(forms, pending, strict=True):
-                yield self._answer(future, late, against is ast)
+            for future in pending:
+                yield self._answer(future, late)
         finally:
             for future in pending:
                 future.cancel()
 
-    def _answer(
-        self, future: Future[str], late: float, is_start: bool
-    ) -> Measured:
+    def _submit(self, task: str) -> Future[str]:
+        assert self.executor is not None
+        try:
+            return self.executor.submit(race_text, task)
+        except Exception as error:  # it is shut down, or broken
+            failed: Future[str] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def _answer(self, future: Future[str], late: float) -> Measured:
         try:
             text = future.result(timeout=max(0.0, late - time.monotonic()))
-            return self.read(json.loads(text), is_start)
+            return self.read(json.loads(text))
         except TimeoutError:
             return Measured(error="no answer came from the executor in time")
         except Exception as error:  # whatever an executor of somebody else raises
-            return Measured(error=f"the executor failed: {type(error).__name__}: {error}")
+            return Measured(
+                error=f"the executor failed: {type(error).__name__}: {error}"
+            )

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from warnings import catch_warnings, simplefilter
 
-from workbench.ir.opt.search import Trial
+from workbench.ir.opt.trial import Trial
 from workbench.kernel.timing import seconds_text
 
 Report = Callable[[Trial], None]

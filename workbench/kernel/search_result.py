@@ -17,7 +17,7 @@ from workbench.backends.runtime.cache import key_of
 from workbench.display import Displayed
 from workbench.errors import ParseError
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.opt.search import Trial
+from workbench.ir.opt.trial import Trial
 from workbench.ir.text import to_text
 from workbench.kernel.timing import seconds_text
 
@@ -92,7 +92,9 @@ class SearchResult(Displayed):
                 mark = "*" if trial.number == self.best else " "
                 time = "" if trial.seconds is None else seconds_text(trial.seconds)
                 note = f"  {trial.note}" if trial.note else ""
-                rows.append(f"{mark}{trial.number:4} {time:>8}  {indent}{trial.how}{note}")
+                rows.append(
+                    f"{mark}{trial.number:4} {time:>8}  {indent}{trial.how}{note}"
+                )
                 rows += self._rows(trial.number, indent + "  ", shown)
         return rows
 
@@ -132,7 +134,9 @@ class SearchResult(Displayed):
         """Return the search of `kernel` that `to_dict` said. Errors: as `load`."""
         try:
             if data["v"] != VERSION:
-                raise ValueError(f"it is of version {data['v']}, and this reads {VERSION}")
+                raise ValueError(
+                    f"it is of version {data['v']}, and this reads {VERSION}"
+                )
             if data["kernel"] != kernel_key(kernel):
                 raise ValueError("it is of another kernel")
             tried = tuple(_trial(row, place) for place, row in enumerate(data["tried"]))
@@ -141,7 +145,9 @@ class SearchResult(Displayed):
             device = str(data["device"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             because = f"{type(error).__name__}: {error}"
-            raise ParseError("this is no saved search of the kernel", because) from error
+            raise ParseError(
+                "this is no saved search of the kernel", because
+            ) from error
         found = SearchResult(kernel, kernel, tried, best, speedup, *told, device)
         return replace(found, kernel=found.form(best))
 
@@ -149,7 +155,7 @@ class SearchResult(Displayed):
 def kernel_key(kernel: Kernel) -> str:
     """Return what names the un-optimised kernel and the opts that a search of it starts from."""
     opts = " ".join(map(str, kernel.applied_opts))
-    return key_of(to_text(kernel.original), opts)[:32]
+    return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
 
 
 def _row(trial: Trial) -> dict[str, Any]:

@@ -15,7 +15,9 @@ from workbench.backends.runtime.pool import cores
 from workbench.backends.runtime.private_files import read_json, warn, write_json
 from workbench.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.ir.opt.moves import Move
-from workbench.ir.opt.search import Found, Trial, search
+from workbench.ir.opt.search import search
+from workbench.ir.opt.trial import Found, Trial
+from workbench.ir.rewrite import without
 from workbench.kernel import arguments
 from workbench.kernel.measuring import OnExecutor, OnWorker
 from workbench.kernel.progress import progress
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 FOLDER = "searches"
 CONFIRM_SHARE, CONFIRM_S = 0.2, 1.0
-"""Of the budget this much, and at most so many seconds, are kept for the last measurement."""
+RUNS = 2
+"""Of the budget this much, and at most so many seconds, are kept for the last measurement; but
+as much as so many runs of the given kernel."""
 AT_ONCE = 4
 """Forms that an executor is given at a time where it does not say how many it takes."""
 
@@ -55,34 +59,34 @@ def run(
     if kept is not None:
         return kept
     began = time.monotonic()
-    held = max(CONFIRM_SHARE * budget_s, min(CONFIRM_S, budget_s / 2))
-    held = min(held, CONFIRM_S)
+    held_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
     ends_at = began + budget_s
 
     def is_over() -> bool:
-        return stop() or time.monotonic() > ends_at - held
+        return stop() or time.monotonic() > ends_at - held_s
 
-    with unobserved(), progress(budget_s, shown) as show:
+    with unobserved(), without(kernel.rules_off), progress(budget_s, shown) as show:
 
         def told(trial: Trial) -> None:
+            nonlocal held_s
+            if trial.number == 0 and trial.seconds is not None:
+                held_s = max(held_s, RUNS * trial.seconds)
             show(trial)
             report(trial)
 
-        found = _search(
-            kernel, device, width, ends_at, is_over, told, executor, worker
-        )
+        found = _search(kernel, device, width, ends_at, is_over, told, executor, worker)
     result = _result(kernel, found, device, time.monotonic() - began)
     if executor is None and found.ended not in ("stopped", "interrupted"):
         _keep(result, width, budget_s)
     return result
 
 
-def _checked(
-    width: object, budget_s: object, executor: object
-) -> tuple[int, float]:
+def _checked(width: object, budget_s: object, executor: object) -> tuple[int, float]:
     if type(width) is not int or width < 1:
         raise DTypeError(
-            f"width={width!r:.40} is no width", "it is how many forms are kept", "width=2"
+            f"width={width!r:.40} is no width",
+            "it is how many forms are kept",
+            "width=2",
         )
     if executor is not None and not hasattr(executor, "submit"):
         raise DeviceError(
@@ -107,14 +111,21 @@ def _search(
 
     def found(measure: Any, at_once: int) -> Found:
         return search(
-            kernel.original, _starts(kernel), target, measure, width, is_over, told, at_once
+            kernel.original,
+            _starts(kernel),
+            target,
+            measure,
+            width,
+            is_over,
+            told,
+            at_once,
         )
 
-    about = kernel.original, device, ends_at
+    about = kernel.original, device, ends_at, kernel.rules_off
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
         return found(OnExecutor(*about, executor=executor), at_once)
-    own = Worker() if worker is None else worker
+    own = Worker(nice=0) if worker is None else worker
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
@@ -132,7 +143,14 @@ def _starts(kernel: Kernel) -> list[Move]:
 
 def _result(kernel: Kernel, found: Found, device: str, seconds: float) -> SearchResult:
     result = SearchResult(
-        kernel, kernel, found.trials, found.best, found.speedup, found.ended, seconds, device
+        kernel,
+        kernel,
+        found.trials,
+        found.best,
+        found.speedup,
+        found.ended,
+        seconds,
+        device,
     )
     best = result.form(found.best) if found.best else kernel
     return replace(result, kernel=best)
@@ -161,5 +179,9 @@ def _kept(kernel: Kernel, width: int, budget_s: float) -> SearchResult | None:
 
 
 def _keep(result: SearchResult, width: int, budget_s: float) -> None:
+    """Keep a search, unless one that had more time is kept."""
+    longer = _kept(result.given, width, budget_s)
+    if longer is not None and longer.seconds > result.seconds:
+        return
     data = {"budget_s": budget_s, "result": result.to_dict()}
     write_json(FOLDER, _name(result.given, width), data)

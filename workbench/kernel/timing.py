@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from workbench.backends.runtime import peak, timing
+from workbench.backends.runtime.emptied import measure_cold
+from workbench.display import Printed
 from workbench.dtypes import dtypes
 from workbench.kernel.estimates import Estimates
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+@dataclass(frozen=True, slots=True, repr=False)
+class Timing(Printed):
     """How long one run takes. `samples_s` are seconds per run; `fraction_of_peak` is the share
-    of the FMA peak of as many threads, measured in the same minute (None on an emulator)."""
+    of the FMA peak of as many threads, measured in the same minute (None on an emulator);
+    `cold_s` is the median where caches were emptied before each run (None: not measured);
+    `bound` says what the kernel waits for, by its form ("": nobody knows)."""
 
     device: str
     median_s: float
@@ -22,6 +26,8 @@ class Timing:
     gflops: float
     gbytes_per_s: float
     fraction_of_peak: float | None
+    cold_s: float | None = None
+    bound: str = ""
 
     @property
     def spread(self) -> float:
@@ -35,10 +41,12 @@ class Timing:
             else f", {self.fraction_of_peak:.0%} of peak"
         )
         emulated = "" if self.fraction_of_peak is not None else "   EMULATOR"
+        cold = "" if self.cold_s is None else f", cold {seconds_text(self.cold_s)}"
+        bound = f"\nbound by {self.bound}" if self.bound else ""
         return (
             f"{seconds_text(self.median_s)} +- {self.spread:.1%} "
-            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples): "
-            f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}"
+            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples){cold}: "
+            f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}{bound}"
         )
 
 
@@ -57,13 +65,16 @@ def measure_kernel(
     bits: int,
     budget_s: float,
     threads: int = 1,
+    cold: bool = False,
 ) -> Timing:
     """Return the Timing of `run`, one launch of a kernel with these estimates, on `threads`."""
     samples = timing.measure(run, budget_s=budget_s)
+    cold_s = measure_cold({"run": run})["run"].median_s if cold else None
     gflops = estimates.flops / samples.median_s / 1e9
     dtype = dtypes.float64 if bits == 64 else dtypes.float32
     best = None if device == "PYTHON" else peak.fma_peak(dtype, threads)
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s, gflops,
         estimates.bytes / samples.median_s / 1e9, None if best is None else gflops / best,
+        cold_s,
     )  # fmt: skip

@@ -39,9 +39,13 @@ PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
 @dataclass(slots=True)
 class LoopWork:
-    """One step of a loop, apart from the loops in it. Units: `seconds` by part, see PARTS;
+    """One step of a loop, apart from the loops in it.
+
     `arithmetic` counts instructions, `fmas` those that multiply and add, `vectors` those that
-    take more than one number, `live` registers, `sums` the chains that run side by side."""
+    take more than one number, `width` the most that one takes; `live` is registers needed at
+    once, `sums` the chains that run side by side. Units: `seconds` by part, see PARTS; `sum_s`
+    is what an instruction of a sum takes where none waits.
+    """
 
     axis: UOp | None
     trips: int
@@ -49,10 +53,12 @@ class LoopWork:
     arithmetic: int = 0
     fmas: int = 0
     vectors: int = 0
+    width: int = 1
     loads: int = 0
     stores: int = 0
     live: int = 0
     sums: int = 0
+    sum_s: float = 0.0
     bits: int = 32
     inner: list[LoopWork] = field(default_factory=list)
 
@@ -70,6 +76,16 @@ class LoopWork:
     def limit(self) -> str:
         """The part that a step waits for."""
         return max(self.seconds, key=lambda part: self.seconds[part])
+
+    def find(self, axis: UOp | None) -> LoopWork | None:
+        """Return the loop over an axis of that name, this one or one in it."""
+        if (
+            axis is None
+            or self.axis is not None
+            and self.axis.axis_name == axis.axis_name
+        ):
+            return self
+        return next((f for f in (i.find(axis) for i in self.inner) if f), None)
 
     def hottest(self) -> tuple[LoopWork, float]:
         """Return the loop in which most time goes by, and how much in all its runs."""
@@ -127,18 +143,25 @@ class _Reader:
                 loop.arithmetic += 1
                 loop.fmas += node.op is Ops.FMA
                 loop.vectors += node.dtype.count > 1
+                loop.width = max(loop.width, node.dtype.count)
                 slots += self._slots(node)
                 issued += _instructions(node)
             elif node.op in ELEMENTWISE and node.op in (Ops.CDIV, Ops.CMOD):
                 issued += SLOTS[node.op] / 2
         loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
         chain_s, loop.sums = self._chain(own)
+        widest = max(
+            (n.src[1].dtype.itemsize for n in own if n.op is Ops.SET), default=4
+        )
+        loop.sum_s = self.speeds.scalar_s * self._each(widest)
         if not loop.inner:
             loop.live = live_registers(own, self.target)
         spilled = max(0, loop.live - self.target.vector_registers)
         if spilled:
             load_s += spilled * self.target.vector_bytes / self.speeds.read["L1"].one
-            store_s += spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
+            store_s += (
+                spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
+            )
             chain_s += FORWARDED_CYCLES * self.cycle_s if chain_s else 0.0
         # most loads are operands of what computes, and no instructions of their own
         issued += loop.loads / 2 + loop.stores + spilled * 2
@@ -158,9 +181,12 @@ class _Reader:
         return max(length.values(), default=0) * self.speeds.fma_s
 
     def _slots(self, node: UOp) -> float:
-        size = node.dtype.itemsize / self.target.vector_bytes
-        each = max(1.0, self.full_slots * size)
+        each = self._each(node.dtype.itemsize)
         return each * _instructions(node) * SLOTS.get(node.op, 1)
+
+    def _each(self, size_bytes: int) -> float:
+        """Return the slots of an instruction on so many bytes."""
+        return max(1.0, self.full_slots * size_bytes / self.target.vector_bytes)
 
     def _load_s(self, node: UOp) -> float:
         size = node.dtype.itemsize

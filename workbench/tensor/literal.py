@@ -54,7 +54,7 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
         return constant(kind, data, "make a tensor")
     if isinstance(data, _LISTS):
         return _on_device(_list_array(data, dtype), device)
-    if isinstance(data, np.ma.MaskedArray):
+    if _is_masked(data):
         _refuse_mask(data)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
         return _from_array(np.asarray(data), device, dtype)
@@ -168,7 +168,13 @@ def _length(items: Sequence[Any]) -> int:
         return sys.maxsize
 
 
-def _refuse_mask(array: np.ma.MaskedArray[Any, Any]) -> None:
+def _is_masked(data: Any) -> bool:
+    """Whether `data` is a masked array; numpy loads their module when it is first named, which
+    takes longer than a small kernel does."""
+    return "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray)
+
+
+def _refuse_mask(array: Any) -> None:
     count = int(np.ma.getmaskarray(array).sum())
     if count:
         raise dtype_error(

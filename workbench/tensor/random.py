@@ -55,6 +55,11 @@ class _Stream:
 _stream = _Stream()
 
 
+def draws_taken() -> tuple[int, int]:
+    """Return the seed, and how many draws have been taken since it was set."""
+    return _stream.seed, _stream.position
+
+
 class Random(Creation):
     """`Tensor.manual_seed`, `rand`, `randn`, `randint`, `uniform`, `normal`.
 

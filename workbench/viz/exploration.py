@@ -11,15 +11,21 @@ from workbench.display import Displayed
 from workbench.errors import WorkbenchError
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.ir.uop import UOp
-from workbench.kernel.kernel import Kernel
+from workbench.kernel.bisect import Culprit
+from workbench.kernel.kernel import NOWHERE, Kernel
+from workbench.kernel.values import Values, values_of_tensor
 from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.trace import PassRecord
 from workbench.viz import export
+from workbench.viz.model.bisect import bisected
+from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.graph import TensorGraph, label_of, tensor_graph
 from workbench.viz.model.passes import pass_rows, passes_text
 from workbench.viz.model.planned import planned, value_of
+from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import bytes_text, figure_text, plural, shape_text
+from workbench.viz.pane import Pane, code_text, loops_text, rewrites_text
 
 if TYPE_CHECKING:
     import graphviz
@@ -27,8 +33,6 @@ if TYPE_CHECKING:
 
 MOST_KERNELS = 12
 """Kernels shown in full; further ones are counted or listed by title."""
-MOST_DECISIONS = 60
-"""Decisions shown in one place; `.decisions` has them all."""
 
 
 class Page(Protocol):
@@ -78,6 +82,45 @@ class Exploration(Displayed):
     held: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What displaying it keeps: it lives as long as this does."""
 
+    @property
+    def loops(self) -> Pane:
+        """The loop nests of the kernels, alone."""
+        return Pane(self, "loops", lambda: loops_text(self.kernels), {})
+
+    @property
+    def plan(self) -> Pane:
+        """The tensor graph cut into kernels, and why it is cut there, alone."""
+        return Pane(self, "plan", self._plan_text, {})
+
+    def rewrites(self, kernel: Kernel | int = 0) -> Pane:
+        """Return the passes and rewrites of a kernel (its number, or a form of it), alone.
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        number, form = self._form(kernel)
+
+        def text() -> str:
+            before = list(scheduled(self.passes))[number][2]
+            return rewrites_text((*before, *form.observed(form.device)))
+
+        return Pane(self, "rewrites", text, {"kernel": number})
+
+    def code(self, kernel: Kernel | int = 0) -> Pane:
+        """Return the C of a kernel (its number, or a form of it), alone.
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        number, form = self._form(kernel)
+        return Pane(self, "code", lambda: code_text(number, form), {"kernel": number})
+
+    def _form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
+        number = self._number(kernel)
+        return number, kernel if isinstance(kernel, Kernel) else self.kernels[number]
+
+    def _plan_text(self) -> str:
+        kernels = [f"kernel {i}: {k.title}" for i, k in enumerate(self.kernels)]
+        return "\n".join([self.headline, *kernels, decisions_text(self.decisions)])
+
     def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
         """Return the Exploration with some decisions forced: a value is stored (True: "cut
         here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
@@ -90,12 +133,47 @@ class Exploration(Displayed):
         known = UOp.sink(*self.outputs).toposort()
         for node in named:
             if node not in known:
-                what = f"there is no value {label_of(node)} {shape_text(node.shape)} here"
+                what = (
+                    f"there is no value {label_of(node)} {shape_text(node.shape)} here"
+                )
                 hint = "a node of .decisions, or a tensor of the expression"
                 raise WorkbenchError(what, "none of the kernels computes it", hint)
         merged = {**self.forced, **named}
         forced = {n: store for n, store in merged.items() if store is not None}
         return of(self.tensors, forced, self.rules_off, self.show)
+
+    def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
+        """Return the first rewrite after which a value is wrong, from the tensors to the program
+        of a kernel (its number, or itself with any opts; None: of all); None where none is.
+
+        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel
+        are too large to be computed again and again.
+        """
+        chosen = range(len(self.kernels)) if kernel is None else [kernel]
+        for number, form in map(self._form, chosen):
+            found = bisected(self.passes, self.items, form, number)
+            if found is not None:
+                return found
+        return None
+
+    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> Values:
+        """Return the values of a node of the tensor level, on the expression's own data. `at`
+        fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
+
+        Errors: WorkbenchError where the tensors are too large, and for a position that is not
+        there.
+        """
+        return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
+
+    def _number(self, kernel: Kernel | int) -> int:
+        """Return the place of a kernel, or of the kernel that a form of it was made from."""
+        originals = [k.original for k in self.kernels]
+        if isinstance(kernel, Kernel):
+            kernel = (*originals, kernel.original).index(kernel.original)
+        if type(kernel) is int and 0 <= kernel < len(originals):
+            return kernel
+        because = f"there are {plural(len(originals), 'kernel')} here"
+        raise WorkbenchError("this is no kernel of this exploration", because)
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
         """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
@@ -200,30 +278,6 @@ def _node_of(value: UOp | Tensor) -> UOp:
         return value
     because = f"{type(value).__name__} is neither a node nor a Tensor"
     raise WorkbenchError("this is no value", because, "a node of .decisions")
-
-
-def decisions_text(decisions: tuple[Decision, ...]) -> str:
-    """Return a line per decision: the value, what became of it, why, and the figures."""
-    rows = [decision_cells(d) for d in decisions[:MOST_DECISIONS]]
-    widths = [max((len(r[i]) for r in rows), default=0) for i in range(3)]
-    lines = []
-    for row in rows:
-        cells = [f"{c:{w}}" for c, w in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, row[3]]).rstrip())
-    if len(decisions) > MOST_DECISIONS:
-        lines.append(f"and {plural(len(decisions) - MOST_DECISIONS, 'more decision')}")
-    return "\n".join(lines)
-
-
-def decision_cells(decision: Decision) -> tuple[str, str, str, str]:
-    """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
-    node = decision.node
-    value = f"{label_of(node)} {shape_text(node.shape)}"
-    words = [
-        f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.figures.items()
-    ]
-    outcome = "stored" if decision.stored else "fused"
-    return value, outcome, decision.reason, ", ".join(words)
 
 
 def _kernel_text(number: int, kernel: Kernel) -> str:

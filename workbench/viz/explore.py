@@ -8,6 +8,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
 from workbench.viz.live.show import PANES, Page
+from workbench.viz.pane import Pane
 
 
 def explore(
@@ -31,6 +32,7 @@ def explore(
     page = Page()
     exploration.show_with(page)
     register(Exploration, page.bundle)
+    register(Pane, page.pane_bundle)
     return exploration.of(tensors, {}, _names(without), show)
 
 

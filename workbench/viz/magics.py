@@ -11,6 +11,7 @@ import ast
 import shlex
 from typing import Any
 
+from workbench.backends.device import Device
 from workbench.context import Context
 from workbench.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
@@ -33,8 +34,9 @@ def kernel_magic(shell: Any) -> Any:
             options, rest = _parser().parse_known_args(shlex.split(line))
             if rest:
                 raise WorkbenchError(f"%%kernel takes no {rest[0]}", "see %%kernel?")
-            with Context(**({"DEV": options.device} if options.device else {})):
-                ex = explore(*_tensors(_run(shell, "\n" + cell)), show=options.show)
+            chosen = {"DEV": Device.canonical(options.device)} if options.device else {}
+            with Context(**chosen):
+                ex = explore(*_tensors(_run(shell, cell, skipped=1)), show=options.show)
         except (WorkbenchError, argparse.ArgumentError, ValueError) as error:
             print(error)
             return None
@@ -82,10 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(shell: Any, cell: str) -> Any:
-    """Run a cell in the user's namespace; return the value of its last expression."""
-    name = shell.compile.cache(cell, shell.execution_count)
-    tree = ast.parse(shell.transform_cell(cell), name)
+def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
+    """Run a cell in the user's namespace; return the value of its last expression. `skipped`
+    lines stand above it in the notebook."""
+    above = "\n" * skipped
+    name = shell.compile.cache(above + cell, shell.execution_count)
+    tree = ast.parse(above + shell.transform_cell(cell), name)
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
         raise WorkbenchError(

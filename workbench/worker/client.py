@@ -27,6 +27,8 @@ from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import WorkbenchError
 from workbench.worker import wire
 
+NICE = 5
+"""What is done ahead must not be in the way of the user's own work."""
 STOPS_WITHIN_S = 0.5
 QUIET_S = 60.0
 """A worker that is silent for longer counts as hanging."""
@@ -47,9 +49,13 @@ class TaskStopped(WorkbenchError):
 
 
 class Worker:
-    """A worker process, started with the first task. `close` it, or use it in a `with` block."""
+    """A worker process, started with the first task. `close` it, or use it in a `with` block.
 
-    def __init__(self) -> None:
+    `nice` is how far it stands back behind other programs; 0 where somebody waits for it.
+    """
+
+    def __init__(self, nice: int = NICE) -> None:
+        self._nice = nice
         self._process: _Process | None = None
         self._tasks = itertools.count(1)
         self._current: int | None = None
@@ -121,7 +127,7 @@ class Worker:
                 self._process.end()
                 self._process = None
             if self._process is None:
-                self._process = _Process()
+                self._process = _Process(self._nice)
             return self._process
 
     def _wait(
@@ -161,12 +167,12 @@ class Worker:
 class _Process:
     """One life of a worker: its pipes, and what it said last."""
 
-    def __init__(self) -> None:
+    def __init__(self, nice: int) -> None:
         self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
         self.held: OrderedDict[str, int] = OrderedDict()
         self._said = b""
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", MODULE],
+            [sys.executable, "-P", "-m", MODULE, str(nice)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

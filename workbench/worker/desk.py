@@ -19,6 +19,7 @@ from workbench.dtypes import dtypes
 from workbench.kernel import checking
 from workbench.kernel.inputs import outputs
 from workbench.worker.forms import Row, Run, bound, parsed, told
+from workbench.worker.guarded import Guarded
 from workbench.worker.race import Rules, is_settled, race
 
 COLD_ROUNDS = 5
@@ -104,7 +105,7 @@ class Desk:
         if not runs:
             return
         stop = time.perf_counter() + task["budget_s"]
-        for number, taken in enumerate(rounds(runs), 1):
+        for number, taken in enumerate(rounds(runs, self._go_on), 1):
             for name, samples in taken.items():
                 rows[int(name)]["samples"] = samples.samples_s
             self._continue(number, task["samples"], "timing, warm")
@@ -147,24 +148,26 @@ class Desk:
         held = self._data[task["data"]]
         original = parsed(task["original"])
         slots = outputs(original)
-        buffers = [_copied(b) if slot in slots else b for slot, b in enumerate(held)]
+        guards = [Guarded(b) for b in held]
+        buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
         _, run = bound(task["kernel"], buffers)
         self._continue(1, 3, "running")
         run()
         self._continue(2, 3, "comparing with the reference interpreter")
+        found = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
+        if any(found):
+            said = " and ".join(filter(None, found))
+            return {"ok": False, "text": f"WRONG: the program {said}"}
         inputs = [np.array(b.array) for b in held]
         got = [np.array(buffers[slot].array) for slot in slots]
-        found = checking.check(original, slots, inputs, got)
-        return {"ok": bool(found.ok), "text": str(found)}
+        outcome = checking.check(original, slots, inputs, got)
+        return {"ok": bool(outcome.ok), "text": str(outcome)}
 
     def _continue(self, done: int, total: int, text: str) -> None:
         self._report({"done": done, "total": total, "text": text})
+        self._go_on()
+
+    def _go_on(self) -> None:
         if self._is_stopped():
             raise Stopped
-
-
-def _copied(buffer: Buffer) -> Buffer:
-    made = Buffer(buffer.device, buffer.dtype, buffer.size)
-    made.array[:] = buffer.array
-    return made

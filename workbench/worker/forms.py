@@ -1,9 +1,9 @@
 """A form of a kernel as data: what the worker process and executors compile and run.
 
-    {"ast": IR text, "device": name, "source": edited text or None}
+    {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...]}
 
-Where the source was edited it takes the place of what would be rendered; everything else that
-a launch needs is that of the kernel.
+The last may be left out. Where the source was edited it takes the place of what would be
+rendered; everything else that a launch needs is that of the kernel.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from workbench.backends.render.source import Source
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import ParseError, WorkbenchError
 from workbench.ir.lower.lower import lower
+from workbench.ir.rewrite import without
 from workbench.ir.text import parse
 from workbench.ir.uop import UOp
 from workbench.pipeline import build
@@ -31,11 +32,12 @@ def compiled(form: Row) -> tuple[Source, Any]:
     Errors: CompileError; DeviceError where the device is missing.
     """
     ast = parsed(form["ast"])
-    if form["source"] is None:
-        built = build(ast, form["device"])
-        return built.source, built.program
-    device = Device[form["device"]]
-    block, linear = lower(ast, device.target)
+    with without(form.get("rules_off", ())):
+        if form["source"] is None:
+            built = build(ast, form["device"])
+            return built.source, built.program
+        device = Device[form["device"]]
+        block, linear = lower(ast, device.target)
     source = replace(device.render(block, linear), text=form["source"], lines=())
     return source, device.load(source)
 

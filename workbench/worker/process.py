@@ -1,6 +1,6 @@
 """The worker process: kernels are timed, checked and, where edited by hand, run here.
 
-    python -m workbench.worker.process      started by `client.Worker`, never by hand
+    python -m workbench.worker.process NICE      started by `client.Worker`, never by hand
 
 It never imports the user's program. It ends when its parent does: when its input ends, or the
 parent is another. What a kernel prints goes to stderr.
@@ -17,10 +17,9 @@ from threading import Thread
 from typing import IO, Any
 
 from workbench.worker import wire
-from workbench.worker.desk import Desk, Stopped, told
+from workbench.worker.desk import Desk, Stopped
+from workbench.worker.forms import told
 
-NICE = 5
-"""The user's own work comes first."""
 LOOK_FOR_PARENT_S = 1.0
 REPORT_EVERY_S = 0.05
 
@@ -31,7 +30,7 @@ class Line:
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
         self._incoming, self._outgoing = incoming, outgoing
         self._messages: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
-        self._stopped, self._task, self._reported = -1, -1, 0.0
+        self._stopped, self._task, self._reported, self._said = -1, -1, 0.0, ""
         Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -56,9 +55,10 @@ class Line:
         return self._stopped >= self._task
 
     def report(self, progress: dict[str, Any]) -> None:
-        """Send progress, not too often."""
-        if time.monotonic() - self._reported > REPORT_EVERY_S:
-            self._reported = time.monotonic()
+        """Send progress, not too often where it is only numbers."""
+        is_due = time.monotonic() - self._reported > REPORT_EVERY_S
+        if is_due or progress["text"] != self._said:
+            self._reported, self._said = time.monotonic(), progress["text"]
             self.answer("progress", progress)
 
     def answer(self, kind: str, value: Any) -> None:
@@ -67,15 +67,15 @@ class Line:
         wire.send(self._outgoing, message)
 
 
-def main() -> None:
-    """Do tasks until the input ends."""
+def main(nice: int) -> None:
+    """Do tasks until the input ends; other programs come before this one by `nice`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's program
     parent = os.getppid()
     Thread(target=_leave_with, args=(parent,), daemon=True).start()
     outgoing = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     if hasattr(os, "nice"):
-        os.nice(NICE)
+        os.nice(nice)
     line = Line(os.fdopen(os.dup(0), "rb"), outgoing)
     desk = Desk(line.report, line.is_stopped)
     while True:
@@ -105,5 +105,4 @@ def _leave_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
-    sys.exit(0)
+    main(int(sys.argv[1]))

@@ -21,8 +21,10 @@ FAIR_ROUNDS = 3
 """No form is given up before so many rounds."""
 LEAST_ROUNDS, SETTLED = 7, 0.005
 """Timing ends early where the medians are known to this share."""
-SLOW = 0.25
-"""One whose first run takes this share of the budget is not run again."""
+SLOW, VERY_SLOW = 0.25, 5.0
+"""Forms of which one takes the first share of the budget are not run in turns but a few times
+each, and what takes the second share once."""
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +62,41 @@ def race(
             return {"same": found["digest"]}
         _, other = bound(against, buffers)
         with within(rules.limit_s):
-            first_s = _first_run(run)
+            first_s, answer = _first_run(run, buffers, outputs)
     except OverTime:
         return found | {"over": rules.limit_s}
     except WorkbenchError as error:
         return {"error": told(error)}
+    other_s, wanted = _first_run(other, buffers, outputs)
     if rules.compares:
-        found["differs"] = _differs(run, other, buffers, outputs)
-    if first_s > SLOW * rules.budget_s:
-        return found | {"samples": [first_s], "against": [_first_run(other)]}
-    return found | _in_turns(run, other, rules, go_on)
+        found["differs"] = not all(map(_are_close, wanted, answer))
+    go_on()
+    if max(first_s, other_s) < SLOW * rules.budget_s:
+        return found | _in_turns(run, other, rules, go_on)
+    return found | {
+        "samples": _few(run, first_s, rules),
+        "against": _few(other, other_s, rules),
+    }
 
 
-def _first_run(run: Run) -> float:
+def _first_run(
+    run: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
+) -> tuple[float, list[Array]]:
+    """Return the seconds of a run, and what it wrote."""
+    for slot in outputs:
+        buffers[slot].array[:] = np.zeros((), buffers[slot].array.dtype)
+    seconds = _once(run)
+    return seconds, [np.array(buffers[slot].array) for slot in outputs]
+
+
+def _few(run: Run, first_s: float, rules: Rules) -> list[float]:
+    """Return times of a slow kernel: few, and of a very slow one that which is known."""
+    if first_s > VERY_SLOW * rules.budget_s:
+        return [first_s]
+    return [_once(run) for _ in range(FAIR_ROUNDS)]
+
+
+def _once(run: Run) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
@@ -109,20 +133,7 @@ def is_settled(samples: Samples) -> bool:
     return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
 
 
-def _differs(
-    run: Run, other: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
-) -> bool:
-    """Whether two forms give different answers, rounding apart."""
-    answers: list[list[Any]] = []
-    for each in (other, run):
-        for slot in outputs:
-            buffers[slot].array[:] = np.zeros((), buffers[slot].array.dtype)
-        each()
-        answers.append([np.array(buffers[slot].array) for slot in outputs])
-    return not all(map(_are_close, *answers))
-
-
-def _are_close(wanted: Any, got: Any) -> bool:
+def _are_close(wanted: Array, got: Array) -> bool:
     """Whether floats agree to a share of the greatest of them, and others exactly."""
     if wanted.dtype.kind in "biu":
         return bool(np.array_equal(wanted, got))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import chromium, opened, session_page
+from tests.viz.browser.browser import opened, session_page
 from tests.viz.support import softmax
 from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
@@ -35,12 +35,6 @@ def timing(median_s: float, spread: float, emulator: bool = False) -> Record:
         "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
         "emulator": emulator, "text": "",
     }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

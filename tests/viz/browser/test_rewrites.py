@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import chromium, opened, session_page
+from tests.viz.browser.browser import opened, session_page
 from tests.viz.support import array
 from workbench.ir.expr import to_expr
 from workbench.ir.uop import UOp
@@ -49,12 +49,6 @@ def record(recorder: Recorder) -> Record:
     made: Record = json.loads(json.dumps(recorder.record))
     made["rules"][0]["doc"] = HOSTILE
     return made
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -172,12 +166,15 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
       for (let k = 1; k <= pass.rewrites.length; k++) {
         for (const scene of [change_scene(timeline, k), whole_scene(timeline, k)]) {
           const kinds = (state) => scene.nodes.filter((n) => n.state === state).map((n) => n.op);
-          steps.push([kinds("gone"), kinds("new"), scene.edges.filter((e) => e.state === "gone").length]);
+          const cut = scene.edges.filter((e) => e.state === "gone").length;
+          steps.push([kinds("gone"), kinds("new"), cut]);
         }
         const drawing = placed_drawing(whole_scene(timeline, k), before);
         const now = new Map(drawing.nodes.map((n) => [n.key, n]));
-        for (const [key, {x, y}] of now)
-          if (before.has(key) && (before.get(key).x !== x || before.get(key).y !== y)) moved.push([k, key]);
+        for (const [key, {x, y}] of now) {
+          const was = before.get(key) || {x, y};
+          if (was.x !== x || was.y !== y) moved.push([k, key]);
+        }
         before = now;
       }
       return {moved, steps};
@@ -197,7 +194,8 @@ def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
       const overlaps = ({nodes}, {places}) => {
         let count = 0;
         places.forEach((p, i) => places.slice(0, i).forEach((q, j) => {
-          if (Math.abs(p.x - q.x) < (nodes[i].w + nodes[j].w) / 2 - 0.1 && Math.abs(p.y - q.y) < 33.9) count++;
+          const apart = Math.abs(p.x - q.x) - (nodes[i].w + nodes[j].w) / 2;
+          if (apart < -0.1 && Math.abs(p.y - q.y) < 33.9) count++;
         }));
         return count;
       };
@@ -254,10 +252,11 @@ def test_a_step_shows_what_was_and_what_is(page: Any) -> None:
     assert page.locator("g.wb-g-new").count() == 1
     assert page.text_content("g.wb-g-new .wb-g-label").startswith("fma")
     page.click("text=nodes as a list")
+    page.wait_for_selector(".wb-g-list [role=option]")
     listed = page.locator(".wb-g-list [role=option]").all_inner_texts()
     assert sum("(gone)" in text for text in listed) == len(gone)
     page.click('.wb-rw-texts summary:has-text("whole text")')
-    assert "fma(" in page.inner_text(".wb-rw-whole")
+    page.wait_for_selector('.wb-rw-whole:has-text("fma(")')
 
 
 def test_search_finds_a_node(page: Any) -> None:
@@ -344,9 +343,14 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     assert "2.5" in page.inner_text(".wb-rw-values")
 
     page.click('[data-key="rule-off"]')
-    asked = answer(page, "rule_off", {})
+    made = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    asked = answer(page, "rule_off", {"variant": made})
     assert (asked["kernel"], asked["on"]) == (0, False)
     assert asked["rule"] == decompose(record)["rewrites"][0][0]
+    assert answer(page, "check", {})["variant"] == made
+    assert answer(page, "measure", {})["variants"] == [made, 0]
+    page.click('.wb-variant:has-text("plain") >> nth=0')
+    page.click('.wb-rw-pass:has-text("decompose")')
 
     page.click('[data-key="bisect"]')
     answer(

@@ -7,7 +7,6 @@ import json
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from tests.viz.record.support import patched, plain
@@ -28,7 +27,9 @@ class Page:
     def tell(self, message: Any) -> None:
         message = plain(message)
         self.messages.append(message)
-        patch = message.get("patch")
+        patch, whole = message.get("patch"), (message.get("result") or {}).get("record")
+        if whole:
+            self.record = unpacked(whole)
         if patch is not None:
             assert patch["set"][-1] == [["n"], self.record["n"] + 1], "in order"
             self.record = patched(self.record, patch)
@@ -52,16 +53,3 @@ def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
         yield Session(ex, queue, **options)
     finally:
         queue.close()
-
-
-def children(pid: int) -> set[int]:
-    """Return the processes whose parent is `pid`, from /proc."""
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and fields[0] != "Z":
-            found.add(int(folder.name))
-    return found

@@ -28,7 +28,8 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
-    rows = [{"kernel": 0, "opts": [o], "name": "mine 1", "note": note} for o in opts]
+    same = {"kernel": 0, "name": "mine 1", "note": note, "rules_off": []}
+    rows = [{**same, "opts": [o]} for o in opts]
     return {"key": key, "pinned": 0, "variants": rows}
 
 

@@ -6,14 +6,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.viz.live.support import Page, session_of, unpacked
 from tests.viz.record.support import broken, plain
 from tests.viz.support import array, check_golden, matmul, softmax
 from workbench.backends.device import Device
-from workbench.viz import explore
-from workbench.viz.live import baselines, measuring
+from workbench.kernel.bisect import Culprit
+from workbench.tensor.tensor import Tensor
+from workbench.viz import Exploration, explore
+from workbench.viz.live import ahead, baselines, measuring
 from workbench.viz.live.jobs import AHEAD, ASKED
 from workbench.viz.live.requests import FIELDS
 from workbench.viz.live.session import LONG, QUICK, Session
@@ -88,6 +91,11 @@ def test_replies(session: Session) -> None:
         {"do": "device", "name": "ABACUS"},
         {"do": "edit", "variant": 0, "language": "asm", "text": "nop"},
         {"do": "measure", "variants": []},
+        {"do": "search", "variant": 0, "budget_s": 0},
+        {"do": "search", "variant": 0, "budget_s": float("nan")},
+        {"do": "replan", "node": 10**9, "store": True},
+        {"do": "replan", "node": 0, "store": 1},
+        {"do": "bisect", "kernel": None},
         {"do": "measure", "variants": [0, "1"]},
         {"do": "measure", "variants": list(range(99))},
         {"do": "check", "variant": -1},
@@ -286,12 +294,16 @@ def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "did not return" in session.record["baselines"][0]["error"]
 
 
-def test_what_is_done_ahead() -> None:
+def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "MOST_OFFERS", 4)
     ex = softmax().baseline("mine", lambda: None)
     with session_of(ex, measures_ahead=True) as session:
         page = Page(session)
         finished = session.jobs.submit(session, session._ahead(), AHEAD)
         assert finished.wait(60)
+        assert session.jobs.submit(page, iter(()), 9).wait(10), (
+            "after all that is AHEAD"
+        )
         record = page.record
         assert record == plain(session.record) and broken(record) == []
         assert all(v["timing"] for v in record["variants"]), "plain and auto"
@@ -353,3 +365,145 @@ def test_a_late_page_gets_the_whole_record(session: Session) -> None:
     assert done(session, "ping", have=number) == {"n": number, "record": None}
     whole = done(session, "ping", have=number - 1)["record"]
     assert unpacked(whole) == plain(session.record)
+
+
+def node_of(session: Session, op: str, place: int = 0) -> int:
+    """Return the first node of a pass's end state with that op."""
+    ops, sources = session.record["nodes"]["op"], session.record["nodes"]["src"]
+    stack = list(session.record["passes"][place]["after"])
+    while stack:
+        node = stack.pop()
+        if ops[node] == op:
+            return node
+        stack.extend(sources[node])
+    raise AssertionError(op)
+
+
+def pass_of(session: Session, name: str) -> int:
+    return [p["name"] for p in session.record["passes"]].index(name)
+
+
+def test_values(session: Session) -> None:
+    a = (np.arange(48, dtype=np.float32) % 7 - 3).reshape(6, 8)
+    b = (np.arange(32, dtype=np.float32) % 7 - 3).reshape(8, 4)
+    tensors = pass_of(session, "simplify-tensor")
+    here = {"variant": None, "pass": tensors, "step": 0}
+    node = node_of(session, "MAX", tensors)
+    found = done(session, "values", **here, node=node, at={})
+    want = np.maximum(a @ b + b.reshape(-1)[:4], 0)
+    assert found["shape"] == [6, 4] and found["value"] == want.reshape(-1)[:16].tolist()
+    assert (found["min"], found["max"], found["nan"]) == (want.min(), want.max(), 0)
+    done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    done(session, "code", variant=1, language="LLVM")
+    place = session.row(1)["passes"][0]
+    here = {"variant": 1, "pass": place, "step": 0}
+    node = node_of(session, "REDUCE", place)
+    for g0, u0 in ((0, 0), (5, 3)):
+        at = {
+            "g0": g0,
+            "u0": u0,
+            "r0": 3,
+        }  # r0 is closed here: the page sends it all the same
+        found = done(session, "values", **here, node=node, at=at)
+        assert found["value"] == (a @ b)[g0, u0] and found["shape"] == []
+        assert (found["min"], found["max"]) == ((a @ b).min(), (a @ b).max())
+    error = ask(session, "values", **here, node=node, at={"g0": 6})["error"]
+    assert error["what"] == "there is no position 6 along g0"
+    sink = session.record["passes"][place]["after"][0]
+    assert not ask(session, "values", **here, node=sink, at={})["ok"]
+
+
+def test_why_not_and_rules_off() -> None:
+    with session_of(softmax()) as session:
+        done(session, "code", variant=0, language="LLVM")
+        done(session, "code", variant=1, language="LLVM")
+        names = [r["name"] for r in session.record["rules"]]
+        rule = next(i for i, name in enumerate(names) if name.startswith("exp2"))
+        steps = [
+            (place, row[1])
+            for place, p in enumerate(session.record["passes"])
+            for row in p["rewrites"] if row[0] == rule
+        ]  # fmt: skip
+        place, node = steps[0]
+        fired = done(
+            session, "why_not", **{"pass": place}, step=0, node=node, rule=rule
+        )
+        assert fired["because"].startswith("it fires")
+        other = session.record["passes"][place]["after"][0]
+        found = done(
+            session, "why_not", **{"pass": place}, step=0, node=other, rule=rule
+        )
+        assert 0 <= found["caret_start"] < found["caret_end"] <= len(found["text"])
+        kernel = session.record["passes"][place]["kernel"]
+        made = done(session, "rule_off", kernel=kernel, rule=rule, on=False)["variant"]
+        assert session.row(made)["rules_off"] == [names[rule]]
+        again = ask(session, "code", variant=made, language="LLVM")
+        assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
+        root = session.record["kernels"][kernel]["root"]
+        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True)
+        assert back == {"variant": root}
+
+
+def test_a_rule_that_only_simplifies_can_be_off() -> None:
+    x = array(8, 8)
+    with session_of(explore(x * 1.5 + x.sqrt())) as session:
+        done(session, "code", variant=0, language="LLVM")
+        rows = session.record["rules"]
+        places = [i for i, r in enumerate(rows) if r["set"] and r["file"]]
+        for rule in places:
+            reply = ask(session, "rule_off", kernel=0, rule=rule, on=False)
+            if reply["ok"]:
+                done(session, "check", variant=reply["result"]["variant"])
+                assert session.row(reply["result"]["variant"])["check"]["ok"]
+            else:
+                assert "no rule" in reply["error"]["what"]
+        assert places
+
+
+def test_nothing_to_compute() -> None:
+    with session_of(explore(Tensor(2.0)), measures_ahead=True) as session:
+        page = Page(session)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        assert page.record == plain(session.record)
+        assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
+
+
+def test_bisect(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = done(session, "bisect", kernel=0)
+    assert told == {"text": "every state computes the same", "pass": None, "step": 0}
+    wrong = Culprit("linearize", 2, 5, None, None, None, "it is 3 and not 4")
+    monkeypatch.setattr(Exploration, "bisect", lambda ex, kernel: wrong)
+    told = done(session, "bisect", kernel=0)
+    assert told["text"].startswith("rewrite 2 of 5 in pass linearize")
+    assert session.record["passes"][told["pass"]]["name"] == "linearize"
+    assert told["step"] == 2
+
+
+def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "MOST_OFFERS", 0)
+    x = array(16, 16)
+    with session_of(explore((x.exp() * 2).sum(axis=1)), measures_ahead=True) as session:
+        page = Page(session)
+        done(session, "apply", variant=0, opt='UPCAST("g0", 2)')
+        rows = session.record["plan"]["decisions"]
+        node = next(d["node"] for d in rows if not d["stored"] and "exp" in d["name"])
+        number = done(session, "replan", node=node, store=True)["n"]
+        assert session.jobs.submit(page, iter(()), 9).wait(60)
+        assert len(page.record["kernels"]) == 2 and page.record == plain(session.record)
+        assert broken(page.record) == [] and page.record["n"] >= number
+        assert all(v["timing"] for v in page.record["variants"])
+        forced = [d for d in page.record["plan"]["decisions"] if d["forced"]]
+        done(session, "replan", node=forced[0]["node"], store=None)
+        assert len(session.record["kernels"]) == 1
+
+
+def test_search() -> None:
+    with session_of(explore(array(64, 64) @ array(64, 64))) as session:
+        page = Page(session)
+        made = done(session, "search", variant=0, budget_s=1.5)["variant"]
+        row = session.row(made)
+        assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
+        if made:
+            assert row["opts"] and row["parent"] == 0 and row["note"]
+        tasks = {m["status"]["task"] for m in page.messages if "status" in m}
+        assert {"search", "measure"} <= tasks

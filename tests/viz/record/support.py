@@ -17,10 +17,17 @@ def plain(record: Record) -> Record:
 
 
 def timeless(record: Record) -> Record:
-    """Return a copy without what differs between two runs: times."""
+    """Return a copy without what differs between two runs: times, and what is predicted of
+    them."""
     made = copy.deepcopy(record)
+    made["machine"] |= {"peak": None, "bandwidth": None}
     for row in made["passes"]:
         row["seconds"] = 0.0
+    for row in made["variants"]:
+        row["bound"] = None
+        row["offers"].sort(key=lambda offer: str(offer["opt"]))
+        for offer in row["offers"]:
+            offer |= {"predicted": None, "why": None}
     return made
 
 

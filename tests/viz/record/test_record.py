@@ -24,6 +24,7 @@ from workbench.viz import Exploration, explore
 from workbench.viz.record import passes
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import LABEL, TEXT
+from workbench.viz.record.offers import in_turns, why
 from workbench.viz.record.record import Recorder, build
 
 PATHS = {k: os.environ[k] for k in ("PATH", "XDG_CACHE_HOME") if k in os.environ}
@@ -70,6 +71,19 @@ def test_two_steps_give_what_one_gives(name: str) -> None:
     assert recorder.patch() == {"append": {}, "set": []}
 
 
+def test_what_an_opt_changes_in_figures() -> None:
+    kernel = matmul().kernels[0]
+    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2)) == "2 sums in flight, now 1"
+    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0)) == "4 sums in flight, now 1"
+    assert why(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
+
+
+def test_offers_of_one_kind_take_turns() -> None:
+    opts = [Opt(OptOps.UPCAST, axis, n) for axis in ("g0", "g1") for n in (2, 4, 8)]
+    found = [(opt.axis, opt.arg) for opt in in_turns(opts)]
+    assert found == [("g1", 8), ("g0", 8), ("g1", 4), ("g0", 4), ("g1", 2), ("g0", 2)]
+
+
 def test_a_variant_is_appended() -> None:
     recorder = Recorder(matmul())
     recorder.first()
@@ -100,9 +114,18 @@ def test_all_is_there_in_full() -> None:
             assert len(code["links"]) == len(code["lines"])
     assert [v["name"] for v in record["variants"]] == ["plain", "auto"]
     offers = {o["opt"]: o for o in record["variants"][0]["offers"]}
-    assert offers['UPCAST("g1", 2)']["why"] == "2 sums in flight, now 1"
-    assert offers['UPCAST("g1", 0)']["why"] == "4 sums in flight, now 1", "0: all of it"
-    assert offers['ORDER("g1", "g0")']["why"] == offers['ORDER("g1", "g0")']["does"]
+    assert (
+        offers['UPCAST("g1", 2)']["why"]
+        in (
+            "2 sums in flight, now 1",  # this is a tiny kernel: on some machines nothing changes
+            "numbers an instruction: 1 -> 2",
+        )
+    )
+    ratios = [o["predicted"] for o in record["variants"][0]["offers"]]
+    known = [ratio for ratio in ratios if ratio is not None]
+    assert known and known == sorted(known, reverse=True) == ratios[: len(known)]
+    assert record["variants"][0]["bound"]
+    assert record["machine"]["peak"]["f32"] > 0 and record["machine"]["bandwidth"]
     assert all(o["does"] and o["on_gpu"] for o in offers.values())
     assert all(r["why"] for r in record["variants"][0]["refused"])
     assert {r["opt"] for r in record["variants"][0]["refused"]}.isdisjoint(offers)
@@ -145,6 +168,7 @@ SCRIPT = """
 import hashlib, json
 from tests.viz.record.support import timeless
 from tests.viz.support import softmax
+from workbench.viz.record.offers import in_turns, why
 from workbench.viz.record.record import build
 text = json.dumps(timeless(build(softmax())))
 print(hashlib.sha256(text.encode()).hexdigest())

@@ -6,7 +6,9 @@ time it lies in the smallest cache that holds it. Source of the idea: McCalpin's
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import jit
@@ -23,6 +25,13 @@ _LEAST_RUN = 1 << 20
 _MOST = 256 << 20
 """Bytes of memory that measuring may take."""
 _BUDGET_S = 0.02
+
+
+class Walk(NamedTuple):
+    """`run()` moves so many `bytes`."""
+
+    run: Callable[[], None]
+    bytes: int
 
 
 def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...]:
@@ -47,6 +56,12 @@ def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
 
     Units: bytes a second; a byte copied counts twice. Errors: DeviceError without llvmlite.
     """
+    walked = walk(size_bytes, threads, copies)
+    return walked.bytes / measure(walked.run, budget_s=_BUDGET_S).min_s
+
+
+def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
+    """Return what `bandwidth` measures: a working set of so many bytes per thread."""
     vector = jit.host().vector_bytes
     step = vector * _UNROLLED * (2 if copies else 1)
     steps = max(1, size_bytes // step)
@@ -54,10 +69,7 @@ def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
     passes = max(1, _LEAST_RUN // walked)
     data = _memory(walked * threads)
     program = load(_source(vector, steps, threads, copies, passes, data.size))
-    run = program.bind([data])
-    # What lies far away is slow for long: fewer samples say as much.
-    samples = measure(run, budget_s=_BUDGET_S, samples=15)
-    return threads * walked * passes / samples.min_s
+    return Walk(program.bind([data]), threads * walked * passes)
 
 
 @lru_cache(maxsize=1)

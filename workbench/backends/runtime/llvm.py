@@ -6,9 +6,10 @@ from functools import cached_property, lru_cache
 
 from workbench.backends.render.llvm_locations import with_locations
 from workbench.backends.render.source import Source
-from workbench.backends.runtime import cache, jit
+from workbench.backends.runtime import jit
 from workbench.backends.runtime.assembly import AsmLine, readable
 from workbench.backends.runtime.native import KEPT_PROGRAMS, NativeProgram
+from workbench.backends.runtime.objects import object_of
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)
@@ -40,15 +41,4 @@ class Program(NativeProgram):
         return readable(jit.compile_assembly(with_locations(self.source.text)))
 
     def _load(self) -> jit.Code:
-        return jit.load_object(_object(self.source.text), self.source.name)
-
-
-def _object(text: str) -> bytes:
-    """Return the object file of `text`, from the cache if it is there."""
-    host = jit.host()
-    key = cache.key_of(text, host.version, host.triple, host.cpu, host.features)
-    image = cache.get(key)
-    if image is None:
-        image = jit.compile_object(text)
-        cache.put(key, image)
-    return image
+        return jit.load_object(object_of(self.source.text), self.source.name)

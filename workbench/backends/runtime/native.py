@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 from workbench.backends.render.source import Source
 from workbench.backends.runtime.assembly import AsmLine
@@ -24,7 +25,7 @@ from workbench.errors import DeviceError
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
 """How many Programs a runtime remembers by their Source."""
-Launch = Callable[[int, int, int], None]
+KernelCall = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
@@ -51,42 +52,29 @@ class NativeProgram(ABC):
         """Run the kernel on `buffers`, whole."""
         self.bind(buffers)()
 
-    def bind(self, buffers: Sequence[Buffer]) -> Callable[[], None]:
+    def bind(self, buffers: Sequence[Buffer]) -> Launch:
         """Return a function that launches the kernel on `buffers`, with the pointers packed."""
         self._check(buffers)
         # the last ones may be inputs that simplification has made needless
-        buffers = buffers[: len(self.source.params)]
-        addresses = [b.address for b in buffers]
-        held: list[object] = [*buffers]
-        parts = [self._packed(addresses, held) for _ in range(self.source.threads)]
-        if len(parts) == 1:
-            kernel, arguments = self._kernel, parts[0]
-        else:
-            table = (ctypes.c_uint64 * len(parts))(*parts)
-            held.append(table)
-            kernel, arguments = self._on_threads, ctypes.addressof(table)
-        steps = self._steps
+        return Launch(self, buffers[: len(self.source.params)])
 
-        def launch(_held: object = held) -> None:
-            if self._slice >= steps:
-                kernel(arguments, 0, steps)
-            else:
-                self._run_slices(kernel, arguments)
-
-        return launch
-
-    def _packed(self, addresses: Sequence[int], held: list[object]) -> int:
-        """Return the address of an array of pointers, the last to scratch memory of its own."""
+    def pack(self, addresses: Sequence[int], held: list[Buffer]) -> Any:
+        """Return an array of pointers, the last to scratch memory of its own, put in `held`."""
         own = list(addresses)
         if self.source.scratch_bytes:
             scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
             own.append(scratch.address)
             held.append(scratch)
-        packed = self._array(*own)
-        held.append(packed)
-        return ctypes.addressof(packed)
+        return self._array(*own)
 
-    def _on_threads(self, table: int, lo: int, hi: int) -> None:
+    def run(self, kernel: KernelCall, arguments: int) -> None:
+        """Run all steps on the pointers at `arguments`: at once, or in slices."""
+        if self._slice >= self._steps:
+            kernel(arguments, 0, self._steps)
+        else:
+            self._run_slices(kernel, arguments)
+
+    def on_threads(self, table: int, lo: int, hi: int) -> None:
         """Run the steps from `lo` to `hi` of every thread's part, all at once."""
         pool().run(self._code.address, table, self.source.threads, lo, hi)
 
@@ -109,10 +97,11 @@ class NativeProgram(ABC):
         return self._load()
 
     @cached_property
-    def _kernel(self) -> Launch:
+    def _kernel(self) -> KernelCall:
+
         return _Kernel(self._code.address)
 
-    def _run_slices(self, kernel: Launch, arguments: int) -> None:
+    def _run_slices(self, kernel: KernelCall, arguments: int) -> None:
         """Run slice by slice, and learn from the longest one how many steps a slice may take.
 
         Slices aim at half the limit and grow eightfold at most: what a few steps took says
@@ -144,6 +133,38 @@ class NativeProgram(ABC):
                     f"argument {slot} is {dtype}[{size}], and was given"
                     f" {buffer.dtype}[{buffer.size}]",
                 )
+
+
+class Launch:
+    """A kernel and the memory that it runs on: call it to run. `move` gives a slot other memory."""
+
+    __slots__ = (
+        "_arguments", "_held", "_kernel", "_parts", "_run", "_slots", "_table"
+    )  # fmt: skip
+
+    def __init__(self, program: NativeProgram, buffers: Sequence[Buffer]):
+        self._run = program.run
+        self._slots, self._held = len(buffers), [*buffers]
+        addresses = [b.address for b in buffers]
+        threads = range(program.source.threads)
+        self._parts = [program.pack(addresses, self._held) for _ in threads]
+        starts = [ctypes.addressof(part) for part in self._parts]
+        self._table = (ctypes.c_uint64 * len(starts))(*starts)
+        self._kernel, self._arguments = program._kernel, starts[0]
+        if len(starts) > 1:
+            self._kernel = program.on_threads
+            self._arguments = ctypes.addressof(self._table)
+
+    def __call__(self) -> None:
+        self._run(self._kernel, self._arguments)
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Let a slot be `buffer`, which must be of the same dtype and size; one that the kernel
+        does not use is left alone."""
+        if slot < self._slots:
+            self._held[slot] = buffer
+            for part in self._parts:
+                part[slot] = buffer.address
 
 
 def _steps_in_slice(step_s: float) -> int:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 from workbench.backends.runtime import jit
+from workbench.backends.runtime.objects import object_of
 
 SPINS = 20_000
 """Pauses before a worker sleeps: about a millisecond."""
@@ -101,7 +102,7 @@ _NAMES = ("pool_work", "pool_post", "pool_share")
 
 @lru_cache(maxsize=1)
 def _functions() -> list[jit.Code]:
-    return jit.load_functions(jit.compile_object(_text()), _NAMES)
+    return jit.load_functions(object_of(_text()), _NAMES)
 
 
 def _text() -> str:

@@ -1,7 +1,7 @@
 """JSON files in the user's cache folder: the user's alone, written whole, never believed.
 
-A file that is damaged, too large or not the user's own counts as absent, with a warning. What
-it says is plain data, and whoever asks for it checks it.
+A file that is damaged or too large is deleted, with a warning; a folder that others may write
+to is not used. What a file says is plain data, and whoever asks for it checks it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def read_json(folder: str, name: str) -> Any:
         return json.loads((path / name).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         warn(f"{path / name} cannot be read ({error}); going on without")
+        with contextlib.suppress(OSError):
+            (path / name).unlink()
         return None
 
 

@@ -57,11 +57,11 @@ class Program:
     def __call__(self, buffers: Sequence[HasArray]) -> None:
         self.bind(buffers)()
 
-    def bind(self, buffers: Sequence[HasArray]) -> Callable[[], None]:
+    def bind(self, buffers: Sequence[HasArray]) -> Launch:
         """Return a function that runs the kernel over these buffers."""
         arrays = [b.array for b in buffers]
         self._check_buffers(arrays)
-        return lambda: _Run(self._plan, arrays, self.lanes_at_once).everything()
+        return Launch(self._plan, arrays, self.lanes_at_once)
 
     def _check_buffers(self, arrays: Sequence[Array]) -> None:
         what = f"cannot launch {self.source.name}"
@@ -78,6 +78,20 @@ class Program:
                     f"buffer {slot} is {array.size} x {array.dtype}, "
                     f"and the kernel needs {size} x {dtype}",
                 )
+
+
+class Launch:
+    """A kernel and the memory that it runs over: call it to run. `move` gives a slot other
+    memory, of the same dtype and size."""
+
+    def __init__(self, plan: Plan, arrays: list[Array], lanes_at_once: int):
+        self._plan, self._arrays, self._lanes_at_once = plan, arrays, lanes_at_once
+
+    def __call__(self) -> None:
+        _Run(self._plan, self._arrays, self._lanes_at_once).everything()
+
+    def move(self, slot: int, buffer: HasArray) -> None:
+        self._arrays[slot] = buffer.array
 
 
 class _Run:

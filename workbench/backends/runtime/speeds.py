@@ -140,16 +140,14 @@ def _place() -> tuple[str, str]:
 def _read(held: Any) -> Speeds | None:
     """Return the speeds that a file's data tells; None where it makes no sense."""
     try:
-        found = Speeds(
-            *(_rates(held[part]) for part in ("peak", "read", "copy")),
-            _positive(held["fma_s"]),
-            _positive(held["scalar_s"]),
-        )
+        peak, read, copy = (_rates(held[part]) for part in ("peak", "read", "copy"))
+        fma_s, scalar_s = _positive(held["fma_s"]), _positive(held["scalar_s"])
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
-    complete = list(found.read) == list(found.copy) == levels
-    return found if complete and list(found.peak) == list(FLOATS) else None
+    if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):
+        return None
+    return Speeds(peak, read, copy, fma_s, scalar_s)
 
 
 def _rates(held: Any) -> dict[str, Rate]:

@@ -50,31 +50,43 @@ def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
 
 
 def interleave(
-    runs: Mapping[str, Run], budget_s: float = 0.5, samples: int = 15
+    runs: Mapping[str, Run],
+    budget_s: float = 0.5,
+    samples: int = 15,
+    warms: bool = False,
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
     Every other round goes backwards. All get as many samples, at least one, and together
-    they stay within `budget_s` if a single round does.
+    they stay within `budget_s` if a single round does. `warms`: see `rounds`.
     """
     with _no_garbage_collection():
         stop = time.perf_counter() + budget_s
-        for number, taken in enumerate(rounds(runs), 1):
+        for number, taken in enumerate(rounds(runs, warms=warms), 1):
             if number == samples or time.perf_counter() > stop:
                 return taken
     raise AssertionError("rounds do not end")
 
 
-def rounds(runs: Mapping[str, Run]) -> Iterator[dict[str, Samples]]:
+def rounds(
+    runs: Mapping[str, Run],
+    between: Callable[[], None] = lambda: None,
+    warms: bool = False,
+) -> Iterator[dict[str, Samples]]:
     """Yield all times taken so far, after each round; every other round goes backwards.
 
-    Whoever asks for the next round decides whether there is one.
+    Whoever asks for the next round decides whether there is one; `between` is called after
+    each sample, and may raise to end it all. With `warms` a run that is not timed goes before
+    each sample: what ran last has filled the caches with its own data.
     """
     batches = {name: _batch(run) for name, run in runs.items()}
     taken: dict[str, list[float]] = {name: [] for name in runs}
     for number in count():
         for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
+            if warms:
+                runs[name]()
             taken[name].append(_sample(runs[name], batches[name]))
+            between()
         yield {name: Samples(tuple(taken[name]), batches[name]) for name in runs}
 
 

@@ -75,6 +75,15 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     return refusal
 
 
+def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
+    """Return `kernel` with an opt of the action table applied; None where it is not legal, with
+    no word why: that takes longer."""
+    if _TABLE[opt.op].why_not(kernel, opt, target) is not None:
+        return None
+    made: UOp = _TABLE[opt.op].apply(kernel, opt)
+    return made
+
+
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
     """Add PADTO to the hint where rounding the axis up would make the opt legal."""
     pad = Opt(OptOps.PADTO, opt.axis, opt.arg)
@@ -149,7 +158,13 @@ def amounts(op: OptOps, target: Target) -> Sequence[int]:
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """Return the legal opts of the action table; equal results are listed once."""
-    return judged(kernel, target)[0]
+    found: dict[UOp, Opt] = {}
+    with unobserved():
+        for opt in actions(kernel, target):
+            made = form(kernel, opt, target)
+            if made is not None:
+                found.setdefault(made, opt)
+    return tuple(found.values())
 
 
 def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, Refusal]]:

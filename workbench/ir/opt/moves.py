@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from workbench.errors import KernelOptError
-from workbench.ir.opt.apply import amounts, apply_opt, legal_opts
+from workbench.ir.opt.apply import actions, amounts, apply_opt, form
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -32,11 +32,19 @@ class Move(NamedTuple):
     how: str
 
 
-def moves(ast: UOp, opts: Opts, target: Target) -> Iterator[Move]:
-    """Yield what to try after `opts`, which made the kernel `ast`."""
-    longer = (Move((*opts, o), f"+ {o}") for o in in_turns(legal_opts(ast, target)))
-    for pair in zip_longest(longer, _varied(opts, target)):
-        yield from (move for move in pair if move is not None)
+def moves(
+    kernel: UOp, opts: Opts, ast: UOp, target: Target
+) -> Iterator[tuple[Move, UOp]]:
+    """Yield what to try after `opts`, which made `ast` of `kernel`, and what it makes."""
+    for pair in zip_longest(_longer(opts, ast, target), _varied(kernel, opts, target)):
+        yield from (made for made in pair if made is not None)
+
+
+def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
+    for opt in in_turns(list(actions(ast, target))):
+        made = form(ast, opt, target)
+        if made is not None:
+            yield Move((*opts, opt), f"+ {opt}"), made
 
 
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
@@ -52,7 +60,7 @@ def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
 def in_turns(opts: Sequence[Opt]) -> list[Opt]:
     """Return opts so that one of each op and axis comes before the second of any."""
     turns: dict[tuple[OptOps, str], int] = {}
-    keys = []
+    keys: list[tuple[int, int, int, Opt]] = []
     for opt in sorted(opts, key=_distance):
         kind = opt.op, str(opt.axis)
         turns[kind] = turns.get(kind, 0) + 1
@@ -67,7 +75,14 @@ def _distance(opt: Opt) -> float:
     return abs(math.log2(opt.arg / MIDDLING)) if opt.arg else math.inf
 
 
-def _varied(opts: Opts, target: Target) -> Iterator[Move]:
+def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp]]:
+    for move in _changed(opts, target):
+        made = applied(kernel, move.opts, target)
+        if made is not None:
+            yield move, made
+
+
+def _changed(opts: Opts, target: Target) -> Iterator[Move]:
     """Yield `opts` with one of them otherwise or left out, the last ones first."""
     for place in reversed(range(len(opts))):
         opt, before, after = opts[place], opts[:place], opts[place + 1 :]

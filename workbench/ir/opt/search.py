@@ -3,26 +3,30 @@
 It goes in levels. At each level the best forms that have something left to try (one of each
 line of descent first, `width` in all) are varied a few times, and what comes of it joins
 them. Forms of one level share its time, whatever one run of theirs takes. Every form is
-measured in turn with the best so far; so the drift of the machine cancels, and seconds are
-those of the start times a product of ratios. At the end the best is measured against the
-start once more: it never returns worse than it was given. Source of the idea: beam search over opts as in tinygrad and Halide's autoscheduler.
+measured in turn with one and the same other, the best start, so that the drift of the machine
+cancels; seconds are those of the other times a ratio. (In turn with the best so far it would
+be a product of ratios, each of them chosen because it was small.) At the end the best is
+measured against the start once more: it never returns worse than it was given. Source of the
+idea: beam search over opts as in tinygrad and Halide's autoscheduler.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Protocol
 
-from workbench.ir.opt.moves import Move, Opts, applied, moves
+from workbench.ir.opt.moves import Move, applied, moves
+from workbench.ir.opt.trial import Found, Measure, Measured, Patience, Stopped, Trial
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
 PORTION = 12
 """Forms that are made of another one at one level."""
+CLAIM = 0.95
+"""What would take this share of the best so far is measured again."""
 FAR, GIVEN_UP, PATIENCE = 1.25, 2.0, 4
 """A form so many times as slow as the best of its line is not varied; a line whose best is so
 many times as slow as the best of all is given up after so many levels."""
@@ -36,66 +40,8 @@ CONFIRMED = 3
 CLEARLY = 0.97
 
 
-class Stopped(Exception):
-    """Raised by whoever measures: somebody wants the search to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What came of one form. Units: seconds of one run; `ratio` is to the other in the same
-    turns. `digest` names the program; `same` one that was measured before; else `error`."""
-
-    seconds: float | None = None
-    ratio: float | None = None
-    digest: str = ""
-    same: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """When to give a form up: after `first_s` seconds of its first run, or when it takes
-    `ratio` times as long as the form it is measured against."""
-
-    first_s: float
-    ratio: float
-
-
-class Measure(Protocol):
-    """Measures `forms`, each in turn with `against`, in their order. Without `patience` it
-    takes the time that there is; `thorough` is longer, and compares the answers."""
-
-    def __call__(
-        self,
-        against: UOp,
-        forms: Sequence[UOp],
-        patience: Patience | None,
-        thorough: bool,
-    ) -> Iterable[Measured]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A form that was tried: `opts` on the un-optimised kernel, `how` they come from those of
-    `parent` (None: a start). `seconds` is None where it was not measured; `note` says why."""
-
-    number: int
-    parent: int | None
-    opts: Opts
-    how: str
-    seconds: float | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All trials, the number of the best, and how many times as fast as the first start it was
-    when both were measured last (None: they were not). `ended` says why the search did."""
-
-    trials: tuple[Trial, ...]
-    best: int
-    speedup: float | None
-    ended: str
+ANCHOR_TOO_SLOW = 3.0
+"""What all are measured beside is the best so far where that is so many times as fast."""
 
 
 @dataclass(slots=True)
@@ -106,7 +52,7 @@ class _Node:
     ast: UOp
     line: int
     seconds: float
-    left: Iterator[Move]
+    left: Iterator[tuple[Move, UOp]]
     is_open: bool = True
 
 
@@ -121,18 +67,25 @@ class _Search:
     nodes: list[_Node] = field(default_factory=list)
     seen: set[UOp] = field(default_factory=set)
     digests: dict[str, int] = field(default_factory=dict)
+    anchor: _Node | None = None
 
     def begin(self, starts: Sequence[Move]) -> None:
-        """Measure the starts, each beside the best that could be measured."""
+        """Measure the starts, each by itself: one may be very much slower than another."""
         for line, start in enumerate(starts):
             ast = applied(self.kernel, start.opts, self.target)
             if ast is None or ast in self.seen:
                 continue
             self.seen.add(ast)
-            against = self.best()
-            other = ast if against is None else against.ast
-            for measured in self.measure(other, [ast], None, False):
-                self._note(start, ast, measured, against, None, line)
+            for measured in self.measure(ast, [ast], None, False):
+                self._note(start, ast, measured, None, None, line)
+        self.anchor = self.best()
+
+    def anchored(self) -> _Node | None:
+        """Return what forms are measured beside."""
+        best, anchor = self.best(), self.anchor
+        if anchor is None or (best and best.seconds * ANCHOR_TOO_SLOW < anchor.seconds):
+            self.anchor = best
+        return self.anchor
 
     def best(self) -> _Node | None:
         """Return the fastest so far."""
@@ -143,7 +96,9 @@ class _Search:
         rest = {n.trial: islice(self._fresh(n), PORTION) for n in nodes}
         spent = {n.trial: 0.0 for n in nodes}
         while rest and not self.is_over():
-            node = min((n for n in nodes if n.trial in rest), key=lambda n: spent[n.trial])
+            node = min(
+                (n for n in nodes if n.trial in rest), key=lambda n: spent[n.trial]
+            )
             began = time.monotonic()
             batch = list(islice(rest[node.trial], at_once))
             if not batch or self._vary(node, batch) < node.seconds / LEAP:
@@ -152,27 +107,38 @@ class _Search:
 
     def _vary(self, node: _Node, batch: Sequence[tuple[Move, UOp]]) -> float:
         """Measure forms that come from `node`; return the least of their times."""
-        against = self.best() or node
+        against = self.anchored() or node
         first_s = max(LEAST_LIMIT_S, FIRST_RUN * node.seconds)
         patience = Patience(first_s, HOPELESS * node.seconds / against.seconds)
         forms = [ast for _, ast in batch]
         results = self.measure(against.ast, forms, patience, False)
         least = math.inf
-        for (move, ast), measured in zip(batch, results, strict=True):
+        for (move, ast), found in zip(batch, list(results), strict=True):
+            measured = self._sure(found, ast, against)
             trial = self._note(move, ast, measured, against, node, node.line)
             least = min(least, math.inf if trial.seconds is None else trial.seconds)
         return least
 
     def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
         """Yield what is left to try after a node, without what has been tried elsewhere."""
-        for move in node.left:
+        for move, ast in node.left:
             if self.is_over():
                 return
-            ast = applied(self.kernel, move.opts, self.target)
-            if ast is not None and ast not in self.seen:
+            if ast not in self.seen:
                 self.seen.add(ast)
                 yield move, ast
         node.is_open = False
+
+    def _sure(self, found: Measured, ast: UOp, against: _Node) -> Measured:
+        """Return what is measured of a form: once more, thoroughly, where it would be the best.
+        Whoever disturbs the other form makes this one look good."""
+        best = self.best() or against
+        if found.ratio is None or found.ratio * against.seconds > CLAIM * best.seconds:
+            return found
+        (again,) = self.measure(against.ast, [ast], None, True)
+        if again.ratio is None:
+            return again
+        return replace(found, ratio=max(found.ratio, again.ratio))
 
     def _note(
         self,
@@ -194,7 +160,7 @@ class _Search:
         if measured.digest:
             self.digests.setdefault(measured.digest, number)
         if seconds is not None and not note:
-            left = moves(ast, move.opts, self.target)
+            left = moves(self.kernel, move.opts, ast, self.target)
             self.nodes.append(_Node(trial, ast, line, seconds, left))
         self.report(trial)
         return trial
@@ -205,7 +171,9 @@ class _Search:
         for node in self.nodes:
             best[node.line] = min(best.get(node.line, node.seconds), node.seconds)
         least = min(best.values(), default=0.0)
-        alive = {n for n, s in best.items() if level < PATIENCE or s <= GIVEN_UP * least}
+        alive = {
+            n for n, s in best.items() if level < PATIENCE or s <= GIVEN_UP * least
+        }
         chosen = [
             node
             for node in sorted(self.nodes, key=lambda n: n.seconds)

@@ -74,6 +74,7 @@ def _quietly(session: Session, group: list[int]) -> None:
 
 def _offers(session: Session, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are said to gain most."""
+    mine = session.recorder
     timing = session.row(variant)["timing"]
     if (
         timing is None
@@ -86,7 +87,7 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
         return
     order = by_promise(session.row(variant)["offers"])[:MOST_OFFERS]
     for begin in range(0, len(order), AT_ONCE):
-        if session.watched != variant:
+        if session.watched != variant or session.recorder is not mine:
             return
         _measure_offers(session, variant, order[begin : begin + AT_ONCE])
         yield

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.backends.runtime.timing import Samples, interleave
 from workbench.errors import WorkbenchError
+from workbench.ir.rewrite import without
 from workbench.kernel.estimates import Estimates
 from workbench.pipeline import build
 from workbench.trace import unobserved
@@ -94,8 +95,9 @@ def _our_run(session: Session, variant: int) -> Run | None:
     """Return a launch of a variant in this process; None where its source was edited."""
     if variant in session.edited:
         return None
-    kernel, device = session.kernels[variant], session.device
-    with unobserved():
+    kernel = session.kernels[variant]
+    device = kernel.device
+    with unobserved(), without(kernel.rules_off):
         program = build(kernel.ast, device).program
         found: Run = program.bind(kernel.data.buffers(kernel.original, device))
     return found
@@ -119,8 +121,9 @@ def _show_ours(session: Session, variant: int, samples: Samples) -> None:
     known = session.row(variant)["timing"]
     peak = known["gflops"] / known["fraction"] if known and known["fraction"] else None
     work = session.kernels[variant].estimates
-    row = timing_row(samples.samples_s, work, session.device, peak)
-    session.timings[variant, session.device] = row
+    device = session.kernels[variant].device
+    row = timing_row(samples.samples_s, work, device, peak)
+    session.timings[variant, device] = row
     session.set(variant, "timing", row)
 
 

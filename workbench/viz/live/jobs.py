@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event, Lock, Thread
 
-from workbench.viz.live.client import Worker
+from workbench.worker.client import Worker
 
 ASKED, AHEAD = 0, 1
 IDLE_S = 300.0

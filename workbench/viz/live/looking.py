@@ -1,33 +1,24 @@
 """Requests about rewrites: a node's value at a position, why a rule did not fire, and what a
-kernel is without a rule."""
+kernel is without a rule, and which rewrite was wrong."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from workbench.dtypes import dtypes
-from workbench.engine import array_of, memory_of
 from workbench.errors import WorkbenchError
 from workbench.ir.explain import explain
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import Rule, RuleSet
-from workbench.ir.uop import UOp
+from workbench.kernel.values import Values, values_of_tensor
 from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
 from workbench.viz.live import tuning
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
 
-MOST_ELEMENTS = 1 << 24
-"""A tensor whose graph holds more is not computed only to be looked at."""
 SHOWN = 16
-"""Values of a tensor that are shown, from its beginning."""
-LOWERED = frozenset({Ops.BLOCK, Ops.LOOP, Ops.ENDLOOP, Ops.ACCUMULATE, Ops.AFTER})
+"""Values that are shown where there are several, from the beginning."""
 Result = dict[str, Any]
 
 
@@ -39,70 +30,32 @@ def values(
     node: int,
     at: dict[str, int],
 ) -> Result:
-    """Return the value of a node: of a kernel's at a position of its axes (0 where none is
-    given), of a tensor its first values, with the least and the greatest.
+    """Return the value of a node at a position of its axes, and the least and the greatest of
+    all its values (of those that are looked at, where there are too many).
 
     Errors: WorkbenchError where a node has no value of its own, or computing it is too much.
     """
     uop = session.recorder.node(node)
-    below = uop.toposort()
-    if uop.dtype is dtypes.void or any(n.op in LOWERED for n in below):
-        because = "values are computed for tensors, and for kernels before lowering"
-        raise WorkbenchError(f"{uop.op.name} has no value to show", because)
     kernel = session.record["passes"][place]["kernel"]
-    if kernel is None or not any(n.op in (Ops.PARAM, Ops.RANGE) for n in below):
-        return _tensor_value(uop)
+    if kernel is None or not any(
+        n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()
+    ):
+        return _told(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
     root = session.record["kernels"][kernel]["root"]
     chosen = session.kernels[root if variant is None else variant]
-    held = chosen.data.buffers(chosen.original, "LLVM")
-    return _told(_kernel_value(uop, at, [b.array for b in held]))
+    names = {r.axis_name for r in uop.ranges}
+    here = chosen.values(uop, {n: p for n, p in at.items() if n in names})
+    return _told(here, chosen.values(uop))
 
 
-def _tensor_value(uop: UOp) -> Result:
-    below = uop.toposort()
-    if sum(n.size for n in below if n.dtype is not dtypes.void) > MOST_ELEMENTS:
-        because = f"its graph holds more than {MOST_ELEMENTS:,} elements"
-        raise WorkbenchError("the value is not computed", because, "a smaller example")
-    held = {
-        n: array_of(memory_of(n)).reshape(n.shape) for n in below if n.op is Ops.BUFFER
-    }
-    return _told(interpret_tensor(uop, held))
-
-
-def _kernel_value(uop: UOp, at: dict[str, int], arrays: list[Any]) -> Any:
-    """Return the value at a position: a kernel that stores just that is interpreted."""
-    fixed = {r: UOp.index(_position(r, at)) for r in uop.ranges}
-    value = uop.substitute(fixed)
-    if value.dtype is dtypes.index:
-        value = value.cast(dtypes.int64)
-    target = UOp(Ops.PARAM, value.dtype, (), (len(arrays), 1))
-    where = UOp(Ops.INDEX, value.dtype, (target, UOp.index(0)))
-    store = UOp(Ops.STORE, dtypes.void, (where, value))
-    sink = UOp.sink(UOp(Ops.END, dtypes.void, (store,)))
-    room = np.zeros(1, value.dtype.numpy)
-    return interpret_kernel(sink, [*arrays, room])[-1].reshape(())
-
-
-def _position(axis: UOp, at: dict[str, int]) -> int:
-    place = at.get(axis.axis_name, 0)
-    if not 0 <= place < axis.extent:
-        because = f"{axis.axis_name} goes from 0 to {axis.extent - 1}"
-        raise WorkbenchError(f"{axis.axis_name} is never {place}", because)
-    return place
-
-
-def _told(found: Any) -> Result:
-    array = np.asarray(found)
-    flat = array.reshape(-1)
-    numbers = flat[~np.isnan(flat)] if flat.dtype.kind == "f" else flat
-    first = [_plain(v) for v in flat[:SHOWN].tolist()]
-    is_many = array.size > 1
+def _told(here: Values, everywhere: Values) -> Result:
+    first = [_plain(v) for v in here.array.reshape(-1)[:SHOWN].tolist()]
     return {
-        "value": first if array.shape else first[0],
-        "min": _plain(numbers.min().item()) if is_many and numbers.size else None,
-        "max": _plain(numbers.max().item()) if is_many and numbers.size else None,
-        "nan": int(flat.size - numbers.size),
-        "shape": list(array.shape),
+        "value": first if here.axes else first[0],
+        "min": _plain(everywhere.min),
+        "max": _plain(everywhere.max),
+        "nan": everywhere.nans,
+        "shape": list(here.array.shape),
     }
 
 
@@ -111,6 +64,33 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def bisect(session: Session, kernel: int) -> Result:
+    """Return the first rewrite after which a kernel computes something else, in words, and
+    where it stands; None where all states agree.
+
+    Errors: WorkbenchError where that is too much to compute.
+    """
+    session.status("bisect", 0, 1, "computing states")
+    try:
+        found = session.recorder.exploration.bisect(kernel)
+    finally:
+        session.status(None)
+    if found is None:
+        return {"text": "every state computes the same", "pass": None, "step": 0}
+    with session.lock:
+        root = session.record["kernels"][kernel]["root"]
+        if not session.row(root)["passes"]:
+            session.recorder.add_compiled(root)
+        own = session.row(root)["passes"]
+    rows = session.record["passes"]
+    places = [
+        place for place, row in enumerate(rows)
+        if row["name"] == found.stage and (place in own or row["kernel"] in (None, kernel))
+    ]  # fmt: skip
+    place = next((p for p in places if p in own), places[0] if places else None)
+    return {"text": str(found).split("\n")[0], "pass": place, "step": found.number}
 
 
 def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:

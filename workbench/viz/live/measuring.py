@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -9,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import DeviceError, WorkbenchError
+from workbench.ir.opt.trial import Trial
 from workbench.ir.text import to_text
+from workbench.kernel import searching
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz.live import tuning
-from workbench.viz.live.client import QUIET_S, TaskStopped, Worker
 from workbench.viz.live.figures import timing_row
 from workbench.viz.record.variants import code_row, error_row
+from workbench.worker.client import QUIET_S, TaskStopped, Worker
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -42,6 +45,35 @@ def check(session: Session, variant: int) -> Result:
     with lent(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return {}
+
+
+def search(session: Session, variant: int, budget_s: float) -> Result:
+    """Search for a faster form of a variant; the best becomes a variant, timed beside it. A
+    search that is stopped leaves the best so far."""
+    kernel, began = session.kernels[variant], time.monotonic()
+
+    def report(trial: Trial) -> None:
+        text = f"{trial.number + 1} tried, {trial.how}"
+        session.status("search", round(time.monotonic() - began), round(budget_s), text)
+
+    with session.jobs.lend() as worker:
+        try:
+            report(Trial(0, None, (), "starting"))
+            found = searching.run(
+                kernel, budget_s=budget_s, shown=False, worker=worker,
+                stop=session.jobs.is_stopped, report=report,
+            )  # fmt: skip
+        finally:
+            session.status(None)
+        with session.lock:
+            name = tuning.free_name(session, session.row(variant)["kernel"], "search")
+            made = tuning.variant_of(session, found.kernel, variant, name)
+            session.set(made, "note", session.row(made)["note"] or found.ended)
+            session.tell_changes()
+        if not session.jobs.is_stopped():
+            group = list(dict.fromkeys((variant, made)))
+            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+    return {"variant": made}
 
 
 def edit(session: Session, variant: int, language: str, text: str) -> Result:
@@ -195,7 +227,7 @@ def _ask(
 
 def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, which the worker has; its producers have run."""
-    key = f"{id(session)}-{number}"
+    key = f"{id(session.recorder)}-{number}"
     device = "LLVM" if Device.available("LLVM") else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:
@@ -214,13 +246,14 @@ def sent(session: Session, variant: int) -> Result:
         "ast": session.kernels[variant].to_text(),
         "device": device_of(session, variant),
         "source": None if edited is None else edited.text,
+        "rules_off": list(session.kernels[variant].rules_off),
     }
 
 
 def device_of(session: Session, variant: int) -> str:
     """Return the device that a variant runs on."""
     edited = session.edited.get(variant)
-    return session.device if edited is None else edited.device
+    return session.kernels[variant].device if edited is None else edited.device
 
 
 def _float(kernel: Kernel) -> str:

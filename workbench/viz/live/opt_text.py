@@ -50,7 +50,7 @@ def parse_opt(text: str) -> Opt:
 
 def _of_statement(statement: ast.stmt) -> Iterator[Opt]:
     match statement:
-        case ast.Import() | ast.ImportFrom():
+        case ast.ImportFrom(module="workbench"):
             return
         case ast.Assign(value=value) | ast.Expr(value=value):
             yield from _of_value(value)

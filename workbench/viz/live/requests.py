@@ -27,6 +27,13 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "check":    {"variant": "variant"},
     "edit":     {"variant": "variant", "language": "text", "text": "text"},
     "baseline": {},
+    "values":   {"variant": "variant or null", "pass": "pass", "step": "number",
+                 "node": "node", "at": "positions"},
+    "why_not":  {"pass": "pass", "step": "number", "node": "node", "rule": "rule"},
+    "rule_off": {"kernel": "kernel", "rule": "rule", "on": "flag"},
+    "bisect":   {"kernel": "kernel"},
+    "replan":   {"node": "node", "store": "flag"},
+    "search":   {"variant": "variant", "budget_s": "seconds"},
     "stop":     {},
     "ping":     {"have": "number or null"},
 }
@@ -35,7 +42,8 @@ _MAY_LACK = {"have", "cold"}
 
 
 def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:
-    """Return (what to do, its fields) of a request about `record`.
+    """Return (what to do, its fields) of a request about `record`; a pass is called `place`,
+    because Python has another use for its name.
 
     Errors: WorkbenchError for what is no request, is not known, or names what is not there.
     """
@@ -57,7 +65,7 @@ def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:
         if not _KINDS[kind](value, record):
             because = f"{_shown(value)} is not {_NAMES.get(kind, f'a {kind}')} here"
             raise WorkbenchError(f"{do} cannot take this {name}", because)
-        found[name] = value
+        found["place" if name == "pass" else name] = value
     return do, found
 
 
@@ -81,16 +89,34 @@ def _are_variants(value: Any, record: Any) -> bool:
     )
 
 
+def _are_positions(value: Any, record: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and len(value) <= MOST_AT_ONCE
+        and all(isinstance(k, str) and type(v) is int for k, v in value.items())
+    )
+
+
 _KINDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "variant": _is_variant,
     "variant or null": lambda v, r: v is None or _is_variant(v, r),
     "variants": _are_variants,
     "kernel": lambda v, r: _is_place(v, r["kernels"]),
+    "pass": lambda v, r: _is_place(v, r["passes"]),
+    "node": lambda v, r: _is_place(v, r["nodes"]["op"]),
+    "rule": lambda v, r: _is_place(v, r["rules"]),
+    "positions": _are_positions,
+    "number": lambda v, r: type(v) is int,
+    "seconds": lambda v, r: type(v) in (int, float) and 0 < v <= MOST_SECONDS,
     "text": _is_text,
     "flag": lambda v, r: v is None or isinstance(v, bool),
     "number or null": lambda v, r: v is None or type(v) is int,
 }
-_NAMES = {"variants": f"a list of 1 to {MOST_AT_ONCE} variants", "text": "a short text"}
+_NAMES = {
+    "variants": f"a list of 1 to {MOST_AT_ONCE} variants",
+    "text": "a short text",
+    "seconds": f"more than 0 and at most {MOST_SECONDS:g} seconds",
+}
 
 
 def _shown(value: Any) -> str:

@@ -38,7 +38,8 @@ def store(
     record: Mapping[str, Any], timings: Timings, edited: Mapping[int, object]
 ) -> None:
     """Keep the variants of a record, beside what other sessions kept of the same expression;
-    not source that was edited by hand. Without a cache folder it does nothing."""
+    not source edited by hand, nor what was made with rules off. Without a cache folder it does
+    nothing."""
     fresh, name = _entries(record, timings, edited), _name(record["key"])
     with _lock:
         merged = _merged(_read(name), fresh)
@@ -51,7 +52,7 @@ def _entries(
 ) -> dict[Key, Entry]:
     found: dict[Key, Entry] = {}
     for place, row in enumerate(record["variants"]):
-        if place in edited:
+        if place in edited or row["rules_off"]:
             continue
         found[row["kernel"], tuple(row["opts"])] = {
             "name": row["name"],

@@ -16,7 +16,7 @@ from weakref import WeakSet
 
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration import Exploration
-from workbench.viz.live import ahead, baselines, measuring, saved, tuning
+from workbench.viz.live import ahead, baselines, looking, measuring, saved, tuning
 from workbench.viz.live.jobs import AHEAD, Jobs, jobs
 from workbench.viz.live.requests import checked
 from workbench.viz.page import packed
@@ -34,6 +34,9 @@ QUICK: dict[str, Callable[..., Any]] = {
     "pin": tuning.pin,
     "note": tuning.note,
     "device": tuning.device,
+    "values": looking.values,
+    "why_not": looking.why_not,
+    "rule_off": looking.rule_off,
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: session.about(have),
 }
@@ -43,9 +46,12 @@ LONG: dict[str, Callable[..., Any]] = {
     "check": measuring.check,
     "edit": measuring.edit,
     "baseline": baselines.measure_all,
+    "search": measuring.search,
+    "bisect": looking.bisect,
+    "replan": lambda session, node, store: session.replan(node, store),
 }
-"""Requests that run kernels; they wait for their turn."""
-SAVES = frozenset({"apply", "paste", "pin", "note", "measure", "edit"})
+"""Requests that take long, most of them because they run kernels; they wait for their turn."""
+SAVES = frozenset({"apply", "paste", "pin", "note", "measure", "edit", "search"})
 
 
 class Listener(Protocol):
@@ -71,6 +77,12 @@ class Session:
         self.lock = RLock()
         self.jobs = jobs() if queue is None else queue
         self.measures_ahead = measures_ahead
+        self._listeners: WeakSet[Listener] = WeakSet()
+        self._patches, self._renewed, self._is_renewing = 0, 0, False
+        self._open(exploration)
+
+    def _open(self, exploration: Exploration) -> None:
+        """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
         self.recorder = Recorder(exploration)
         self.recorder.first()
         self.device: str = self.recorder.record["device"]
@@ -78,16 +90,14 @@ class Session:
         self.timings: dict[tuple[int, str], Any] = {}
         self.checks: dict[tuple[int, str], Any] = {}
         self.off: dict[int, list[str]] = {}
-        self.kept = saved.load(self.record["key"])
         self.watched: int | None = None
-        self._listeners: WeakSet[Listener] = WeakSet()
-        self._patches, self._renewed, self._is_renewing = 0, 0, False
         self._pieces: Iterator[str] = self.recorder.rest()
-        self.put(("n",), 0)
-        self.recorder.patch()
+        # what was kept is of the scheduler's own plan
+        self.kept = {} if exploration.forced else saved.load(self.record["key"])
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
-        self._take_patch()
+        self.recorder.patch()  # it is in the record that the page gets whole
+        self.record["n"] = self._patches
 
     # what there is
 
@@ -148,6 +158,20 @@ class Session:
         """Whether a request is answered at once; others belong into a job."""
         return not isinstance(request, dict) or request.get("do") not in LONG
 
+    def replan(self, node: int, store: bool | None) -> dict[str, Any]:
+        """Plan again with one decision forced, or left to the scheduler; everything begins anew.
+
+        Errors: WorkbenchError where that cannot be.
+        """
+        planned = self.recorder.exploration.replan({self.recorder.node(node): store})
+        with self.lock:
+            self._patches += 1
+            self._open(planned)
+            # now, because patches of what is begun come before the reply
+            self.tell({"result": {"n": self._patches, "record": self.packed()}})
+        self.begin()
+        return {"n": self._patches}
+
     def stop(self) -> dict[str, int]:
         """Drop what is under way; return how many jobs that were."""
         self.watched = None
@@ -180,9 +204,6 @@ class Session:
                     listener.tell(whole)
                 elif patch is not None:
                     listener.tell({"patch": patch})
-            if patch is not None and self.listeners() and not self._is_renewing:
-                self._is_renewing = True
-                self.jobs.submit(self, self._renewing(), AHEAD)
         return whole
 
     def tell_changes(self) -> None:
@@ -212,6 +233,9 @@ class Session:
         self._patches += 1
         self.record["n"] = self._patches
         found["set"].append([["n"], self._patches])
+        if self._listeners and not self._is_renewing:
+            self._is_renewing = True
+            self.jobs.submit(self.recorder, self._renewing(), AHEAD)
         return found
 
     # ahead of being asked
@@ -235,15 +259,20 @@ class Session:
         yield
 
     def _ahead(self) -> Iterator[None]:
+        mine = self.recorder
+        for _ in self._steps_ahead():
+            if self.recorder is not mine:
+                return  # it was planned again meanwhile
+            yield
+
+    def _steps_ahead(self) -> Iterator[None]:
         while self._add_piece():
             yield
         for _ in tuning.restored(self):
             self.tell_changes()
             yield
         if self.measures_ahead:
-            for _ in ahead.times(self):
-                yield
-        self._renew()
+            yield from ahead.times(self)
 
     def _add_piece(self) -> bool:
         with self.lock:
@@ -270,6 +299,8 @@ class Session:
                 listener.renew(whole)
 
     def save(self) -> None:
-        """Keep the variants for the next session."""
+        """Keep the variants for the next session; not those of a plan that was forced."""
         with self.lock:
+            if self.recorder.exploration.forced:
+                return
             saved.store(self.record, self.timings, self.edited)

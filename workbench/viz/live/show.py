@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from workbench.context import LIVE
@@ -18,9 +19,10 @@ from workbench.display import Bundle
 from workbench.errors import WorkbenchError
 from workbench.viz import page
 from workbench.viz.exploration import Exploration
-from workbench.viz.formatters import exploration_bundle
+from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.live.jobs import ASKED
 from workbench.viz.live.session import Session
+from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
 
 KEPT_SESSIONS = 8
@@ -28,6 +30,7 @@ PANES = {
     "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
 }  # fmt: skip
 """The panes that can stand alone, and the mode each belongs to."""
+NO_VIEW: Mapping[str, Any] = MappingProxyType({})
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
 _lock = Lock()
@@ -40,23 +43,30 @@ class Page:
     def bundle(self, ex: Exploration) -> Bundle:
         """Return what Jupyter shows: the widget where there is somebody to talk to, and always
         a static picture and text."""
-        if not is_live():
-            return exploration_bundle(ex)
+        widget = self._widget(ex, {}) if is_live() else {}
+        return widget | exploration_bundle(ex, 0.0 if widget else None)
+
+    def pane_bundle(self, pane: Pane) -> Bundle:
+        """Return what Jupyter shows of one pane: the widget with that alone, and always text."""
+        only = {"only": pane.name, "mode": PANES[pane.name], **pane.view}
+        widget = self._widget(pane.exploration, only) if is_live() else {}
+        return widget | pane_bundle(pane)
+
+    def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
         try:
-            shown = self.to_widget(ex)._repr_mimebundle_()
+            shown = self.to_widget(ex, view)._repr_mimebundle_()
         except Exception:  # the picture is there all the same
             _LOG.exception("the workbench cannot be shown; this is its picture")
-            return exploration_bundle(ex)
-        view = (shown[0] if isinstance(shown, tuple) else shown)[WIDGET]
-        return {WIDGET: view, **exploration_bundle(ex, detail_s=0.0)}
+            return {}
+        return {WIDGET: (shown[0] if isinstance(shown, tuple) else shown)[WIDGET]}
 
-    def to_widget(self, ex: Exploration) -> Any:
+    def to_widget(self, ex: Exploration, view: Mapping[str, Any] = NO_VIEW) -> Any:
         """Return a widget of the exploration's session."""
         from workbench.viz.live.widget import Workbench
 
         session = session_of(ex)
         one = {"only": ex.show, "mode": PANES[ex.show]} if ex.show else {}
-        return Workbench(session, ex.held.get("view", {}) | one)
+        return Workbench(session, {**ex.held.get("view", {}), **one, **view})
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file: with what was tried, where something was."""

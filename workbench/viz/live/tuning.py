@@ -137,6 +137,7 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
     number = session.row(parent)["kernel"]
     for variant, known in enumerate(session.kernels):
         same = session.row(variant)["kernel"] == number and known.ast is kernel.ast
+        same = same and known.rules_off == kernel.rules_off
         if same and variant not in session.edited:
             return variant
     if len(session.kernels) >= MOST_VARIANTS:
@@ -144,6 +145,7 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
         raise WorkbenchError("no more variants", because, "explore again")
     named = name or free_name(session, number, "mine")
     made = session.recorder.add_variant(number, kernel, named, parent)
+    session.set(made, "rules_off", list(kernel.rules_off))
     adopt(session, made)
     return made
 
@@ -162,7 +164,7 @@ def adopt(session: Session, variant: int) -> None:
     """Give a variant what an earlier session kept of it: note, pin and timings."""
     row = session.row(variant)
     entry = session.kept.get((row["kernel"], tuple(row["opts"])))
-    if entry is None or variant in session.edited:
+    if entry is None or variant in session.edited or row["rules_off"]:
         return
     if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
         session.set(variant, "name", entry["name"])

@@ -14,6 +14,7 @@ from typing import Any
 from workbench.backends.device import Device
 from workbench.backends.runtime.assembly import AsmLine
 from workbench.ir.lower.lower import lower
+from workbench.ir.rewrite import without
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Built
@@ -99,7 +100,7 @@ def as_c(kernel: Kernel, compiled: Compiled) -> Compiled:
     if compiled.device == "C":
         return compiled
     device = Device["C"]
-    with observe() as watching:
+    with observe() as watching, without(kernel.rules_off):
         block, linear = lower(kernel.ast, device.target)
     with unobserved():
         source = device.render(block, linear)

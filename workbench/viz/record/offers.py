@@ -3,40 +3,68 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.device import Device
+from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Opt, OptOps, axes
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.outlook import Outlook, outlooks
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
+MOST_PREDICTED = 40
+"""Opts of one kernel that are predicted: each takes ten milliseconds or so."""
 
 
 def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the possible opts of a kernel in the order of the action table, and those that are
-    not, with the reason: of what differs only in its amount and has the same reason, the first."""
+    """Return the possible opts of a kernel, those first that are predicted to gain most, and those
+    that are not, with the reason: of what differs only in its amount and has the same reason, the
+    first."""
     legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
     found: dict[tuple[OptOps, object, str], dict[str, Any]] = {}
     for opt, refusal in refused.items():
         key = opt.op, opt.axis, refusal.because
         found.setdefault(key, {"opt": str(opt), "why": refusal.because})
-    offers = [_offer(kernel.ast, opt) for opt in legal]
+    known = _predicted(kernel, legal)
+    offers = [_offer(kernel.ast, opt, known.get(opt)) for opt in legal]
+    offers.sort(key=lambda offer: -(offer["predicted"] or 0.0))
     return offers, list(found.values())[:MOST_REFUSED]
 
 
-def _offer(kernel: UOp, opt: Opt) -> dict[str, Any]:
+def _predicted(kernel: Kernel, legal: Sequence[Opt]) -> dict[Opt, Outlook]:
+    """Return what is predicted of opts: of every kind and axis the largest amounts."""
+    chosen = in_turns(legal)[:MOST_PREDICTED]
+    try:
+        return {o.opt: o for o in outlooks(kernel.ast, chosen, kernel.target)}
+    except WorkbenchError:  # without a compiler there are offers all the same
+        return {}
+
+
+def in_turns(legal: Sequence[Opt]) -> list[Opt]:
+    """Return opts so that those of one kind and axis do not stand together, the last first: in
+    the action table amounts grow."""
+    turns: dict[tuple[OptOps, object], int] = {}
+    keys = []
+    for place, opt in enumerate(reversed(legal)):
+        turn = turns[opt.op, opt.axis] = turns.get((opt.op, opt.axis), 0) + 1
+        keys.append((turn, place))
+    return [legal[-1 - place] for _, place in sorted(keys)]
+
+
+def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
     does, on_gpu = opts.meaning(opt.op)
     return {
         "opt": str(opt),
         "op": opt.op.name,
         "does": does,
         "on_gpu": on_gpu,
-        "predicted": None,
-        "why": why(kernel, opt) or does,
+        "predicted": None if outlook is None else outlook.ratio,
+        "why": (outlook and outlook.why) or why(kernel, opt) or does,
         "measured": None,
     }
 

@@ -8,10 +8,14 @@ was added since it was last asked. Tables only grow, so places in them stay vali
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from workbench.backends.runtime.machine import caches
+from workbench.backends.runtime.speeds import speeds
+from workbench.errors import WorkbenchError
+from workbench.ir.rewrite import Rule
+from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import PassRecord
 from workbench.viz.exploration import Exploration
@@ -21,7 +25,7 @@ from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key
 from workbench.viz.record.links import Linker, as_c
-from workbench.viz.record.machine import machine
+from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import next_rows
 from workbench.viz.record.passes import Passes, kernel_numbers
@@ -127,6 +131,8 @@ class Recorder:
             if self.record["variants"][variant]["loops"] is None:
                 self.add_loops(variant)
                 yield "loops"
+        self.add_speeds()
+        yield "speeds"
         plain = every[:MOST_KERNELS]
         for variant in plain:
             self.add_compiled(variant)
@@ -179,6 +185,7 @@ class Recorder:
             self.put(("variants", variant, "passes"), places)
             self._add_texts(places, compiled.passes)
             self.put(("variants", variant, "counts"), rows.counts_row(compiled))
+            self.put(("variants", variant, "bound"), rows.bound_row(kernel))
             linker = self._linker(compiled, number)
             in_c = as_c(kernel, compiled)
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
@@ -189,6 +196,13 @@ class Recorder:
             for either in (linker, c_linker):
                 self._add_origins(either)
 
+    def add_speeds(self) -> None:
+        """Add what this machine can do at best; where nobody has measured it, that takes a
+        second, once."""
+        with suppress(WorkbenchError):  # it needs a compiler
+            for name, value in speed_rows(speeds()).items():
+                self.put(("machine", name), value)
+
     def add_offers(self, variant: int) -> None:
         """Add what can be done next to a variant, and what cannot."""
         kernel = self.kernels[variant]
@@ -196,6 +210,14 @@ class Recorder:
             offers, refused = next_rows(kernel)
             self.put(("variants", variant, "offers"), offers)
             self.put(("variants", variant, "refused"), refused)
+
+    def node(self, place: int) -> UOp:
+        """Return the node at a place of the record."""
+        return self._nodes.at(place)
+
+    def rule(self, place: int) -> Rule | None:
+        """Return the rule at a place of the record; None for an opt or a step."""
+        return self._rules.at(place)
 
     def put(self, path: tuple[str | int, ...], value: Any) -> None:
         """Set one value of the record, so that the next patch says so."""

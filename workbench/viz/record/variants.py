@@ -11,6 +11,7 @@ from workbench.backends.runtime.machine import Caches, level_of
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
+from workbench.ir.rewrite import without
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import unobserved
 from workbench.viz.model.loops import Row, Use, loop_nest
@@ -46,7 +47,7 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "error": None,
         "note": "",
         "edited": False,
-        "rules_off": [],
+        "rules_off": list(kernel.rules_off),
     }
 
 
@@ -119,7 +120,7 @@ def _use(use: Use, caches: Caches) -> dict[str, Any]:
 def c_code(kernel: Kernel) -> dict[str, Any]:
     """Return the C of a kernel: it can be read whether or not there is a compiler."""
     device = Device["C"]
-    with unobserved():
+    with unobserved(), without(kernel.rules_off):
         block, linear = lower(kernel.ast, device.target)
         source = device.render(block, linear)
     return code_row("C", "C", source.text.split("\n"))
@@ -153,6 +154,14 @@ def code_row(
         shown.append(f"... and {len(lines) - MOST_LINES:,} more lines")
         linked.append(None)
     return {"language": language, "device": device, "lines": shown, "links": linked}
+
+
+def bound_row(kernel: Kernel) -> str | None:
+    """Return what a kernel waits for; None where nothing can be said."""
+    try:
+        return str(kernel.bound())
+    except WorkbenchError:
+        return None
 
 
 def counts_row(compiled: Compiled) -> Mapping[str, int]:

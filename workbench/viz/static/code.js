@@ -14,7 +14,7 @@ function code_pane(app) {
   const update = (changes) => {
     const variant = app.variant();
     if (changes.has("variant")) state.editing = null;
-    const code = code_of(variant, app.view.language) || variant?.code[0] || null;
+    const code = shown_code(app, variant);
     if (
       has_any(
         changes,
@@ -38,6 +38,7 @@ function code_pane(app) {
       app.view.diff,
       code_of(app.record.variants[pinned(app)], code?.language),
       variant?.error,
+      app.pending("code"),
     ];
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
@@ -54,12 +55,19 @@ function code_pane(app) {
 const code_of = (variant, language) =>
   variant?.code.find((code) => code.language === language) || null;
 
+/** The program in the language that is looked at; another one where this cannot be made. */
+function shown_code(app, variant) {
+  const code = code_of(variant, app.view.language);
+  const may_come = can_ask(app) && !variant?.edited;
+  return code || (may_come ? null : variant?.code[0] || null);
+}
+
 const LANGUAGES = { C: "C", LLVM: "LLVM IR", asm: "machine code", IR: "statement tree" };
 
 function code_bar(app, variant, code, state, again) {
   const reference = app.record.variants[pinned(app)];
   const tabs = Object.keys(LANGUAGES)
-    .filter((name) => code_of(variant, name) || name === app.view.language)
+    .filter((name) => code_of(variant, name) || (can_ask(app) && !variant?.edited))
     .map((name) =>
       tab(
         name,
@@ -104,17 +112,15 @@ function code_bar(app, variant, code, state, again) {
   ];
 }
 
+function nothing_to_show(app, variant) {
+  if (app.pending("code")) return "Compiling…";
+  return variant?.error ? "There is no program: see the error with the loops." : "No program yet.";
+}
+
 function fill_body(app, body, variant, code, state, again) {
   if (state.editing) return refill(body, editor(app, state, again));
   if (!code)
-    return refill(
-      body,
-      h(
-        "p",
-        { class: "wb-quiet wb-pad" },
-        variant?.error ? "There is no program: see the error with the loops." : "No program yet.",
-      ),
-    );
+    return refill(body, h("p", { class: "wb-quiet wb-pad" }, nothing_to_show(app, variant)));
   const reference = app.record.variants[pinned(app)];
   const other = app.view.diff && reference !== variant ? code_of(reference, code.language) : null;
   const lines = other
@@ -164,6 +170,7 @@ function ask_for_code(app, variant, state) {
   const key = `${place} ${language}`;
   if (
     !variant ||
+    variant.edited ||
     app.live !== "live" ||
     code_of(variant, language) ||
     variant.error ||

@@ -41,13 +41,30 @@ function words(text, kind = "", most = 200) {
 
 /** Replace what is in `container`, keeping the scroll place and the focus (by data-key). */
 function refill(container, ...children) {
+  const { scrollTop, scrollLeft } = container;
+  keeping_focus(container, () => container.replaceChildren(...children.flat().filter(Boolean)));
+  Object.assign(container, { scrollTop, scrollLeft });
+}
+
+/** Change what is in `container`; what has the same data-key as what had the focus gets it. */
+function keeping_focus(container, change) {
   const focused = container.contains(document.activeElement)
     ? document.activeElement.dataset.key
     : null;
-  const { scrollTop, scrollLeft } = container;
-  container.replaceChildren(...children.flat().filter(Boolean));
-  Object.assign(container, { scrollTop, scrollLeft });
+  change();
+  container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
   if (focused) find_key(container, focused)?.focus({ preventScroll: true });
+  delete container.dataset.refilled;
+}
+
+/** Make `elements` the children of `container`, leaving alone those that are in place. */
+function set_children(container, elements) {
+  const wanted = new Set(elements);
+  for (const child of [...container.children]) if (!wanted.has(child)) child.remove();
+  elements.forEach((element, i) => {
+    const there = container.children[i];
+    if (there !== element) container.insertBefore(element, there || null);
+  });
 }
 
 function find_key(container, key) {

@@ -45,17 +45,18 @@ function expr_change(nodes, before, after) {
   return { ...sides, where };
 }
 
-/** Return one line about a node, cut to `most` characters; names are those of leaves only. */
-function expr_inline(nodes, root, most = 60) {
-  return expr_brief(nodes, root, most)[0];
+/** Return one line about a node, cut to `most` characters and to what is `depth` below it; names
+ * are those of leaves only. */
+function expr_inline(nodes, root, most = 60, depth = 9) {
+  return expr_brief(nodes, root, most, depth)[0];
 }
 
 /** The same, with how tightly the words bind. */
-function expr_brief(nodes, root, most) {
+function expr_brief(nodes, root, most, depth = 9) {
   const texts = new Map();
   const writer = { words: (n, tight = EXPR_LOOSE) => bracketed(texts.get(n), tight) };
   // what is far below a cut text is not seen: a few levels are enough for any line
-  for (const n of state_order_within(nodes, root, 9)) {
+  for (const n of state_order_within(nodes, root, depth)) {
     const known = nodes.src[n].every((s) => texts.has(s));
     const [text, binds] = known ? expr_text(nodes, writer, n) : ["…", EXPR_ATOM];
     texts.set(n, text.length > most ? [`${text.slice(0, most - 1)}…`, EXPR_ATOM] : [text, binds]);

@@ -205,9 +205,10 @@ function canvas_draw(el, context, { drawing, view, marks, lines, regions, outlin
 function canvas_node(context, node, scale, marks, colours, path) {
   context.save();
   context.translate(node.x, node.y);
-  context.globalAlpha = node.state === "gone" ? 0.6 : 1;
+  context.globalAlpha = node.state === "gone" ? 0.35 : 1;
   context.fillStyle = node.tint || colours[node.family];
   context.fill(path);
+  context.globalAlpha = 1;
   context.setLineDash(node.state === "gone" ? [4, 3] : []);
   const is_marked = marks.picked === node.key || marks.found.has(node.key) || marks.lit.has(node.key);
   context.strokeStyle = is_marked ? colours.picked : { new: colours.new, changed: colours.new, gone: colours.gone }[node.state] || colours.edge;

@@ -105,7 +105,8 @@ function listen_pointer(app, root) {
   const out = () => app.light(null);
   const down = (event) => app.hold(!event.target.closest("select, input, textarea"));
   const up = () => setTimeout(() => app.hold(false)); // where no click follows
-  const entered = (event) => root.contains(event.relatedTarget) || app.ping();
+  const entered = ({ target, relatedTarget }) =>
+    root.contains(relatedTarget) || target.closest("[data-refilled]") || app.ping();
   root.addEventListener("pointerover", over);
   root.addEventListener("pointerleave", out);
   root.addEventListener("focusin", entered);

@@ -2,40 +2,68 @@
 
 const SHOWN_AT_FIRST = 24;
 
-function offers_table(app, variant, state) {
-  const offers = best_first(variant.offers);
-  const ops = [...new Set(variant.offers.map((offer) => offer.op))];
-  if (state.op && !ops.includes(state.op)) state.op = null;
-  const found = (row) => `${row.opt} ${row.why}`.toLowerCase().includes(state.find.toLowerCase());
-  const fitting = (state.op ? offers.filter((offer) => offer.op === state.op) : offers).filter(
-    found,
-  );
-  const shown = state.all || state.op || state.find ? fitting : varied(fitting, SHOWN_AT_FIRST);
-  const asked = app.pending("offers", { variant: app.view.variant });
+/** The list of what can be done, or of what cannot. Its rows stay in place while the reader is
+ * among them, however the figures change: nothing moves under the pointer. */
+function offers_pane(app, state) {
+  const filters = h("div", { class: "wb-filters", role: "group", "aria-label": "opts by name" });
+  const trouble = h("div", {});
+  const list = walkable("listbox", "possible opts", { class: "wb-offer-list wb-list" });
+  const rest = h("div", {});
+  const refused = h("div", {});
+  const el = h("div", { class: "wb-offers" }, filters, trouble, list, rest, refused);
   const again = (change) => () => (Object.assign(state, change), app.changed("offers"));
-  if (state.refused && variant.refused.length) return refused_list(variant.refused.filter(found));
-  return h(
-    "div",
-    { class: "wb-offers" },
-    h(
-      "div",
-      { class: "wb-filters", role: "group", "aria-label": "opts by name" },
-      ops.length > 1 &&
-        button(app, "all", again({ op: null }), { pressed: state.op === null, name: "op-all" }),
-      ...(ops.length > 1 ? ops : []).map((op) =>
-        button(app, op, again({ op }), { pressed: state.op === op, name: `op-${op}` }),
-      ),
+  list.addEventListener("pointerleave", again({}));
+
+  const update = (variant) => {
+    const ops = [...new Set(variant?.offers.map((offer) => offer.op))];
+    if (state.op && !ops.includes(state.op)) state.op = null;
+    const shows_refused = Boolean(state.refused && variant?.refused.length);
+    const shown = variant && !shows_refused ? shown_offers(app, variant, state, list) : [];
+    const left = variant && !shows_refused ? fitting(variant.offers, state).length - shown.length : 0;
+    for (const part of [filters, list, rest]) part.hidden = shows_refused || !variant;
+    list.hidden ||= !shown.length;
+    refill(filters, ...(ops.length > 1 ? filter_buttons(app, ops, state, again) : []));
+    refill(trouble, failure(app, "offers"));
+    fill_offer_list(app, list, variant, shown);
+    refill(
+      rest,
+      variant && !variant.offers.length && h("p", { class: "wb-quiet" }, nothing_next(app, variant)),
+      left > 0 && button(app, `${left} more`, again({ all: true }), { name: "more" }),
+    );
+    refill(refused, shows_refused && refused_list(variant.refused.filter((row) => fits(row, state))));
+  };
+  return { el, update };
+}
+
+function filter_buttons(app, ops, state, again) {
+  return [
+    button(app, "all", again({ op: null }), { pressed: state.op === null, name: "op-all" }),
+    ...ops.map((op) =>
+      button(app, op, again({ op }), { pressed: state.op === op, name: `op-${op}` }),
     ),
-    failure(app, "offers"),
-    offers.length
-      ? offer_list(app, variant, shown)
-      : h("p", { class: "wb-quiet" }, asked ? "Looking for opts…" : nothing_next(app, variant)),
-    shown.length < fitting.length &&
-      button(app, `${fitting.length - shown.length} more`, again({ all: true }), { name: "more" }),
-  );
+  ];
+}
+
+const fits = (row, { find }) => `${row.opt} ${row.why}`.toLowerCase().includes(find.toLowerCase());
+const fitting = (offers, state) =>
+  offers.filter((offer) => fits(offer, state) && (!state.op || offer.op === state.op));
+
+/** The offers to show, best first; those of before, in their order, while the reader is there. */
+function shown_offers(app, variant, state, list) {
+  const asked_for = [app.view.variant, state.op, state.find, state.all].join();
+  const is_there = list.matches(":hover, :focus-within") && state.shown?.asked_for === asked_for;
+  const by_name = new Map(variant.offers.map((offer) => [offer.opt, offer]));
+  const before = is_there ? state.shown.opts.map((opt) => by_name.get(opt)) : [];
+  if (before.length && !before.includes(undefined)) return before;
+  const sorted = best_first(fitting(variant.offers, state));
+  const is_narrow = state.all || state.op || state.find;
+  const shown = is_narrow ? sorted : varied(sorted, SHOWN_AT_FIRST);
+  state.shown = { asked_for, opts: shown.map((offer) => offer.opt) };
+  return shown;
 }
 
 function nothing_next(app, variant) {
+  if (app.pending("offers", { variant: app.view.variant })) return "Looking for opts…";
   if (variant.refused.length) return "Nothing more is possible here.";
   return can_ask(app)
     ? "No opts are known for this variant yet."
@@ -68,31 +96,36 @@ function varied(offers, most) {
   return taken.slice(0, most);
 }
 
-function offer_list(app, variant, offers) {
+/** Rows that say the same stay the same elements: a click does not miss them. */
+function fill_offer_list(app, list, variant, offers) {
   const best = Math.min(...offers.map((o) => o.measured ?? Infinity));
+  const before = new Map([...list.children].map((row) => [row.dataset.says, row]));
+  const rows = offers.map((offer) => {
+    const chosen = app.view.opt === offer.opt;
+    const busy = app.pending("apply", { variant: app.view.variant, opt: offer.opt });
+    const state = [app.view.variant, chosen, busy, can_ask(app), offer.measured === best];
+    const says = JSON.stringify([offer, ...state]);
+    return before.get(says) || offer_row(app, offer, { chosen, busy, best, says });
+  });
+  const heads = before.get("heads") || offer_heads();
+  keeping_focus(list, () => set_children(list, offers.length ? [heads, ...rows] : []));
+  const at = document.activeElement.closest("[data-item]");
+  rove(list, list.contains(at) ? at : null);
+}
+
+function offer_heads() {
   return h(
     "div",
-    {
-      class: "wb-offer-list wb-list",
-      role: "listbox",
-      "aria-label": "possible opts",
-      "data-walk": "",
-    },
-    h(
-      "div",
-      { class: "wb-offer wb-heads", role: "presentation" },
-      h("span", {}, "opt"),
-      h("span", {}, "why"),
-      h("span", { class: "wb-figure" }, "predicted"),
-      h("span", { class: "wb-figure" }, "measured"),
-      h("span"),
-    ),
-    ...offers.map((offer) => offer_row(app, variant, offer, best)),
+    { class: "wb-offer wb-heads", role: "presentation", "data-says": "heads" },
+    h("span", {}, "opt"),
+    h("span", {}, "why"),
+    h("span", { class: "wb-figure" }, "predicted"),
+    h("span", { class: "wb-figure" }, "measured"),
+    h("span"),
   );
 }
 
-function offer_row(app, variant, offer, best) {
-  const chosen = app.view.opt === offer.opt;
+function offer_row(app, offer, { chosen, busy, best, says }) {
   const axes = [...offer.opt.matchAll(/"(\w+)"/g)].map(([, name]) => name);
   const link = {
     by: "offer",
@@ -100,7 +133,6 @@ function offer_row(app, variant, offer, best) {
     nodes: axes.flatMap((axis) => axis_link(app, axis).nodes),
     lines: [],
   };
-  const busy = app.pending("apply", { variant: app.view.variant, opt: offer.opt });
   const row = h(
     "div",
     {
@@ -109,6 +141,7 @@ function offer_row(app, variant, offer, best) {
       "aria-selected": String(chosen),
       "data-item": "",
       "data-key": `offer-${offer.opt}`,
+      "data-says": says,
       onclick: () => app.select({ opt: chosen ? null : offer.opt, picked: chosen ? null : link }),
     },
     words(offer.opt, "wb-code wb-clip"),

@@ -131,7 +131,7 @@ function plan_list(app, state, changed) {
   const items = shown.slice(0, most).map((decision) => decision_item(app, decision));
   return [
     heading("DECISIONS", h("span", { class: "wb-quiet" }, `${shown.length} of ${decisions.length}`),
-      h("label", { class: "wb-rw-filter" }, h("input", { type: "checkbox", "data-key": "stored-only", checked: state.stored_only, onchange: (event) => ((state.stored_only = event.target.checked), changed()) }), "only stored")),
+      h("label", { class: "wb-rw-filter" }, h("input", { type: "checkbox", "data-key": "stored-only", checked: state.stored_only, onchange: (event) => ((state.stored_only = event.target.checked), changed()) }), "stored")),
     walkable("listbox", "decisions", { class: "wb-plan-list" }, ...items),
     shown.length > most && h("p", { class: "wb-quiet" }, `and ${shown.length - most} more: search finds them in the picture`),
   ];

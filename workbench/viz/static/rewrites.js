@@ -19,7 +19,7 @@ function mode_rewrites(app) {
   const filter = rewrites_filter(state, () => update(new Set(["filter"])));
   const main = h("div", { class: "wb-rw-main" }, head, ask_room, said, h("div", { class: "wb-rw-picture" }, graph.el, panel));
   const el = h("div", { class: "wb-rw" },
-    h("div", { class: "wb-rw-side" }, h("div", { class: "wb-pane" }, heading("PASSES"), filter), side.passes, side.list),
+    h("div", { class: "wb-rw-side" }, h("div", { class: "wb-pane wb-rw-search" }, heading("PASSES"), filter), side.passes, side.list),
     main);
 
   const current = () => {

@@ -13,7 +13,7 @@ function node_panel(app, place, step, state) {
   return h("section", { class: "wb-rw-node", "aria-label": "the picked node" },
     heading(`${nodes.op[n]} #${n}`, h("span", { class: "wb-quiet" }, [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ")),
       line >= 0 && line_button(app, line), h("button", { class: "wb-button", type: "button", "aria-label": "close", title: "Esc", onclick: () => app.select({ node: null }) }, "×")),
-    h("pre", {}, expr_inline(nodes, here, 160)),
+    h("pre", {}, expr_inline(nodes, here, 160, 4)),
     node_links(app, timeline, "from", nodes.src[here]), users && node_links(app, timeline, "read by", [...new Set(users)]),
     history_box(app, n, place), values_box(app, n, place, step, state), why_not_box(app, n, place, step, state));
 }
@@ -82,7 +82,7 @@ function history_item(app, row, i) {
     return h("div", { role: "option", "data-item": "", "data-key": `why-${i}`, onclick: () => app.select({ node: row.origin[0], mode: "plan" }) }, `it stands for ${names} of the tensor graph`);
   }
   const by = row.rule >= 0 ? rule_name(app, row.rule) : passes[row.pass].name;
-  const of = row.from === null ? ` ${passes[row.pass].doc}` : ` ← ${expr_inline(nodes, row.from, 44)}`;
+  const of = row.from === null ? ` ${passes[row.pass].doc}` : ` ← ${expr_inline(nodes, row.from, 60, 4)}`;
   return h("div", {
     role: "option", "data-item": "", "data-key": `why-${i}`, title: passes[row.pass].doc,
     onclick: () => app.select({ pass: row.pass, step: row.step, node: row.node }),

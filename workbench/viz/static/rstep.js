@@ -13,11 +13,20 @@ function rule_card(app, rule) {
 }
 
 function rule_off_button(app, rule) {
-  const name = rule_name(app, rule);
-  const is_off = app.variant()?.rules_off.includes(name);
-  return button(app, is_off ? "switch on" : "switch off",
-    () => act(app, "rewrites", { do: "rule_off", kernel: app.view.kernel, rule, on: Boolean(is_off) }),
-    { python: true, name: "rule-off", title: is_off ? "a variant with this rule again" : "make a variant without this rule: did source, time or answer change?" });
+  const is_off = app.variant()?.rules_off.includes(rule_name(app, rule));
+  const title = is_off ? "a variant with this rule again" : "make a variant without this rule: did source, time or answer change?";
+  return button(app, is_off ? "switch on" : "switch off", () => switch_rule(app, rule, Boolean(is_off)), { python: true, name: "rule-off", title });
+}
+
+/** Make the variant of the kernel with a rule on or off; then check and time it beside the root. */
+async function switch_rule(app, rule, on) {
+  const { kernel } = app.view;
+  const reply = await act(app, "rewrites", { do: "rule_off", kernel, rule, on });
+  const made = reply?.result?.variant;
+  const { root } = app.record.kernels[kernel];
+  if (!Number.isInteger(made) || made === root) return;
+  await act(app, "rewrites", { do: "check", variant: made });
+  await act(app, "rewrites", { do: "measure", variants: [made, root], cold: false });
 }
 
 /** Before and after as text, what differs emphasised, and what the names stand for. */
@@ -90,18 +99,25 @@ function rules_off_banner(app) {
   const variant = app.variant();
   if (!variant?.rules_off.length) return null;
   const parent = app.record.variants[variant.parent] || app.record.variants[app.kernel().root];
+  const rule_of = (name) => app.record.rules.findIndex((rule) => rule.name === name);
+  const on_again = variant.rules_off.filter((name) => rule_of(name) >= 0);
   return h("div", { class: "wb-rw-banner", role: "status" },
     h("b", {}, "without ", words(variant.rules_off.join(", "))), h("span", {}, what_differs(variant, parent)),
-    button(app, "back", () => go_to(app, app.record.variants.indexOf(parent)), { name: "rules-on" }));
+    ...on_again.map((name) => button(app, on_again.length > 1 ? `${name} on` : "switch on", () => switch_rule(app, rule_of(name), true), { python: true, name: `on-${name}` })),
+    button(app, "back", () => go_to(app, app.record.variants.indexOf(parent)), { name: "rules-on", title: "to the variant with all rules" }));
 }
 
-/** "12 lines of C differ · 1.90 ms, was 1.85 ms · answer agrees" */
+/** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .." */
 function what_differs(variant, parent) {
-  const code = (v) => v.code.find((c) => c.language === "C")?.lines || v.code[0]?.lines;
-  const [now, was] = [code(variant), code(parent)];
-  const changed = now && was ? diff_lines(was, now).filter(([sign]) => sign === "+").length : null;
-  const source = changed === null ? "source not made yet" : changed ? `${plural(changed, "line")} of C differ` : "the same C";
   const time = variant.timing && parent.timing ? `${seconds_text(variant.timing.median_s)}, was ${seconds_text(parent.timing.median_s)}` : "not timed";
   const answer = variant.error ? "it fails" : variant.check ? variant.check.text : "answer not checked";
-  return `${source} · ${time} · ${answer}`;
+  return `${source_differs(variant, parent)} · ${time} · ${answer}`;
+}
+
+function source_differs(variant, parent) {
+  const pairs = variant.code.map((now) => [now, parent.code.find((was) => was.language === now.language)]).filter(([, was]) => was);
+  if (!pairs.length) return "source not made yet";
+  const counts = pairs.map(([now, was]) => [now.language, diff_lines(was.lines, now.lines).filter(([sign]) => sign === "+").length]);
+  const changed = counts.filter(([, count]) => count);
+  return changed.length ? changed.map(([language, count]) => `${plural(count, "line")} of ${language} differ`).join(", ") : `the same ${counts.map(([language]) => language).join(", ")}`;
 }

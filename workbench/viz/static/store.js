@@ -85,7 +85,10 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     const wanted = { ...app.view, ...partial };
     if ("kernel" in partial && !("variant" in partial)) wanted.variant = null;
     if (!("picked" in partial)) Object.assign(wanted, picked_by(app, partial));
-    if ("variant" in partial && partial.variant !== app.view.variant) wanted.opt = null;
+    if ("variant" in partial && partial.variant !== app.view.variant) {
+      wanted.opt = null; // what was marked in the list of the other variant
+      if (wanted.picked?.by === "offer") wanted.picked = null;
+    }
     const now = sane(app.record, wanted);
     const names = Object.keys(now).filter((name) => now[name] !== app.view[name]);
     if (!names.length) return;

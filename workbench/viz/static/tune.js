@@ -4,9 +4,9 @@ function mode_tune(app) {
   const state = { find: "", op: null, all: false, refused: false, asked: new Set() };
   const find = search_field(app, state);
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
-  const list = h("div", {});
+  const list = offers_pane(app, state);
   const top = h("div", { class: "wb-pane wb-nest-pane" });
-  const next = h("div", { class: "wb-pane wb-next-pane" }, heading("NEXT", find, choice), list);
+  const next = h("div", { class: "wb-pane wb-next-pane" }, heading("NEXT", find, choice), list.el);
   const pasting = h("div", { class: "wb-foot" });
   const el = h("div", { class: "wb-tune" }, top, next, pasting);
 
@@ -17,7 +17,7 @@ function mode_tune(app) {
     if (renewed || has_any(changes, "opt", "live", "pending", "offers", "failure")) {
       find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
       refill(choice, ...next_choice(app, variant, state));
-      refill(list, variant && offers_table(app, variant, state));
+      list.update(variant);
     }
     if (has_any(changes, "live", "variant")) {
       refill(pasting, paste_box(app));

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -16,14 +17,13 @@ import numpy as np
 import pytest
 
 from tests.support import ROOT
-from tests.viz.live.support import children
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
 from workbench.errors import WorkbenchError
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
-from workbench.viz.live.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
+from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
 
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
@@ -51,7 +51,9 @@ def hold(worker: Worker, kernel: Kernel) -> str:
 
 
 def sent(kernel: Kernel, source: str | None = None, device: str = "LLVM") -> Any:
-    return {"ast": kernel.to_text(), "device": device, "source": source}
+    return {
+        "ast": kernel.to_text(), "device": device, "source": source, "rules_off": [],
+    }  # fmt: skip
 
 
 def check(worker: Worker, kernel: Kernel, source: str, quiet_s: float = 20.0) -> Any:
@@ -104,6 +106,15 @@ def test_edited_source_is_checked(worker: Worker, kernel: Kernel) -> None:
     assert not wrong["ok"] and wrong["text"].startswith("WRONG")
     with pytest.raises(WorkbenchError, match="cannot compile"):
         check(worker, kernel, inside(kernel, "not C at all"))
+    for statement, says in (
+        ("p0[24] = 1;", "writes outside of buffer 0"),
+        ("p0[-1] = 1;", "writes outside of buffer 0"),
+        ("((float *)p1)[0] = 99;", "changes buffer 1, an input"),
+    ):
+        source = kernel.compile("C").source
+        begin = source.index("for (long g0")
+        bad = check(worker, kernel, source[:begin] + statement + source[begin:])
+        assert not bad["ok"] and says in bad["text"]
 
 
 @NEEDS_C
@@ -141,7 +152,7 @@ def test_stop_ends_what_does_not_listen(worker: Worker, kernel: Kernel) -> None:
 
 
 def test_stop_leaves_a_worker_that_listens(worker: Worker) -> None:
-    kernel = explore(array(300, 300) @ array(300, 300)).kernels[0]
+    kernel = explore(array(99, 99) @ array(99, 99)).kernels[0]
     measured(worker, sent(kernel), kernel=kernel)
     pid = worker.pid
     task = {
@@ -202,12 +213,25 @@ def test_interrupts_are_not_for_it(worker: Worker, kernel: Kernel) -> None:
     assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
 
 
+def children(pid: int) -> set[int]:
+    """Return the processes whose parent is `pid`, from /proc."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.add(int(folder.name))
+    return found
+
+
 PARENT = """
 import sys, time
 sys.modules["__main__"].marker = 1
 open("ran.txt", "a").write("main ")
 sys.path.insert(0, {root!r})
-from tests.viz.live.test_worker import Worker, hold, matmul, measured, sent
+from tests.worker.test_worker import Worker, hold, matmul, measured, sent
 kernel = matmul().kernels[0]
 worker = Worker()
 measured(worker, sent(kernel), kernel=kernel)

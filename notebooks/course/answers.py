@@ -1,0 +1,106 @@
+"""The answers to the chapters' predictions. They are here and not in the cells, where one would
+read them before guessing; each is computed from what the cell hands over.
+
+A key is the chapter and a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Answer(NamedTuple):
+    """`of` makes the answer from what the cell hands over; `why` explains it."""
+
+    of: Callable[..., Any]
+    why: str
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+ANSWERS = {
+    "1-evaluations": Answer(
+        lambda figures: int(figures["evaluations"] // figures["elements"]),
+        "Each read would be another evaluation.",
+    ),
+    "1-loads": Answer(
+        lambda plain, tile: round(plain.loads / tile.loads),
+        "A load takes a whole vector, and serves four rows. The time is below.",
+    ),
+    "2-nodes": Answer(len, "Each sum is one node that reads one node twice."),
+    "2-add-zero": Answer(
+        lambda: "mul-zero made the 0 that add-zero needs",
+        "The driver went bottom-up: when it came to the sum, its right source was a 0.",
+    ),
+    "2-left": Answer(
+        _itself,
+        "Only mul-one fired. mul-zero asks for an exact type: 0 * nan is nan, and 0 * inf is, too.",
+    ),
+    "2-third": Answer(
+        lambda told: "yes" if told.fires else "no",
+        "Its condition looks at the constant: 1/3 is not a float, and rounding it changes results.",
+    ),
+    "2-degree": Answer(
+        len,
+        "One less has too few bits that are right, and one more would cost a step more.",
+    ),
+    "2-fmas": Answer(
+        lambda counts, elements: counts.fmas // elements,
+        "One for each step of the polynomial.",
+    ),
+    "3-chain": Answer(
+        lambda ex: len(ex.kernels),
+        "Each element of each step is needed once, by the next step: storing it gains nothing.",
+    ),
+    "3-sums": Answer(
+        lambda by_row, by_column: (len(by_row.kernels), len(by_column.kernels)),
+        "Inside the loop over rows, a row's sum is computed once and serves the whole row. A "
+        "column's sum is needed again in every row.",
+    ),
+    "3-least": Answer(
+        lambda is_stored: next(count for count in range(1, 50) if is_stored(count)),
+        "Each row more costs another 64,000 exp2; at some point storing them is cheaper.",
+    ),
+    "3-softmax": Answer(
+        lambda ex: len(ex.kernels), "One row at a time, everything is at hand."
+    ),
+    "3-total": Answer(
+        lambda ex: len(ex.kernels),
+        "256 sums of 4096 each, which can be shared out among cores, and then their sum.",
+    ),
+    "4-order": Answer(
+        lambda inside, outside: "more" if outside.loads > inside.loads else "fewer",
+        "The sums are an array in scratch now, loaded and stored at every step.",
+    ),
+    "4-stores": Answer(lambda counts: counts.stores, "One for each vector."),
+    "4-tile": Answer(
+        lambda counts: 4 * counts.loads // counts.fmas,
+        "One vector of the second matrix for all four rows, and an element of each row.",
+    ),
+    "4-blocks": Answer(
+        lambda: 4096 // 16, "The stride of x0 in p1, below. With GROUP it is 1."
+    ),
+    "4-staged": Answer(
+        lambda: 16 * 16 * 4, "A tile of 16 rows and 16 columns, of four bytes each."
+    ),
+    "5-part": Answer(
+        lambda width: 4 * width,
+        "One lane of each vector, and one of four cycles. Measured below.",
+    ),
+    "5-loads": Answer(
+        lambda counts: 8 * counts.loads // counts.fmas,
+        "Two vectors of B, and one element of each row of A.",
+    ),
+    "5-large": Answer(
+        lambda spilled: "spills" if spilled else "fits",
+        "R sums, and the operands need registers, too: some sums go to the stack and back at "
+        "every step.",
+    ),
+    "5-sets": Answer(
+        _itself,
+        "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only.",
+    ),
+}

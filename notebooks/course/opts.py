@@ -1,0 +1,112 @@
+"""Chapters 4 and 5: checks of opts that a reader chose. By counts and answers, never by seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from course.ask import Verdict, right, wrong
+from course.look import spills
+from workbench import Device, Kernel, KernelOptError, Opt
+
+
+def lanes() -> int:
+    """Return how many float32 one vector register of this machine holds."""
+    return Device["LLVM"].target.vector_width(4)
+
+
+def registers() -> int:
+    """Return how many vector registers this machine has."""
+    return Device["LLVM"].target.vector_registers
+
+
+def check_columns(kernel: Kernel, opts: Sequence[Opt]) -> Verdict:
+    """Column sums: every element loaded once, whole vectors at a time, and nothing in scratch."""
+    made = _applied(kernel, opts)
+    if isinstance(made, Verdict):
+        return made
+    elements = kernel.estimates.flops
+    counts = made.counts
+    if counts.bytes_loaded > 4 * elements:
+        return wrong(
+            f"it loads {counts.bytes_loaded:,} bytes, and the input has {4 * elements:,}: the sums "
+            "go through memory at every step"
+        )
+    if counts.loads * lanes() > elements:
+        return wrong(
+            f"it takes {counts.loads:,} loads; whole vectors would take {elements // lanes():,}"
+        )
+    return _answer(made, f"{counts.loads:,} loads, each a whole vector")
+
+
+def check_tile(kernel: Kernel, opts: Sequence[Opt], most: float = 0.75) -> Verdict:
+    """A product: at most `most` loads for each multiply-add, all of them on whole vectors, and
+    no sum that has to leave its register."""
+    made = _applied(kernel, opts)
+    if isinstance(made, Verdict):
+        return made
+    counts = made.counts
+    products = kernel.estimates.flops // 2
+    if counts.fmas * lanes() > products * 1.1:
+        return wrong(
+            f"it takes {counts.fmas:,} multiply-adds; on whole vectors {products // lanes():,} "
+            "would do"
+        )
+    ratio = counts.loads / counts.fmas
+    if ratio > most * 1.01:
+        return wrong(
+            f"{ratio:.2f} loads for each multiply-add: use what was loaded more often. The wish "
+            f"is {most}"
+        )
+    spilled = spills(made)
+    if spilled > 4:
+        return wrong(
+            f"{spilled} instructions of the inner loop go to the stack: more sums than registers"
+        )
+    return _answer(made, f"{ratio:.2f} loads for each multiply-add")
+
+
+def check_best_tile(rows: int, vectors: int) -> Verdict:
+    """The tile with most multiply-adds per load among those that fit the registers."""
+    most = registers()
+    needed = tile_registers(rows, vectors)
+    if needed > most:
+        return wrong(f"it needs {needed} registers, and there are {most}")
+    best = max(
+        tile_reuse(r, v)
+        for r in range(1, most)
+        for v in range(1, most)
+        if tile_registers(r, v) <= most
+    )
+    reuse = tile_reuse(rows, vectors)
+    if reuse < best:
+        return wrong(
+            f"it fits, with {reuse:.2f} multiply-adds for each load; another one that fits has "
+            f"{best:.2f}"
+        )
+    return right(
+        f"{needed} of {most} registers, {reuse:.2f} multiply-adds for each load"
+    )
+
+
+def tile_registers(rows: int, vectors: int) -> int:
+    """Return the registers of a tile: its sums, the vectors of a row, and one element repeated."""
+    return rows * vectors + vectors + 1
+
+
+def tile_reuse(rows: int, vectors: int) -> float:
+    """Return its multiply-adds per load."""
+    return rows * vectors / (rows + vectors)
+
+
+def _applied(kernel: Kernel, opts: Sequence[Opt]) -> Kernel | Verdict:
+    try:
+        return kernel.apply(*opts)
+    except KernelOptError as error:
+        return wrong(" / ".join(line.strip() for line in str(error).splitlines()[:3]))
+
+
+def _answer(kernel: Kernel, praise: str) -> Verdict:
+    checked = kernel.check()
+    if not checked.ok:
+        return wrong(f"the answer is not right: {checked}")
+    return right(f"{praise}, and the answer is right")

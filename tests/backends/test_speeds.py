@@ -1,0 +1,124 @@
+"""Speeds of the machine: plausible against each other, kept on disk, never believed blindly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.backends.runtime import speeds
+from workbench.backends.runtime.bandwidth import bandwidth, walk, working_sets
+from workbench.backends.runtime.emptied import measure_cold
+from workbench.backends.runtime.peak import run_peak
+from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.backends.runtime.timing import interleave
+from workbench.dtypes import dtypes
+
+RATES = {"L1": Rate(8.0, 16.0), "L2": Rate(4.0, 8.0), "memory": Rate(1.0, 1.5)}
+PEAK = {"f32": Rate(100.0, 200.0), "f64": Rate(50.0, 100.0)}
+CACHES = (("L1", 32 << 10), ("L2", 1 << 20))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and a machine that is measured at once."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(speeds.machine, "caches", lambda: CACHES)
+    monkeypatch.setattr(speeds, "_found", {})
+    return tmp_path
+
+
+def measuring(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> list[int]:
+    """Let measuring find `found`; return a list that grows with every measurement."""
+    times: list[int] = []
+
+    def measure() -> Speeds:
+        times.append(1)
+        return found
+
+    monkeypatch.setattr(speeds, "_measure", measure)
+    return times
+
+
+def test_a_machine_is_measured_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10)
+    times = measuring(monkeypatch, made)
+    assert speeds.known() is None
+    assert speeds.speeds() == made == speeds.speeds()
+    speeds._found.clear()  # another process
+    assert speeds.speeds() == made and len(times) == 1
+
+
+def test_the_better_of_two_measurements_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 3e-10))
+    speeds.measured()
+    slower = {name: Rate(r.one / 2, 2 * r.all) for name, r in RATES.items()}
+    measuring(monkeypatch, Speeds(PEAK, slower, slower, 2e-9, 2e-10))
+    best = speeds.measured()
+    assert best.read["L1"] == Rate(8.0, 32.0)
+    assert (best.fma_s, best.scalar_s) == (1e-9, 2e-10)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda held: held | {"fma_s": -1.0},
+        lambda held: held | {"peak": {}},
+        lambda held: held | {"read": {"L1": {"one": "fast", "all": 1}}},
+        lambda held: {},
+        lambda held: [1, 2],
+    ],
+)
+def test_a_file_that_makes_no_sense_is_no_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, spoil: object
+) -> None:
+    measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10))
+    speeds.measured()
+    (file,) = (folder / "workbench" / "machine").glob("*.json")
+    file.write_text(json.dumps(spoil(json.loads(file.read_text()))))  # type: ignore[operator]
+    speeds._found.clear()
+    assert speeds.known() is None
+
+
+def test_threads_share_what_all_have() -> None:
+    assert [Rate(10.0, 15.0).of(n) for n in (1, 2, 8)] == [10.0, 15.0, 15.0]
+    assert Rate(10.0, 9.0).of(2) == 10.0, "measured while others were busy"
+
+
+def test_each_level_is_walked_where_it_lies() -> None:
+    sets = dict(working_sets(CACHES))
+    assert sets["L1"] < CACHES[0][1] < sets["L2"] < CACHES[1][1] < sets["memory"]
+    shared = dict(working_sets((*CACHES, ("L3", 8 << 20)), threads=4))
+    assert shared["L2"] == sets["L2"], "every core has its own"
+    assert 4 * shared["L3"] == (8 << 20) // 2
+
+
+def test_copying_moves_what_it_says() -> None:
+    moved = walk(1 << 16, 1, copies=True)
+    assert moved.bytes % (1 << 16) == 0 and moved.bytes >= 1 << 20
+    assert bandwidth(1 << 14) > 0
+
+
+def test_sums_in_flight_and_lanes_are_worth_what_they_are() -> None:
+    """Ratios only: one chain waits for itself, and a vector is many numbers."""
+    loops = {
+        "full": run_peak(dtypes.float32),
+        "chain": run_peak(dtypes.float32, sums=1),
+        "single": run_peak(dtypes.float32, lanes=1),
+    }
+    taken = interleave({n: p.run for n, p in loops.items()}, samples=7)
+    speed = {n: loops[n].gflops(s.min_s) for n, s in taken.items()}
+    assert speed["full"] > 2 * speed["chain"]
+    assert speed["full"] > 1.5 * speed["single"]
+
+
+def test_emptied_caches_make_a_walk_longer() -> None:
+    small = walk(1 << 18, 1, copies=False)
+    cold = measure_cold({"walk": small.run}, rounds=3)["walk"]
+    warm = interleave({"walk": small.run}, samples=5)["walk"]
+    assert len(cold.samples_s) == 3 and cold.median_s > warm.min_s

@@ -1,0 +1,119 @@
+"""Opts drawn at random, sensible and senseless: what `why_not` says is what `apply` does.
+
+Each draw is a kernel (one that random opts have changed already) and an opt. Where it is
+refused there is a reason and a hint, and `apply` says the same; where not, the kernel is
+still one of its level, and computes what it did.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels import EXAMPLES, TARGETS, Array, interpreted, run
+from tests.support import LONG, count
+from workbench import Device
+from workbench.errors import KernelOptError
+from workbench.ir.opt.apply import actions, apply_opt, why_not
+from workbench.ir.opt.opt import Opt, OptOps, ranges
+from workbench.ir.uop import UOp
+from workbench.ir.verify import verify
+
+PAIRS = 10_000
+WALKS = 40
+"""Walks that all pairs are drawn on; a walk goes on from the kernel that an opt has made."""
+MOST_OPTS = 6
+STRANGE: list[Any] = [
+    None, True, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16, 17, 31, 32, 64, 100, 2**31, -4, 1.5,
+    "4", "", "g0", "nonsense", (), [2], {}, object(), 10**30, float("nan"), OptOps.UPCAST,
+]  # fmt: skip
+RUN_ON = {"LLVM": 3, "PYTHON": 9}
+"""On each device every so-manieth kernel runs; the interpreter has all the others too."""
+
+
+def drawn(graph: UOp, dice: random.Random, sensible: list[Opt]) -> Opt:
+    """Return an opt: of the action table, of an axis that is there, or anything at all."""
+    axes = [*ranges(graph)]
+    way = dice.random()
+    if way < 0.5 and sensible:
+        return dice.choice(sensible)
+    op = dice.choice(list(OptOps))
+    if way < 0.8:
+        other = (
+            dice.choice(axes) if op.name in ("ORDER", "SWAP") else dice.randint(-1, 20)
+        )
+        return Opt(op, dice.choice([*axes, 0, 1, 2]), other)
+    return Opt(op, dice.choice([*axes, *STRANGE]), dice.choice([*axes, *STRANGE]))
+
+
+def outcome(graph: UOp, opt: Opt, device: str) -> UOp | None:
+    """Return what an opt makes of a kernel, None where it is refused; both ways must agree."""
+    target = TARGETS[device]
+    refusal = why_not(graph, opt, target)
+    if refusal is None:
+        made, named = apply_opt(graph, opt, target)
+        assert why_not(graph, named, target) is None, "and by name it is legal too"
+        assert apply_opt(graph, named, target) == (made, named)
+        return made
+    assert refusal.because and refusal.hint, (
+        f"{opt} is refused without a word: {refusal}"
+    )
+    with pytest.raises(KernelOptError) as caught:
+        apply_opt(graph, opt, target)
+    told = caught.value
+    assert (told.because, told.hint) == tuple(refusal) and told.what
+    return None
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("device", TARGETS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
+    example = EXAMPLES[name]
+    pairs = count(PAIRS) // len(EXAMPLES) // len(TARGETS)
+    arrays = example.arrays(1)
+    wanted = example.wanted(arrays)
+    legal = 0
+    for walk in range(0, pairs, WALKS):
+        dice = random.Random(f"{name} {device} {walk}")
+        graph, chosen = example.graph, list[Opt]()
+        sensible = list(actions(graph, TARGETS[device]))
+        for _ in range(min(WALKS, pairs - walk)):
+            opt = drawn(graph, dice, sensible)
+            try:
+                made = outcome(graph, opt, device)
+                if made is None:
+                    continue
+                legal += 1
+                verify(made, "kernel")
+                computes(made, wanted, arrays, device, legal)
+            except Exception as error:
+                pytest.fail(f"{name} for {device}, {[*chosen, opt]}: {error!r}")
+            if len(chosen) < MOST_OPTS and dice.random() < 0.3:
+                graph, chosen = made, [*chosen, opt]
+                sensible = list(actions(graph, TARGETS[device]))
+    assert legal > pairs / 20, "too few were legal to mean anything"
+
+
+def computes(
+    graph: UOp, wanted: Array, arrays: list[Array], device: str, number: int
+) -> None:
+    """Fail unless the kernel computes `wanted`: run on its device now and then, else
+    interpreted."""
+    on_device = number % RUN_ON[device] == 0
+    got = run(graph, device, arrays) if on_device else interpreted(graph, arrays)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_the_draws_are_many_and_of_all_kinds() -> None:
+    dice = random.Random(0)
+    graph = EXAMPLES["matmul_bias_relu"].graph
+    sensible = list(actions(graph, TARGETS["LLVM"]))
+    opts = [drawn(graph, dice, sensible) for _ in range(400)]
+    assert {o.op for o in opts} == set(OptOps)
+    legal = sum(why_not(graph, o, TARGETS["LLVM"]) is None for o in opts)
+    assert 40 < legal < 360
+    assert Device.available("LLVM") and (LONG or count(PAIRS) >= 1000)

@@ -1,0 +1,104 @@
+"""Costs on a machine that is the same everywhere: the numbers are those of pencil and paper."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.kernel.support import (
+    SPEEDS,
+    TARGET,
+    applied,
+    array,
+    cost_of,
+    kernel_of,
+    upcast,
+)
+from workbench.ir.lower.lower import lower
+from workbench.ir.opt.apply import legal_opts
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.kernel.outlook import outlooks
+from workbench.kernel.work import work
+
+
+def test_a_chain_of_sums_takes_its_latency() -> None:
+    plain = cost_of(kernel_of(array(64, 64) @ array(64, 64)))
+    assert plain.limit == "core" and plain.work.find(None) is plain.work
+    loop, seconds = plain.work.hottest()
+    assert loop.axis is not None and loop.axis.axis_name == "r0"
+    assert seconds == pytest.approx(64**3 * SPEEDS.fma_s)
+    assert (loop.fmas, loop.loads, loop.sums, loop.vectors) == (1, 2, 1, 0)
+
+
+def test_a_full_tile_runs_at_the_peak() -> None:
+    tile = cost_of(
+        kernel_of(array(96, 96) @ array(96, 96)), upcast("g1", 16), upcast("g0", 6)
+    )
+    least = 2 * 96**3 / SPEEDS.peak["f32"].one
+    assert least < tile.predicted_s < 1.3 * least
+    assert (
+        tile.work.hottest()[0].live == 15
+    )  # 12 sums, 2 chunks of a row, 1 of a column
+
+
+def test_threads_halve_it() -> None:
+    kernel = kernel_of(array(96, 96) @ array(96, 96))
+    one, two = cost_of(kernel), cost_of(kernel, Opt(OptOps.THREAD, "g0", 2))
+    assert two.threads == 2
+    assert two.seconds["core"] == pytest.approx(one.seconds["core"] / 2, rel=0.01)
+
+
+def test_every_step_of_the_classic_list_is_predicted_to_help() -> None:
+    kernel = kernel_of(array(512, 512) @ array(512, 512))
+    steps = [upcast("g1", 16), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2)]
+    times = [cost_of(kernel, *steps[:n]).predicted_s for n in range(len(steps) + 1)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] > 20 * times[-1]
+
+
+def test_bytes_of_a_stream() -> None:
+    found = cost_of(kernel_of(array(1 << 22) + array(1 << 22)))
+    size = 4 << 22
+    assert found.bytes_from["L1"] == 3 * size
+    assert {found.bytes_from[n] for n in ("L2", "L3", "memory")} == {4 * size}
+    assert found.estimates.bytes == 3 * size
+    roofs = found.roofs()
+    assert roofs["memory"] == pytest.approx((1 << 22) / (4 * size) * 12e9)
+    assert found.roofs(2)["memory"] == pytest.approx((1 << 22) / (4 * size) * 16e9)
+    assert min(roofs, key=lambda name: roofs[name]) == "memory"
+    assert "memory" in str(found) and "roof of peak" in str(found)
+
+
+def test_a_long_body_cannot_hide_its_own_latency() -> None:
+    """All of a sum in one step: 32 vectors are added one after the other, and what could go on
+    meanwhile is too far away."""
+    kernel = kernel_of(array(8, 256) @ array(256, 8))
+    unrolled = applied(kernel, Opt(OptOps.UNROLL, "r0", 256))
+    loops = work(lower(unrolled, TARGET)[1], TARGET, SPEEDS).hottest()[0]
+    assert loops.seconds["chain"] == 0 < 30 * SPEEDS.fma_s < loops.seconds["path"]
+
+
+def test_what_an_opt_is_predicted_to_bring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.kernel.cost.speeds", lambda: SPEEDS)
+    kernel = kernel_of(array(96, 96) @ array(96, 96))
+    opts = [
+        upcast("g1", 8), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2),
+        Opt(OptOps.LOCAL, "g0", 8), upcast("g0", 5),
+    ]  # fmt: skip
+    wide, tall, threads, local, illegal = outlooks(kernel, opts, TARGET)
+    assert wide.ratio is not None and wide.ratio > 5
+    assert wide.why == "numbers an instruction: 1 -> 8"
+    assert tall.ratio is not None and 2 < tall.ratio <= 4.2
+    assert tall.why == "sums in flight: 1 -> 4, needs 8"
+    assert threads.why == "threads: 1 -> 2"
+    assert local.ratio == pytest.approx(1, abs=0.1) and local.why == ""
+    assert illegal.ratio is None
+
+
+def test_every_offer_can_be_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.kernel.cost.speeds", lambda: SPEEDS)
+    kernel = kernel_of(array(16, 24).softmax())
+    found = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET))
+    assert found
+    assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in found)

@@ -1,0 +1,127 @@
+"""Rules switched off: source, counts and answers change, and what cannot do without one says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compiler import needs_c
+from tests.silent_rules import package_rules
+from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
+from workbench.errors import CompileError, WorkbenchError
+from workbench.ir.expr import to_expr
+from workbench.ir.rewrite import rewrite, rules_off, without
+from workbench.ir.rules.index import SIMPLIFY
+
+Array = np.ndarray[Any, Any]
+
+
+def numbers(*shape: int) -> Array:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+X = numbers(257)
+WHOLE = np.arange(-128, 129).astype(np.int32)
+SHIFT = ("idiv-by-shift", "mod-by-mask")
+
+
+def divided() -> Kernel:
+    (found,) = explore(Tensor(WHOLE) // 8 + Tensor(WHOLE) % 16).kernels
+    return found
+
+
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
+def test_source_and_counts_change_and_the_answer_does_not(device: str) -> None:
+    shifted, plain = divided(), divided().without(*SHIFT)
+    assert plain.rules_off == SHIFT and plain.ast is shifted.ast
+    for _ in range(2):  # each finds its own program again
+        assert plain.counts.other > shifted.counts.other
+        assert shifted.compile(device).source != plain.compile(device).source
+        for form in (shifted, plain):
+            np.testing.assert_array_equal(form.run(device)[0], WHOLE // 8 + WHOLE % 16)
+            assert form.check(device)
+        assert plain.time(device, budget_s=0.01).median_s > 0
+    assert fired(shifted) >= set(SHIFT) and not fired(plain) & set(SHIFT)
+    assert divided().without(SHIFT[0]).without(SHIFT[1]).rules_off == SHIFT
+
+
+def fired(kernel: Kernel) -> set[str]:
+    return {repr(m.rule) for r in kernel.compile().passes for m in r.matches}
+
+
+def test_counts_of_fused_multiply_adds() -> None:
+    (kernel,) = explore(Tensor(X) * Tensor(X + 1) + Tensor(X - 1)).kernels
+    assert kernel.counts.fmas == 257
+    assert kernel.without("form-fma", "form-fma-right").counts.fmas == 0
+    assert kernel.counts.fmas == 257
+
+
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
+def test_what_cannot_do_without_a_rule_shows_the_last_good_state(device: str) -> None:
+    (kernel,) = explore(Tensor(X).exp2()).kernels
+    with pytest.raises(CompileError, match="EXP2") as error:
+        kernel.without("exp2-polynomial").compile(device)
+    assert "exp2(p1[g0])" in str(error.value.last_good)
+    assert kernel.run(device)[0].shape == (257,), "with the rule all is as it was"
+
+
+def test_opts_are_applied_anew_without_the_rule() -> None:
+    """The index of a split axis is left as the opt made it."""
+    (plain,) = explore(Tensor(numbers(4, 48)).transpose().reshape(16, 12) + 1.0).kernels
+    upcast = plain.apply(Opt(OptOps.UPCAST, "g1", 4))
+    assert fired(upcast) >= {"div-terms", "mod-terms"}
+    ways = ("terms", "congruent", "common-factor")
+    bare = upcast.without(*[f"{op}-{way}" for op in ("div", "mod") for way in ways])
+    assert bare.applied_opts == upcast.applied_opts and bare.ast is not upcast.ast
+    assert not fired(bare) & {"div-terms", "mod-terms"}
+    assert bare.check(), "it is right all the same"
+
+
+def test_a_rule_must_be_one_that_kernels_are_made_with() -> None:
+    with pytest.raises(WorkbenchError, match="idiv-flor") as error:
+        divided().without("idiv-flor")
+    assert "idiv-floor" in error.value.hint
+    with pytest.raises(WorkbenchError, match="reshape-reshape"):
+        divided().without("reshape-reshape")
+    known = (*pipeline.SCHEDULE_RULES, *pipeline.COMPILE_RULES)
+    assert {r.name for s in known for r in s.rules} == set(package_rules())
+
+
+def test_a_block_switches_rules_off_and_on_again() -> None:
+    node = explore(Tensor(X) * 2.0).kernels[0].ast
+    zero = next(n for n in node.toposort() if n.dtype.is_float) + 0.0
+    with without(["add-zero"]):
+        assert rewrite(zero, SIMPLIFY) is zero and rules_off() == {"add-zero"}
+        with without(["mul-one"]):
+            assert rules_off() == {"add-zero", "mul-one"}
+    assert rewrite(zero, SIMPLIFY) is not zero and rules_off() == frozenset()
+
+
+def test_to_python_and_explore_carry_it() -> None:
+    kernel = divided().without(*SHIFT)
+    held: dict[str, Any] = {}
+    exec(kernel.to_python(), held)
+    again = held["kernel"]
+    assert again.rules_off == SHIFT and again.counts == kernel.counts
+    off = ("reshape-reshape", *SHIFT)
+    ex = explore(Tensor(WHOLE) // 8 + Tensor(WHOLE) % 16, without=off)
+    assert ex.rules_off == off and ex.kernels[0].rules_off == SHIFT
+    assert ex.kernels[0].counts == kernel.counts
+    assert ex.kernels[0].optimized().rules_off == SHIFT
+    assert ex.replan({}).rules_off == off
+    with pytest.raises(WorkbenchError, match="no rule"):
+        explore(Tensor(X) + 1, without="nothing")  # type: ignore[arg-type]
+    with pytest.raises(WorkbenchError, match="no rules"):
+        explore(Tensor(X) + 1, without=3)  # type: ignore[arg-type]
+
+
+def test_scheduling_does_without_a_rule() -> None:
+    y = (Tensor(X).reshape(1, 257) * 1.0).reshape(257, 1) + 1.0
+    assert "1.0" in to_expr(explore(y, without=("mul-one",)).outputs[0])
+    fired = [
+        {m.rule.name for r in ex.passes for m in r.matches if hasattr(m.rule, "match")}
+        for ex in (explore(y), explore(y, without=("mul-one",)))
+    ]
+    assert "mul-one" in fired[0] and "mul-one" not in fired[1]

@@ -1,0 +1,152 @@
+"""What the chapters use: predictions, checks of exercises, pictures."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from course import (
+    bars,
+    cache_sets,
+    curve,
+    inner_loop,
+    predict,
+    race,
+    roofline,
+    spills,
+    table,
+)
+from course.ask import Prediction, Verdict
+from course.opts import check_best_tile, check_columns, check_tile, lanes, registers
+from course.rewriting import (
+    check_double,
+    check_factor,
+    counterexample,
+    divided,
+    element,
+)
+from course.scheduling import check_index, check_two_kernels
+
+from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
+from workbench.ir.patterns import var
+from workbench.ir.rewrite import Rule
+
+
+def kernel(*shape: int) -> Kernel:
+    """Return the kernel of a product (three sizes), or of column sums (two)."""
+    rng = np.random.default_rng(0)
+    a = Tensor(rng.random(shape[:2], dtype=np.float32)).realize()
+    if len(shape) == 2:
+        return explore(a.sum(axis=0)).kernels[0]
+    b = Tensor(rng.random(shape[1:], dtype=np.float32)).realize()
+    return explore(a @ b).kernels[0]
+
+
+def test_a_prediction_is_folded_until_somebody_guesses() -> None:
+    nobody, wrong, right = (
+        Prediction(guess, 3, "Because <so>.") for guess in (None, 4, 3)
+    )
+    assert "3" not in str(nobody) and "<details>" in nobody._repr_html_()
+    assert str(wrong) == "You said 4: 3. Because <so>." and not wrong.is_right
+    assert str(right) == "Right: 3. Because <so>." and right.is_right
+    assert all("&lt;so&gt;" in p._repr_html_() for p in (nobody, wrong, right))
+    assert predict("4-order", " More ", *_counts()).is_right
+
+
+def _counts() -> tuple[object, object]:
+    plain = kernel(48, 64)
+    return plain.counts, plain.apply(Opt(OptOps.ORDER, "r0", "g0")).counts
+
+
+x, y, z = var("x"), var("y"), var("z")
+i = var("x", "integer")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (lambda: check_double(Rule("r", x + y, x * 2)), "two different values"),
+        (lambda: check_double(Rule("r", x * 2, x + x)), "does not fire"),
+        (lambda: check_double(Rule("r", x + x, x * 3)), "should become"),
+        (lambda: check_factor(Rule("r", x * y + x * z, x * (y + z))), "not exact"),
+        (lambda: check_factor(Rule("r", x * y, y * x)), "product less"),
+        (
+            lambda: check_factor(Rule("r", i * y + i * z, i * (y + y))),
+            "changes integers",
+        ),
+        (lambda: check_index(lambda i, j: 6 * j + i), "[0, 0] reads element 5"),
+        (lambda: check_two_kernels(*(2 * [_divided()])), "1 kernel"),
+        (lambda: check_two_kernels(_divided().permute(1, 0), _divided()), "shape"),
+        (
+            lambda: check_columns(kernel(64, 64), [Opt(OptOps.UPCAST, "g0", 7)]),
+            "7 does not",
+        ),
+        (lambda: check_columns(kernel(64, 64), []), "whole vectors would take"),
+        (lambda: check_tile(kernel(64, 64, 64), []), "multiply-adds"),
+        (lambda: check_best_tile(registers(), 1), "registers, and there are"),
+        (lambda: check_best_tile(1, 1), "another one that fits"),
+    ],
+)
+def test_a_check_says_what_is_wrong(verdict: object, said: str) -> None:
+    found = verdict()  # type: ignore[operator]
+    assert isinstance(found, Verdict) and not found.ok
+    assert said in found.text and str(found).startswith("not yet: ")
+
+
+def _divided() -> Tensor:
+    rows = Tensor(np.arange(1, 25, dtype=np.float32).reshape(4, 6)).realize()
+    return rows / rows.sum(axis=1, keepdim=True)
+
+
+def test_a_tile_that_spills_is_refused() -> None:
+    rows = registers() // 2
+    opts = [Opt(OptOps.UPCAST, "g1", 2 * lanes()), Opt(OptOps.UPCAST, "g0", rows)]
+    product = kernel(64, 64, 64)
+    assert spills(product.apply(*opts)) > 4
+    assert "stack" in check_tile(product, opts).text
+
+
+def test_counterexamples() -> None:
+    p, q = element(0), element(1)
+    assert counterexample(divided(p, 4.0), p * 0.25, 1) is None
+    told = counterexample(p * 0, p.like(0.0), 1)
+    assert told is not None and told.startswith("with p0[i] = inf it was nan")
+    assert counterexample((p + q) - q, p, 2) is not None
+    n, m = element(0, dtypes.int32), element(1, dtypes.int32)
+    assert counterexample((n + m) - m, n, 2) is None  # sums wrap, both ways
+
+
+def test_the_inner_loop_is_where_the_products_are() -> None:
+    text = inner_loop(kernel(32, 32, 32))
+    assert 2 < len(text.splitlines()) < 20 and "define" not in text
+    rows = table({"plain": kernel(32, 32, 32)}).splitlines()
+    assert rows[1].split()[:4] == ["plain", "65,536", "1,024", "32,768"]
+
+
+def test_cache_sets() -> None:
+    assert cache_sets(range(0, 4096, 64)) == 64
+    assert cache_sets(range(0, 1 << 20, 2048)) == 2
+
+
+def test_pictures_are_well_formed_whatever_they_are_called() -> None:
+    for picture in (
+        bars([("a < b & c", 1.5, "150%"), ("d", 0.0, "")], "title <", full=1.0),
+        roofline([("<p>", 0.5, 0.0), ("q", 9.0, 1.2), ("r", 9.0, 1.2)], "share"),
+        curve([0.0, 1.0], [("y & z", [2.0, 2.0])], "flat"),
+    ):
+        root = ElementTree.fromstring(picture.svg)
+        assert root.tag.endswith("svg") and "<p>" not in picture.svg
+        width, height = float(root.get("width", 0)), float(root.get("height", 0))
+        for node in root.iter():
+            assert 0 <= float(node.get("x", 0)) <= width
+            assert 0 <= float(node.get("y", 0)) <= height
+
+
+def test_a_race_takes_kernels_and_functions() -> None:
+    contestants = {"kernel": kernel(32, 32, 32), "nothing": lambda: None}
+    found = race(contestants, flops=2 * 32**3, budget_s=0.1)
+    assert list(found.seconds) == list(found.share) == ["kernel", "nothing"]
+    assert found.seconds["kernel"] > found.seconds["nothing"]
+    assert "kernel: " in repr(found) and "<svg" in found._repr_svg_()
+    assert race(contestants, budget_s=0.1).share == {}

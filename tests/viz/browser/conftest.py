@@ -1,0 +1,40 @@
+"""What the tests in a browser share: Chromium, and one JupyterLab with one notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import chromium
+from tests.viz.browser.lab import Notebook, server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One Chromium serves a process: playwright can be started only once in each."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def opened_notebook(browser: Any, tmp_path_factory: Any) -> Iterator[Notebook]:
+    """A notebook in a page of its own."""
+    with server(tmp_path_factory.mktemp("lab")) as lab:
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.faults = []
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        notebook = Notebook(page, lab)
+        notebook.open()
+        notebook.command("application:toggle-left-area")
+        yield notebook
+
+
+@pytest.fixture
+def notebook(opened_notebook: Notebook) -> Iterator[Notebook]:
+    """The notebook, without cells; what nobody caught in the page fails the test."""
+    opened_notebook.clear()
+    yield opened_notebook
+    faults, opened_notebook.page.faults = opened_notebook.page.faults, []
+    assert faults == []

@@ -1,0 +1,208 @@
+"""A real JupyterLab for tests: a server in temporary folders, a page in Chromium, a notebook.
+
+One server and one page serve all tests of a run; each test gets a notebook without cells, in
+the same Python session, which may have been restarted in between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat.v4 import new_notebook
+
+UP_WITHIN_S = 60
+IDLE = """() => {
+  const panel = jupyterapp.shell.currentWidget, context = panel?.context?.sessionContext;
+  const kernel = context?.session?.kernel;
+  return panel?.context?.isReady && context.isReady && kernel?.connectionStatus === "connected"
+    && kernel.status === "idle";
+}"""
+KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
+SETTINGS = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A server that answers at `url` and shows the files of `folder`."""
+
+    url: str
+    folder: Path
+
+
+@contextmanager
+def server(root: Path) -> Iterator[Lab]:
+    """Yield a JupyterLab on a free port, that keeps all it writes in `root`."""
+    folder, runtime = root / "notebooks", root / "runtime"
+    folder.mkdir(parents=True)
+    places = {
+        "JUPYTER_CONFIG_DIR": root / "config", "JUPYTER_DATA_DIR": root / "data",
+        "JUPYTER_RUNTIME_DIR": runtime, "JUPYTERLAB_WORKSPACES_DIR": root / "workspaces",
+        "JUPYTERLAB_SETTINGS_DIR": root / "settings", "IPYTHONDIR": root / "ipython",
+        "XDG_CACHE_HOME": root / "cache",
+    }  # fmt: skip
+    _quiet(root)
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+        "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t",
+        "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
+    ]  # fmt: skip
+    env = os.environ | {name: str(place) for name, place in places.items()}
+    with (root / "log").open("w") as log:
+        started = subprocess.Popen(command, env=env, stdout=log, stderr=log)
+        try:
+            yield Lab(_address(started, runtime, root / "log"), folder)
+        finally:
+            started.terminate()
+            started.wait(20)
+
+
+def _quiet(root: Path) -> None:
+    """No news, no autosave: nothing of the lab's own may come between a test and its page."""
+    off = {"@jupyterlab/apputils-extension:announcements": True}
+    _write(root / "config/labconfig/page_config.json", {"disabledExtensions": off})
+    for name, values in SETTINGS.items():
+        _write(root / f"settings/@jupyterlab/{name}.jupyterlab-settings", values)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(content))
+
+
+def _address(started: Any, runtime: Path, log: Path) -> str:
+    """Return where the server answers, as soon as it does."""
+    until = time.monotonic() + UP_WITHIN_S
+    while time.monotonic() < until and started.poll() is None:
+        for found in runtime.glob("jpserver-*.json"):
+            try:
+                url: str = json.loads(found.read_text())["url"]
+                with urllib.request.urlopen(f"{url}api/status?token=t", timeout=5):
+                    return url
+            except (OSError, ValueError):
+                continue  # half written, or not yet listening
+        time.sleep(0.1)
+    raise AssertionError(f"no JupyterLab: {log.read_text()[-2000:]}")
+
+
+class Notebook:
+    """A notebook that is open in a page. What a test does goes through the page, as a person's
+    doing would; only cells are written directly."""
+
+    def __init__(self, page: Any, lab: Lab):
+        self.page, self.lab = page, lab
+        self.page.set_default_timeout(20_000)
+
+    def open(self, name: str = "test.ipynb", notebook: Any = None) -> None:
+        """Show a notebook file, made anew from `notebook`, and wait for its Python session."""
+        if notebook is None:
+            spec = {"name": "python3", "display_name": "Python 3"}
+            notebook = new_notebook(metadata={"kernelspec": spec})
+        nbformat.write(notebook, self.lab.folder / name)
+        self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the Python session can be asked."""
+        self.page.wait_for_function(IDLE, timeout=40_000)
+
+    def clear(self) -> None:
+        """Take away every cell, and what the Python session holds for them."""
+        self.page.evaluate(
+            """() => { const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
+              shared.deleteCellRange(0, shared.cells.length); }"""
+        )
+
+    def cell(self, source: str, wait: bool = True) -> Any:
+        """Append a cell and run it; return its element, as soon as it has ended if `wait`."""
+        at: int = self.page.evaluate(
+            """async ([source, wait]) => {
+              const { content } = jupyterapp.shell.currentWidget, shared = content.model.sharedModel;
+              const last = shared.cells.at(-1);
+              if (!last || last.source) shared.insertCell(shared.cells.length, {cell_type: "code"});
+              const at = shared.cells.length - 1;
+              shared.cells[at].setSource(source);
+              content.activeCellIndex = at;
+              content.deselectAll();
+              const running = jupyterapp.commands.execute("notebook:run-cell");
+              if (wait) await running;
+              return at;
+            }""",
+            [source, wait],
+        )
+        return self.page.locator(f'.jp-Cell[data-windowed-list-index="{at}"]')
+
+    def run(self, at: int, wait: bool = True) -> None:
+        """Run a cell again."""
+        self.page.evaluate(
+            """async ([at, wait]) => {
+              const { content } = jupyterapp.shell.currentWidget;
+              content.activeCellIndex = at;
+              const running = jupyterapp.commands.execute("notebook:run-cell");
+              if (wait) await running;
+            }""",
+            [at, wait],
+        )
+
+    def python(self, expression: str) -> str:
+        """Return repr of an expression's value in the Python session; no cell is touched."""
+        found: dict[str, Any] = self.page.evaluate(
+            """async (e) => { const asked = %s.requestExecute({code: "", silent: true,
+                store_history: false, user_expressions: {e}});
+              return (await asked.done).content.user_expressions.e; }"""
+            % KERNEL,
+            expression,
+        )
+        assert found["status"] == "ok", f"{found['ename']}: {found['evalue']}"
+        text: str = found["data"]["text/plain"]
+        return text
+
+    def state(self) -> dict[str, Any]:
+        """Return what a key that leaked would change: cells, their sources, selection and mode,
+        and the Python session."""
+        found: dict[str, Any] = self.page.evaluate(
+            """() => {
+              const panel = jupyterapp.shell.currentWidget, { content } = panel;
+              const cells = [...content.model.cells];
+              return {
+                cells: cells.map((c) => [c.type, c.sharedModel.source, c.executionCount]),
+                active: content.activeCellIndex, mode: content.mode,
+                selected: content.selectedCells.length,
+                session: %s.id, status: %s.status, path: panel.context.path,
+                dialogs: document.querySelectorAll(".jp-Dialog, .lm-CommandPalette-input:focus").length,
+                open: [...jupyterapp.shell.widgets("main")].length,
+              };
+            }"""
+            % (KERNEL, KERNEL)
+        )
+        return found
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Run a command of JupyterLab's, and do not wait for it."""
+        self.page.evaluate(
+            "([name, args]) => void jupyterapp.commands.execute(name, args)",
+            [name, arguments],
+        )
+
+    def theme(self, dark: bool) -> None:
+        """Show the light theme or the dark one."""
+        self.command(
+            "apputils:change-theme", theme=f"JupyterLab {'Dark' if dark else 'Light'}"
+        )
+        light = "false" if dark else "true"
+        self.page.wait_for_selector(
+            f'body[data-jp-theme-light="{light}"]', state="attached"
+        )

@@ -1,0 +1,163 @@
+"""Plan mode in a real browser: the picture, the reasons, and trying a decision the other way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import opened, session_page
+from tests.viz.support import array, softmax
+from workbench.tensor.tensor import Tensor
+from workbench.viz import Exploration, explore
+from workbench.viz.page import export_html
+from workbench.viz.record.record import build
+
+Record = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def record() -> Record:
+    """A record of two kernels: a line of the plan is cut between them."""
+    made: Record = json.loads(json.dumps(build(softmax())))
+    return made
+
+
+@pytest.fixture
+def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from plan_page(browser, tmp_path, export_html(record))
+
+
+@pytest.fixture
+def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from plan_page(browser, tmp_path, session_page(record))
+
+
+def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
+    path = folder / "page.html"
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path)
+    page.set_default_timeout(5000)
+    page.click(".wb-header", position={"x": 4, "y": 4})
+    page.keyboard.press("3")
+    page.wait_for_selector(".wb-plan .wb-g-stage > *")
+    yield page
+    faults = page.faults
+    page.context.close()
+    assert faults == []
+
+
+def stored(record: Record) -> Record:
+    """Return the decision about the value that goes through memory between the kernels."""
+    nodes = record["plan"]["nodes"]
+    cut = [nodes[e["a"]]["n"] for e in record["plan"]["edges"] if e["cut"]]
+    return next(
+        d for d in record["plan"]["decisions"] if d["node"] in cut and d["stored"]
+    )
+
+
+def test_a_cut_line_says_bytes_and_why(page: Any, record: Record) -> None:
+    cuts = [edge for edge in record["plan"]["edges"] if edge["cut"]]
+    words = page.locator(".wb-plan .wb-g-words").all_text_contents()
+    assert len(words) == len(cuts) and all("KiB" in text for text in words)
+    assert page.locator(".wb-g-region").count() == len(record["kernels"]) == 2
+    page.locator(".wb-plan .wb-g-hit").first.dispatch_event("click")
+    detail = page.inner_text(".wb-plan-detail")
+    decision = stored(record)
+    assert decision["reason"] in detail
+    assert all(name in detail for name, _ in decision["figures"])
+    assert page.locator(".wb-plan .wb-g-picked").count() == 1
+
+
+def test_the_list_is_the_picture(page: Any, record: Record) -> None:
+    options = ".wb-plan-list [role=option]"
+    decisions = record["plan"]["decisions"]
+    assert page.locator(options).count() == sum(d["stored"] for d in decisions)
+    page.click('[data-key="stored-only"]')
+    assert page.locator(options).count() == len(decisions)
+    page.click(f"{options} >> nth=0")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert decisions[1]["reason"] in page.inner_text(".wb-plan-detail")
+    button = page.locator('[data-key="replan"]')
+    assert button.get_attribute("aria-disabled") == "true"
+    assert "needs the Python session" in page.inner_text(".wb-plan-detail")
+
+
+def test_a_kernel_leads_to_tune(page: Any, record: Record) -> None:
+    page.click('.wb-plan-list [role=option]:has-text("result")')
+    page.click('[data-key="plan-kernel"]')
+    assert page.locator(".wb-tune").count() == 1
+    assert record["kernels"][1]["title"] in page.inner_text(
+        ".wb-kernels [aria-selected=true]"
+    )
+
+
+def test_search_and_zoom(page: Any) -> None:
+    page.keyboard.press("/")
+    page.keyboard.type("max over")
+    page.keyboard.press("Enter")
+    assert page.inner_text(".wb-plan .wb-g-count") == "1 of 1"
+    assert "max" in page.text_content(".wb-g-picked .wb-g-label")
+    shown = "document.querySelector('.wb-plan .wb-g-svg > g').getAttribute('transform')"
+    before = page.evaluate(shown)
+    page.click('.wb-plan [aria-label="zoom in"]')
+    assert page.evaluate(shown) != before
+
+
+def test_a_decision_is_tried_the_other_way_and_undone(
+    session: Any, record: Record
+) -> None:
+    page, decision = session, stored(record)
+    place = record["plan"]["decisions"].index(decision)
+    page.click(f'[data-key="decision-{decision["node"]}"]')
+    page.click('[data-key="replan"]:has-text("fuse anyway")')
+    asked = answer(page, [[["plan", "decisions", place, "forced"], True]])
+    assert (asked["node"], asked["store"]) == (decision["node"], False)
+    page.wait_for_selector('[data-key="replan-undo"]')
+    assert "forced" in page.inner_text(".wb-plan-list [aria-selected=true]")
+    page.click('[data-key="replan-undo"]')
+    asked = answer(page, [[["plan", "decisions", place, "forced"], False]])
+    assert asked["store"] is None
+    page.wait_for_selector('[data-key="replan"]')
+
+
+def answer(page: Any, changes: list[Any]) -> Record:
+    """Answer the request to plan again, with what it changed; return the request."""
+    page.wait_for_function("sent.some((m) => m.do === 'replan')")
+    request: Record = page.evaluate("sent.findLast((m) => m.do === 'replan')")
+    page.evaluate("sent.length = 0")
+    reply = {"id": request["id"], "ok": True, "error": None, "result": None}
+    page.evaluate("(r) => hear(r)", reply | {"patch": {"append": {}, "set": changes}})
+    return request
+
+
+def large() -> Exploration:
+    x: Tensor = array(8, 8)
+    y = x
+    for step in range(100):
+        y = (y * 0.5 + x).relu() if step % 40 else y.contiguous()
+    return explore(y)
+
+
+def test_a_large_plan_is_painted_and_can_be_searched(
+    browser: Any, tmp_path: Path
+) -> None:
+    record = json.loads(json.dumps(build(large(), "first")))
+    assert len(record["plan"]["nodes"]) > 200
+    for page in plan_page(browser, tmp_path, export_html(record)):
+        assert page.locator(".wb-plan .wb-g-canvas").count() == 1
+        page.wait_for_function("!document.querySelector('.wb-g-map').hidden")
+        page.keyboard.press("/")
+        page.keyboard.type("max")
+        page.keyboard.press("Enter")
+        assert page.inner_text(".wb-plan .wb-g-count").startswith("1 of ")
+        assert page.locator(".wb-plan-list [aria-selected=true]").count() == 1
+        page.wait_for_function("""() => {
+          const canvas = document.querySelector('.wb-g-canvas');
+          const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return data.some((v) => v);
+        }""")

@@ -1,0 +1,106 @@
+"""Two forms of a kernel side by side: opts, counts, source, answers and, if asked, times."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from workbench.display import Printed
+from workbench.kernel.checking import compare, reduce_steps
+from workbench.kernel.estimates import Counts
+from workbench.kernel.side_by_side import SideBySide
+from workbench.trace import unobserved
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+MOST_LINES = 40
+"""Lines of difference that are printed."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Printed):
+    """What differs between two kernels, in pairs: this one, the other. `difference` is that of
+    their sources, unified, "" where they are equal; `error` is the greatest difference of their
+    answers, within `tolerance` where they are `equal` (None where the two compute different
+    things); `times` were measured in turns: "this" and "other"."""
+
+    device: str
+    opts: tuple[str, str]
+    counts: tuple[Counts, Counts]
+    difference: str
+    equal: bool | None
+    error: float
+    tolerance: float
+    times: SideBySide | None = None
+
+    def __str__(self) -> str:
+        rows = [("opts", *self.opts)]
+        rows += [
+            (f.name.replace("_", " "), f"{one:,}", f"{other:,}")
+            for f in fields(Counts)
+            if (one := getattr(self.counts[0], f.name))
+            + (other := getattr(self.counts[1], f.name))
+        ]
+        widths = [max(len(r[i]) for r in rows) for i in range(2)]
+        lines = [f"{a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
+        lines += [] if self.times is None else [str(self.times)]
+        lines.append(self._answers())
+        shown = self.difference.split("\n")
+        more = len(shown) - MOST_LINES
+        lines += shown[:MOST_LINES] if self.difference else ["the sources are equal"]
+        return "\n".join([*lines, f"and {more:,} lines more"] if more > 0 else lines)
+
+    def _answers(self) -> str:
+        if self.equal is None:
+            return "answers: these are different computations"
+        verdict = "equal" if self.equal else "DIFFERENT"
+        figures = (
+            f"greatest difference {self.error:.3g}, tolerance {self.tolerance:.3g}"
+        )
+        return f"answers: {verdict} ({figures})"
+
+
+def compared(
+    one: Kernel, other: Kernel, device: str, budget_s: float = 0.0
+) -> Comparison:
+    """Return what differs between two kernels on a device, timed for `budget_s` seconds."""
+    with unobserved():
+        made = one.compile(device), other.compile(device)
+    sources = [c.source.splitlines() for c in made]
+    unified = difflib.unified_diff(
+        sources[0], sources[1], "this", "other", lineterm="", n=2
+    )
+    error, tolerance, equal = _answers(one, other, device)
+    others: dict[str, Kernel | Callable[[], object]] = {"other": other}
+    times = one.compare_times(others, device, budget_s) if budget_s > 0 else None
+    return Comparison(
+        device, (_opts(one), _opts(other)), (made[0].counts, made[1].counts),
+        "\n".join(unified), equal, error, tolerance, times,
+    )  # fmt: skip
+
+
+def _opts(kernel: Kernel) -> str:
+    words = [str(o) for o in kernel.applied_opts]
+    words += [f"without {name}" for name in kernel.rules_off]
+    return ", ".join(words) or "none"
+
+
+def _answers(
+    one: Kernel, other: Kernel, device: str
+) -> tuple[float, float, bool | None]:
+    """Return (greatest difference, tolerance, whether it is within)."""
+    if one.original is not other.original or one.data != other.data:
+        return 0.0, 0.0, None
+    error, tolerance = 0.0, 0.0
+    steps = reduce_steps(one.original)
+    for got, wanted in zip(other.run(device), one.run(device), strict=True):
+        exact = wanted.dtype.kind in "iub"
+        wide = wanted if exact else wanted.astype(np.float64)
+        found, limit = compare(got, wide, steps)
+        error, tolerance = max(error, found), max(tolerance, 2 * limit)
+    return error, tolerance, error <= tolerance

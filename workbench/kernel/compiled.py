@@ -1,0 +1,64 @@
+"""Compiled: a kernel compiled for a device, with the record of how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.backends.runtime.assembly import AsmLine
+from workbench.display import Displayed
+from workbench.errors import DeviceError
+from workbench.kernel.estimates import Counts, Estimates
+from workbench.pipeline import Built
+from workbench.trace import PassRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled(Displayed):
+    """A kernel compiled for a device, with the record of how. Nothing has run yet."""
+
+    device: str
+    built: Built
+    passes: tuple[PassRecord, ...]
+    estimates: Estimates
+    counts: Counts
+
+    @property
+    def source(self) -> str:
+        """The program as the device's compiler reads it."""
+        return self.built.source.text
+
+    @property
+    def assembly(self) -> str:
+        """The machine code as text.
+
+        Errors: DeviceError on a device that has no machine code.
+        """
+        return str(self._of_program("assembly"))
+
+    @property
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The machine code without directives; each instruction with its line of the source.
+
+        It is compiled anew for this. Errors: as `assembly`.
+        """
+        found: tuple[AsmLine, ...] = self._of_program("assembly_lines")
+        return found
+
+    def _of_program(self, name: str) -> Any:
+        found = getattr(self.built.program, name, None)
+        if found is None:
+            raise DeviceError(
+                f"{self.device} has no machine code", "it is an emulator", '"LLVM"'
+            )
+        return found
+
+    def __getitem__(self, level: str) -> Any:
+        """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
+        levels = {"lowered": self.built.lowered, "linear": self.built.linear}
+        if not isinstance(level, str) or level not in levels:
+            raise KeyError(f"no level {level!r}: there are " + ", ".join(levels))
+        return levels[level]
+
+    def __str__(self) -> str:
+        return self.source

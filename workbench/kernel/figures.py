@@ -1,0 +1,69 @@
+"""The figures of a Kernel: what it costs by its form, and how long it takes, alone and beside
+others. Here is what `Kernel`'s methods of the same names do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.backends.device import Device
+from workbench.errors import WorkbenchError
+from workbench.ir.rewrite import without
+from workbench.ir.uop import UOp
+from workbench.kernel.bound import bound
+from workbench.kernel.cost import Cost, cost
+from workbench.kernel.side_by_side import SideBySide, side_by_side
+from workbench.kernel.timing import Timing, measure_kernel
+from workbench.target import Target
+from workbench.trace import unobserved
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+Run = Callable[[], object]
+
+
+def processor(device: str) -> Target:
+    """Return the target that costs are told for: an emulator's kernels as the machine itself
+    would run them."""
+    return Device["LLVM" if device == "PYTHON" else device].target
+
+
+def cost_of(kernel: Kernel, device: str) -> Cost:
+    """Return what a run on a device costs by the kernel's form."""
+    with without(kernel.rules_off):
+        return cost(kernel.ast, processor(device), kernel.original)
+
+
+def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
+    """Return how long a kernel takes; on a real device with what it waits for."""
+    with unobserved():
+        built, run = kernel.built(device), kernel.launch(device)
+        taken = measure_kernel(
+            run, device, kernel.estimates, float_bits(kernel.original), budget_s,
+            built.source.threads, cold,
+        )  # fmt: skip
+        if device == "PYTHON":
+            return taken
+        try:
+            waits = str(bound(cost_of(kernel, device), processor(device)))
+        except WorkbenchError:  # a time is worth having without it
+            return taken
+        return replace(taken, bound=waits)
+
+
+def beside(
+    kernel: Kernel, others: Mapping[str, Kernel | Run], device: str, budget_s: float
+) -> SideBySide:
+    """Return a kernel's times ("this") beside those of other kernels and functions."""
+    runs: dict[str, Run] = {"this": kernel.launch(device)}
+    for name, other in others.items():
+        runs[name] = other if callable(other) else other.launch(device)
+    return side_by_side(runs, budget_s)
+
+
+def float_bits(kernel: UOp) -> int:
+    """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
+    wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
+    return 64 if wide else 32

@@ -1,0 +1,47 @@
+"""Kernels as code that can be pasted elsewhere, and read again from IR text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import ParseError
+from workbench.ir.ops import Ops
+from workbench.ir.text import parse, to_text
+from workbench.ir.uop import UOp
+from workbench.ir.verify import verify
+from workbench.kernel.fence import fenced
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+
+def graph_of(text: object) -> UOp:
+    """Return the kernel that IR text describes, every gated index inside its buffer.
+
+    Errors: ParseError for what is no text of a kernel; VerifyError for a kernel that is wrong.
+    """
+    if not isinstance(text, str):
+        raise ParseError(
+            "a kernel is made from text", f"and not from {type(text).__name__}"
+        )
+    graph = parse(text)
+    if not isinstance(graph, UOp) or graph.op is not Ops.SINK:
+        raise ParseError("the text is no kernel", "its last line must be a SINK")
+    verify(graph, "kernel")
+    if not graph.src:
+        raise ParseError("the text is no kernel", "it stores nothing")
+    return fenced(graph)
+
+
+def to_python(kernel: Kernel) -> str:
+    """Return self-contained code that binds `kernel`: this one, on seeded data."""
+    off = ", ".join(map(repr, kernel.rules_off))
+    calls = f".without({off})" if off else ""
+    applied = "".join(f"    {opt!r},\n" for opt in kernel.applied_opts)
+    calls += f".apply(\n{applied})" if applied else ""
+    text = to_text(kernel.original).replace("\\", "\\\\").replace("'", r"\'")
+    return (
+        "from workbench import Kernel, Opt, OptOps\n\n"
+        f"kernel = Kernel.from_text('''\n{text}\n''', shape={kernel.shape}, "
+        f"title={kernel.title!r}){calls}\n"
+    )

@@ -1,0 +1,172 @@
+"""What was captured, run again on other memory: the kernels are launched, nothing is scheduled.
+
+Only what depends on the inputs runs again. A launch has its pointers packed already; before a
+run those that lead to inputs and to results are changed. Results have fresh memory each time:
+what an earlier run returned stays as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.counters import ran
+from workbench.engine import Array, Capture, array_of, memory_of
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.pipeline import build, tuned
+
+
+class Step(Protocol):
+    """A launch: call it to run; `move` gives a slot other memory."""
+
+    def __call__(self) -> None: ...
+
+    def move(self, slot: int, buffer: Buffer) -> None: ...
+
+
+class _Copy:
+    """A copy between devices, as a Step: slot 0 is written."""
+
+    def __init__(self, arrays: list[Array]):
+        self._arrays = arrays
+
+    def __call__(self) -> None:
+        np.copyto(self._arrays[0], self._arrays[1])
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        self._arrays[slot] = buffer.array
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """Where a step uses memory: its slot, and the piece of the memory that it sees (None: all)."""
+
+    step: Step
+    slot: int
+    piece: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """A Step, and what is counted when it has run (None: it is a copy)."""
+
+    step: Step
+    kernel: tuple[UOp, UOp, str] | None
+
+
+class Replay:
+    """A captured run. `count` kernels and copies run again; `Replay(memory, ...)` runs them.
+
+    `inputs` are the BUFFERs that stand for the inputs, `outputs` those that hold results.
+    """
+
+    def __init__(
+        self, captured: Capture, inputs: Sequence[UOp], outputs: Sequence[UOp]
+    ):
+        self._pieces = captured.pieces
+        kept, made = self._dependent(captured.items, inputs)
+        roots = [self._root(o)[0] for o in outputs]
+        fresh = dict.fromkeys(r for r in roots if r in made)
+        self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
+        self._launches = [self._launch(item) for item in kept]
+        self._inputs = [self._uses[node] for node in inputs]
+        self._last: list[Buffer | None] = [None] * len(inputs)
+        self._fresh = [(n.arg[1], n.dtype, n.size, self._uses[n]) for n in fresh]
+        places = {node: place for place, node in enumerate((*inputs, *fresh))}
+        self._results = [self._result(o, places) for o in outputs]
+        del self._uses, self._pieces
+
+    @property
+    def count(self) -> int:
+        """How many kernels and copies a run has."""
+        return len(self._launches)
+
+    def __call__(self, memory: Sequence[Buffer]) -> list[Buffer]:
+        """Run on the memory of each input; return that of each output."""
+        for place, held in enumerate(memory):
+            if held is not self._last[place]:
+                self._last[place] = held
+                _move(self._inputs[place], held)
+        made = [*memory]
+        for device, dtype, size, uses in self._fresh:
+            buffer = Buffer(device, dtype, size)
+            _move(uses, buffer)
+            made.append(buffer)
+        for launch in self._launches:
+            if launch.kernel is None:
+                launch.step()
+                continue
+            start = time.perf_counter()
+            launch.step()
+            ran(*launch.kernel, time.perf_counter() - start)
+        return [_seen(made[p], piece) if p >= 0 else c for p, piece, c in self._results]
+
+    def launch(self) -> None:
+        """Run the kernels on the memory of the last run; nothing is counted."""
+        for launch in self._launches:
+            launch.step()
+
+    def _dependent(
+        self, items: Sequence[ScheduleItem], inputs: Sequence[UOp]
+    ) -> tuple[list[ScheduleItem], set[UOp]]:
+        """Return the items that depend on inputs, and the BUFFERs that they write."""
+        known, kept, made = set(inputs), [], set()
+        for item in items:
+            if any(self._root(b)[0] in known for b in item.buffers[1:]):
+                kept.append(item)
+                known.add(item.buffers[0])
+                made.add(item.buffers[0])
+        return kept, made
+
+    def _root(self, node: UOp) -> tuple[UOp, int]:
+        """Return the BUFFER whose memory a BUFFER sees, and where it begins there."""
+        start = 0
+        while node in self._pieces:
+            node, first = self._pieces[node]
+            start += first
+        return node, start
+
+    def _launch(self, item: ScheduleItem) -> _Launch:
+        held = [memory_of(b) for b in item.buffers]
+        step: Step
+        kernel = None
+        if item.kernel is None:
+            step = _Copy([array_of(h) for h in held])
+        else:
+            device = item.buffers[0].arg[1]
+            opted = tuned(item.kernel, device)
+            step = build(opted, device).program.bind(held)
+            kernel = item.kernel, opted, device
+        for slot, node in enumerate(item.buffers):
+            root, _ = self._root(node)
+            if root in self._uses:
+                self._uses[root].append(_Use(step, slot, self._piece(node)))
+        return _Launch(step, kernel)
+
+    def _piece(self, node: UOp) -> tuple[int, int] | None:
+        root, start = self._root(node)
+        return None if root is node else (start, node.size)
+
+    def _result(
+        self, node: UOp, places: dict[UOp, int]
+    ) -> tuple[int, tuple[int, int] | None, Buffer]:
+        """Return where the memory of a result is: its place among inputs and fresh memory (-1:
+        it is always the same), and which piece of it."""
+        held = memory_of(node)
+        assert isinstance(held, Buffer)
+        return places.get(self._root(node)[0], -1), self._piece(node), held
+
+
+def _move(uses: Sequence[_Use], memory: Buffer) -> None:
+    for use in uses:
+        use.step.move(use.slot, _seen(memory, use.piece))
+
+
+def _seen(memory: Buffer, piece: tuple[int, int] | None) -> Buffer:
+    return memory if piece is None else memory.window(*piece)

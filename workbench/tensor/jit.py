@@ -1,0 +1,283 @@
+"""TinyJit: a function of tensors, captured once and then replayed.
+
+The first call runs the function. The second runs it too, and captures the kernels and copies
+that it launches. Later calls launch them again, on the memory of their own inputs: nothing is
+scheduled, and the function's Python code does not run. The name and its meaning are tinygrad's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import update_wrapper
+from threading import RLock
+from typing import Any, Generic, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from workbench import engine
+from workbench.backends.runtime.buffer import Buffer
+from workbench.dtypes import DType
+from workbench.errors import JitError
+from workbench.ir.constants import is_known
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.schedule import base
+from workbench.ir.shapes import Shape
+from workbench.replay import Replay
+from workbench.tensor.arguments import short
+from workbench.tensor.nest import (
+    HOLE,
+    changed,
+    same,
+    tensors,
+    with_tensors,
+    without_tensors,
+)
+from workbench.tensor.random import draws_taken
+from workbench.tensor.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Kind = tuple[Shape, DType, str]
+"""What must stay the same of an input: shape, dtype, device."""
+
+
+class TinyJit(Generic[P, R]):
+    """A function whose kernels are captured at its second call and replayed from the third on.
+
+    Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are
+    computed first where need be. Their shapes, dtypes and devices, and all other arguments,
+    must stay what they were at the second call. Tensors that are not arguments are constants.
+    What comes back has the form of what the function returned; its tensors are new ones with
+    memory of their own at each call, so that earlier results stay as they were. A result that
+    is a view of an input is one of the new input.
+
+    Errors: JitError where nothing can be captured, where random numbers are drawn or values
+    read inside the function, and where a later call does not fit.
+    Also known as: tinygrad's TinyJit; CUDA graphs.
+
+    >>> double = TinyJit(lambda x: x * 2)
+    >>> [double(Tensor([n]).realize()).item() for n in range(4)]
+    [0, 2, 4, 6]
+    """
+
+    def __init__(self, function: Callable[P, R]):
+        self._function = function
+        self._lock = RLock()
+        self._bound: WeakKeyDictionary[Any, TinyJit[Any, Any]] = WeakKeyDictionary()
+        self.reset()
+        update_wrapper(self, function)
+
+    def reset(self) -> None:
+        """Forget what was captured: the next call is the first again."""
+        self._calls = 0
+        self._captured: _Captured | None = None
+
+    @property
+    def count(self) -> int:
+        """How many kernels and copies a replay has; 0 before there is one."""
+        return 0 if self._captured is None else self._captured.replay.count
+
+    def launch(self) -> None:
+        """Run the kernels of the last call once more, on the same memory: what timing needs.
+
+        Errors: JitError where nothing has been captured yet.
+        """
+        if self._captured is None:
+            raise JitError("nothing has been captured", "that takes two calls")
+        self._captured.replay.launch()
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """As a method it captures for each object by itself."""
+        if owner is None:
+            return self
+        if owner not in self._bound:
+            self._bound[owner] = TinyJit(self._function.__get__(owner, kind))
+        return self._bound[owner]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if (
+            engine.is_capturing()
+        ):  # another one captures this one's kernels with its own
+            return self._function(*args, **kwargs)
+        with self._lock:
+            if self._captured is not None:
+                result: R = self._captured(args, kwargs)
+                return result
+            if self._calls == 0:
+                result = self._function(*args, **kwargs)
+                _realize(result)
+            else:
+                self._captured, result = _capture(self._function, args, kwargs)
+            self._calls += 1
+            return result
+
+
+class _Captured:
+    """A capture: what the inputs must be, the Replay, and the form of the result."""
+
+    def __init__(
+        self, replay: Replay, kinds: list[Kind], others: Any, result: Any, name: str
+    ):
+        self.replay, self._kinds, self._others = replay, kinds, others
+        self._result, self._name = result, name
+        self._is_flat = others == (tuple([HOLE] * len(kinds)), {})
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = self._inputs(args, kwargs)
+        memory: list[Buffer] = []
+        for tensor, kind in zip(given, self._kinds, strict=True):
+            held = _memory(tensor)
+            if (tensor.uop.shape, held.dtype, held.device) != kind:
+                raise self._changed(len(memory), kind, _kind(tensor))
+            memory.append(held)
+        made = self.replay(memory)
+        if isinstance(self._result, _Made):
+            return _tensor(made[0], self._result.shape)
+        return _filled(self._result, iter(made))
+
+    def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        if self._is_flat and not kwargs and len(args) == len(self._kinds):
+            if all(isinstance(a, Tensor) for a in args):
+                return list(args)
+        others = without_tensors((args, kwargs))
+        if not same(others, self._others):
+            raise JitError(
+                f"{self._name} is called otherwise than when it was captured",
+                f"then it was {_call(self._others)}, and now it is {_call(others)}",
+                "the same arguments but for tensors, or .reset() to capture anew",
+            )
+        return list(tensors((args, kwargs)))
+
+    def _changed(self, place: int, kind: Kind, found: Kind) -> JitError:
+        names = ("shape", "dtype", "device")
+        told = [
+            f"its {name} was {was} when {self._name} was captured, and is {now}"
+            for name, was, now in zip(names, kind, found, strict=True)
+            if was != now
+        ]
+        return JitError(
+            f"input {place} of {self._name} does not fit",
+            "; ".join(told),
+            "another TinyJit for it, or .reset() to capture anew",
+        )
+
+
+def _capture(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[_Captured, Any]:
+    """Run `function`, and return what replays it, and its result.
+
+    It is given tensors on BUFFERs of their own: nothing that was computed before depends on
+    them, so all that depends on the inputs is computed here, and is seen to.
+    """
+    name = getattr(function, "__name__", type(function).__name__)
+    given, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
+    _refuse_arrays(others, name)
+    stand_ins = [Tensor(engine.buffer_on(_memory(t), t.shape)) for t in given]
+    own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
+    before = draws_taken()
+    with engine.capturing() as captured:
+        result = function(*own_args, **own_kwargs)
+        found = _realize(result)
+    if draws_taken() != before:
+        raise JitError(
+            f"cannot capture {name}",
+            "it draws random numbers, and a replay would draw the same ones each time",
+            "draw them outside of the function, and give them to it",
+        )
+    if not captured.items:
+        raise JitError(
+            f"cannot capture {name}",
+            "it ran no kernel: its result is known, or a view of what is in memory",
+            "the function without TinyJit",
+        )
+    inputs = [t.uop for t in stand_ins]
+    nodes = [base(t.uop) for t in found if not is_known(base(t.uop))]
+    replay = Replay(captured, inputs, nodes)
+    kinds = [_kind(t) for t in given]
+    return _Captured(replay, kinds, others, _form(result), name), result
+
+
+def _realize(result: Any) -> list[Tensor]:
+    """Compute the tensors of a result, together; return them."""
+    found = list(tensors(result))
+    if found:
+        found[0].realize(*found[1:])
+    return found
+
+
+def _memory(tensor: Tensor) -> Buffer:
+    """Return the memory of an input, computed where need be; a constant gets some."""
+    node = base(tensor.uop)
+    if node.op is not Ops.BUFFER:
+        node = base(tensor.realize().uop)
+    if is_known(node):
+        held = Buffer(tensor.device, tensor.dtype, tensor.numel())
+        held.array[:] = engine.to_numpy(tensor.uop).reshape(-1)
+        return held
+    memory = engine.memory_of(node)
+    assert isinstance(memory, Buffer)
+    return memory
+
+
+def _kind(tensor: Tensor) -> Kind:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Stands for a tensor of a result whose memory a replay hands out."""
+
+    shape: Shape
+
+
+def _form(result: Any) -> Any:
+    """Return a result with what stands for each tensor; known ones are always the same."""
+
+    def change(leaf: Any) -> Any:
+        is_made = isinstance(leaf, Tensor) and not is_known(base(leaf.uop))
+        return _Made(leaf.shape) if is_made else leaf
+
+    return changed(result, change)
+
+
+def _filled(form: Any, memory: Iterator[Buffer]) -> Any:
+    """Return the result of a replay: new tensors on `memory`."""
+
+    def change(leaf: Any) -> Any:
+        if isinstance(leaf, _Made):
+            return _tensor(next(memory), leaf.shape)
+        return Tensor(leaf.uop) if isinstance(leaf, Tensor) else leaf
+
+    return changed(form, change)
+
+
+def _tensor(memory: Buffer, shape: Shape) -> Tensor:
+    """Return a tensor on memory; without the line of the user's that every other one notes."""
+    made = object.__new__(Tensor)
+    made.uop, made.requires_grad = engine.buffer_on(memory, shape), None
+    made._device = memory.device
+    return made
+
+
+def _refuse_arrays(others: Any, name: str) -> None:
+    """Refuse numpy arrays as arguments: they would be constants."""
+
+    def look(leaf: Any) -> Any:
+        if isinstance(leaf, np.ndarray):
+            raise JitError(
+                f"cannot capture {name}",
+                "one of its arguments is a numpy array: it would be the same in each replay",
+                "Tensor(array)",
+            )
+
+    changed(others, look)
+
+
+def _call(others: Any) -> str:
+    """Return the arguments of a call as text."""
+    args, kwargs = others
+    parts = [short(a) for a in args] + [f"{k}={short(v)}" for k, v in kwargs.items()]
+    return f"({', '.join(parts)})"

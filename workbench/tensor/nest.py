@@ -1,0 +1,65 @@
+"""Nests: lists, tuples and dicts, in each other, with tensors and other things in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from workbench.tensor.tensor import Tensor
+
+
+class Hole:
+    """Stands for a tensor in a nest whose other parts are compared."""
+
+    def __repr__(self) -> str:
+        return "a tensor"
+
+
+HOLE = Hole()
+
+
+def tensors(nest: Any) -> Iterator[Tensor]:
+    """Yield the tensors of a nest, in order."""
+    if isinstance(nest, Tensor):
+        yield nest
+    elif isinstance(nest, list | tuple):
+        for part in nest:
+            yield from tensors(part)
+    elif isinstance(nest, dict):
+        for part in nest.values():
+            yield from tensors(part)
+
+
+def changed(nest: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a nest of the same form, with `change` of everything in it that is no nest."""
+    if isinstance(nest, dict):
+        return {key: changed(part, change) for key, part in nest.items()}
+    if type(nest) in (list, tuple):
+        return type(nest)([changed(part, change) for part in nest])
+    if isinstance(nest, tuple):  # a named one
+        return type(nest)(*[changed(part, change) for part in nest])
+    return change(nest)
+
+
+def without_tensors(nest: Any) -> Any:
+    """Return a nest with HOLE for each tensor."""
+    return changed(nest, lambda leaf: HOLE if isinstance(leaf, Tensor) else leaf)
+
+
+def with_tensors(nest: Any, given: Iterator[Tensor]) -> Any:
+    """Return a nest with the next of `given` for each tensor."""
+    return changed(nest, lambda leaf: next(given) if isinstance(leaf, Tensor) else leaf)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two nests without tensors are alike; what has no truth when compared is not."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    try:
+        return a is b or bool(a == b)
+    except Exception:  # whatever somebody else's == raises
+        return False

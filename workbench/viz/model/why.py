@@ -1,0 +1,47 @@
+"""Why a rule did not fire in a pass: the rule by its name, held against a node of the pass."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+from workbench.errors import WorkbenchError
+from workbench.ir.explain import Explanation, explain
+from workbench.ir.passes import Pass
+from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.uop import UOp
+
+
+def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
+    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of the pass
+    that is asked about: there an earlier rule may come first.
+
+    Errors: WorkbenchError for a rule that does not exist.
+    """
+    named = rule.name if isinstance(rule, Rule) else rule
+    tables = _tables()
+    found = next((r for s in tables.values() for r in s.rules if r.name == named), None)
+    chosen = rule if isinstance(rule, Rule) else found
+    if chosen is None:
+        known = [r.name for s in tables.values() for r in s.rules]
+        near = difflib.get_close_matches(named, known, 3, 0.4)
+        what = f"there is no rule {named!r}"
+        raise WorkbenchError(what, "", " or ".join(dict.fromkeys(near)))
+    table = tables.get(of_pass)
+    belongs = table is not None and chosen in table.rules
+    return explain(chosen, node, table if belongs else None)
+
+
+def _tables() -> dict[str, RuleSet]:
+    """Return every table of rules that a module of the package holds, by its name and by that
+    of the pass which it is."""
+    found: dict[str, RuleSet] = {}
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("workbench."):
+            continue
+        for value in list(vars(module).values()):
+            if isinstance(value, Pass) and isinstance(value.run, RuleSet):
+                found[value.name] = value.run
+            elif isinstance(value, RuleSet):
+                found.setdefault(value.name, value)
+    return found
