@@ -1,6 +1,6 @@
 """Predicted against measured times: how well the cost model orders what one might do next.
 
-    python bench/predict.py [--seconds 0.15] [--verbose]
+    python bench/predict.py [--seconds 0.15] [--alone] [--verbose]
 
 For each kernel it takes the plain form, legal opts of it, the default opts and prefixes of them,
 and single opts on top; it times all of them in turns and prints Spearman's rank correlation
@@ -21,6 +21,7 @@ from workbench.backends.device import Device
 from workbench.backends.runtime.speeds import measured
 from workbench.backends.runtime.timing import interleave
 from workbench.errors import WorkbenchError
+from workbench.ir.opt.opt import OptOps
 from workbench.kernel.cost import cost
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import build
@@ -55,6 +56,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=0.15, help="a form at least")
     parser.add_argument("--verbose", action="store_true", help="every form")
+    parser.add_argument(
+        "--alone", action="store_true", help="no threads: for a machine that others use"
+    )
     parser.add_argument("--only", default="", help="kernels whose name has this")
     options = parser.parse_args()
     measured()
@@ -62,21 +66,29 @@ def main() -> None:
     for name, make in KERNELS.items():
         if options.only in name:
             found.append(
-                report(name, forms_of(make()), options.seconds, options.verbose)
+                report(
+                    name,
+                    forms_of(make(), options.alone),
+                    options.seconds,
+                    options.verbose,
+                )
             )
     print(f"{'median':18} rank {statistics.median(found):5.2f}")
 
 
-def forms_of(value: Tensor) -> list[Kernel]:
-    """Return forms of the largest kernel: plain, the default and prefixes of it, and others."""
+def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
+    """Return forms of the largest kernel: plain, the default and prefixes of it, and others;
+    `alone`: those that one thread runs."""
     kernels = explore(value).kernels
     plain = max(kernels, key=lambda k: k.estimates.flops + k.estimates.bytes)
     best = plain.optimized().applied_opts
+    best = tuple(o for o in best if not (alone and o.op is OptOps.THREAD))
     made = [plain.apply(*best[:n]) for n in range(len(best) + 1)]
     bases = [k for k in made if is_quick(k)] or made[-1:]
     for turn in range(FORMS):
         for base in (bases[0], bases[-1], bases[len(bases) // 2]):
-            legal = base.legal_opts()
+            listed = base.legal_opts()
+            legal = [o for o in listed if not (alone and o.op is OptOps.THREAD)]
             made.append(base.apply(legal[(7 * turn + 3) % len(legal)]))
     kept = {k.ast: k for k in made if is_quick(k)}
     return list(kept.values())[:FORMS]

@@ -195,6 +195,32 @@ def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) 
     assert object_of(text) == jit.compile_object(text)
 
 
+ONCE = """
+import numpy as np
+from workbench.backends.runtime import jit
+compiled, compile_object = [], jit.compile_object
+def noted(text):
+    compiled.append(text)
+    return compile_object(text)
+jit.compile_object = noted
+from workbench import Tensor
+for n in range(3):
+    a, b = (Tensor(np.full((300, 300), n, np.float32)) for _ in range(2))
+    (a @ b + 1).relu().numpy()
+print(len(compiled))
+"""
+
+
+def test_equal_kernels_compile_once_and_not_in_the_next_process(tmp_path: Path) -> None:
+    """The code of the thread pool is kept like that of kernels."""
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
+    counts = [
+        int(subprocess.check_output([sys.executable, "-c", ONCE], env=environment))
+        for _ in range(2)
+    ]
+    assert 1 <= counts[0] <= 2 and counts[1] == 0
+
+
 def test_trim_deletes_the_oldest() -> None:
     keys = [cache.key_of(str(n)) for n in range(10)]
     for n, key in enumerate(keys):

@@ -206,7 +206,9 @@ class _Code:
         if pat.kind is not None:
             fits = _KINDS[pat.kind]
             is_one = len(fits) == 1
-            self.need(f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}")
+            self.need(
+                f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}"
+            )
         if pat.value is not None:
             self.need(f"{node}.arg == {self.bind(pat.value, 'v')}")
         if pat.arg is not None:

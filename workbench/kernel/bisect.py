@@ -49,7 +49,7 @@ class Culprit(Printed):
             lines.append(f"  rule    {self.rule}")
             for word, node in (("before", self.before), ("after", self.after)):
                 text = to_expr(node) if isinstance(node, UOp) else str(node)
-                lines.append(f"  {word:7} {text.rpartition(chr(10))[2]}")
+                lines.append(f"  {word:7} {text.splitlines()[-1]}")
         return "\n".join(lines)
 
 

@@ -104,7 +104,9 @@ def _check_forced(
     forced: Mapping[UOp, bool], nodes: dict[UOp, None], asked: Mapping[UOp, str]
 ) -> None:
     for node, stored in forced.items():
-        what = f"cannot {'store' if stored else 'fuse'} {node.op.name} {list(node.shape)}"
+        what = (
+            f"cannot {'store' if stored else 'fuse'} {node.op.name} {list(node.shape)}"
+        )
         if node in nodes and node.op in LEAVES:
             because = "it is in memory, or known, already: nothing computes it"
             raise WorkbenchError(what, because)

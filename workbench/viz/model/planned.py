@@ -78,7 +78,11 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
 
 
 def _kernel(
-    node: UOp, graph: UOp, shape: tuple[int, ...], data: FromSchedule, off: tuple[str, ...]
+    node: UOp,
+    graph: UOp,
+    shape: tuple[int, ...],
+    data: FromSchedule,
+    off: tuple[str, ...],
 ) -> Kernel:
     line, title = nearest_line(node), title_of(graph)
     return Kernel(graph, graph, data, shape, line=line, title=title, rules_off=off)
