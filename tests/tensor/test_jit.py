@@ -264,6 +264,15 @@ def test_between_devices() -> None:
         assert got.device == "PYTHON" and got.tolist() == [2.0 * n + 2] * 3
 
 
+def test_the_launches_alone_run_on_the_memory_of_the_last_call() -> None:
+    call = TinyJit(lambda x: (x + 1).contiguous() * 2)
+    for n in range(4):
+        result = call(held(np.float32([n])))
+    before = GlobalCounters.kernel_count
+    call.launch()
+    assert result.item() == 8.0 and GlobalCounters.kernel_count == before
+
+
 def test_memory_does_not_grow() -> None:
     call = TinyJit(lambda x: (x * 2).contiguous() + 1)
     x = held(np.ones(1 << 16, np.float32))

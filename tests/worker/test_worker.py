@@ -9,13 +9,13 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.processes import children
 from tests.support import ROOT
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
@@ -211,19 +211,6 @@ def test_interrupts_are_not_for_it(worker: Worker, kernel: Kernel) -> None:
     assert worker.pid == pid
     assert os.getpgid(pid) != os.getpgid(0), "Ctrl-C in a terminal does not reach it"
     assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
-
-
-def children(pid: int) -> set[int]:
-    """Return the processes whose parent is `pid`, from /proc."""
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and fields[0] != "Z":
-            found.add(int(folder.name))
-    return found
 
 
 PARENT = """

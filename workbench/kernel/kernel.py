@@ -257,7 +257,7 @@ class Kernel(Displayed):
         """Return this kernel's time ("this") beside those of others, and of any functions, by
         name, all in turns. Where the samples show no difference it says so.
 
-        >>> k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})  # doctest: +SKIP
+            k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})
         """
         budget_s = arguments.budget(budget_s)
         return figures.beside(self, others, self._device(device), budget_s)

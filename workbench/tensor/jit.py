@@ -122,7 +122,8 @@ class _Captured:
     ):
         self.replay, self._kinds, self._others = replay, kinds, others
         self._result, self._name = result, name
-        self._is_flat = others == (tuple([HOLE] * len(kinds)), {})
+        is_flat = others == ((HOLE,) * len(kinds), {})
+        self._flat = [Tensor] * len(kinds) if is_flat else None
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = self._inputs(args, kwargs)
@@ -138,9 +139,8 @@ class _Captured:
         return _filled(self._result, iter(made))
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-        if self._is_flat and not kwargs and len(args) == len(self._kinds):
-            if all(isinstance(a, Tensor) for a in args):
-                return list(args)
+        if not kwargs and [type(a) for a in args] == self._flat:
+            return list(args)
         others = without_tensors((args, kwargs))
         if not same(others, self._others):
             raise JitError(
@@ -213,13 +213,13 @@ def _memory(tensor: Tensor) -> Buffer:
     node = base(tensor.uop)
     if node.op is not Ops.BUFFER:
         node = base(tensor.realize().uop)
-    if is_known(node):
-        held = Buffer(tensor.device, tensor.dtype, tensor.numel())
-        held.array[:] = engine.to_numpy(tensor.uop).reshape(-1)
-        return held
-    memory = engine.memory_of(node)
-    assert isinstance(memory, Buffer)
-    return memory
+    if node.op is Ops.BUFFER:
+        memory = engine.memory_of(node)
+        assert isinstance(memory, Buffer)
+        return memory
+    held = Buffer(tensor.device, tensor.dtype, tensor.numel())
+    held.array[:] = engine.to_numpy(tensor.uop).reshape(-1)
+    return held
 
 
 def _kind(tensor: Tensor) -> Kind:

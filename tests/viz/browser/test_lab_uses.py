@@ -122,7 +122,7 @@ def test_opts_by_mouse(notebook: Notebook) -> None:
     wb.locator("[data-key^='apply-LOCAL(\"g1\"']").first.click()
     wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
     wb.locator("[data-key='op-UPCAST']").click()
-    wb.locator("[data-key^='apply-UPCAST("g0", 4']").click()
+    wb.locator("[data-key^='apply-UPCAST(\"g0\", 4']").click()
     wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 2')").wait_for()
     wb.locator("[data-key=time]").click()
     timed(wb, "mine 2")

@@ -16,7 +16,7 @@ function graph_bounds({ nodes, regions = [] }) {
   return box;
 }
 
-const fitting = (box, size) =>
+const scale_to_fit = (box, size) =>
   Math.min(size.width / (box.right - box.left), size.height / (box.bottom - box.top));
 
 function centred(box, scale, size) {

@@ -57,7 +57,7 @@ function graph_view(label, on = {}) {
     if (wish === "all") fit();
     else if (wish) {
       const [all, first] = [wish.keys, wish.first || []].map((keys) => keys.map((key) => by_key.get(key)).filter(Boolean));
-      const fits = all.length && fitting(graph_bounds({ nodes: all }), size) >= READABLE;
+      const fits = all.length && scale_to_fit(graph_bounds({ nodes: all }), size) >= READABLE;
       bring_into_sight(fits || !first.length ? all : first);
     }
     wish = null;
@@ -77,18 +77,18 @@ function graph_view(label, on = {}) {
   function bring_into_sight(nodes) {
     if (!nodes.length) return;
     const box = graph_bounds({ nodes });
-    const whole = fitting(bounds, size);
+    const whole = scale_to_fit(bounds, size);
     if (whole >= READABLE) {
       const is_out = is_first || view.scale < READABLE - 0.01 || out_of_sight(bounds, view, size);
       if (is_out) move(centred(bounds, Math.min(whole, 1), size));
       return;
     }
     if (view.scale >= READABLE - 0.01 && !out_of_sight(box, view, size)) return;
-    move(centred(box, Math.max(READABLE, Math.min(1, fitting(box, size))), size));
+    move(centred(box, Math.max(READABLE, Math.min(1, scale_to_fit(box, size))), size));
   }
 
   function fit() {
-    if (size.width) move(centred(bounds, Math.min(1.5, fitting(bounds, size)), size));
+    if (size.width) move(centred(bounds, Math.min(1.5, scale_to_fit(bounds, size)), size));
   }
 
   function zoom_at(factor, x = size.width / 2, y = size.height / 2) {
