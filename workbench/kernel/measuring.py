@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from workbench.backends.runtime.buffer import Buffer
@@ -35,11 +35,13 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class _Measuring:
-    """What both ways share: the kernel, when the search ends, and which programs are known."""
+    """What both ways share: the kernel, when the search ends, how long one run may take, and
+    which programs are known."""
 
     kernel: UOp
     device: str
     ends_at: float
+    most_s: float
     rules_off: tuple[str, ...] = ()
     known: list[str] = field(default_factory=list)
 
@@ -54,6 +56,8 @@ class _Measuring:
         left = max(0.2, self.ends_at - time.monotonic())
         if patience is None:
             patience = Patience(left if thorough else START_SHARE * left, FOREVER)
+        else:
+            patience = replace(patience, first_s=min(patience.first_s, self.most_s))
         limit_s, known = min(patience.first_s, left), tuple(self.known)
         return Rules(
             budget_s,

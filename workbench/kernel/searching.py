@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 FOLDER = "searches"
 CONFIRM_SHARE, CONFIRM_S = 0.2, 1.0
-RUNS = 2
+RUNS = 1.2
 """Of the budget this much, and at most so many seconds, are kept for the last measurement; but
 as much as so many runs of the given kernel."""
+RUN_SHARE = 0.05
+"""One run of a form may take this share of the budget: of a slow one only leaps count."""
 AT_ONCE = 4
 """Forms that an executor is given at a time where it does not say how many it takes."""
 
@@ -121,7 +123,8 @@ def _search(
             at_once,
         )
 
-    about = kernel.original, device, ends_at, kernel.rules_off
+    most_s = RUN_SHARE * (ends_at - time.monotonic())
+    about = kernel.original, device, ends_at, most_s, kernel.rules_off
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
         return found(OnExecutor(*about, executor=executor), at_once)

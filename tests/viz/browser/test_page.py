@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import opened, session_page
+from tests.viz.browser.browser import FAINT, opened, session_page
 from tests.viz.support import softmax
 from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
@@ -257,7 +257,7 @@ def test_text_has_contrast(
 ) -> None:
     for page in shown(browser, tmp_path, export_html(record), dark=dark):
         page.click("[data-key=loop-0]")
-        faint = page.evaluate(_FAINT)
+        faint = page.evaluate(FAINT)
         assert faint == []
 
 
@@ -384,28 +384,3 @@ def test_a_pane_can_stand_alone(session: Any, only: str, pane: str) -> None:
         ".wb-strip",
     )
     assert [p for p in panes if session.is_visible(p)] == [pane]
-
-
-# Text whose colour is too near to what is behind it, by the formula of WCAG 2.
-_FAINT = """() => {
-  const rgb = (c) => (c.match(/[\\d.]+/g) || []).map(Number);
-  const light = (c) => c.slice(0, 3).map((v) => v / 255)
-    .map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (e) => {
-    for (; e; e = e.parentElement) {
-      const c = rgb(getComputedStyle(e).backgroundColor);
-      if (c.length === 3 || c[3] === 1) return c;
-    }
-    return [255, 255, 255];
-  };
-  const faint = [];
-  for (const e of document.querySelectorAll(".wb *")) {
-    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
-    if (!own || !e.offsetParent) continue;
-    const [a, b] = [light(rgb(getComputedStyle(e).color)), light(behind(e))];
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (contrast < 4.5) faint.push(`${e.className}: ${e.textContent.slice(0, 20)} ${contrast}`);
-  }
-  return faint;
-}"""

@@ -38,8 +38,7 @@ it comes from, or its later runs do."""
 CONFIRMED = 3
 """How many of the best are held against the start before the start is returned."""
 CLEARLY = 0.97
-
-
+"""What takes a greater share of the best start's time is no faster, as far as one can tell."""
 ANCHOR_TOO_SLOW = 3.0
 """What all are measured beside is the best so far where that is so many times as fast."""
 
@@ -185,22 +184,31 @@ class _Search:
         return (ranked + [n for n in chosen if n not in ranked])[:width]
 
     def confirm(self) -> tuple[int, float | None]:
-        """Return the best that is faster than the first start when measured against it once
-        more, and how many times; the start itself where none is."""
-        start = next((n for n in self.nodes if n.trial.number == 0), None)
+        """Return the best when measured once more, and how many times as fast as the first start
+        it is: first held against the best start, then against the first one."""
         ranked = sorted(self.nodes, key=lambda n: n.seconds)
-        if start is None:  # it took longer than it was given: whatever ran is faster
-            return (ranked[0].trial.number if ranked else 0), None
+        first = next((n for n in self.nodes if n.trial.number == 0), None)
+        starts = [n for n in ranked if n.trial.parent is None]
+        if not starts:
+            return 0, None
+        best = starts[0]
         for node in ranked[:CONFIRMED]:
-            if node.seconds >= start.seconds:
+            if node.seconds < best.seconds and self._ratio(node, best) < CLEARLY:
+                best = node
                 break
-            for found in self.measure(start.ast, [node.ast], None, True):
-                if found.error:
-                    number = node.trial.number
-                    self.trials[number] = replace(node.trial, note=found.error)
-                elif found.ratio is not None and found.ratio < 1.0:
-                    return node.trial.number, 1.0 / found.ratio
-        return 0, 1.0
+        if first is None:  # it took longer than it was given: whatever ran is faster
+            return best.trial.number, None
+        ratio = 1.0 if best is first else self._ratio(best, first)
+        return (best.trial.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
+
+    def _ratio(self, node: _Node, other: _Node) -> float:
+        """Return how many times another's time a form takes, measured thoroughly; infinity where
+        something is wrong with it, which is noted."""
+        (found,) = self.measure(other.ast, [node.ast], None, True)
+        if found.error:
+            number = node.trial.number
+            self.trials[number] = replace(node.trial, note=found.error)
+        return math.inf if found.error or found.ratio is None else found.ratio
 
 
 def search(

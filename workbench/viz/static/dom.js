@@ -46,14 +46,15 @@ function refill(container, ...children) {
   Object.assign(container, { scrollTop, scrollLeft });
 }
 
-/** Change what is in `container`; what has the same data-key as what had the focus gets it. */
+/** Change what is in `container`; what has the same data-key as what had the focus gets it, else
+ * the whole workbench: its keys must not end up on the page around. */
 function keeping_focus(container, change) {
-  const focused = container.contains(document.activeElement)
-    ? document.activeElement.dataset.key
-    : null;
+  const focused = container.contains(document.activeElement) && document.activeElement;
   change();
+  if (!focused || focused === document.activeElement) return;
+  const next = focused.dataset.key ? find_key(container, focused.dataset.key) : null;
   container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
-  if (focused) find_key(container, focused)?.focus({ preventScroll: true });
+  (next || container.closest(".wb"))?.focus({ preventScroll: true });
   delete container.dataset.refilled;
 }
 

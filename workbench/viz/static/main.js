@@ -87,9 +87,11 @@ function mode_pane(app) {
       made[name] = MODES[name].make(app);
       missed[name] = new Set([...Object.keys(app.view), "record", "live", "hover"]);
     }
-    if (el.firstChild !== made[name].el) el.replaceChildren(made[name].el);
+    const [had_focus, is_other] = [el.contains(document.activeElement), el.firstChild !== made[name].el];
+    if (is_other) keeping_focus(el, () => el.replaceChildren(made[name].el));
     made[name].update(missed[name]);
     missed[name] = new Set();
+    if (is_other && had_focus) made[name].focus();
   };
   return { el, update, current };
 }

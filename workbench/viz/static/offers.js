@@ -108,9 +108,11 @@ function fill_offer_list(app, list, variant, offers) {
     return before.get(says) || offer_row(app, offer, { chosen, busy, best, says });
   });
   const heads = before.get("heads") || offer_heads();
-  keeping_focus(list, () => set_children(list, offers.length ? [heads, ...rows] : []));
-  const at = document.activeElement.closest("[data-item]");
-  rove(list, list.contains(at) ? at : null);
+  keeping_focus(list, () => {
+    set_children(list, offers.length ? [heads, ...rows] : []);
+    const at = document.activeElement.closest("[data-item]");
+    rove(list, list.contains(at) ? at : null);
+  });
 }
 
 function offer_heads() {

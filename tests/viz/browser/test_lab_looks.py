@@ -1,0 +1,74 @@
+"""Light and dark, wide and narrow: nothing is cut off, nothing overlaps, all can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import FAINT
+from tests.viz.browser.lab import Notebook
+
+pytestmark = pytest.mark.xdist_group("lab")
+
+SOURCE = """import numpy as np
+from workbench import Tensor, explore
+a, b = (Tensor(np.random.rand(48, 48).astype(np.float32)) for _ in range(2))
+explore((a @ b).relu().softmax(1))"""
+BROKEN = """(wb) => {
+  const wrong = [], box = wb.getBoundingClientRect();
+  if (wb.scrollWidth > wb.clientWidth) wrong.push(`${wb.scrollWidth} wide in ${wb.clientWidth}`);
+  const is_seen = (e) => {
+    const b = e.getBoundingClientRect();
+    const at = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2);
+    return b.width && b.height && (e.contains(at) || at?.contains(e));
+  };
+  const parts = [...wb.querySelectorAll("button, select, input, .wb-tab, .wb-block")].filter(is_seen);
+  for (const e of parts) {
+    const b = e.getBoundingClientRect(), name = `${e.className} ${e.dataset.key} ${e.innerText}`;
+    if (e.matches(".wb-button, .wb-tab") && e.scrollWidth > e.clientWidth + 1) wrong.push(`cut: ${name}`);
+    if (!e.closest(".wb-strip") && (b.left < box.left - 1 || b.right > box.right + 1)) wrong.push(`outside: ${name}`);
+    for (const f of parts) {
+      const c = f.getBoundingClientRect();
+      const x = Math.min(b.right, c.right) - Math.max(b.left, c.left);
+      const y = Math.min(b.bottom, c.bottom) - Math.max(b.top, c.top);
+      if (e !== f && !e.contains(f) && !f.contains(e) && x > 1 && y > 1)
+        wrong.push(`overlap: ${name} and ${f.className} ${f.dataset.key}`);
+    }
+  }
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize("width", [1400, 800])
+def test_looks(notebook: Notebook, tmp_path: Path, width: int) -> None:
+    page = notebook.page
+    wb = notebook.cell(SOURCE).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
+    page.set_viewport_size({"width": width, "height": 900})
+    try:
+        for dark in (True, False):
+            notebook.theme(dark)
+            for key in ("1", "2", "3"):
+                show_mode(wb, key)
+                shot = tmp_path / f"{width}-{'dark' if dark else 'light'}-{key}.png"
+                wb.screenshot(path=shot)
+                assert wb.evaluate(BROKEN) == [], shot
+                assert page.evaluate(FAINT) == [], shot
+                assert shot.stat().st_size > 20_000, "there is a picture"
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 900})
+        notebook.theme(False)
+
+
+def show_mode(wb: Any, key: str) -> None:
+    """Show a mode with something in it that is picked."""
+    wb.focus()
+    wb.page.keyboard.press(key)
+    if key == "3":
+        wb.locator(".wb-plan-list [data-item]").first.click()
+    elif key == "2":
+        wb.locator(".wb-rw-pass").nth(1).click()
+    else:
+        wb.locator(".wb-loops [data-item]").first.click()
