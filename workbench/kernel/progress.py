@@ -25,7 +25,7 @@ def progress(budget_s: float, wanted: bool) -> Iterator[Report]:
         with _bar(budget_s) as report:
             yield report
     elif sys.stderr.isatty():
-        best = _Best(budget_s)
+        best = _Best()
         yield lambda trial: _rewrite(best.text(trial))
         _rewrite("")
     else:
@@ -41,7 +41,7 @@ def _bar(budget_s: float) -> Iterator[Report]:
             total=round(budget_s, 1), desc="search", leave=False, mininterval=0.2,
             bar_format="{desc} |{bar}| {n:.0f}/{total:.0f} s{postfix}",
         )  # fmt: skip
-    best = _Best(budget_s)
+    best = _Best()
 
     def report(trial: Trial) -> None:
         bar.set_postfix_str(best.text(trial), refresh=False)
@@ -57,8 +57,8 @@ def _bar(budget_s: float) -> Iterator[Report]:
 class _Best:
     """The best so far, in words."""
 
-    def __init__(self, budget_s: float):
-        self._budget_s, self._began = budget_s, time.monotonic()
+    def __init__(self) -> None:
+        self._began = time.monotonic()
         self._start: float | None = None
         self._least: float | None = None
 

@@ -23,15 +23,16 @@ from nbformat.v4 import new_notebook
 
 UP_WITHIN_S = 60
 IDLE = """() => {
-  const panel = jupyterapp.shell.currentWidget, context = panel?.context?.sessionContext;
+  const panel = window.jupyterapp?.shell.currentWidget, context = panel?.context?.sessionContext;
   const kernel = context?.session?.kernel;
   return panel?.context?.isReady && context.isReady && kernel?.connectionStatus === "connected"
     && kernel.status === "idle";
 }"""
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 SETTINGS = {
-    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-    "docmanager-extension/plugin": {"autosave": False},
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
 
 
@@ -75,7 +76,7 @@ def _quiet(root: Path) -> None:
     off = {"@jupyterlab/apputils-extension:announcements": True}
     _write(root / "config/labconfig/page_config.json", {"disabledExtensions": off})
     for name, values in SETTINGS.items():
-        _write(root / f"settings/@jupyterlab/{name}.jupyterlab-settings", values)
+        _write(root / f"settings/{name}.jupyterlab-settings", values)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
@@ -181,12 +182,12 @@ class Notebook:
                 cells: cells.map((c) => [c.type, c.sharedModel.source, c.executionCount]),
                 active: content.activeCellIndex, mode: content.mode,
                 selected: content.selectedCells.length,
-                session: %s.id, status: %s.status, path: panel.context.path,
+                session: %s.id, path: panel.context.path,
                 dialogs: document.querySelectorAll(".jp-Dialog, .lm-CommandPalette-input:focus").length,
                 open: [...jupyterapp.shell.widgets("main")].length,
               };
             }"""
-            % (KERNEL, KERNEL)
+            % KERNEL
         )
         return found
 

@@ -198,7 +198,7 @@ class Values:
         if node.op is Ops.ADD and b.op is Ops.NEG and not self._is_named(b):
             sign, b = "-", b.src[0]
         words, others = self._pair(a, b, left, right)
-        if sign == "+" and others.startswith("-") and _is_constant(b):
+        if sign == "+" and others.startswith("-") and _has_opposite(b):
             sign, others = "-", others[1:]
         space = "" if node.op is Ops.MUL and node.dtype is dtypes.index else " "
         return f"{words}{space}{sign}{space}{others}", binds
@@ -241,7 +241,7 @@ class Values:
         else:
             after = self.text(tail)
         sign, rest = "+", paren(after, MUL)
-        if rest.startswith("-") and (_is_constant(tail) or tail.op is Ops.NEG):
+        if rest.startswith("-") and (_has_opposite(tail) or tail.op is Ops.NEG):
             sign, rest = "-", rest[1:]
         return self._narrowed(node, (f"{words} {sign} {rest}", ADD))
 
@@ -360,6 +360,14 @@ class Values:
 def _is_splat(node: UOp) -> bool:
     """Whether all lanes hold one value, which is at hand as a scalar."""
     return node.op in (Ops.CONST, Ops.BROADCAST)
+
+
+def _has_opposite(node: UOp) -> bool:
+    """Whether a node is a constant whose negative its dtype holds: int8 has -128 and no 128."""
+    if not _is_constant(node):
+        return False
+    held = node if node.is_const else node.src[0]
+    return node.dtype.is_float or bool(held.arg != node.dtype.min)
 
 
 def _is_constant(node: UOp) -> bool:

@@ -282,6 +282,7 @@ class Expander:
                 self.value(node, other, {**start, vector: lanes[vector] + i})
                 for i in range(count)
             ]
+            rows = self._same(rows, count)  # a row beyond a gate is one 0
             half = count // 2
             while half:
                 pairs = zip(rows[: count // 2], rows[count // 2 :], strict=True)

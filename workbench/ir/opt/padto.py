@@ -89,8 +89,9 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         shape = list(shapes.get(stage, stage.arg[1]))
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
-                last = reach(split_gate(index)[0].substitute({old: axis}))[1]
-                shape[place] = max(shape[place], last + 1)
+                low, last = reach(split_gate(index)[0].substitute({old: axis}))
+                if low >= 0:  # what is read backwards is clamped
+                    shape[place] = max(shape[place], last + 1)
         if tuple(shape) != stage.arg[1]:
             shapes[stage] = tuple(shape)
     return shapes
@@ -105,7 +106,10 @@ def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
         return node
     place = node.src[0]
     if place.src[0].op is Ops.STAGE:
-        return node
+        if all(reach(split_gate(i)[0])[0] >= 0 for i in place.src[1:]):
+            return node
+        clamped = [i.substitute({axis: last}) for i in place.src[1:]]
+        return node.rebuild((place.rebuild((place.src[0], *clamped)),))
     index, gate = split_gate(place.src[1])
     within = inside if gate is None else gate & inside
     if node.op is Ops.LOAD and terms(index)[0].get(axis) != 1:

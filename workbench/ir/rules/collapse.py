@@ -21,6 +21,7 @@ from workbench.ir.rules.index import SIMPLIFY, conjuncts
 from workbench.ir.uop import UOp, gated, split_gate
 
 ZERO = UOp.index(0)
+FAR = 1 << 62
 
 
 def one_position(n: UOp) -> UOp | None:
@@ -80,18 +81,25 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
 
 
 def _as_index(node: UOp, axis: UOp) -> UOp | None:
-    """Return an integer in index arithmetic, exactly, or None where that may not be exact."""
+    """Return an integer in index arithmetic, or None where that may not be exact.
+
+    A number beyond FAR compares with every position as FAR does, and may be moved by a few
+    steps without wrapping.
+    """
     if node.dtype is dtypes.index:
         return node
     if node.is_const:
-        return UOp.index(node.arg)
+        return UOp.index(max(-FAR, min(FAR, int(node.arg))))
     if node.op is Ops.CAST and node.src[0].dtype is dtypes.index:
         inner = node.src[0]
         exact = node.dtype.min <= inner.vmin and inner.vmax <= node.dtype.max
         return inner if exact else None
     if axis in node.ranges or node.dtype is dtypes.uint64:
         return None
-    return node.cast(dtypes.index)
+    place = node.cast(dtypes.index)
+    if node.dtype.bits < 64:
+        return place
+    return place.alu(Ops.MAX, UOp.index(-FAR)).alu(Ops.MIN, UOp.index(FAR))
 
 
 def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
@@ -100,6 +108,9 @@ def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
         return None
     sides = [_as_index(side, axis) for side in part.src]
     if sides[0] is None or sides[1] is None:
+        return None
+    ends = [end for side in sides if axis in side.ranges for end in side.bounds]
+    if any(abs(int(end)) >= FAR for end in ends):
         return None
     found, constant = terms(sides[0] + sides[1] * -1)
     k = found.pop(axis, 0)

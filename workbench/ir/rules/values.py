@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.ir.ops import ELEMENTWISE, OPS, Ops
-from workbench.ir.patterns import Pat, const, op, var
+from workbench.ir.patterns import Pat, const, literal, op, var
 from workbench.ir.rewrite import Rule, RuleSet
 from workbench.ir.uop import UOp
 
@@ -168,6 +168,11 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("mul-constants",       (xi * c1) * c2, multiplied),
     Rule("and-self",            x & x, x),
     Rule("or-self",             x | x, x),
+    Rule("or-zero",             xi | 0, xi),
+    Rule("xor-zero",            op(Ops.XOR, xe, 0), xe),
+    Rule("xor-self",            op(Ops.XOR, xe, xe), zero),
+    Rule("shift-zero",          Pat((Ops.SHL, Ops.SHR), (xi, literal(0))), xi),
+    Rule("minus-self",          xi + -xi, zero),
     Rule("and-true",            b & True, b),
     Rule("or-false",            b | False, b),
     Rule("not-equal-true",      op(Ops.CMPNE, b, True), ~b),

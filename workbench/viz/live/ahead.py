@@ -35,10 +35,11 @@ def times(session: Session) -> Iterator[None]:
     if baselines.known(session):
         baselines.measure_all(session)
         yield
-    roots = [k["root"] for k in session.record["kernels"][:1]]
-    for variant in roots:
-        session.watched = variant
-        yield from _offers(session, variant)
+    first = [k["root"] for k in session.record["kernels"][:1]]
+    for variant in first:
+        if session.watched in (None, variant):  # else the reader has gone elsewhere
+            session.watched = variant
+            yield from _offers(session, variant)
 
 
 def offers(session: Session, variant: int) -> dict[str, Any]:
@@ -85,7 +86,11 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
         timing = session.row(variant)["timing"]
     if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
         return
-    order = by_promise(session.row(variant)["offers"])[:MOST_OFFERS]
+    listed = session.row(variant)["offers"]
+    order = [
+        place for place in by_promise(listed)[:MOST_OFFERS]
+        if listed[place]["measured"] is None
+    ]  # fmt: skip
     for begin in range(0, len(order), AT_ONCE):
         if session.watched != variant or session.recorder is not mine:
             return

@@ -10,7 +10,7 @@ import atexit
 import itertools
 import logging
 import queue
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -103,7 +103,7 @@ class Jobs:
                 self.worker.close()
                 job = self._queue.get()
             self._running = job
-            is_over = job.number in self._dropped or self._is_over(job)
+            is_over = self._is_over(job)
             self._running = None
             with self._lock:
                 if is_over or job.number in self._dropped:
@@ -115,8 +115,13 @@ class Jobs:
             del job
 
     def _is_over(self, job: _Job) -> bool:
-        """Do a job's next step, or all of them where somebody asked for it."""
+        """Do a job's next step, or all of them where somebody asked for it. A job that was
+        dropped is told so."""
         try:
+            if job.number in self._dropped:
+                if isinstance(job.steps, Generator):
+                    job.steps.close()
+                return True
             for _ in job.steps:
                 if job.priority is not ASKED:
                     return False

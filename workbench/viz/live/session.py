@@ -22,6 +22,7 @@ from workbench.viz.live.requests import checked
 from workbench.viz.page import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
+from workbench.worker.client import TaskStopped
 
 Message = dict[str, Any]
 
@@ -145,14 +146,16 @@ class Session:
                 self.save()
         except Exception as problem:  # a fault of ours, too, must not end the page
             error = error_row(problem)
+        return self.send(self._reply(request, result, error), asker)
+
+    def _reply(self, request: Any, result: Any, error: Message | None) -> Message:
         number = request.get("id") if isinstance(request, dict) else None
-        reply: Message = {
+        return {
             "id": number if type(number) is int else None,
             "ok": error is None,
             "error": error,
             "result": result,
         }
-        return self.send(reply, asker)
 
     def is_quick(self, request: Any) -> bool:
         """Whether a request is answered at once; others belong into a job."""
@@ -251,12 +254,20 @@ class Session:
 
     def job(self, request: Any, asker: Listener | None = None) -> Iterator[None]:
         """Return the job of answering a request that takes long."""
-        self.status(str(request.get("do")), 0, 1, "waiting")
-        return self._answering(request, asker)
+        steps = self._answering(request, asker)
+        next(steps)
+        return steps
 
     def _answering(self, request: Any, asker: Listener | None) -> Iterator[None]:
+        self.status(str(request.get("do")), 0, 1, "waiting")
+        try:
+            yield
+        except GeneratorExit:  # dropped while it waited: who asked must hear of it
+            self.status(None)
+            stopped = error_row(TaskStopped("stopped", "somebody asked for it"))
+            self.send(self._reply(request, None, stopped), asker)
+            return
         self.handle(request, asker)
-        yield
 
     def _ahead(self) -> Iterator[None]:
         mine = self.recorder

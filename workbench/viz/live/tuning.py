@@ -101,6 +101,8 @@ def device(session: Session, name: str) -> Result:
         raise DeviceError(what, chosen.about, chosen.how_to_get)
     session.device = chosen.name
     session.put(("device",), chosen.name)
+    headline, _, _ = session.record["headline"].rpartition(" on ")
+    session.put(("headline",), f"{headline} on {chosen.name}")
     for variant, kernel in enumerate(session.kernels):
         session.kernels[variant] = on_device(kernel, chosen.name)
         _show_device(session, variant)

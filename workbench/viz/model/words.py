@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+from workbench.kernel.units import bytes_text as bytes_text
 
-
-def bytes_text(count: int) -> str:
-    """Return a number of bytes in the unit that suits it: "320 B", "20 KiB", "1.5 MiB"."""
-    value = float(count)
-    for unit in BINARY:
-        if value < 1024 or unit == BINARY[-1]:
-            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-        value /= 1024
-    raise AssertionError
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -89,13 +89,15 @@ function code_bar(app, variant, code, state, again) {
     h("span", { class: "wb-gap" }),
     button(
       app,
-      can_diff ? `diff to ${reference.name.slice(0, 16)}` : "diff to pinned",
+      "diff",
       () => toggle_diff(app),
       {
         pressed: Boolean(app.view.diff),
         key: "d",
         name: "diff",
-        title: can_diff ? "against the pinned variant" : "this is the pinned variant",
+        title: can_diff
+          ? `against ${reference.name.slice(0, 40)}, the pinned variant`
+          : "this is the pinned variant",
       },
     ),
     button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {

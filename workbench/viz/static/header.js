@@ -229,7 +229,7 @@ function notices(app) {
         h(
           "div",
           { class: "wb-notice wb-silent" },
-          "The Python session does not answer: looking still works.",
+          "Python does not answer (busy, or restarted): looking still works.",
           button(app, "ask again", app.ping),
         ),
       app.said && h("div", { class: "wb-notice" }, app.said),

@@ -142,12 +142,14 @@ async function render({ model, el }) {
   model.on("msg:custom", heard);
   model.on("change:view", viewed);
   model.on("comm:close", closed);
+  model.on("comm_live_update", app.ping); // the Python session was restarted
   const end = start(app, el);
   app.ping();
   return () => {
     model.off("msg:custom", heard);
     model.off("change:view", viewed);
     model.off("comm:close", closed);
+    model.off("comm_live_update", app.ping);
     end();
   };
 }

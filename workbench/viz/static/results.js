@@ -51,7 +51,7 @@ function lines_pane(app) {
   const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
   const update = (changes) => {
     if (!has_any(changes, "record", "line")) return;
-    const rows = app.record.lines.map((line, i) => source_row(app, line, i));
+    const rows = in_order(app.record.lines).map((i) => source_row(app, app.record.lines[i], i));
     el.hidden = !rows.length;
     refill(
       el,
@@ -60,6 +60,13 @@ function lines_pane(app) {
     );
   };
   return { el, update };
+}
+
+/** Cells and lines in the order in which the user wrote them. */
+function in_order(lines) {
+  const compare_where = (a, b) =>
+    lines[a].where.localeCompare(lines[b].where, "en", { numeric: true });
+  return lines.map((_, i) => i).sort(compare_where);
 }
 
 function source_row(app, { where, text }, i) {
@@ -246,7 +253,7 @@ function emulated(app) {
         "div",
         { class: "wb-row wb-variant" },
         h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
-        h("span", { class: "wb-figure" }, seconds_text(v.timing.median_s)),
+        h("span", { class: "wb-figure wb-span3" }, seconds_text(v.timing.median_s)),
       ),
     ),
   );

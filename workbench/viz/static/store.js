@@ -124,9 +124,13 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     );
 
   app.hear = async (message) => {
-    clearTimeout(timer);
-    timer = null;
-    set_live("live");
+    // what the background sends while a cell runs is no answer to what was asked
+    const is_answer = "id" in message;
+    if (is_answer) {
+      clearTimeout(timer);
+      timer = null;
+    }
+    if (is_answer || app.live === "unknown") set_live("live");
     if (message.patch) take(message.patch);
     if (message.result?.record) app.replace(await unpacked(message.result.record));
     if (message.status) {

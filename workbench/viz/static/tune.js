@@ -1,7 +1,7 @@
 // Tune: the loop nest that opts act on, and what can be done next.
 
 function mode_tune(app) {
-  const state = { find: "", op: null, all: false, refused: false, asked: new Set() };
+  const state = { find: "", op: null, all: false, refused: false, asked: new WeakMap() };
   const find = search_field(app, state);
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
   const list = offers_pane(app, state);
@@ -19,10 +19,9 @@ function mode_tune(app) {
       refill(choice, ...next_choice(app, variant, state));
       list.update(variant);
     }
-    if (has_any(changes, "live", "variant")) {
-      refill(pasting, paste_box(app));
-      ask_for_offers(app, variant, state);
-    }
+    if (changes.has("variant")) state.asked.delete(variant);
+    if (has_any(changes, "live", "variant")) refill(pasting, paste_box(app));
+    if (renewed || changes.has("live")) ask_for_offers(app, variant, state);
   };
   const focus = () =>
     focus_item(
@@ -70,13 +69,13 @@ function next_choice(app, variant, state) {
   ];
 }
 
-/** Variants come without offers; they are asked for once, when looked at. */
+/** Python is told which variant is looked at: it lists what can be done, and measures some. Again
+ * where the device has changed. */
 function ask_for_offers(app, variant, state) {
-  const place = app.view.variant;
-  if (!variant || app.live !== "live" || state.asked.has(place)) return;
-  if (variant.offers.length || variant.refused.length) return;
-  state.asked.add(place);
-  act(app, "offers", { do: "offers", variant: place }).then(
-    (reply) => reply || state.asked.delete(place),
+  const { device } = app.record;
+  if (!variant || app.live !== "live" || state.asked.get(variant) === device) return;
+  state.asked.set(variant, device);
+  act(app, "offers", { do: "offers", variant: app.view.variant }).then(
+    (reply) => reply || state.asked.delete(variant),
   );
 }

@@ -1,0 +1,138 @@
+"""The page and its Python session: busy, run again, restarted, saved; and many pages at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.viz.browser.lab import KERNEL, Notebook
+
+pytestmark = pytest.mark.xdist_group("lab")
+
+SOURCE = """import numpy as np
+from workbench import Tensor, explore
+a = Tensor(np.ones(({n}, 24), np.float32))
+ex = explore(a.softmax(1))
+ex"""
+TEN = """import numpy as np
+from workbench import Context, Tensor, explore
+Context(LIVE=1).__enter__()  # no measuring: ten pages are enough to do
+shown = [explore(Tensor(np.ones((n, 8), np.float32)).sum(1) + n) for n in range(2, 11)]"""
+
+IS_WHOLE = "(s := ex.held['session']).listeners()[0].record == s.packed()"
+
+
+def ready(notebook: Notebook, source: str) -> Any:
+    wb = notebook.cell(source).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    return wb
+
+
+def look_around(wb: Any) -> None:
+    """Select, step and change modes: nothing of it needs Python."""
+    wb.focus()
+    wb.page.keyboard.press("1")
+    row = wb.locator(".wb-loops [data-item]:has-text('g0')").first
+    row.click()
+    wb.locator(".wb-code-body .wb-lit").first.wait_for()
+    row.click()
+    wb.page.keyboard.press("2")
+    wb.locator(".wb-rw-pass:has-text('decompose')").click()
+    at = wb.locator(".wb-rw-at")
+    wb.page.keyboard.press("j")
+    wb.page.keyboard.press("j")
+    assert at.inner_text().startswith("2 of")
+    wb.page.keyboard.press("3")
+    wb.locator(".wb-plan .wb-g-stage").first.wait_for()
+    wb.page.keyboard.press("1")
+
+
+def test_looking_while_a_cell_sleeps_and_after_a_restart(notebook: Notebook) -> None:
+    page = notebook.page
+    wb = ready(notebook, SOURCE.format(n=20))
+    notebook.cell("import time; time.sleep(30)", wait=False)
+    page.wait_for_function(f"{KERNEL}.status === 'busy'")
+    look_around(wb)
+    assert page.evaluate(f"{KERNEL}.status") == "busy", "looking did not wait for the cell"
+    wb.locator("[data-key=check]").click()
+    wb.locator(".wb-silent:has-text('does not answer')").wait_for()
+    page.evaluate(f"{KERNEL}.interrupt()")
+    notebook.ready()
+    wb.locator(".wb-notices [data-key='ask again']").click()
+    wb.locator(".wb-silent").wait_for(state="detached")
+    wb.locator(".wb-about .wb-good").wait_for()
+
+    page.evaluate(f"{KERNEL}.restart()")
+    notebook.ready()
+    wb.locator(".wb-silent:has-text('does not answer')").wait_for()
+    look_around(wb)
+    wb.locator("[data-key=time]").click()
+    assert wb.locator("[role=treeitem]").count() == 2
+    notebook.run(0)
+    wb.locator(".wb-silent").wait_for(state="detached")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+
+
+def test_running_the_cell_again_brings_the_variants_back(notebook: Notebook) -> None:
+    wb = ready(notebook, SOURCE.format(n=22))
+    wb.locator("[data-key=paste]").fill('UPCAST("g0", 2)')
+    wb.locator("[data-key=paste]").press("Enter")
+    wb.locator("[role=treeitem]:has-text('mine 1')").wait_for()
+    notebook.run(0)
+    wb.locator("[role=treeitem]:has-text('mine 1')").wait_for()
+    assert notebook.page.locator(".wb").count() == 1
+
+
+def test_many_pages_do_not_meet(notebook: Notebook) -> None:
+    page = notebook.page
+    notebook.cell(TEN)
+    first = ready(notebook, "shown[0]")
+    for n in range(1, 9):
+        notebook.cell(f"display(shown[{n}])")
+    second = ready(notebook, "shown[0]")
+    page.wait_for_function("document.querySelectorAll('.wb').length === 10")
+    second.locator("[data-key=paste]").fill('UPCAST("r0", 2)')
+    second.locator("[data-key=paste]").press("Enter")
+    second.locator(".wb-offers .wb-error").wait_for()
+    second.locator("[data-key=paste]").fill('UNROLL("r0", 2)')
+    second.locator("[data-key=paste]").press("Enter")
+    second.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
+    counts = page.evaluate(
+        "[...document.querySelectorAll('.wb')].map((e) => e.querySelectorAll('[role=treeitem]').length)"
+    )
+    assert sorted(counts) == [2] * 8 + [3] * 2, "both pages of one expression, and no other"
+    second.focus()
+    page.keyboard.press("3")
+    modes = page.evaluate("[...document.querySelectorAll('.wb')].map((e) => e.dataset.mode)")
+    assert modes.count("plan") == 1, "each page looks for itself"
+    assert "plain" in first.locator("[role=treeitem][aria-selected=true]").text_content()
+    notebook.cell("Context(LIVE=2).__enter__()")
+
+
+def test_a_saved_notebook(notebook: Notebook) -> None:
+    page, folder = notebook.page, notebook.lab.folder
+    notebook.cell("from workbench import Context; Context(LIVE=1).__enter__()")
+    notebook.clear()
+    ready(notebook, SOURCE.format(n=26))
+    while notebook.python(IS_WHOLE) != "True":
+        page.wait_for_timeout(100)
+    page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
+    saved = nbformat.read(folder / path, as_version=4)
+    assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)
+    try:
+        notebook.open("own.ipynb", saved)  # signed, and with the state of its widgets
+        page.evaluate("jupyterapp.shell.collapseLeft()")
+        wb = page.locator(".wb")
+        wb.locator(".wb-silent:has-text('does not answer')").wait_for()
+        look_around(wb)
+        saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
+        notebook.open("foreign.ipynb", saved)
+        shown = page.locator(".jp-OutputArea-output")
+        shown.locator("svg, table").first.wait_for()
+        assert "1 kernel" in shown.inner_text() and page.locator(".wb").count() == 0
+    finally:
+        notebook.open()
+        page.evaluate("jupyterapp.shell.collapseLeft()")

@@ -1,0 +1,106 @@
+"""Bad input and kernels that go wrong: a result on the page, and the Python session lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.lab import Notebook
+
+pytestmark = pytest.mark.xdist_group("lab")
+
+HOSTILE = """import numpy as np
+from workbench import Tensor, explore
+name = "</script><img src=x onerror=\\"document.title='run'\\">\\u202e'`\\n" + "x" * 10_000
+x = Tensor(np.random.rand(8, 8).astype(np.float32)); y = x + 1 # </script><img src=x onerror="document.title='run'"> \u202e " '
+ex = explore(y.exp()).baseline(name, lambda: 1 / 0)
+ex"""
+KERNEL = """import numpy as np
+from workbench import Tensor, explore
+ex = explore((Tensor(np.random.rand({n}, 16).astype(np.float32)) * 2).exp())
+ex"""
+WRONG = {
+    "compile": ("define void @nonsense(", "wb-error"),
+    "answer": ("", "wb-bad"),
+    "crash": ("store volatile i32 1, ptr null", "wb-error"),
+    "endless": ("br label %for_ever\nfor_ever:\n  br label %for_ever\nnever:", "wb-error"),
+}
+
+
+def test_names_are_words_and_no_markup(notebook: Notebook) -> None:
+    page, title = notebook.page, notebook.page.title()
+    wb = notebook.cell(HOSTILE).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    wb.locator(".wb-baseline .wb-bad").wait_for()
+    wb.locator("[data-key=note]").fill(HOSTILE)
+    wb.locator("[data-key=note]").press("Enter")
+    for key in "231":
+        wb.focus()
+        page.keyboard.press(key)
+        assert wb.evaluate("wb => wb.scrollWidth <= wb.clientWidth"), key
+        assert wb.locator("img").count() == 0 and page.title() == title, key
+    wb.locator("[data-key=paste]").fill("UPCAST(" + "<b>" * 3000)
+    wb.locator("[data-key=paste]").press("Enter")
+    wb.locator(".wb-offers .wb-error").wait_for()
+    assert wb.evaluate("wb => wb.scrollWidth <= wb.clientWidth")
+    assert wb.locator("b b").count() == 0
+    assert notebook.python("'\\n' in name") == "True"
+
+
+def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
+    wb = notebook.cell(KERNEL.format(n=7)).locator(".wb")
+    for option in wb.locator("[data-key=device] option").all():
+        missing = "(missing)" in option.inner_text()
+        assert missing == (option.get_attribute("disabled") is not None)
+        assert not missing or option.get_attribute("title")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    wb.locator("[data-key=device]").select_option("PYTHON")
+    wb.locator(".wb-title:has-text('PYTHON')").wait_for()
+    wb.locator("[data-key=time]").click()
+    wb.locator("text=EMULATOR (PYTHON): not the speed").wait_for()
+
+
+def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:
+    wb = notebook.cell(KERNEL.format(n=9)).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    wb.locator("[data-key=code-LLVM]").click()
+    for number, (name, (text, mark)) in enumerate(WRONG.items(), 1):
+        wb.locator("[role=treeitem]:has-text('plain')").click()
+        wb.locator("[data-key=code-LLVM][aria-selected=true]").wait_for()
+        wb.locator(".wb-code-bar >> text=edit").click()
+        editor = wb.locator("[data-key=editor]")
+        editor.fill(broken(editor.input_value(), name, text))
+        wb.locator("[data-key=run-edit]").click()
+        wb.locator(f".wb-middle .wb-{mark[3:]}, .wb-about .{mark}").first.wait_for()
+        assert wb.locator("[role=treeitem]").count() == 2 + number, name
+        assert notebook.python("ex.kernels[0].run()[0].shape") == "(9, 16)", name
+
+
+def broken(source: str, name: str, text: str) -> str:
+    """Return LLVM source that fails in the way of that name."""
+    if name == "compile":
+        return source + text
+    if name == "answer":
+        return source.replace(" fmul ", " fadd ", 1)
+    head = next(line for line in source.split("\n") if line.startswith("define"))
+    name_of_first = source.split(head)[1].strip().split("\n")[0]
+    assert name_of_first.endswith(":"), "the first block has a label"
+    return source.replace(name_of_first, f"{name_of_first}\n  {text}", 1)
+
+
+def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
+    wb = notebook.cell(KERNEL.format(n=200_000)).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    before = rows(wb)
+    wb.locator("[data-key=time]").click()
+    wb.locator(".wb-notices [data-key=Stop]").click()
+    wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
+    wb.locator("[data-key=time]:has-text('Time')").wait_for()
+    assert [row[0] for row in rows(wb)] == [row[0] for row in before]
+    wb.locator("[data-key=time]").click()
+    wb.locator("[role=treeitem]:has-text('plain') .wb-spread:has-text('±')").wait_for()
+
+
+def rows(wb: Any) -> list[list[str]]:
+    return [row.inner_text().split("\n") for row in wb.locator("[role=treeitem]").all()]
