@@ -27,7 +27,6 @@ def opened_notebook(browser: Any, tmp_path_factory: Any) -> Iterator[Notebook]:
         page.on("pageerror", lambda error: page.faults.append(str(error)))
         notebook = Notebook(page, lab)
         notebook.open()
-        notebook.command("application:toggle-left-area")
         yield notebook
 
 

@@ -115,6 +115,7 @@ class Notebook:
         nbformat.write(notebook, self.lab.folder / name)
         self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset")
         self.ready()
+        self.page.evaluate("jupyterapp.shell.collapseLeft()")  # room for the notebook
 
     def ready(self) -> None:
         """Wait until the Python session can be asked."""
