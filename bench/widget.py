@@ -77,6 +77,7 @@ def picture(notebook: Notebook, name: str) -> float:
         _PICTURE, [f"ex = explore(EXPRESSIONS[{name!r}]())\nex", 1]
     )
     notebook.ready()
+    notebook.settle()
     return seconds
 
 

@@ -77,7 +77,9 @@ def _build(kernel: UOp, device: str) -> Built:
     with unobserved():
         _checked(kernel, "kernel", "verify-kernel")
     lowered, linear = _staged("lower", kernel, lambda: lower(kernel, info.target))
-    if rules_off():  # what their absence leaves undone, a device need not be able to refuse
+    if (
+        rules_off()
+    ):  # what their absence leaves undone, a device need not be able to refuse
         with unobserved():
             _checked(lowered, "lowered", "verify-lowered")
             _checked(linear, "linear", "verify-linear")

@@ -152,7 +152,8 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
         assert worker.pid is not None
         over = threading.Event()
 
-        def press() -> None:  # again and again: one stop ends the task at hand, if there is one
+        def press() -> None:
+            # Again and again: one stop ends the task at hand, if there is one.
             while not over.wait(0.05):
                 if time.monotonic() > start + 1.0:
                     worker.stop()

@@ -30,7 +30,10 @@ IDLE = """() => {
 }"""
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 SETTINGS = {
-    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
     "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
@@ -171,6 +174,14 @@ class Notebook:
         assert found["status"] == "ok", f"{found['ename']}: {found['evalue']}"
         text: str = found["data"]["text/plain"]
         return text
+
+    def settle(self) -> None:
+        """Wait until the workbench has done all that it does in the background."""
+        last = "jobs.jobs().submit(jobs, iter(()), 9).wait(100)"
+        found = self.python(
+            f"(jobs := __import__('workbench.viz.live.jobs', fromlist=['x'])) and {last}"
+        )
+        assert found == "True"
 
     def state(self) -> dict[str, Any]:
         """Return what a key that leaked would change: cells, their sources, selection and mode,

@@ -146,7 +146,9 @@ run:
   call void %code(ptr %own, i64 %lo, i64 %hi, i64 %part)
   %count = atomicrmw add ptr %done, i64 1 acq_rel
   br label %{{again}}"""
-    phis = "  %idle = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %take ], [ 0, %run ]"
+    phis = (
+        "  %idle = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %take ], [ 0, %run ]"
+    )
     worker = take.format(phis=phis, none="rest", again="look")
     share = take.format(phis="", none="wait", again="look")
     done = f"  %done = getelementptr i64, ptr %shared, i64 {LINE}"

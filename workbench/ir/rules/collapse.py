@@ -106,13 +106,13 @@ def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
     """Return (k, d) where the sides of a comparison differ by k*axis - d, k being 1 or -1."""
     if part.op not in COMPARE or not part.src[0].dtype.is_int:
         return None
-    sides = [_as_index(side, axis) for side in part.src]
-    if sides[0] is None or sides[1] is None:
+    left, right = (_as_index(side, axis) for side in part.src)
+    if left is None or right is None:
         return None
-    ends = [end for side in sides if axis in side.ranges for end in side.bounds]
+    ends = [end for s in (left, right) if axis in s.ranges for end in s.bounds]
     if any(abs(int(end)) >= FAR for end in ends):
         return None
-    found, constant = terms(sides[0] + sides[1] * -1)
+    found, constant = terms(left + right * -1)
     k = found.pop(axis, 0)
     if k not in (1, -1) or any(axis in atom.ranges for atom in found):
         return None

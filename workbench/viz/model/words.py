@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from workbench.kernel.units import bytes_text as bytes_text
 
 
-
 def shape_text(shape: Sequence[int]) -> str:
     """Return "64x48"; "scalar" for no axes."""
     return "x".join(map(str, shape)) or "scalar"

@@ -140,6 +140,7 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     const asked = waiting.get(message.id);
     if (!asked) return;
     waiting.delete(message.id);
+    if (app.pending("ping")) watch(); // that was an answer to something before it
     app.changed("pending");
     if (message.ok) asked.settle(message);
     else asked.fail(message.error || { what: "Python could not do it", because: "", try: "" });
