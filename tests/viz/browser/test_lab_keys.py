@@ -8,7 +8,7 @@ import pytest
 
 from tests.viz.browser.lab import Notebook
 
-pytestmark = pytest.mark.xdist_group("lab")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
 
 NAMED = (
     "Enter Escape Delete Backspace Space Home End PageUp PageDown Insert F2 "

@@ -10,7 +10,7 @@ import pytest
 from tests.viz.browser.browser import FAINT
 from tests.viz.browser.lab import Notebook
 
-pytestmark = pytest.mark.xdist_group("lab")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore

@@ -138,9 +138,9 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
       app.changed("status");
     }
     const asked = waiting.get(message.id);
-    if (!asked) return;
     waiting.delete(message.id);
     if (app.pending("ping")) watch(); // that was an answer to something before it
+    if (!asked) return;
     app.changed("pending");
     if (message.ok) asked.settle(message);
     else asked.fail(message.error || { what: "Python could not do it", because: "", try: "" });
@@ -154,18 +154,24 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     app.changed("pending");
   };
 
-  /** Ask whether Python is there, and for the whole record where a patch was missed. */
-  app.ping = () => {
-    if (send && !app.pending("ping"))
-      app.ask({ do: "ping", have: app.record.n ?? null }).catch(() => {});
-  };
+  /** Ask whether Python is there. The answer comes after all patches before it: where one was
+   * missed, ask for the whole record. */
+  app.ping = () => ping(null);
+
+  function ping(have) {
+    if (!send || app.pending("ping")) return;
+    const look = ({ result }) => {
+      if (have === null && result?.n > app.record.n) ping(app.record.n);
+    };
+    app.ask({ do: "ping", have }).then(look, () => {});
+  }
 
   /** Apply a numbered patch: not twice, and only if none before it is missing. */
   function take(patch) {
     const number = (patch.set || []).find(([path]) => path.length === 1 && path[0] === "n")?.[1];
     const next = (app.record.n ?? number - 1) + 1;
     if (number === undefined || number === next) app.patch(patch);
-    else if (number > next) app.ping();
+    else if (number > next) ping(app.record.n);
   }
 
   app.stop_watching = () => clearTimeout(timer);

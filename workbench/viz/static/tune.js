@@ -19,7 +19,6 @@ function mode_tune(app) {
       refill(choice, ...next_choice(app, variant, state));
       list.update(variant);
     }
-    if (changes.has("variant")) state.asked.delete(variant);
     if (has_any(changes, "live", "variant")) refill(pasting, paste_box(app));
     if (renewed || changes.has("live")) ask_for_offers(app, variant, state);
   };
@@ -70,10 +69,14 @@ function next_choice(app, variant, state) {
 }
 
 /** Python is told which variant is looked at: it lists what can be done, and measures some. Again
- * where the device has changed. */
+ * where the device has changed, and nothing is known of it. */
 function ask_for_offers(app, variant, state) {
   const { device } = app.record;
-  if (!variant || app.live !== "live" || state.asked.get(variant) === device) return;
+  const looked_at = `${device} ${app.view.variant}`;
+  if (!variant || app.live !== "live") return;
+  const is_known = variant.offers.length + variant.refused.length > 0;
+  if (is_known ? state.looked_at === looked_at : state.asked.get(variant) === device) return;
+  state.looked_at = looked_at;
   state.asked.set(variant, device);
   act(app, "offers", { do: "offers", variant: app.view.variant }).then(
     (reply) => reply || state.asked.delete(variant),
