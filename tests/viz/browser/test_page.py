@@ -328,7 +328,9 @@ def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     session.click("[data-key=loop-0]")
     assert selected(session, "loops")
     session.evaluate("window.mute = false")
-    session.evaluate("hear({status: {task: null}})")
+    session.evaluate("hear({status: {task: null}})")  # the background: no answer
+    assert session.is_visible("text=does not answer")
+    session.click("text=ask again")
     session.wait_for_selector("text=does not answer", state="detached")
 
 
