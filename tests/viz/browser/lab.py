@@ -110,15 +110,28 @@ class Notebook:
         self.page, self.lab = page, lab
         self.page.set_default_timeout(20_000)
 
-    def open(self, name: str = "test.ipynb", notebook: Any = None) -> None:
-        """Show a notebook file, made anew from `notebook`, and wait for its Python session."""
-        if notebook is None:
-            spec = {"name": "python3", "display_name": "Python 3"}
-            notebook = new_notebook(metadata={"kernelspec": spec})
-        nbformat.write(notebook, self.lab.folder / name)
+    def open(self, name: str = "test.ipynb") -> None:
+        """Show a new notebook, and wait for its Python session."""
+        spec = {"name": "python3", "display_name": "Python 3"}
+        empty = new_notebook(metadata={"kernelspec": spec})
+        nbformat.write(empty, self.lab.folder / name)
         self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset")
         self.ready()
         self.page.evaluate("jupyterapp.shell.collapseLeft()")  # room for the notebook
+
+    @contextmanager
+    def beside(self, name: str, notebook: Any) -> Iterator[Any]:
+        """Show another notebook in a tab of its own; yields what is seen of it."""
+        nbformat.write(notebook, self.lab.folder / name)
+        self.page.evaluate(
+            "async (path) => { await jupyterapp.commands.execute('docmanager:open', {path}); }",
+            name,
+        )
+        self.ready()
+        try:
+            yield self.page.locator(".jp-NotebookPanel:visible")
+        finally:
+            self.page.evaluate("jupyterapp.shell.currentWidget.close()")
 
     def ready(self) -> None:
         """Wait until the Python session can be asked."""

@@ -123,15 +123,12 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
     saved = nbformat.read(folder / path, as_version=4)
     assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)
-    try:
-        notebook.open("own.ipynb", saved)  # signed, and with the state of its widgets
-        wb = page.locator(".wb")
-        wb.locator(".wb-silent:has-text('does not answer')").wait_for()
-        look_around(wb)
-        saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
-        notebook.open("foreign.ipynb", saved)
-        shown = page.locator(".jp-OutputArea-output")
-        shown.locator("svg, table").first.wait_for()
-        assert "1 kernel" in shown.inner_text() and page.locator(".wb").count() == 0
-    finally:
-        notebook.open()
+    with notebook.beside("own.ipynb", saved) as shown:
+        # signed, and with the state of its widgets
+        shown.locator(".wb-silent:has-text('does not answer')").wait_for()
+        look_around(shown.locator(".wb"))
+    saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
+    with notebook.beside("foreign.ipynb", saved) as shown:
+        output = shown.locator(".jp-OutputArea-output")
+        output.locator("svg, table").first.wait_for()
+        assert "1 kernel" in output.inner_text() and shown.locator(".wb").count() == 0
