@@ -1,108 +1,140 @@
-"""A 512 x 512 matmul with opts applied by hand, against what one core can do at its best.
+"""Matmul from no opts to the peak, by hand, by default and by search, beside numpy and torch.
 
-    python bench/matmul.py
+    python bench/matmul.py [--search SECONDS]
 
-Every list of opts is timed in turn with a loop that does nothing but multiply-adds, in one
-run, so that a change of the machine's speed meets both. The last part prints the inner loop
-of the best list as the processor runs it: its arithmetic should be vector FMAs only.
+Every form of a size is timed in one run, in turn with a loop of nothing but multiply-adds on
+all cores, so that a change of the machine's speed meets all. numpy and torch run in processes
+of their own, because their threads go on spinning after their work. The last part prints the
+inner loop of the hand-applied list as the processor runs it: its arithmetic should be vector
+FMAs only.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
 import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
-import numpy as np
-
-from workbench import Kernel, Opt, OptOps, Tensor
+from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.runtime.peak import run_peak
-from workbench.backends.runtime.timing import Samples, interleave
+from workbench.backends.runtime.pool import cores
+from workbench.backends.runtime.timing import Run, measure
+from workbench.bench.full import crew
+from workbench.bench.measure import in_turn
+from workbench.bench.peers import PEERS
+from workbench.bench.suite import ENTRIES, Entry
 from workbench.dtypes import dtypes
-from workbench.ir.text import to_text
 from workbench.kernel.kernel import Compiled
-from workbench.pipeline import build
 
-N = 512
-FLOPS = 2 * N**3
-GOAL = 0.45  # of the peak of one thread
+SIZES = ("matmul 512", "matmul 1024", "matmul 509x383x701")
+BUDGET_S, SAMPLE_S = 6.0, 0.03
+DEFAULT_GOAL, TUNED_GOAL = 0.95, 1.0  # of the speed of the best peer
 
-COLUMNS = Opt(OptOps.UPCAST, "g1", 16)  # 16 neighbours of a row: two vectors
-ROWS = Opt(OptOps.UPCAST, "g0", 4)  # of 4 rows: 8 sums under way
-LISTS = {
-    "no opts": (),
-    "one vector": (Opt(OptOps.UPCAST, "g1", 8),),
-    "two vectors": (COLUMNS,),
-    "8 sums": (COLUMNS, ROWS),
-    "8 sums, columns outside": (COLUMNS, ROWS, Opt(OptOps.ORDER, "g1", "g0")),
-    "8 sums, tiles of r0 outside": (
-        COLUMNS, ROWS, Opt(OptOps.SPLIT, "r0", 128), Opt(OptOps.ORDER, "r0", "g0"),
-    ),
-    "8 sums, a group of 32 rows": (COLUMNS, ROWS, Opt(OptOps.LOCAL, "g0", 32)),
-    "8 sums, operand B packed": (
-        COLUMNS, ROWS, Opt(OptOps.ORDER, "g1", "g0"), Opt(OptOps.STAGE, "g1", 2),
-    ),
-}  # fmt: skip
+Speeds = dict[str, tuple[float, ...]]
+"""GFLOP/s of each form, round by round."""
 
 
 def main() -> int:
-    kernel = matmul()
-    forms = {name: kernel.apply(*opts) for name, opts in LISTS.items()}
-    wrong = [name for name, form in forms.items() if not right(form)]
-    for name in wrong:
-        print(f"WRONG: {name}: {forms[name].check('LLVM')}")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--search", type=float, default=0, metavar="SECONDS")
+    options = parser.parse_args()
+    reached = [table(entry, options.search) for entry in ENTRIES if entry.name in SIZES]
+    return int(not all(reached))
 
-    peak = run_peak(dtypes.float32)
-    runs = {name: launch(form) for name, form in forms.items()}
-    times = interleave(runs | {"peak": peak.run}, budget_s=30, samples=25)
-    peak_s = times["peak"].samples_s
-    speed = peak.gflops(times["peak"].median_s)
-    print(f"one thread's multiply-add loop, in the same run: {speed:.1f} GFLOP/s")
-    shares = {}
-    for name in forms:
-        # Each run is held against the peak loop of its own round.
-        rounds = zip(times[name].samples_s, peak_s, strict=True)
-        shares[name] = statistics.median(
-            FLOPS / s / peak.gflops(p) / 1e9 for s, p in rounds
-        )
-        print(f"{row(times[name])}  {shares[name]:4.0%} of peak   {name}")
 
-    best = max(shares, key=lambda name: shares[name])
-    print(f"\nbest: {best}: {', '.join(map(str, forms[best].applied_opts))}")
-    lines = inner_loop(forms[best].compile("LLVM"))
+def table(entry: Entry, search_s: float) -> bool:
+    """Print the forms of one size; return whether all are right and the goals are reached."""
+    kernel = explore(entry.tensor(*map(Tensor, entry.arrays(False)))).kernels[0]
+    forms = {name: kernel.apply(*opts) for name, opts in steps(kernel).items()}
+    by_hand = list(forms)[-1]
+    forms["default"] = kernel.optimized()
+    if search_s:
+        start = forms[by_hand]
+        forms["search"] = start.search(budget_s=search_s, cached=False).kernel
+    wrong = [name for name, form in forms.items() if not form.check().ok]
+    speeds = raced(entry, {name: form.launch() for name, form in forms.items()})
+    peers = [name for name in ("numpy", "torch") if name in speeds]
+    best = max(peers, key=lambda name: statistics.median(speeds[name]))
+
+    print(f"\n{entry.name}: share of the multiply-add loop, and speed over {best}'s")
+    for name in [*forms, *peers]:
+        print(row(name, speeds, best), "WRONG" if name in wrong else "")
+    print("by hand: ", *map(str, forms[by_hand].applied_opts))
+    lines = inner_loop(forms[one_thread(forms)].compile("LLVM"))
     print("\n".join(lines))
     print(verdict(lines))
-    return int(bool(wrong) or shares[best] < GOAL or not only_vector_fmas(lines))
+    goals = {"default": DEFAULT_GOAL, by_hand: TUNED_GOAL}
+    goals |= {"search": TUNED_GOAL} if search_s else {}
+    missed = [name for name, goal in goals.items() if ratio(name, speeds, best) < goal]
+    for name in missed:
+        print(f"MISSED: {name}, {goals[name]:.2f} of {best}'s speed")
+    return not wrong and not missed and only_vector_fmas(lines)
 
 
-def row(samples: Samples) -> str:
-    spread = samples.spread_s / samples.median_s
-    gflops = FLOPS / samples.median_s / 1e9
-    return f"{1e3 * samples.median_s:8.2f} ms +- {spread:5.1%}  {gflops:6.1f} GFLOP/s"
+def steps(kernel: Kernel) -> Mapping[str, tuple[Opt, ...]]:
+    """Return what a person applies, one thought after the other."""
+    rows, columns = (axis.size for axis in kernel.axes[:2])
+    width = kernel.target.vector_width(4)
+    tile = 8 if kernel.target.vector_registers >= 32 else 6
+    pads: tuple[Opt, ...]
+    pads = (Opt(OptOps.PADTO, "g1", 4 * width),) if columns % (4 * width) else ()
+    pads += (Opt(OptOps.PADTO, "g0", tile),) if rows % tile else ()
+    vectors = (*pads, Opt(OptOps.UPCAST, "g1", 2 * width))
+    sums = (*vectors, Opt(OptOps.UPCAST, "g0", tile))
+    outside = (*sums, Opt(OptOps.ORDER, "g1", "g0"))
+    packed = (*outside, Opt(OptOps.STAGE, "g1", 2))
+    return {
+        "no opts": (),
+        "two vectors": vectors,
+        f"{tile} rows of them": sums,
+        "columns outside": outside,
+        "operand B packed": packed,
+        f"{cores()} threads": (*packed, Opt(OptOps.THREAD, "g1", cores())),
+    }
 
 
-def matmul() -> Kernel:
-    """Return the un-optimised kernel of a @ b."""
-    a, b = (Tensor(np.ones((N, N), np.float32)) for _ in range(2))
-    items = (a @ b).schedule()
-    kernel = next(i.kernel for i in items if i.kernel is not None)
-    return Kernel.from_text(to_text(kernel))
+def one_thread(forms: Mapping[str, Kernel]) -> str:
+    return next(name for name in forms if name.startswith("operand B"))
 
 
-def right(kernel: Kernel) -> bool:
-    """Whether the kernel's answer is numpy's."""
-    buffers = kernel.data.buffers(kernel.original, "LLVM")
-    build(kernel.ast, "LLVM").program(buffers)
-    c, a, b = (buffer.array.reshape(N, N) for buffer in buffers)
-    return bool(np.allclose(c, a @ b, rtol=1e-4, atol=1e-3))
+def raced(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
+    """Return the speeds of all runs, of the peers that are installed, and of the peak."""
+    flops = entry.operations() or 0
+    peak = run_peak(dtypes.float32, cores())
+    samplers = {name: sampler(run) for name, run in runs.items()}
+    samplers["peak"] = sampler(peak.run)
+    with crew(cores()) as workers:
+        for name in ("numpy", "torch"):
+            if PEERS[name].is_installed:
+                workers[PEERS[name]].prepare(entry.name, False)
+                samplers[name] = partial(workers[PEERS[name]].sample, SAMPLE_S)
+        taken = in_turn(samplers, BUDGET_S)
+    return {
+        name: tuple(
+            (peak.flops if name == "peak" else flops) / s / 1e9 for s in samples
+        )
+        for name, samples in taken.items()
+    }
 
 
-def launch(kernel: Kernel) -> Callable[[], None]:
-    """Return a function that runs the kernel on its own data."""
-    program = build(kernel.ast, "LLVM").program
-    run: Callable[[], None] = program.bind(kernel.data.buffers(kernel.original, "LLVM"))
-    return run
+def sampler(run: Run) -> Callable[[], float]:
+    """Return what takes one sample: the least of a few runs, as the peers' are."""
+    return lambda: measure(run, SAMPLE_S).min_s
+
+
+def ratio(name: str, speeds: Speeds, other: str) -> float:
+    """Return a form's speed over another's: the median over the rounds."""
+    pairs = zip(speeds[name], speeds[other], strict=True)
+    return statistics.median(a / b for a, b in pairs)
+
+
+def row(name: str, speeds: Speeds, best: str) -> str:
+    speed = statistics.median(speeds[name])
+    shares = f"{ratio(name, speeds, 'peak'):5.0%} {ratio(name, speeds, best):6.2f}"
+    return f"  {name:18} {speed:7.1f} GFLOP/s {shares}"
 
 
 def inner_loop(compiled: Compiled) -> list[str]:

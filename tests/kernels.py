@@ -23,7 +23,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text import to_text
-from workbench.ir.uop import KernelInfo, UOp, gated
+from workbench.ir.uop import UOp, gated
 from workbench.ir.verify import verify
 from workbench.target import Target
 
@@ -229,7 +229,7 @@ MOVES = (OptOps.ORDER, OptOps.SWAP)
 
 def reordered(graph: UOp, order: Sequence[str]) -> UOp:
     """Return the kernel with its loops in another order."""
-    return kinds(graph.replace(arg=KernelInfo(graph.arg.name, tuple(order))))
+    return kinds(graph.replace(arg=graph.arg._replace(order=tuple(order))))
 
 
 @dataclass(frozen=True)

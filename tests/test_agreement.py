@@ -34,7 +34,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import actions, why_not
 from workbench.ir.rewrite import replay
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.pipeline import build, tuned
@@ -129,7 +129,7 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case) -> None:
     order = list(opted.order)
     if dice.random() < 0.5:
         dice.shuffle(order)
-        info = KernelInfo(opted.name, tuple(order))
+        info = opted.ast.arg._replace(order=tuple(order))
         opted = replace(opted, ast=kinds(opted.ast.replace(arg=info)))
     try:
         verify(opted.ast, "kernel")
@@ -195,7 +195,7 @@ def _ordered(state: UOp) -> UOp:
     """Drop axes that a rewrite has made needless from the loop order."""
     present = {n.axis_name for n in state.toposort() if n.op is Ops.RANGE}
     order = tuple(n for n in state.arg.order if n in present)
-    return state.replace(arg=KernelInfo(state.arg.name, order))
+    return state.replace(arg=state.arg._replace(order=order))
 
 
 def _inputs(kernel: UOp) -> list[Any]:

@@ -29,6 +29,8 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.target":             (0, "values"),
     "workbench.context":            (0, "values"),
     "workbench.display":            (0, "values"),
+    "workbench.libraries":          (0, "values"),
+    "workbench.terminal":           (0, "values"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),
     "workbench.ir.schedule":        (3, "schedule"),
@@ -40,14 +42,16 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.engine":             (6, "pipeline"),
     "workbench.replay":             (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
-    "workbench.kernel":             (6, "pipeline"),
-    "workbench.worker":             (6, "pipeline"),
+    "workbench.kernel":             (7, "kernel"),
+    "workbench.worker":             (7, "kernel"),
     "workbench.tensor":             (7, "tensor"),
     "workbench.nn":                 (7, "tensor"),
     "workbench.viz":                (8, "viz"),
     "workbench":                    (9, "entry"),
     "workbench.bench":              (9, "entry"),
     "workbench.cli":                (9, "entry"),
+    "workbench.tour":               (9, "entry"),
+    "workbench.doctor":             (9, "entry"),
 }
 # Downward imports that are forbidden all the same: a device knows what the compiler hands
 # it (a linear program, a source), not how the compiler came to it.

@@ -22,12 +22,15 @@ class Setting:
 
     @property
     def value(self) -> Any:
+        """The setting in this context: what the innermost `with Context` says."""
         return self._var.get()
 
     def set(self, value: Any) -> Token[Any]:
+        """Change the setting in this context; the token is for `reset`."""
         return self._var.set(value)
 
     def reset(self, token: Token[Any]) -> None:
+        """Undo a `set`."""
         self._var.reset(token)
 
 

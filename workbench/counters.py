@@ -11,9 +11,9 @@ from functools import lru_cache
 
 from workbench.backends.runtime import buffer
 from workbench.context import DEBUG
+from workbench.ir.estimates import Estimates, estimate
 from workbench.ir.opt.opt import axes
 from workbench.ir.uop import UOp
-from workbench.kernel.estimates import Estimates, estimate
 
 LOG = logging.getLogger("workbench")
 SHOWN_FROM = 2

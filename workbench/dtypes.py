@@ -60,6 +60,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Whether values are floats, of any size."""
         return self.kind == "float"
 
     @property
@@ -79,6 +80,7 @@ class DType:
 
     @property
     def is_bool(self) -> bool:
+        """Whether values are bools; in a vector they are masks."""
         return self.kind == "bool"
 
     @property

@@ -14,7 +14,7 @@ from workbench.backends.render.source import Source
 from workbench.errors import CompileError, DeviceError, WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.lower import lower
+from workbench.ir.lower.lower import levels
 from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.passes import Pass
@@ -76,7 +76,9 @@ def _build(kernel: UOp, device: str) -> Built:
     info = Device[device]
     with unobserved():
         _checked(kernel, "kernel", "verify-kernel")
-    lowered, linear = _staged("lower", kernel, lambda: lower(kernel, info.target))
+    tree, lowered, linear = _staged(
+        "lower", kernel, lambda: levels(kernel, info.target)
+    )
     if (
         rules_off()
     ):  # what their absence leaves undone, a device need not be able to refuse
@@ -84,7 +86,7 @@ def _build(kernel: UOp, device: str) -> Built:
             _checked(lowered, "lowered", "verify-lowered")
             _checked(linear, "linear", "verify-linear")
     doc = "The program as source text."
-    render = Pass("render", doc, lambda state: info.render(lowered, state))
+    render = Pass("render", doc, lambda state: info.render(lowered, state, tree))
     source: Source = _staged("render", lowered, lambda: render(linear))
     load = Pass("load", "The source as machine code, loaded.", info.load)
     program = _staged("load", lowered, lambda: load(source))

@@ -9,7 +9,7 @@ lowering) it says in links: this came from that. Source of the idea: MLIR's acti
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class PassRecord(Displayed):
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
     it ran inside of; `dropped` counts matches beyond the observer's bound. `links` say what was
     made from what, in this pass and since the one before it ended; a PassRecord among them is
-    a part of the pass that is not shown as one (see `aside`).
+    a part of the pass (see `aside`).
     """
 
     name: str
@@ -59,7 +59,8 @@ class PassRecord(Displayed):
 @dataclass(slots=True)
 class Observer:
     """Collects PassRecords; keeps at most `limit` matches and links in all, and counts the
-    matches it dropped. `links` are those that no record has yet: the next to end takes them."""
+    matches it dropped. `links` are those that no record has yet: the pass that runs takes them
+    when it ends, where none runs the next one."""
 
     limit: int = 1_000_000
     records: list[PassRecord] = field(default_factory=list)
@@ -121,19 +122,74 @@ class Part:
 
 @contextmanager
 def aside(before: Any) -> Iterator[Part]:
-    """Run a part of a pass that is not to be shown as a pass, with passes of its own.
-
-    Watched, it becomes a link of the pass, if its `after` is set; else it leaves no trace.
+    """Run a part of a pass that may come to nothing: an attempt. Watched, it becomes a link of
+    the pass, and its own passes those of the pass, if its `after` is set; else it leaves no
+    trace.
     """
     part, watching = Part(), _OBSERVER.get()
     if watching is None:
         yield part
         return
-    with observe(watching.limit) as inner:
+    with observe(watching.limit - watching.held) as inner:
+        inner.parents += watching.parents
         yield part
     if part.after is not None and part.after is not before:
-        links = (*inner.links, *inner.records)
+        links = tuple(inner.links)
         watching.links.append(PassRecord("", "", before, part.after, links=links))
+        watching.records += inner.records
+        watching.held += inner.held
+
+
+MOST_PIECES = 300
+"""Small passes that one record of several joins."""
+
+
+@contextmanager
+def in_pieces(name: str, join: Callable[..., Any]) -> Iterator[None]:
+    """Make one record of all passes called `name` that end in the `with` block, rewrites of small
+    things in the midst of a larger pass: `join` makes one state of what they began with.
+
+    What none of them changed is left out, and of very many so are the last: `dropped` counts
+    their matches. One that failed keeps a record of its own. Where nobody watches this is free.
+    """
+    watching = _OBSERVER.get()
+    if watching is None:
+        yield
+        return
+    start = len(watching.records)
+    try:
+        yield
+    finally:
+        pieces, others = [], []
+        for record in watching.records[start:]:
+            is_piece = record.name == name and record.error is None
+            (pieces if is_piece else others).append(record)
+        watching.records[start:] = [*others, *_joined(pieces, join)]
+
+
+def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[PassRecord]:
+    """Return one record of several that begin with different things, or with equal ones; none
+    where nothing changed."""
+    changed = {p.before: p for p in pieces if p.after is not p.before}
+    if not changed:
+        return []
+    found = list(changed.values())
+    matches, others = (
+        {m.before: m for piece in some for m in piece.matches}
+        for some in (found[:MOST_PIECES], found[MOST_PIECES:])
+    )
+    lost = sum(p.dropped for p in found) + len(others.keys() - matches.keys())
+    first = found[0]
+    joined = replace(
+        first,
+        before=join(*[p.before for p in found[:MOST_PIECES]]),
+        after=join(*[p.after for p in found[:MOST_PIECES]]),
+        matches=tuple(matches.values()),
+        seconds=sum(p.seconds for p in pieces),
+        dropped=lost,
+        links=tuple(link for p in pieces for link in p.links),
+    )
+    return [joined]
 
 
 def _links_kept(watching: Observer) -> tuple[Link | PassRecord, ...]:
@@ -151,7 +207,7 @@ class Recording:
     """
 
     __slots__ = (
-        "_place", "_start", "_watching", "after", "before", "doc", "matches", "name", "parent",
+        "_around", "_place", "_start", "_watching", "after", "before", "doc", "matches", "name", "parent",
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
@@ -161,10 +217,14 @@ class Recording:
         self.matches: list[Match] | None = None if self._watching is None else []
         self.parent: str | None = None
         self._start, self._place = 0.0, 0
+        self._around: list[Link | PassRecord] = []
+        """The links so far of the pass around this one."""
 
     def __enter__(self) -> Recording:
         if self._watching is not None:
-            self.parent = self._watching.parents[-1] if self._watching.parents else None
+            if self._watching.parents:
+                self.parent = self._watching.parents[-1]
+                self._around, self._watching.links = self._watching.links, []
             self._watching.parents.append(self.name)
             self._place = len(self._watching.records)
             self._watching.records.append(
@@ -192,6 +252,7 @@ class Recording:
             self.name, self.doc, self.before, self.after, tuple(kept),
             seconds, error, self.parent, len(found) - len(kept), _links_kept(watching),
         )  # fmt: skip
+        watching.links = self._around
 
 
 def recording(name: str, doc: str, before: Any) -> Recording:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.backends.linear import (
     register,
     store,
 )
+from tests.ir import samples
 from tests.kernels import convolution, matmul_bias_relu, softmax
 from tests.support import ROOT
 from workbench.backends.render.c import render
@@ -29,7 +31,7 @@ from workbench.backends.render.c_types import constant
 from workbench.backends.render.source import Source
 from workbench.dtypes import Const, DType, dtypes
 from workbench.errors import CompileError
-from workbench.ir.lower.lower import lower
+from workbench.ir.lower.lower import levels, lower
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
@@ -49,7 +51,8 @@ def source_of(*statements: UOp, target: Target = TARGET) -> Source:
 def kernel_source(graph: UOp, *opts: Opt) -> Source:
     for opt in opts:
         graph, _ = apply_opt(graph, opt, TARGET)
-    return render(*lower(graph, TARGET), TARGET)
+    tree, lowered, linear = levels(graph, TARGET)
+    return render(lowered, linear, TARGET, tree)
 
 
 def test_golden_matmul() -> None:
@@ -76,9 +79,33 @@ def test_a_plain_kernel_reads_as_one_would_write_it() -> None:
     )
 
 
-def test_a_long_statement_is_told_by_what_it_reads() -> None:
+def each_element(make: Callable[[UOp], UOp], dtype: DType = F) -> UOp:
+    """Return a kernel that computes `make(x)` of each element."""
+    g0 = samples.axis("g0", 8)
+    value = make(samples.load(samples.param(1, 8, dtype), g0))
+    place = samples.at(samples.param(0, 8, dtype), g0)
+    return samples.kernel("g0", (place, value, "g0"))
+
+
+@pytest.mark.parametrize("op", [Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS])
+@pytest.mark.parametrize("dtype", [F, dtypes.float64, dtypes.float16, dtypes.bfloat16])
+def test_a_polynomial_is_told_by_its_function(op: Ops, dtype: DType) -> None:
+    text = kernel_source(each_element(lambda x: x.alu(op) * x, dtype)).text
+    assert f"    // p0[g0] = {op.name.lower()}(p1[g0]) * p1[g0]\n" in text
+
+
+def test_a_long_statement_is_told_by_what_it_reads_and_its_functions() -> None:
+    def shared(x: UOp) -> UOp:
+        wave = x.alu(Ops.EXP2) + x.alu(Ops.SIN)
+        return wave * wave
+
+    text = kernel_source(each_element(shared)).text
+    assert "    // p0[g0] from p1, with exp2 and sin\n" in text
+
+
+def test_a_staged_row_is_told_in_a_line() -> None:
     text = kernel_source(softmax(4, 16).graph).text
-    assert "      // e[f0] from p1, acc0\n" in text
+    assert "      // e[f0] = exp2(p1[g0*16 + f0] - acc0)\n" in text
     assert "p0[g0*16 + i0] = e[i0] / acc2;" in text
 
 

@@ -145,31 +145,34 @@ def test_short_kernels_become_one_call() -> None:
     np.testing.assert_array_equal(buffers[0].array, 2)
 
 
-def count_calls(program: Program) -> list[tuple[int, int]]:
-    """Note the (lo, hi) of every call from now on."""
-    calls: list[tuple[int, int]] = []
+def count_calls(program: Program) -> list[tuple[int, int, float]]:
+    """Note (lo, hi, seconds) of every call from now on."""
+    calls: list[tuple[int, int, float]] = []
     kernel = program._kernel
 
     def noted(arguments: int, low: int, high: int) -> None:
-        calls.append((low, high))
+        start = time.perf_counter()
         kernel(arguments, low, high)
+        calls.append((low, high, time.perf_counter() - start))
 
     program._kernel = noted
     return calls
 
 
 def test_long_kernels_are_cut_into_slices() -> None:
-    """About half a second of work: no slice may take much longer than the limit."""
+    """About half a second of work: no slice may take much longer than the limit.
+
+    The speed is the best that was seen: on a busy machine any slice may be held up.
+    """
     program = Program(counting(400, 1_000_000))
     buffers = [Buffer("LLVM", F, 400), buffer_of(np.full(1, 0.5, np.float32))]
     calls = count_calls(program)
-    start = time.perf_counter()
     program(buffers)
-    seconds = time.perf_counter() - start
-    assert [low for low, _ in calls[1:]] == [high for _, high in calls[:-1]]
+    assert [low for low, _, _ in calls[1:]] == [high for _, high, _ in calls[:-1]]
     assert calls[0][0] == 0 and calls[-1][1] == 400
-    longest = max(high - low for low, high in calls)
-    assert longest / 400 * seconds < 2 * SLICE_S
+    step_s = min(seconds / (high - low) for low, high, seconds in calls)
+    longest = max(high - low for low, high, _ in calls)
+    assert longest * step_s < 2 * SLICE_S
     np.testing.assert_allclose(buffers[0].array, 1.0)
 
 

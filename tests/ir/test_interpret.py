@@ -26,7 +26,7 @@ from tests.ir.samples import (
 )
 from workbench.dtypes import DType, dtypes
 from workbench.errors import VerifyError
-from workbench.ir import interpret_kernel as machine
+from workbench.ir import interpret_steps
 from workbench.ir.interpret import interpret_kernel, interpret_tensor, interpret_tensors
 from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, UOp, gated
@@ -319,7 +319,7 @@ def test_windows_do_not_change_the_answer(
     params = {p.arg[0]: p for p in k.toposort() if p.op is Ops.PARAM}
     arrays = [floats(params[slot].arg[1]) for slot in sorted(params)]
     whole = interpret_kernel(k, arrays, widen=True)
-    monkeypatch.setattr(machine, "_AT_ONCE", 5)
+    monkeypatch.setattr(interpret_steps, "ELEMENTS_AT_ONCE", 5)
     np.testing.assert_allclose(
         interpret_kernel(k, arrays, widen=True)[0], whole[0], rtol=1e-12
     )
@@ -332,7 +332,7 @@ def test_a_range_that_a_stage_closes_too_is_not_cut(
     turned = at(stage("t", (9,), load(param(1, 9), g0), g0), g0 * -1 + 8)
     k = kernel("g0", (at(param(0, 9), g0), turned, "g0"))
     x = floats(9)
-    monkeypatch.setattr(machine, "_AT_ONCE", 2)
+    monkeypatch.setattr(interpret_steps, "ELEMENTS_AT_ONCE", 2)
     np.testing.assert_array_equal(interpret_kernel(k, [floats(9), x])[0], x[::-1])
 
 
@@ -478,5 +478,5 @@ def test_any_kernel_means_what_its_loops_do(k: UOp, x: list[int], small: bool) -
     arrays = [np.zeros(len(want), np.int32), np.array(x, np.int32)]
     with pytest.MonkeyPatch.context() as patch:
         if small:
-            patch.setattr(machine, "_AT_ONCE", 2)
+            patch.setattr(interpret_steps, "ELEMENTS_AT_ONCE", 2)
         assert interpret_kernel(k, arrays)[0].tolist() == want

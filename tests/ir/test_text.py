@@ -18,7 +18,8 @@ from workbench.errors import ParseError
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
 from workbench.ir.ops import Ops
-from workbench.ir.text import parse, to_text
+from workbench.ir.parse import parse
+from workbench.ir.text import to_text
 from workbench.ir.uop import KernelInfo, Storage, UOp, gated
 
 GRAPHS: dict[str, Any] = {
@@ -79,7 +80,7 @@ args = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(tuple),
-        st.builds(KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple)),
+        st.builds(KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple), scalars),
         st.builds(Storage, st.text(), shapes, st.text()),
     ),
     max_leaves=6,

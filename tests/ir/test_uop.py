@@ -20,7 +20,8 @@ from workbench.dtypes import dtypes
 from workbench.ir import uop
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp, closed, gated, invalid, leaves, split_gate
+from workbench.ir.ranges import closed
+from workbench.ir.uop import UOp, gated, invalid, leaves, split_gate
 
 
 def test_equal_nodes_are_one_object() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from workbench import Kernel
 from workbench.errors import ParseError, VerifyError
-from workbench.ir.text import parse
+from workbench.ir.parse import parse
 
 GATED = """p0 = PARAM.float32 {{0, {size}}}
 g0 = RANGE.index {size} {{"g0", GLOBAL}}

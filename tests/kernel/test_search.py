@@ -26,6 +26,7 @@ from workbench.ir.opt.trial import Trial
 from workbench.kernel import measuring, searching
 from workbench.kernel.search_result import SearchResult
 from workbench.kernel.searching import run
+from workbench.worker import client, wire
 from workbench.worker.client import Worker
 from workbench.worker.race import Rules
 
@@ -140,6 +141,40 @@ def test_ctrl_c_returns_the_best_so_far(kernel: Kernel) -> None:
     assert result.ended == "interrupted" and result.speedup is None
     assert result.kernel.check().ok
     assert searching._kept(own, 2, 0.1) is None, "half a search is not kept"
+
+
+def test_ctrl_c_while_the_process_starts_leaves_none(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = subprocess.Popen
+
+    def pressed(*args: Any, **options: Any) -> Any:
+        process = start(*args, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)  # here it would be raised, and nobody would know of the process
+        return process
+
+    monkeypatch.setattr(client.subprocess, "Popen", pressed)
+    result = run(kernel, budget_s=60.0, cached=False, shown=False)
+    assert result.ended == "interrupted" and result.best == 0
+
+
+def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = wire.send
+
+    def half(stream: Any, head: Any, blobs: Any = ()) -> None:
+        if head["do"] == "hold":
+            stream.write(b"half of a message")
+            raise KeyboardInterrupt
+        send(stream, head, blobs)
+
+    with Worker() as worker:
+        monkeypatch.setattr(wire, "send", half)
+        assert quick(kernel, worker=worker).ended == "interrupted"
+        monkeypatch.setattr(wire, "send", send)
+        assert quick(kernel, worker=worker).best != 0, "another one was started"
 
 
 def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:

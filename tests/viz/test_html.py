@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from base64 import b64decode
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 
@@ -17,12 +20,14 @@ from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, formatters
 from workbench.viz.html import source
+from workbench.viz.model.graph import folded
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.palette import kernel_colour
 from workbench.viz.style import DARK, LIGHT
 
-VOID = {"br"}
-SVG = "http://www.w3.org/2000/svg"
+VOID = {"br", "img"}
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+DATA = "data:image/svg+xml;base64,"
 
 
 class Checker(HTMLParser):
@@ -68,10 +73,12 @@ def check(html: str) -> Checker:
         "object",
         "embed",
         "form",
-        "img",
+        "svg",  # GitHub, and JupyterLab where it does not trust a notebook, take it out
     }
     assert not [k for k, _ in checker.attributes if k.startswith("on")]
-    assert "://" not in html.replace(SVG, "")
+    assert "://" not in html
+    sources = [v for k, v in checker.attributes if k in ("src", "srcset", "href")]
+    assert all(v.startswith(DATA) for v in sources), "nothing is fetched"
     assert "url(" not in html and "@import" not in html
     return checker
 
@@ -104,7 +111,27 @@ def test_what_the_picture_of_an_exploration_shows() -> None:
         "linearize", "Scheduling: ", "rangeify",
     ):  # fmt: skip
         assert words in text, words
-    assert 'class="region"' in html
+    assert 'alt="The tensor graph, 11 nodes; kernel 0 matmul+bias+relu"' in html
+
+
+def svg_of(html: str) -> str:
+    return b64decode(html.partition(DATA)[2].partition('"')[0]).decode()
+
+
+def test_the_picture_stands_alone_and_a_table_says_the_same() -> None:
+    html = picture(softmax())
+    svg = svg_of(html)
+    root = ElementTree.fromstring(svg)
+    assert (root.get("width"), root.get("height")) in re.findall(
+        r'width="(\d+)" height="(\d+)"', html
+    )
+    assert "var(" not in svg and "currentColor" not in svg, "no page is around it"
+    assert "prefers-color-scheme:dark" in svg
+    assert svg.count('class="region"') == 2
+    words = ["".join(t.itertext()) for t in root.iter(f"{NAMESPACE}text")]
+    listed = html.partition("The graph as a table")[2].partition("</table>")[0]
+    for node in folded(softmax().graph).nodes:
+        assert node.label in words and f"<td>{escape(node.label)}</td>" in listed
 
 
 def test_names_are_escaped() -> None:
@@ -114,6 +141,7 @@ def test_names_are_escaped() -> None:
     kernel = replace(ex.kernels[0], title=bad, line=line)
     html = picture(replace(ex, kernels=(kernel,), line=line))
     assert "script" not in check(html).tags
+    ElementTree.fromstring(svg_of(html))
     assert "&lt;script&gt;" in html
 
 

@@ -14,7 +14,7 @@ from tests.viz.support import matmul
 from workbench.viz import page
 from workbench.viz.record.record import build
 
-LARGEST_BYTES = 250_000
+LARGEST_BYTES = 140_000
 """Of the code and style of the page, which travel with every widget."""
 
 
@@ -31,13 +31,13 @@ def test_every_file_is_in_the_page_once() -> None:
 
 def test_no_name_is_defined_twice() -> None:
     pattern = r"^(?:async )?(?:function\*?|const|let|class) (\w+)"
-    names = re.findall(pattern, page.esm(), re.MULTILINE)
+    names = re.findall(pattern, page.scripts(), re.MULTILINE)
     assert len(names) > 100
     assert sorted(names) == sorted(set(names))
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
-    code = page.esm().replace("http://www.w3.org/2000/svg", "")
+    code = page.scripts().replace("http://www.w3.org/2000/svg", "")
     for way_out in (
         "http:",
         "https:",
@@ -58,11 +58,38 @@ def test_text_is_never_taken_for_markup() -> None:
         "document.write",
         "eval(",
     ):
-        assert way_in not in page.esm()
+        assert way_in not in page.scripts()
+
+
+def test_what_travels_unpacks_to_the_source() -> None:
+    packed = re.findall(r'"([\w+/=]{1000,})"', page.esm())
+    assert len(packed) == 1
+    assert zlib.decompress(b64decode(packed[0])).decode() == page.scripts()
+    # the one import is of what was unpacked
+    assert re.findall(r"import\W+\w+", page.esm()) == ["import(url"]
+    assert page.export_html({"expr": {"text": ""}}).count(packed[0]) == 1
+
+
+def test_nothing_moves_by_itself() -> None:
+    moving = r"transition|animation|@keyframes|scroll-behavior|behavior:\s*\"smooth"
+    assert not re.search(moving, page.css() + page.scripts())
+
+
+def test_kinds_differ_without_colour() -> None:
+    kinds = re.findall(r"^\.wb-k-(\w+) \{ --kind", page.css(), re.MULTILINE)
+    pattern = r"^\.wb-k\.wb-k-(\w+) \{ background: (.*); \}$"
+    patterns = dict(re.findall(pattern, page.css(), re.MULTILINE))
+    assert set(kinds) - set(patterns) == {"GLOBAL"}  # it alone is plain
+    assert len(set(patterns.values())) == len(patterns)
+    letters = re.search(r"const KINDS = \{(.*?)\}", page.scripts(), re.DOTALL)
+    assert letters is not None
+    found = re.findall(r"(\w+): \"(\w+)\"", letters[1])
+    assert set(kinds) <= {kind for kind, _ in found}
+    assert len({letter for _, letter in found}) == len(found)
 
 
 def test_code_can_stand_inside_a_page() -> None:
-    assert not re.search(r"</script|<!--", page.esm(), re.IGNORECASE)
+    assert not re.search(r"</script|<!--", page.scripts(), re.IGNORECASE)
     assert not re.search(r"</style", page.css(), re.IGNORECASE)
 
 

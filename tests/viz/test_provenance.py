@@ -395,8 +395,11 @@ def test_every_kernel_of_a_schedule_is_found() -> None:
     y = (x @ x).contiguous().sqrt() @ x
     found = explore(y)
     chains = list(scheduled(found.passes))
-    assert [kernel for _, kernel, _ in chains] == [k.original for k in found.kernels]
-    assert [v for v, _, _ in chains] == [i.node for i in found.items if i.kernel]
+    assert [c.kernel for c in chains] == [k.original for k in found.kernels]
+    assert [c.stored for c in chains] == [i.node for i in found.items if i.kernel]
+    for chain in chains:
+        for record, place in zip(chain.records, chain.places, strict=True):
+            assert record.name in (found.passes[place].name, "")
 
 
 def test_links_are_bounded_like_matches() -> None:

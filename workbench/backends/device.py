@@ -71,8 +71,11 @@ class DeviceInfo(ABC):
     def _target(self) -> Target: ...
 
     @abstractmethod
-    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
-        """Return the text of a kernel, from its lowered tree and its linear program."""
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        """Return the text of a kernel, from its lowered tree and its linear program; comments
+        are in terms of `tree`, its statement tree before operations were taken apart."""
 
     @abstractmethod
     def load(self, source: Source) -> Program:
@@ -101,7 +104,9 @@ class _LLVM(DeviceInfo):
             cores=cores(),
         )
 
-    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
         return render_llvm.render(linear, self.target)
 
     def load(self, source: Source) -> Program:
@@ -132,10 +137,12 @@ class _C(DeviceInfo):
         # Compilers differ in what they know of float16; all of them know integers.
         return replace(Device["LLVM"].target, device="C", converts_float16=False)
 
-    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
         from workbench.backends.render.c import render
 
-        return render(block, linear, self.target)
+        return render(block, linear, self.target, tree)
 
     def load(self, source: Source) -> Program:
         from workbench.backends.runtime.c import load
@@ -155,7 +162,9 @@ class _Python(DeviceInfo):
     def _target(self) -> Target:
         return Target("PYTHON", native_transcendentals=True, native_small_floats=True)
 
-    def render(self, block: UOp, linear: tuple[UOp, ...]) -> Source:
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
         from workbench.backends.render.python import render
 
         return render(block, self.target)

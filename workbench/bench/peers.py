@@ -40,6 +40,7 @@ class Peer:
 
     @property
     def is_installed(self) -> bool:
+        """Whether its package can be imported here."""
         return find_spec(self.package) is not None
 
     @property

@@ -126,6 +126,7 @@ class Report:
         return None
 
     def to_json(self) -> str:
+        """Return the report as JSON, which `from_json` reads."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1)
 
     @staticmethod
@@ -159,6 +160,7 @@ def _row(held: dict[str, Any]) -> Row:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
+    """Return the mean of ratios: 2 and 1/2 make 1."""
     return math.exp(statistics.fmean(math.log(v) for v in values))
 
 

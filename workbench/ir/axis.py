@@ -21,6 +21,7 @@ class AxisType(Enum):
 
     @property
     def letter(self) -> str:
+        """What the names of such axes begin with."""
         return self.value
 
     @property

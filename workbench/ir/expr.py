@@ -82,6 +82,8 @@ def _header(ir: UOp, found: list[UOp], writer: _Writer) -> list[str]:
             lines.append(f"{name} = DEFINE {node.arg.space} {node.dtype}{sizes}")
     if whole and place:
         lines.append("order " + " ".join(place))
+    if whole and not ir.arg.work_groups:
+        lines.append("no work-groups")
     return lines
 
 

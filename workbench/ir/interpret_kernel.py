@@ -2,16 +2,14 @@
 
 A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of
 its shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any
-other, and the loop order means nothing here. What is too big at once is computed in windows
-of the outermost ranges of the result.
+other, and the loop order means nothing here. interpret_steps.py says in which steps.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +17,10 @@ import numpy as np
 from workbench.errors import VerifyError
 from workbench.ir.evaluate import Array, constant, elementwise, held_as, reduce
 from workbench.ir.expr import to_expr
+from workbench.ir.interpret_steps import Step, Windows, steps_of, windows_of
 from workbench.ir.ops import ELEMENTWISE, Ops
-from workbench.ir.uop import KernelInfo, UOp, closed
-
-_AT_ONCE = (
-    1 << 21
-)  # elements of one value: about 2**24 with all that is alive beside it
-Windows = Mapping[UOp, tuple[int, int]]
+from workbench.ir.ranges import closed
+from workbench.ir.uop import KernelInfo, UOp
 
 
 def interpret_kernel(
@@ -43,8 +38,8 @@ def interpret_kernel(
     outputs = {slot: inputs[slot].copy() for slot in sorted(written)}
     machine = _Machine(_ranks(sink, found), inputs, outputs, widen)
     for end in ends:
-        steps = _steps(end.src[0])
-        for windows in _windows(end, steps, machine.rank):
+        steps = steps_of(end.src[0])
+        for windows in windows_of(end, steps, machine.rank):
             machine.run(steps, windows)
     return [outputs[slot].reshape(np.shape(arrays[slot])) for slot in outputs]
 
@@ -75,69 +70,6 @@ def _ranks(sink: UOp, found: Iterable[UOp]) -> dict[UOp, int]:
     ranges = [n for n in found if n.op is Ops.RANGE]
     ranges.sort(key=lambda r: place.get(r.axis_name, len(place)))
     return {r: i for i, r in enumerate(ranges)}
-
-
-class _Step(NamedTuple):
-    """A node and the nodes whose values it takes. A product that is summed over ranges both
-    factors have is a contraction, and never held as a whole: `product` is that MUL."""
-
-    node: UOp
-    takes: tuple[UOp, ...]
-    product: UOp | None
-
-
-def _steps(store: UOp) -> list[_Step]:
-    found = store.toposort(lambda n: n.op is not Ops.AFTER)
-    uses = Counter(s for n in found for s in n.src)
-    contracted = {n.src[0]: n for n in found if _contracts(n, uses)}
-    steps = []
-    for node in found:
-        if node in contracted or node.op in (Ops.PARAM, Ops.AFTER):
-            continue
-        if contracted.get(node.src[0] if node.src else node) is node:
-            steps.append(_Step(node, (*node.src[0].src, *node.src[1:]), node.src[0]))
-        else:
-            steps.append(_Step(node, node.src, None))
-    return steps
-
-
-def _contracts(node: UOp, uses: Counter[UOp]) -> bool:
-    if node.op is not Ops.REDUCE or node.arg is not Ops.ADD or not node.dtype.is_float:
-        return False
-    factors = node.src[0]
-    if factors.op is not Ops.MUL or uses[factors] > 1 or len(node.src) == 1:
-        return False
-    return all(f.ranges.issuperset(node.src[1:]) for f in factors.src)
-
-
-def _windows(
-    end: UOp, steps: list[_Step], rank: Mapping[UOp, int]
-) -> Iterator[Windows]:
-    """Yield parts of the ranges of `end` such that no value is too big in any of them."""
-    inner = {
-        r for s in steps if s.node.op in (Ops.REDUCE, Ops.STAGE) for r in closed(s.node)
-    }
-    free = sorted(set(end.src[1:]) - inner, key=lambda r: rank[r])
-    widths: dict[UOp, int] = {}
-    while True:
-        elements, node = max(
-            ((_elements(s.node, widths), s.node) for s in steps),
-            key=lambda pair: pair[0],
-        )
-        axis = next((r for r in free if r in node.ranges and r not in widths), None)
-        if elements <= _AT_ONCE or axis is None:
-            break
-        widths[axis] = max(1, axis.extent * _AT_ONCE // elements)
-    parts = [
-        [(r, (lo, min(lo + width, r.extent))) for lo in range(0, r.extent, width)]
-        for r, width in widths.items()
-    ]
-    return (dict(part) for part in product(*parts))
-
-
-def _elements(node: UOp, widths: Mapping[UOp, int]) -> int:
-    own = math.prod(node.arg[1]) if node.op is Ops.STAGE else 1
-    return own * math.prod([widths.get(r, r.extent) for r in node.ranges])
 
 
 class _Value(NamedTuple):
@@ -175,7 +107,7 @@ class _Machine:
         self.values: dict[UOp, _Value] = {}
         self.windows: Windows = {}
 
-    def run(self, steps: list[_Step], windows: Windows) -> None:
+    def run(self, steps: list[Step], windows: Windows) -> None:
         """Carry out the steps of one STORE for the parts of ranges in `windows`."""
         self.values, self.windows = {}, windows
         uses = Counter(s for step in steps for s in step.takes)
@@ -189,7 +121,7 @@ class _Machine:
                 if not uses[source]:
                     self.values.pop(source, None)
 
-    def _value(self, step: _Step) -> _Value:
+    def _value(self, step: Step) -> _Value:
         node = step.node
         if node.op is Ops.CONST:
             return _Value(constant(node, self.widen), ())
@@ -325,7 +257,7 @@ class _Machine:
         result = reduce(node.arg, array, places, node.dtype, keepdims=False)
         return _Value(result, tuple(r for r in axes if r not in closes))
 
-    def _contract(self, step: _Step) -> _Value:
+    def _contract(self, step: Step) -> _Value:
         """Sum a product over ranges of both factors, as a matrix product where it is one."""
         factors, closes = [self.values[s] for s in step.takes[:2]], step.node.src[1:]
         axes = self._union(*[f.axes for f in factors])

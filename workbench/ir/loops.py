@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
-from workbench.ir.uop import KernelInfo, UOp, closed
+from workbench.ir.ranges import closed
+from workbench.ir.uop import KernelInfo, UOp
 
 STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 
@@ -129,7 +130,9 @@ def kinds(sink: UOp) -> UOp:
     work-groups where it is outermost in the order and every statement stands inside it.
     Axes that a rewrite has made needless leave the order."""
     present = {n.axis_name for n in sink.toposort() if n.op is Ops.RANGE}
-    info = KernelInfo(sink.arg.name, tuple(n for n in sink.arg.order if n in present))
+    info: KernelInfo = sink.arg._replace(
+        order=tuple(n for n in sink.arg.order if n in present)
+    )
     sink = sink.replace(arg=info)
     nests = [set(s.nest) for s in statements(sink).values()]
     ranges = {n.axis_name: n for n in sink.toposort() if n.op is Ops.RANGE}

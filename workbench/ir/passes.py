@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from workbench.ir.rewrite import RuleSet, rewrite
-from workbench.trace import recording
+from workbench.ir.uop import UOp
+from workbench.trace import in_pieces, recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,8 @@ class Pass:
         with recording(self.name, self.doc, state) as record:
             record.after = self.run(state, *context)
             return record.after
+
+    def in_pieces(self) -> AbstractContextManager[None]:
+        """Return a block in which this pass, run on many expressions, is recorded as run once on
+        all of them."""
+        return in_pieces(self.name, UOp.sink)

@@ -89,6 +89,7 @@ class Pat:
         return Pat(Ops.NOT, (self,))
 
     def where(self, yes: Pat | Const, no: Pat | Const) -> Pat:
+        """Return the pattern of a WHERE with this one as its condition."""
         parts = [p if isinstance(p, Pat) else literal(p) for p in (yes, no)]
         return Pat(Ops.WHERE, (self, *parts))
 

@@ -48,6 +48,7 @@ class Rule:
 
     @cached_property
     def matcher(self) -> Matcher:
+        """The rule as a function from a node to its replacement; None where it does not fire."""
         return compile_rule(self.match, self.becomes, self.where)
 
     def __repr__(self) -> str:

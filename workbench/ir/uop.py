@@ -20,16 +20,19 @@ from workbench.dtypes import Const, DType, dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.bounds import bounds_of
 from workbench.ir.ops import COMPARE, ELEMENTWISE, Ops
+from workbench.ir.ranges import listed_sources, ranges_of
 from workbench.ir.shapes import shape_of
 from workbench.trace import became
 
 
 class KernelInfo(NamedTuple):
     """What a kernel's SINK (and BLOCK) carries beside its graph: its name, and `order`: the
-    names of its loop axes, outermost first. The graph alone does not determine the order."""
+    names of its loop axes, outermost first. The graph alone does not determine the order.
+    `work_groups`: whether opts may make work-groups of it (NOLOCALS: not)."""
 
     name: str
     order: tuple[str, ...]
+    work_groups: bool = True
 
 
 class Storage(NamedTuple):
@@ -131,17 +134,19 @@ class UOp:
 
     @property
     def vmin(self) -> Const:
+        """The least value the node can take."""
         return self.bounds[0]
 
     @property
     def vmax(self) -> Const:
+        """The greatest value the node can take."""
         return self.bounds[1]
 
     @property
     def ranges(self) -> frozenset[UOp]:
         """The RANGEs this value depends on and that nothing below it has closed."""
         if self._ranges is _UNSET:
-            derive(self, "_ranges", _ranges_of)
+            derive(self, "_ranges", ranges_of)
         return self._ranges  # type: ignore[no-any-return]
 
     @property
@@ -153,6 +158,7 @@ class UOp:
 
     @staticmethod
     def const(dtype: DType, value: Const) -> UOp:
+        """Return the scalar constant `value`, as `dtype` holds it."""
         return UOp(Ops.CONST, dtype, (), value)
 
     @staticmethod
@@ -162,10 +168,12 @@ class UOp:
 
     @staticmethod
     def range(size: int, name: str, kind: AxisType) -> UOp:
+        """Return the axis `name` that counts 0 .. size-1."""
         return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), (name, kind))
 
     @staticmethod
     def sink(*src: UOp, arg: KernelInfo | None = None) -> UOp:
+        """Return the root of a graph: a kernel's has its KernelInfo."""
         return UOp(Ops.SINK, dtypes.void, src, arg)
 
     def like(self, value: Const) -> UOp:
@@ -225,12 +233,15 @@ class UOp:
         return self.alu(Ops.NEG)
 
     def cast(self, dtype: DType) -> UOp:
+        """Return the value as `dtype`: a float becomes an integer truncated and clamped, NaN 0."""
         return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
 
     def bitcast(self, dtype: DType) -> UOp:
+        """Return the same bits, read as `dtype` of the same width."""
         return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
 
     def where(self, yes: UOp, no: UOp) -> UOp:
+        """Return `yes` where this bool holds, else `no`."""
         return UOp(Ops.WHERE, yes.dtype, (self, yes, no))
 
     # walking
@@ -274,14 +285,16 @@ class UOp:
         """Return this node over other sources (see `substitute` for lists of ranges)."""
         if src == self.src:
             return self
-        return UOp(self.op, self.dtype, _range_lists(self, src), self.arg)
+        return UOp(self.op, self.dtype, listed_sources(self, src), self.arg)
 
     @property
     def is_const(self) -> bool:
+        """Whether this is a scalar constant."""
         return self.op is Ops.CONST
 
     @property
     def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on the same element of the sources only."""
         return self.op in ELEMENTWISE
 
     @property
@@ -318,47 +331,6 @@ def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
     for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
         if getattr(below, slot) is _UNSET:
             object.__setattr__(below, slot, rule(below))
-
-
-_NONE: frozenset[UOp] = frozenset()
-
-
-def _ranges_of(node: UOp) -> frozenset[UOp]:
-    if node.op is Ops.RANGE:
-        return frozenset((node,))
-    if not node.src:
-        return _NONE
-    if node.op in (Ops.REDUCE, Ops.END):
-        return node.src[0].ranges.difference(closed(node))
-    if node.op is Ops.STAGE:
-        return node.src[0].ranges.difference(closed(node))
-    if len(node.src) == 1:
-        return node.src[0]._ranges  # type: ignore[no-any-return]
-    return _NONE.union(*[s._ranges for s in node.src])
-
-
-def closed(node: UOp) -> tuple[UOp, ...]:
-    """Return the ranges that a REDUCE, END or STAGE closes, in the order they are listed."""
-    if node.op is Ops.STAGE:
-        found = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
-        return tuple(found)
-    return node.src[1:]
-
-
-def _name(node: UOp) -> str:
-    return str(node.arg[0])
-
-
-def _range_lists(node: UOp, src: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    if node.op not in (Ops.REDUCE, Ops.END):
-        return src
-    listed: dict[UOp, None] = {}
-    for source in src[1:]:
-        if source.op is Ops.RANGE:
-            listed[source] = None
-        else:
-            listed.update(dict.fromkeys(sorted(source.ranges, key=_name)))
-    return (src[0], *listed)
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Rules of the kernel level, and of the statement tree that lowering makes of it."""
+"""Rules of the kernel level, and of the statement tree that lowering makes of it.
+
+Each check returns why a node breaks its rule, "" where it does not; the tables at the end say
+the rules in words.
+"""
 
 from __future__ import annotations
 
@@ -107,11 +111,13 @@ def end_closes(node: UOp) -> str:
 def sink(node: UOp) -> str:
     if not isinstance(node.arg, KernelInfo):
         return f"its arg is {node.arg!r}, not KernelInfo"
-    name, order = node.arg
+    name, order, work_groups = node.arg
     if not isinstance(name, str) or not name or "\0" in name:
         return f"its name is {name!r}"
     if not isinstance(order, tuple) or not all(isinstance(n, str) for n in order):
         return f"its loop order is {order!r}, not names"
+    if type(work_groups) is not bool:
+        return f"whether it has work-groups is {work_groups!r}, not a bool"
     other = next((s.op.name for s in node.src if s.op is not Ops.END), None)
     return f"{other} is a source of the SINK" if other else ""
 

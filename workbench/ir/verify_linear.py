@@ -1,4 +1,7 @@
-"""Rules of the linear level: nodes by table, then one walk in program order."""
+"""Rules of the linear level: nodes by table, then one walk in program order.
+
+Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rules of the tensor level: shapes that fit."""
+"""Rules of the tensor level: shapes that fit.
+
+Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
+"""
 
 from __future__ import annotations
 

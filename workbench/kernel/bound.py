@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from workbench.backends.runtime.speeds import Speeds
-from workbench.display import Displayed
+from workbench.display import Printed
 from workbench.kernel.cost import LAUNCH_S, THREADS_S, Cost
 from workbench.kernel.timing import seconds_text
 from workbench.kernel.units import bytes_text
@@ -25,8 +25,8 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Bound(Displayed):
+@dataclass(frozen=True, slots=True, repr=False)
+class Bound(Printed):
     """`what` a kernel waits for, in a word or two, and `why`: numbers that say so."""
 
     what: str

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.display import Printed
+from workbench.ir.estimates import Counts
 from workbench.kernel.checking import compare, reduce_steps
-from workbench.kernel.estimates import Counts
 from workbench.kernel.side_by_side import SideBySide
 from workbench.trace import unobserved
 

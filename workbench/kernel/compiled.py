@@ -8,12 +8,12 @@ from typing import Any
 from workbench.backends.runtime.assembly import AsmLine
 from workbench.display import Displayed
 from workbench.errors import DeviceError
-from workbench.kernel.estimates import Counts, Estimates
+from workbench.ir.estimates import Counts, Estimates
 from workbench.pipeline import Built
 from workbench.trace import PassRecord
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Compiled(Displayed):
     """A kernel compiled for a device, with the record of how. Nothing has run yet."""
 
@@ -62,3 +62,7 @@ class Compiled(Displayed):
 
     def __str__(self) -> str:
         return self.source
+
+    def __repr__(self) -> str:
+        made, lines = self.built.source, self.source.count("\n") + 1
+        return f"Compiled({made.name} for {self.device}: {lines:,} lines of {made.language})"

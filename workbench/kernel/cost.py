@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.machine import Caches
 from workbench.backends.runtime.speeds import Speeds, speeds
-from workbench.display import Displayed
+from workbench.display import Printed
+from workbench.ir.estimates import Counts, Estimates, count, estimate
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
-from workbench.kernel.estimates import Counts, Estimates, count, estimate
 from workbench.kernel.timing import seconds_text
 from workbench.kernel.traffic import Traffic
 from workbench.kernel.units import bytes_text
@@ -35,8 +35,8 @@ REST = 0.15
 """Of what the slowest part leaves room for, this share of the others shows all the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost(Displayed):
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Printed):
     """What one run of a kernel costs, warm: the run before left in each cache what fits.
 
     `bytes_from` has, for each level, what comes from there towards the core and goes back:

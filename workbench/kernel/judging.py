@@ -23,7 +23,7 @@ from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.rewrite import without
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.kernel.bisect import Culprit, first_wrong
 from workbench.kernel.checking import (
     as_narrow,
@@ -116,7 +116,7 @@ class KernelJudge:
     def _runner(self, state: Any) -> Callable[[Any], dict[int, Array]] | None:
         if isinstance(state, UOp):
             if state.op is Ops.SINK:
-                return self._interpreted
+                return None if state.arg is None else self._interpreted
             return None if _slots_differ(state) else self._emulated
         return self._ran if hasattr(state, "bind") else None
 
@@ -155,13 +155,13 @@ def _ordered(kernel: UOp) -> UOp:
     """Drop axes that a rewrite has made needless from the loop order."""
     present = {n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE}
     order = tuple(n for n in kernel.arg.order if n in present)
-    return kernel.replace(arg=KernelInfo(kernel.arg.name, order))
+    return kernel.replace(arg=kernel.arg._replace(order=order))
 
 
 def observed(kernel: Kernel, device: str) -> tuple[PassRecord, ...]:
     """Return the record of every pass of compiling a kernel, as far as it comes: the last has the
     error, where there is one."""
-    with without(kernel.rules_off), observe() as watching, suppress(WorkbenchError):
+    with without(kernel.rules_off), observe() as watching, suppress(Exception):
         graph, target = kernel.original, Device[device].target
         for opt in kernel.applied_opts:
             graph, _ = apply_opt(graph, opt, target)

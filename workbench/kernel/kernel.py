@@ -14,6 +14,7 @@ import numpy as np
 from workbench import engine
 from workbench.backends.device import Device
 from workbench.display import Displayed
+from workbench.ir.estimates import Counts, Estimates, count, estimate
 from workbench.ir.expr import to_expr
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic import heuristic
@@ -28,7 +29,6 @@ from workbench.kernel.checking import CheckResult
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.cost import Cost
-from workbench.kernel.estimates import Counts, Estimates, count, estimate
 from workbench.kernel.inputs import FromSchedule, Seeded, outputs
 from workbench.kernel.judging import bisected, observed
 from workbench.kernel.pasted import graph_of, to_python

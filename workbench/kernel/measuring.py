@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from workbench.backends.runtime.buffer import Buffer
@@ -29,7 +29,8 @@ START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
 """What a process may take to start, a form to compile, and an answer beyond the search's end."""
 FOREVER = 1e9
 START_SHARE = 0.35
-"""A start may take this share of the time that is left."""
+"""A start may take this share of all the time: also when another one has taken much of it, as
+without any form that was timed a search is of no use."""
 Row = dict[str, Any]
 
 
@@ -44,6 +45,10 @@ class _Measuring:
     most_s: float
     rules_off: tuple[str, ...] = ()
     known: list[str] = field(default_factory=list)
+    start_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start_s = START_SHARE * (self.ends_at - time.monotonic())
 
     def form(self, ast: UOp) -> Row:
         return {
@@ -54,19 +59,12 @@ class _Measuring:
     def rules(self, patience: Patience | None, thorough: bool) -> Rules:
         budget_s, samples = THOROUGH if thorough else QUICK
         left = max(0.2, self.ends_at - time.monotonic())
-        if patience is None:
-            patience = Patience(left if thorough else START_SHARE * left, FOREVER)
+        known = () if thorough else tuple(self.known)
+        if patience is not None:
+            limit_s, hopeless = min(patience.first_s, self.most_s, left), patience.ratio
         else:
-            patience = replace(patience, first_s=min(patience.first_s, self.most_s))
-        limit_s, known = min(patience.first_s, left), tuple(self.known)
-        return Rules(
-            budget_s,
-            samples,
-            limit_s,
-            patience.ratio,
-            () if thorough else known,
-            thorough,
-        )
+            limit_s, hopeless = left if thorough else max(0.2, self.start_s), FOREVER
+        return Rules(budget_s, samples, limit_s, hopeless, known, thorough, left)
 
     def read(self, answer: Row) -> Measured:
         """Return what an answer says of a form."""
@@ -114,7 +112,7 @@ class OnWorker(_Measuring):
             quiet_s += START_S
         else:  # what is late is given up with the search
             left = self.ends_at - time.monotonic()
-            quiet_s = max(1.0, min(quiet_s, left + MARGIN_S))
+            quiet_s = max(1.0, min(quiet_s, max(left, rules.limit_s) + MARGIN_S))
         task = {
             "do": "race", "data": self.key, "kernel": self.form(ast),
             "against": self.form(against), "outputs": outputs(self.kernel),

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ParseError
 from workbench.ir.ops import Ops
-from workbench.ir.text import parse, to_text
+from workbench.ir.parse import parse
+from workbench.ir.text import to_text
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
 from workbench.kernel.fence import fenced

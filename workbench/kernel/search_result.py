@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.runtime.cache import key_of
-from workbench.display import Displayed
+from workbench.display import Printed
 from workbench.errors import ParseError
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.opt.trial import Trial
@@ -29,8 +29,8 @@ SHOWN = 40
 """Trials that are printed: the best, and those that they come from."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchResult(Displayed):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SearchResult(Printed):
     """`kernel` is the best form; `tried` has all of them, the one that was given first.
 
     `best` is the number of the best. `speedup` is how many times as fast as the given one it

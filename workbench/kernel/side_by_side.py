@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.backends.runtime.timing import Run, Samples, interleave
-from workbench.display import Displayed
+from workbench.display import Printed
 from workbench.kernel.timing import seconds_text
 
 DRAWS = 2000
@@ -53,8 +53,8 @@ class Ratio:
         return f"{self.median:.3g} times as fast ({self.low:.3g} to {self.high:.3g})"
 
 
-@dataclass(frozen=True, slots=True)
-class SideBySide(Displayed):
+@dataclass(frozen=True, slots=True, repr=False)
+class SideBySide(Printed):
     """Runs that were timed in turns. `ratios` tell of each how many times as fast it is as the
     first."""
 

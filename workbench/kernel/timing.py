@@ -9,7 +9,7 @@ from workbench.backends.runtime import peak, timing
 from workbench.backends.runtime.emptied import measure_cold
 from workbench.display import Printed
 from workbench.dtypes import dtypes
-from workbench.kernel.estimates import Estimates
+from workbench.ir.estimates import Estimates
 
 
 @dataclass(frozen=True, slots=True, repr=False)

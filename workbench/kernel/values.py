@@ -107,8 +107,9 @@ def values_in_kernel(
     found = value.toposort()
     other = next((n.op.name for n in found if "k" not in OPS[n.op].levels), None)
     if other is not None:
-        because = f"{other} is not an op of kernels before they are lowered"
-        raise WorkbenchError(f"cannot interpret {node.op.name}", because)
+        because = f"{other} is an op of the lowered program, where values are in registers"
+        hint = "the same value in a pass before statement-tree, or in kernel.ast"
+        raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
     place = {name: i for i, name in enumerate(order)}
     ranges = [n for n in found if n.op is Ops.RANGE]
     ranges.sort(key=lambda r: (place.get(r.axis_name, len(place)), r.axis_name))

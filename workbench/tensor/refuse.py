@@ -7,14 +7,17 @@ from workbench.source import here
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
+    """Return the error for shapes that do not fit, with the user's line."""
     return ShapeError(what, because, hint, where())
 
 
 def dtype_error(what: str, because: str, hint: str = "") -> DTypeError:
+    """Return the error for a dtype or a value that does not fit, with the user's line."""
     return DTypeError(what, because, hint, where())
 
 
 def device_error(what: str, because: str, hint: str = "") -> DeviceError:
+    """Return the error for a device that cannot do it, with the user's line."""
     return DeviceError(what, because, hint, where())
 
 

@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.display import Displayed
 from workbench.errors import WorkbenchError
-from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
 from workbench.kernel.bisect import Culprit
 from workbench.kernel.kernel import NOWHERE, Kernel
 from workbench.kernel.values import Values, values_of_tensor
 from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
-from workbench.trace import PassRecord
 from workbench.viz import export
+from workbench.viz.listed import Decisions, Passes
 from workbench.viz.model.bisect import bisected
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.graph import TensorGraph, label_of, tensor_graph
 from workbench.viz.model.passes import pass_rows, passes_text
 from workbench.viz.model.planned import planned, value_of
-from workbench.viz.model.provenance import scheduled
-from workbench.viz.model.words import bytes_text, figure_text, plural, shape_text
-from workbench.viz.pane import Pane, code_text, loops_text, rewrites_text
+from workbench.viz.model.words import (
+    bytes_text,
+    error_text,
+    figure_text,
+    plural,
+    shape_text,
+)
+from workbench.viz.pane import Pane
 
 if TYPE_CHECKING:
     import graphviz
@@ -36,8 +41,8 @@ MOST_KERNELS = 12
 
 
 class Page(Protocol):
-    """What shows explorations in a notebook or a file. `show_with` hands one in, so that this
-    file knows none."""
+    """What shows explorations in a notebook or a file. `explore` hands one in, so that this file
+    knows none."""
 
     def baseline(
         self, ex: Exploration, name: str, run: Callable[[], object]
@@ -50,76 +55,70 @@ class Page(Protocol):
     def to_widget(self, ex: Exploration) -> Any: ...
 
 
-_PAGES: list[Page] = []
-
-
-def show_with(page: Page) -> None:
-    """Show explorations with `page` from now on."""
-    _PAGES[:] = [page]
-
-
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Exploration(Displayed):
     """The kernels that compute `tensors`, un-optimised, and how scheduling came to them.
 
     `kernels` are in execution order; `items` are those and the copies between devices;
     `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
-    `outputs` are the tensors' nodes as scheduled; `show` names the one pane that a notebook
-    shows ("": the whole workbench); `forced` has the decisions that were not left to the
-    scheduler (see `replan`), and `rules_off` the rules that it does without.
+    `outputs` are the tensors' nodes as scheduled; `page` shows it in a notebook; `show` names
+    the one pane that is shown and printed ("": all); `forced` has the decisions that were not
+    left to the scheduler (see `replan`), and `rules_off` the rules that it does without. Where
+    a rule of the scheduler raises, `error` says so: there are no kernels then, and `passes` are
+    those up to the one that failed.
     """
 
     tensors: tuple[Tensor, ...]
     kernels: tuple[Kernel, ...]
     items: tuple[ScheduleItem, ...]
-    decisions: tuple[Decision, ...]
-    passes: tuple[PassRecord, ...]
+    decisions: Decisions
+    passes: Passes
     outputs: tuple[UOp, ...]
+    page: Page
     line: SourceLine | None = None
     show: str = ""
     forced: Mapping[UOp, bool] = field(default_factory=dict)
     rules_off: tuple[str, ...] = ()
+    error: Exception | None = None
     held: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """What displaying it keeps: it lives as long as this does."""
 
     @property
     def loops(self) -> Pane:
         """The loop nests of the kernels, alone."""
-        return Pane(self, "loops", lambda: loops_text(self.kernels), {})
+        return Pane(self, "loops")
 
     @property
     def plan(self) -> Pane:
         """The tensor graph cut into kernels, and why it is cut there, alone."""
-        return Pane(self, "plan", self._plan_text, {})
+        return Pane(self, "plan")
+
+    @property
+    def results(self) -> Pane:
+        """The forms of the kernels that were tried here, with times and checks, alone."""
+        return Pane(self, "results")
 
     def rewrites(self, kernel: Kernel | int = 0) -> Pane:
         """Return the passes and rewrites of a kernel (its number, or a form of it), alone.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        number, form = self._form(kernel)
-
-        def text() -> str:
-            before = list(scheduled(self.passes))[number][2]
-            return rewrites_text((*before, *form.observed(form.device)))
-
-        return Pane(self, "rewrites", text, {"kernel": number})
+        return Pane(self, "rewrites", self.form(kernel))
 
     def code(self, kernel: Kernel | int = 0) -> Pane:
         """Return the C of a kernel (its number, or a form of it), alone.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        number, form = self._form(kernel)
-        return Pane(self, "code", lambda: code_text(number, form), {"kernel": number})
+        return Pane(self, "code", self.form(kernel))
 
-    def _form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
+    def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
+        """Return (its number, the kernel) of a kernel here (its number, or a form of it).
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
         number = self._number(kernel)
         return number, kernel if isinstance(kernel, Kernel) else self.kernels[number]
-
-    def _plan_text(self) -> str:
-        kernels = [f"kernel {i}: {k.title}" for i, k in enumerate(self.kernels)]
-        return "\n".join([self.headline, *kernels, decisions_text(self.decisions)])
 
     def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
         """Return the Exploration with some decisions forced: a value is stored (True: "cut
@@ -140,7 +139,7 @@ class Exploration(Displayed):
                 raise WorkbenchError(what, "none of the kernels computes it", hint)
         merged = {**self.forced, **named}
         forced = {n: store for n, store in merged.items() if store is not None}
-        return of(self.tensors, forced, self.rules_off, self.show)
+        return of(self.tensors, self.page, forced, self.rules_off, self.show)
 
     def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
@@ -150,7 +149,7 @@ class Exploration(Displayed):
         are too large to be computed again and again.
         """
         chosen = range(len(self.kernels)) if kernel is None else [kernel]
-        for number, form in map(self._form, chosen):
+        for number, form in map(self.form, chosen):
             found = bisected(self.passes, self.items, form, number)
             if found is not None:
                 return found
@@ -178,13 +177,13 @@ class Exploration(Displayed):
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
         """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
         variant. Returns the exploration itself."""
-        _PAGES[0].baseline(self, name, run)
+        self.page.baseline(self, name, run)
         return self
 
     def select(self, **view: Any) -> None:
         """Show something in the notebook's workbench of this exploration: mode ("tune",
         "rewrites" or "plan"), kernel, variant, node, line (places in the record), language."""
-        _PAGES[0].select(self, view)
+        self.page.select(self, view)
 
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.
@@ -192,12 +191,12 @@ class Exploration(Displayed):
         Errors: OSError where the file cannot be written.
         """
         made = Path(path)
-        made.write_text(_PAGES[0].to_html(self), encoding="utf-8")
+        made.write_text(self.page.to_html(self), encoding="utf-8")
         return made
 
     def to_widget(self) -> Any:
         """Return the workbench as a Jupyter widget, to be put beside others."""
-        return _PAGES[0].to_widget(self)
+        return self.page.to_widget(self)
 
     @property
     def graph(self) -> TensorGraph:
@@ -226,18 +225,25 @@ class Exploration(Displayed):
         devices = dict.fromkeys(t.device for t in self.tensors)
         words = [plural(len(self.kernels), "kernel")]
         words += [plural(copies, "copy")] if copies else []
-        return ", ".join([*words, "on " + " and ".join(devices)])
+        failed = "" if self.error is None else ": scheduling failed"
+        return ", ".join([*words, "on " + " and ".join(devices)]) + failed
 
     @property
     def nothing_to_do(self) -> str:
         """Why there is no kernel; "" where there is one."""
         if self.kernels:
             return ""
+        if self.error is not None:
+            failed = [record.name for record in self.passes if record.error]
+            where = f" in pass {failed[-1]}" if failed else ""
+            return f"Scheduling failed{where}.\n{error_text(self.error)}"
         if self.items:
             return "Nothing to compute: the values are only copied to the device."
         return "Nothing to compute: the values are constants, or in memory already."
 
     def __str__(self) -> str:
+        if self.show:
+            return str(Pane(self, self.show))
         line = "" if self.line is None else f"{self.line.text}   ({self.line})\n"
         parts = [f"{line}{self.headline}"]
         if self.nothing_to_do:
@@ -259,6 +265,7 @@ class Exploration(Displayed):
 
 def of(
     tensors: tuple[Tensor, ...],
+    page: Page,
     forced: Mapping[UOp, bool],
     rules_off: tuple[str, ...] = (),
     show: str = "",
@@ -266,8 +273,9 @@ def of(
     """Return the Exploration of `tensors` as scheduled now."""
     found = planned(tensors, forced, rules_off)
     return Exploration(
-        tensors, tuple(found.kernels), tuple(found.items), tuple(found.decisions),
-        tuple(found.passes), tuple(found.outputs), found.line, show, forced, rules_off,
+        tensors, tuple(found.kernels), tuple(found.items), Decisions(found.decisions),
+        Passes(found.passes), tuple(found.outputs), page, found.line, show, forced, rules_off,
+        found.error,
     )  # fmt: skip
 
 

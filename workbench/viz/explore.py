@@ -7,8 +7,8 @@ from workbench.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
-from workbench.viz.live.show import PANES, Page
-from workbench.viz.pane import Pane
+from workbench.viz.live.show import Page
+from workbench.viz.pane import PANES, Pane
 
 
 def explore(
@@ -30,10 +30,9 @@ def explore(
         )
     formatters.register_all()
     page = Page()
-    exploration.show_with(page)
     register(Exploration, page.bundle)
     register(Pane, page.pane_bundle)
-    return exploration.of(tensors, {}, _names(without), show)
+    return exploration.of(tensors, page, {}, _names(without), show)
 
 
 def _names(without: object) -> tuple[str, ...]:

@@ -12,14 +12,13 @@ from html import escape
 from workbench.backends.device import Device
 from workbench.context import LIVE
 from workbench.display import Bundle, register
-from workbench.errors import WorkbenchError
 from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.timing import seconds_text
-from workbench.trace import PassRecord
+from workbench.trace import PassRecord, unobserved
 from workbench.viz.exploration import (
     MOST_KERNELS,
     Exploration,
@@ -31,10 +30,10 @@ from workbench.viz.model.graph import TensorGraph
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.loops import LoopNest, Row
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows, passes_text
-from workbench.viz.model.words import bytes_text, figure_text, plural
+from workbench.viz.model.words import bytes_text, error_text, figure_text, plural
 from workbench.viz.palette import kernel_colour
 from workbench.viz.pane import Pane
-from workbench.viz.svg import graph_svg
+from workbench.viz.svg import graph_picture, graph_rows
 
 DETAIL_S = 0.25
 """Compiling and listing opts for a picture stops after this long; what is left says so."""
@@ -45,9 +44,9 @@ MOST_STEPS = 40
 def register_all() -> None:
     """Fill the table of pictures."""
     register(Exploration, exploration_bundle)
-    register(Kernel, kernel_bundle)
-    register(Compiled, compiled_bundle)
-    register(PassRecord, pass_bundle)
+    register(Kernel, kernel_bundle, kernel_text)
+    register(Compiled, compiled_bundle, compiled_text)
+    register(PassRecord, pass_bundle, pass_text)
     register(Pane, pane_bundle)
 
 
@@ -56,6 +55,8 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
 
     Units: detail_s, seconds that compiling and listing opts for it may take.
     """
+    if ex.show:
+        return pane_bundle(Pane(ex, ex.show))
     detail_s = DETAIL_S if detail_s is None else detail_s
     deadline = time.perf_counter() + detail_s
     graph = ex.graph
@@ -73,16 +74,22 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
 
 
 def pane_bundle(pane: Pane) -> Bundle:
-    """Return the picture of one pane of an Exploration: its text."""
+    """Return the picture of one pane of an Exploration: its text, the plan with its graph."""
     text = str(pane)
-    return {"text/html": page(source(text)), "text/plain": text}
+    graph = _graph_part(pane.exploration.graph) if pane.name == "plan" else ""
+    return {"text/html": page(graph, source(text)), "text/plain": text}
 
 
 def kernel_bundle(kernel: Kernel) -> Bundle:
     """Return the picture of a Kernel: its loops, text, opts and source."""
     deadline = time.perf_counter() + DETAIL_S
     html = page(_kernel_card(kernel, None, (), deadline))
-    return {"text/html": html, "text/plain": f"{kernel!r}\n{_nest_text(kernel)}"}
+    return {"text/html": html, "text/plain": kernel_text(kernel)}
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """Return a Kernel as text: what it is, and its loops."""
+    return f"{kernel!r}\n{_nest_text(kernel)}"
 
 
 def compiled_bundle(compiled: Compiled) -> Bundle:
@@ -105,8 +112,13 @@ def compiled_bundle(compiled: Compiled) -> Bundle:
         fold("Statement tree", source(rewrites.text(compiled["lowered"]))),
         _passes_part("Compiling", compiled.passes),
     ]
-    text = f"{compiled.source}\n\n{passes_text(pass_rows(compiled.passes))}"
-    return {"text/html": page(tag("div", "".join(body), "card")), "text/plain": text}
+    html = page(tag("div", "".join(body), "card"))
+    return {"text/html": html, "text/plain": compiled_text(compiled)}
+
+
+def compiled_text(compiled: Compiled) -> str:
+    """Return a Compiled as text: its source, and its passes."""
+    return f"{compiled.source}\n\n{passes_text(pass_rows(compiled.passes))}"
 
 
 def pass_bundle(record: PassRecord) -> Bundle:
@@ -136,10 +148,13 @@ def pass_bundle(record: PassRecord) -> Bundle:
             fold("The whole pass as a difference", source(whole), is_open=not folds)
         )
     html = page(tag("div", "".join(body), "card"))
-    return {
-        "text/html": html,
-        "text/plain": f"{passes_text([row])}\n{record.doc}\n{whole}",
-    }
+    return {"text/html": html, "text/plain": pass_text(record)}
+
+
+def pass_text(record: PassRecord) -> str:
+    """Return a PassRecord as text: what came of it, and what it changed as a whole."""
+    lines = [passes_text(pass_rows([record])), record.doc]
+    return "\n".join([*lines, rewrites.pass_difference(record)])
 
 
 # an Exploration's parts
@@ -155,7 +170,7 @@ def _headline(ex: Exploration) -> str:
         parts.append(tag("span", escape(str(ex.line)), "sum"))
     parts.append(tag("span", escape(ex.headline), "sum"))
     nothing = tag("div", escape(ex.nothing_to_do)) if ex.nothing_to_do else ""
-    return tag("div", "".join(parts), "head") + nothing
+    return tag("div", " ".join(parts), "head") + nothing
 
 
 def _graph_part(graph: TensorGraph) -> str:
@@ -165,16 +180,21 @@ def _graph_part(graph: TensorGraph) -> str:
         tag("span", f"{_number(i)} {escape(title)}", style=f"--wb-k:{kernel_colour(i)}")
         for i, title in enumerate(graph.titles)
     ]
-    legend = tag("div", "".join(names), "legend") if names else ""
+    legend = tag("div", " ".join(names), "legend") if names else ""
     note = tag(
         "div",
         "Each coloured region is one kernel. A framed value with a number is what that kernel "
         "stores; a heavy line is a value that goes through memory from one kernel to the next.",
         "capt",
     )
-    picture = tag("div", graph_svg(graph), "scroll plan")
+    picture = tag("div", graph_picture(graph), "scroll plan")
+    heads = ["value", "size", "computed from", "kernels", "line"]
+    cells = [[escape(cell) for cell in row] for row in graph_rows(graph)]
+    listed = fold("The graph as a table", table(heads, cells, ["", "", "w", "", ""]))
     return fold(
-        "Plan: the tensor graph, cut into kernels", legend + picture + note, True
+        "Plan: the tensor graph, cut into kernels",
+        legend + picture + note + listed,
+        True,
     )
 
 
@@ -236,7 +256,7 @@ def _kernel_title(kernel: Kernel, number: int | None) -> str:
     )
     applied = ", ".join(str(opt) for opt in kernel.applied_opts)
     done = tag("div", "Applied: " + code(applied), "capt") if applied else ""
-    return tag("div", "".join(parts), "title") + done
+    return tag("div", " ".join(parts), "title") + done
 
 
 def _device(kernel: Kernel) -> str:
@@ -246,23 +266,25 @@ def _device(kernel: Kernel) -> str:
     return Device.DEFAULT
 
 
-def _nest(kernel: Kernel) -> LoopNest | WorkbenchError:
+def _nest(kernel: Kernel) -> LoopNest | str:
+    """Return the loops, or why there are none: a rule that raises must not hide the rest."""
     try:
-        return loops.loop_nest(kernel.ast, Device[_device(kernel)].target)
-    except WorkbenchError as error:
-        return error
+        with unobserved():
+            return loops.loop_nest(kernel.ast, Device[_device(kernel)].target)
+    except Exception as error:
+        return error_text(error)
 
 
 def _nest_text(kernel: Kernel) -> str:
     nest = _nest(kernel)
-    return str(nest) if isinstance(nest, WorkbenchError) else loops.to_text(nest)
+    return nest if isinstance(nest, str) else loops.to_text(nest)
 
 
 def _loops_part(kernel: Kernel, explains: bool) -> str:
     """Return the loop table; where it `explains`, with a sentence on how to read it."""
     nest = _nest(kernel)
-    if isinstance(nest, WorkbenchError):
-        return tag("div", escape(str(nest)), "bad")
+    if isinstance(nest, str):
+        return _failed(nest)
     heads = [tag("th", "loop"), tag("th", "steps", "n")]
     heads += [tag("th", _buffer_head(b), "n b", colspan="2") for b in nest.buffers]
     names = [b.name for b in nest.buffers]
@@ -315,8 +337,15 @@ def _decisions_part(decisions: Sequence[Decision]) -> str:
     )
 
 
+def _failed(words: str) -> str:
+    return tag("div", escape(words), "bad")
+
+
 def _opts_part(kernel: Kernel) -> str:
-    legal = kernel.legal_opts()
+    try:
+        legal = kernel.legal_opts()
+    except Exception as error:
+        return _failed(error_text(error))
     groups = []
     for op, listed in opts_by_op(legal):
         chips = "".join(code(text) for text in listed)
@@ -329,8 +358,11 @@ def _opts_part(kernel: Kernel) -> str:
 def _compiled_part(kernel: Kernel) -> str:
     try:
         compiled = kernel.compile(_device(kernel))
-    except WorkbenchError as error:
-        return tag("div", escape(str(error)), "bad")
+    except Exception as error:
+        seen = kernel.observed(_device(kernel))
+        return _failed(error_text(error)) + _passes_part(
+            "Compiling, as far as it came", seen
+        )
     made = fold(_source_summary(compiled), source(compiled.source))
     return made + _passes_part("Compiling", compiled.passes)
 

@@ -17,7 +17,8 @@ from workbench.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import Exploration
 from workbench.viz.explore import explore
-from workbench.viz.live.show import PANES, session_of
+from workbench.viz.live.show import session_of
+from workbench.viz.pane import PANES
 
 
 def load(shell: Any) -> None:

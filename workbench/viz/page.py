@@ -1,7 +1,8 @@
 """The page: hand-written ES modules and style sheets put together, and one file to send around.
 
 The files of static/ are plain functions at top level that share one scope. They are read in the
-order below, without a bundler; each says at its head what it is.
+order below, without a bundler; each says at its head what it is. They travel with every widget and
+file, so they are compressed, as the record is; what the browser unpacks and runs is the very source.
 """
 
 from __future__ import annotations
@@ -17,13 +18,21 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "results", "about", "axes", "loops",
-    "offers", "tune", "diff", "lines", "code", "strip", "expr", "states", "replay", "scene",
-    "glayout", "gfollow", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "rewrites",
-    "plan", "main",
+    "dom", "store", "links", "actions", "keys", "header", "results", "roofline", "about", "axes",
+    "loops", "offers", "tune", "diff", "lines", "code", "strip", "expr", "states", "replay", "scene",
+    "glayout", "gfollow", "gwords", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "rewrites",
+    "planwhy", "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
 
+_UNPACK = """const packed = "{packed}";
+const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const text = await new Response(plain).text();
+const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}));
+const {{ default: page }} = await import(url);
+URL.revokeObjectURL(url);
+"""
 # What a widget model is to the page, for a file without Jupyter: it holds two traits.
 _SHIM = """
 const traits = { record: document.getElementById("record").textContent, view: {}, live: false };
@@ -32,7 +41,7 @@ const model = {
   set: (name, value) => { traits[name] = value; },
   save_changes() {}, send() {}, on() {}, off() {},
 };
-render({ model, el: document.getElementById("workbench") });
+page.render({ model, el: document.getElementById("workbench") });
 """
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -46,14 +55,23 @@ body {{ margin: 8px; background: Canvas; }}
 <body><div id="workbench"></div>
 <script type="text/plain" id="record">{record}</script>
 <script type="module">
-{scripts}{shim}</script></body></html>
+{unpack}{shim}</script></body></html>
 """
 
 
 @cache
+def scripts() -> str:
+    """Return the files of static/ as one ES module: `export default {render}`."""
+    return (
+        _joined("js", SCRIPTS)
+        + "\nexport default { render };\n//# sourceURL=workbench.js\n"
+    )
+
+
+@cache
 def esm() -> str:
-    """Return the page as one ES module: `export default {render}`, as anywidget wants it."""
-    return _scripts() + "\nexport default { render };\n"
+    """Return a module that unpacks the scripts and exports the same, as anywidget wants it."""
+    return _unpack() + "export default page;\n"
 
 
 @cache
@@ -67,8 +85,7 @@ def packed(record: Mapping[str, Any]) -> str:
 
     Errors: ValueError where a number is not finite, which JSON cannot say.
     """
-    text = json.dumps(record, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
+    return _compressed(json.dumps(record, separators=(",", ":"), allow_nan=False))
 
 
 def export_html(record: Mapping[str, Any]) -> str:
@@ -78,13 +95,18 @@ def export_html(record: Mapping[str, Any]) -> str:
         title=escape(title),
         css=css(),
         record=packed(record),
-        scripts=_scripts(),
+        unpack=_unpack(),
         shim=_SHIM,
     )
 
 
-def _scripts() -> str:
-    return _joined("js", SCRIPTS)
+@cache
+def _unpack() -> str:
+    return _UNPACK.format(packed=_compressed(scripts()))
+
+
+def _compressed(text: str) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
 
 
 def _joined(kind: str, names: tuple[str, ...]) -> str:

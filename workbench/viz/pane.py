@@ -2,57 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.device import Device
 from workbench.display import Printed
-from workbench.errors import WorkbenchError
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
-from workbench.trace import Match, PassRecord, unobserved
+from workbench.trace import Match, unobserved
 from workbench.viz.model import loops, rewrites
+from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
-from workbench.viz.record.variants import c_code
+from workbench.viz.model.provenance import scheduled
+from workbench.viz.model.words import error_text
+from workbench.viz.record.variants import c_code, variant_row
 
 if TYPE_CHECKING:
     from workbench.viz.exploration import Exploration
 
+PANES = {
+    "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
+}  # fmt: skip
+"""The panes that can stand alone, and the mode of the page each belongs to."""
 MOST_STEPS = 200
 """Rewrites of one pass that are printed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pane(Printed):
-    """One pane. `name` says which ("loops", "plan", "rewrites", "code"); `view` what of it is
-    looked at; `text()` gives what is printed, made when it is asked for."""
+    """One pane of an exploration. `name` is a key of PANES; `form` is the kernel that it is of,
+    with its number (None: all of them)."""
 
     exploration: Exploration
     name: str
-    text: Callable[[], str]
-    view: Mapping[str, Any]
+    form: tuple[int, Kernel] | None = None
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What of a page is looked at."""
+        only = {"only": self.name, "mode": PANES[self.name]}
+        return only if self.form is None else {**only, "kernel": self.form[0]}
 
     def __str__(self) -> str:
-        return self.text()
+        ex = self.exploration
+        forms = enumerate(ex.kernels) if self.form is None else [self.form]
+        if self.name == "plan":
+            return plan_text(ex)
+        if self.name == "results":
+            return results_text(ex)
+        of_kernel = _OF_KERNEL[self.name]
+        parts = [f"{_head(i, k)}\n{of_kernel(ex, i, k)}" for i, k in forms]
+        return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
 
 
-def loops_text(kernels: tuple[Kernel, ...]) -> str:
-    """Return the loop nest of every kernel, with what each loop touches."""
-    return "\n\n".join(f"{_head(i, k)}\n{_nest(k)}" for i, k in enumerate(kernels))
+def plan_text(ex: Exploration) -> str:
+    """Return the kernels, and the decisions that made them."""
+    kernels = [_head(i, k) for i, k in enumerate(ex.kernels)]
+    nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
+    return "\n".join([ex.headline, *nothing, *kernels, decisions_text(ex.decisions)])
 
 
-def code_text(number: int, kernel: Kernel) -> str:
+def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+    """Return the loop nest of a kernel, with what each loop touches."""
+    try:
+        with unobserved():
+            nest = loops.loop_nest(kernel.ast, Device[kernel.device].target)
+    except Exception as error:  # a rule may raise anything
+        return error_text(error)
+    return loops.to_text(nest)
+
+
+def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
     try:
-        code = "\n".join(c_code(kernel)["lines"])
-    except WorkbenchError as error:
-        code = str(error)
-    return f"{_head(number, kernel)}\n{code}"
+        return "\n".join(c_code(kernel)["lines"])
+    except Exception as error:
+        return error_text(error)
 
 
-def rewrites_text(records: Sequence[PassRecord]) -> str:
-    """Return every pass that changed something, with its rewrites."""
+def rewrites_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+    """Return every pass that changed something on the way to a kernel, with its rewrites."""
+    before = list(scheduled(ex.passes))[number][2]
+    records = (*before, *kernel.observed(kernel.device))
     parts = []
     for record, row in zip(records, pass_rows(records), strict=True):
         if not record.name or not (row.changed or row.error):
@@ -67,18 +99,48 @@ def rewrites_text(records: Sequence[PassRecord]) -> str:
     return "\n".join(parts)
 
 
+def results_text(ex: Exploration) -> str:
+    """Return the forms that were tried where the exploration is shown, with times, checks and
+    notes; the plain ones where nobody tried any."""
+    rows = tried(ex)
+    parts = []
+    for number, kernel in enumerate(ex.kernels):
+        own = [row for row in rows if row["kernel"] == number]
+        lines = [_head(number, kernel), *[line for row in own for line in _result(row)]]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
+
+
+def tried(ex: Exploration) -> list[dict[str, Any]]:
+    """Return the rows of the variants of an exploration, as the record has them."""
+    session = ex.held.get("session")
+    if session is None:
+        return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
+    with session.lock:
+        return [dict(row) for row in session.record["variants"]]
+
+
+def _result(row: Mapping[str, Any]) -> Iterator[str]:
+    opts = ", ".join(row["opts"]) or "no opts"
+    how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
+    yield f"  {row['name']}: {'; '.join([opts, *how])}"
+    yield f"    {row['timing']['text'] if row['timing'] else 'not timed'}"
+    found = [
+        row["check"] and row["check"]["text"],
+        row["error"] and _said(row["error"]),
+    ]
+    for words in (*found, row["note"]):
+        if words:
+            yield f"    {words}"
+
+
+def _said(error: Mapping[str, str]) -> str:
+    return f"failed: {error['what']}: {error['because']}".rstrip(": ")
+
+
 def _head(number: int, kernel: Kernel) -> str:
     where = "" if kernel.line is None else f"  {kernel.line}"
     return f"kernel {number}: {kernel.title or kernel.name}{where}"
-
-
-def _nest(kernel: Kernel) -> str:
-    try:
-        with unobserved():
-            nest = loops.loop_nest(kernel.ast, Device[kernel.device].target)
-    except WorkbenchError as error:
-        return str(error)
-    return loops.to_text(nest)
 
 
 def _step(match: Match) -> str:
@@ -92,3 +154,6 @@ def _step(match: Match) -> str:
 def _line(state: Any) -> str:
     words = rewrites.text(state).rpartition("\n")[2]
     return words if len(words) <= 100 else f"{words[:98]}.."
+
+
+_OF_KERNEL = {"loops": loops_text, "code": code_text, "rewrites": rewrites_text}

@@ -14,10 +14,12 @@ from workbench.viz.layout import layered
 from workbench.viz.model.graph import GraphNode, TensorGraph
 from workbench.viz.model.words import shape_text
 
-LAYER, NODE, SMALL, MARGIN, GAP = 60, 36, 20, 18, 24.0
+NODE, SMALL, MARGIN, GAP = 36, 20, 18, 24.0
+BETWEEN = 24
+"""Between two layers: room for the words on a line."""
 BAND = 13
 """Half the width of a region along a line."""
-LONGEST_BAND = 12 * LAYER
+LONGEST_BAND = 12 * (NODE + BETWEEN)
 """A longer line has no ground of its own: it would run through those of others."""
 MOST_BENDS = 40
 """In a picture of more layers than this, lines bend only at some of them, the same for all."""
@@ -30,6 +32,13 @@ class Box(NamedTuple):
     x: float
     y: float
     width: float
+    height: float
+
+
+class Row(NamedTuple):
+    """A layer's place: its middle and its height."""
+
+    y: float
     height: float
 
 
@@ -52,19 +61,21 @@ def picture(graph: TensorGraph) -> Picture:
     widths = [_width(node) for node in graph.nodes]
     ends = [(places[e.source], places[e.target]) for e in graph.edges]
     layout = layered(widths, ends, GAP)
+    heights = [_height(node) for node in graph.nodes]
+    rows = _rows(layout.layer, heights)
     boxes = tuple(
-        Box(x + MARGIN, _y(layer), w, SMALL if n.role == "movement" else NODE)
-        for n, x, layer, w in zip(
-            graph.nodes, layout.x, layout.layer, widths, strict=True
+        Box(x + MARGIN, rows[layer].y, w, height)
+        for x, layer, w, height in zip(
+            layout.x, layout.layer, widths, heights, strict=True
         )
     )
-    layers = max(layout.layer, default=0) + 1
-    every = -(-layers // MOST_BENDS)
+    every = -(-len(rows) // MOST_BENDS)
     routes = tuple(
-        _points(route, boxes[a], boxes[b], every)
+        _points(route, boxes[a], boxes[b], rows, every)
         for route, (a, b) in zip(layout.routes, ends, strict=True)
     )
-    height = layers * LAYER + 6
+    last = rows[-1] if rows else Row(BETWEEN / 2, 0.0)
+    height = last.y + last.height / 2 + BETWEEN / 2
     regions = tuple(
         _region(k, graph, boxes, routes, ends) for k in range(len(graph.titles))
     )
@@ -95,28 +106,46 @@ def curve(points: Sequence[Point], shift: float = 0.0, joins: bool = False) -> s
 
 def _width(node: GraphNode) -> float:
     if node.role == "movement":
-        return max(40.0, 5.9 * len(node.label) + 14)
+        return max(40.0, 6.1 * len(node.label) + 16)
     longest = max(6.9 * len(node.label), 6.0 * len(second_line(node)))
     return max(52.0, longest + 22)
 
 
-def _y(layer: int) -> float:
-    return layer * LAYER + LAYER / 2 + 3
+def _height(node: GraphNode) -> int:
+    return SMALL if node.role == "movement" else NODE
+
+
+def _rows(layers: Sequence[int], heights: Sequence[int]) -> list[Row]:
+    """Return where each layer lies: as high as its highest node, so that a layer of movement
+    takes little room."""
+    highest: dict[int, int] = {}
+    for layer, height in zip(layers, heights, strict=True):
+        highest[layer] = max(height, highest.get(layer, 0))
+    rows, top = [], BETWEEN / 2
+    for layer in range(max(layers, default=-1) + 1):
+        height = highest.get(layer, SMALL)
+        rows.append(Row(top + height / 2, height))
+        top += height + BETWEEN
+    return rows
 
 
 def _points(
-    route: Sequence[tuple[float, int]], source: Box, target: Box, every: int
+    route: Sequence[tuple[float, int]],
+    source: Box,
+    target: Box,
+    rows: Sequence[Row],
+    every: int,
 ) -> tuple[Point, ...]:
     """Return the points of an edge: straight down past the nodes of the layers between, of which
     only each `every`-th counts."""
-    (first, layer), *between, (last, _) = route
-    points = [(round(first + MARGIN, 1), _y(layer) + source.height / 2)]
+    (first, _), *between, (last, _) = route
+    points = [(round(first + MARGIN, 1), source.y + source.height / 2)]
     for at, passed in between:
         if passed % every:
             continue
-        x = round(at + MARGIN, 1)
-        _go_on(points, (x, _y(passed) - NODE / 2))
-        _go_on(points, (x, _y(passed) + NODE / 2))
+        x, row = round(at + MARGIN, 1), rows[passed]
+        _go_on(points, (x, row.y - row.height / 2))
+        _go_on(points, (x, row.y + row.height / 2))
     _go_on(points, (round(last + MARGIN, 1), target.y - target.height / 2))
     return tuple(points)
 

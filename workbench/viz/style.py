@@ -28,7 +28,8 @@ _OF_JUPYTER = {"fg": "--jp-content-font-color0", "bg": "--jp-layout-color1"}
 
 
 def _tokens(theme: dict[str, str]) -> str:
-    return "".join(
+    scheme = "dark" if theme is DARK else "light"  # which pictures inside follow
+    return f"color-scheme:{scheme};" + "".join(
         f"--wb-{name}:"
         + (f"var({_OF_JUPYTER[name]},{v});" if name in _OF_JUPYTER else f"{v};")
         for name, v in theme.items()
@@ -86,18 +87,7 @@ _RULES = """
  .off{color:var(--wb-muted)}
  .bad{font-weight:600;white-space:pre-wrap}
  .legend{display:flex;flex-wrap:wrap;gap:4px 16px;margin:2px 0}
- svg{display:block;margin:0 auto;max-width:none}
- svg text{font-family:system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif;
- fill:var(--wb-fg);font-size:12px;text-anchor:middle}
- svg .small{font-size:10.5px;fill:var(--wb-muted)}
- svg .badge{fill:#111;font-weight:700;font-size:11px}
- svg .edge{fill:none;stroke:var(--wb-edge);stroke-width:1.3}
- svg .cut{stroke:var(--wb-fg);stroke-width:2.4}
- svg .node{fill:var(--wb-bg);stroke:var(--wb-edge)}
- svg .input{fill:var(--wb-card);stroke:var(--wb-edge)}
- svg .stored{stroke:var(--wb-fg);stroke-width:2}
- svg .tip{fill:var(--wb-edge)}
- svg .region{opacity:var(--wb-tint)}
+ img{display:block;margin:0 auto;max-width:none}
 """
 
 

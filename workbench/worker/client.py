@@ -26,12 +26,15 @@ import numpy as np
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import WorkbenchError
 from workbench.worker import wire
+from workbench.worker.limit import uninterrupted
 
 NICE = 5
 """What is done ahead must not be in the way of the user's own work."""
 STOPS_WITHIN_S = 0.5
 QUIET_S = 60.0
 """A worker that is silent for longer counts as hanging."""
+LATE, LATE_S = 1.5, 1.0
+"""A limit that a worker told of is over after so many times as long, and so many seconds."""
 LAST_WORDS = 2000
 HELD_BYTES = 1 << 30
 """Bytes of data that a worker holds; the oldest go first."""
@@ -116,10 +119,11 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            process.end()
+        with uninterrupted():
+            with self._lock:
+                process, self._process = self._process, None
+            if process is not None:
+                process.end()
 
     def _running(self) -> _Process:
         with self._lock:
@@ -127,20 +131,22 @@ class Worker:
                 self._process.end()
                 self._process = None
             if self._process is None:
-                self._process = _Process(self._nice)
+                with uninterrupted():
+                    self._process = _Process(self._nice)
             return self._process
 
     def _wait(
         self, process: _Process, number: int, progress: Progress | None, quiet_s: float
     ) -> Row:
-        deadline, stopping = time.monotonic() + quiet_s, False
+        quiet, stopping = quiet_s, False
+        deadline = time.monotonic() + quiet
         while True:
             try:
                 left = max(0.0, deadline - time.monotonic())
                 message = process.messages.get(timeout=left)
             except queue.Empty:
                 self.close()
-                raise _stopped() if stopping else _hung(quiet_s) from None
+                raise _stopped() if stopping else _hung(quiet) from None
             if message["kind"] == "ended":
                 error = _crashed(process)
                 self.close()
@@ -151,7 +157,8 @@ class Worker:
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:
-                deadline = time.monotonic() + quiet_s
+                quiet = _quiet(message["value"], quiet_s)
+                deadline = time.monotonic() + quiet
                 if progress is not None:
                     progress(message["value"])
             elif message["kind"] == "done":
@@ -192,8 +199,15 @@ class _Process:
     def send(self, head: Row, blobs: Sequence[wire.Blob] = ()) -> None:
         stream = self._process.stdin
         assert stream is not None
-        with contextlib.suppress(OSError, ValueError):  # ended: `messages` says so
+        try:
             wire.send(stream, head, blobs)
+        except (OSError, ValueError):
+            pass  # ended: `messages` says so
+        except (
+            BaseException
+        ):  # interrupted: what follows half a message is not understood
+            self.end()
+            raise
 
     def end(self) -> None:
         """End the process, and what it started."""
@@ -237,6 +251,12 @@ class _Process:
                 self._said = (self._said + piece)[-LAST_WORDS:]
 
 
+def _quiet(progress: Row, quiet_s: float) -> float:
+    """Return the seconds that a worker may be silent for: less than ever where it says so."""
+    told = progress.get("silent_s")
+    return quiet_s if told is None else min(quiet_s, LATE * told + LATE_S)
+
+
 def _slot(buffer: Buffer) -> tuple[str, int]:
     return buffer.dtype.name, buffer.size
 
@@ -258,7 +278,7 @@ def _stopped() -> TaskStopped:
 def _hung(quiet_s: float) -> WorkerEnded:
     return WorkerEnded(
         "the program did not end",
-        f"nothing was heard of it for {quiet_s:g} s, so its process was ended",
+        f"nothing was heard of it for {quiet_s:.3g} s, so its process was ended",
         "look for a loop whose condition stays true",
     )
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from workbench.backends.runtime import peak
+from workbench.backends.runtime import emptied, peak
 from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.machine import caches
 from workbench.backends.runtime.timing import rounds
 from workbench.dtypes import dtypes
 from workbench.kernel import checking
@@ -22,9 +21,6 @@ from workbench.worker.forms import Row, Run, bound, parsed, told
 from workbench.worker.guarded import Guarded
 from workbench.worker.race import Rules, is_settled, race
 
-COLD_ROUNDS = 5
-FLUSHED = (64 << 20, 256 << 20)
-"""At least and at most so many bytes are read and written to empty the caches."""
 Report = Callable[[Row], None]
 
 
@@ -94,7 +90,7 @@ class Desk:
         try:
             self._warm(runs, rows, task)
             if task["cold"]:
-                self._cold(runs, rows, task)
+                self._cold(runs, rows)
         except Stopped:
             pass
         finally:
@@ -122,17 +118,12 @@ class Desk:
             if task["kernels"][place]["device"] != "PYTHON":
                 rows[place]["peak"] = peak.fma_peak(kind, rows[place]["threads"])
 
-    def _cold(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
-        largest = max((size for _, size in caches()), default=0)
-        crowd = np.zeros(min(max(FLUSHED[0], 2 * largest), FLUSHED[1]), np.uint8)
-        for number in range(COLD_ROUNDS):
-            for name, run in runs.items():
-                self._continue(number, COLD_ROUNDS, "timing, cold")
-                np.add(crowd, 1, out=crowd)
-                start = time.perf_counter()
-                run()
-                took = time.perf_counter() - start
-                rows[int(name)].setdefault("cold", []).append(took)
+    def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:
+        def go_on(number: int) -> None:
+            self._continue(number, emptied.ROUNDS, "timing, cold")
+
+        for name, taken in emptied.measure_cold(runs, go_on=go_on).items():
+            rows[int(name)]["cold"] = list(taken.samples_s)
 
     def race(self, task: Row) -> Row:
         """Return what comes of one form against another (see `race`)."""
@@ -140,7 +131,7 @@ class Desk:
         self._continue(0, 1, "racing")
         return race(
             task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
-            rules, lambda: self._continue(0, 1, "racing"),
+            rules, lambda: self._continue(0, 1, "racing"), self._silent,
         )  # fmt: skip
 
     def check(self, task: Row) -> Row:
@@ -163,6 +154,11 @@ class Desk:
         got = [np.array(buffers[slot].array) for slot in slots]
         outcome = checking.check(original, slots, inputs, got)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
+
+    def _silent(self, seconds: float) -> None:
+        """Tell how long nothing will be heard: who waits need not wait for longer."""
+        report = {"done": 0, "total": 1, "text": "first run", "silent_s": seconds}
+        self._report(report)
 
     def _continue(self, done: int, total: int, text: str) -> None:
         self._report({"done": done, "total": total, "text": text})

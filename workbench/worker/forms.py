@@ -17,8 +17,8 @@ from workbench.backends.render.source import Source
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import ParseError, WorkbenchError
 from workbench.ir.lower.lower import lower
+from workbench.ir.parse import parse
 from workbench.ir.rewrite import without
-from workbench.ir.text import parse
 from workbench.ir.uop import UOp
 from workbench.pipeline import build
 

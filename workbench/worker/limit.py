@@ -1,4 +1,4 @@
-"""A limit of time on running a kernel, for as far as it listens.
+"""A limit of time on running a kernel, for as far as it listens; and no limit for a moment.
 
 Kernels that take long are launched in slices, and between two of them Python looks for
 signals. So an alarm ends a slow kernel that the runtime can slice; one that it cannot is the
@@ -37,3 +37,23 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block: a process that is half started has nobody who
+    would end it. Only the main thread hears of Ctrl-C."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if (
+        not is_main or signal.getsignal(signal.SIGINT) is None
+    ):  # not Python's to put back
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)

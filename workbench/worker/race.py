@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ Array = np.ndarray[Any, Any]
 class Rules:
     """How a race is run. Units: seconds. `limit_s` is for the first run; a form that takes
     `hopeless` times as long as the other is given up; `known` are digests of programs that
-    have raced before; `compares` the answers too."""
+    have raced before; `compares` the answers too; of slow forms no further run begins that
+    would not end within `left_s`."""
 
     budget_s: float
     samples: int
@@ -39,6 +41,7 @@ class Rules:
     hopeless: float
     known: tuple[str, ...] = ()
     compares: bool = False
+    left_s: float = math.inf
 
 
 def race(
@@ -48,12 +51,15 @@ def race(
     outputs: Sequence[int],
     rules: Rules,
     go_on: Callable[[], None] = lambda: None,
+    silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
     """Return what came of `form`: "samples" beside those of "against", in seconds; or "same",
     the digest of a program that it equals; or "over", the limit that it broke; or "error".
 
+    `silent` is told of the seconds that the first run may take, before it begins.
     Errors: what `go_on` raises, which is called now and then.
     """
+    stop = time.perf_counter() + rules.left_s
     try:
         source, run = bound(form, buffers)
         go_on()
@@ -61,14 +67,16 @@ def race(
         if found["digest"] in rules.known:
             return {"same": found["digest"]}
         _, other = bound(against, buffers)
+        silent(rules.limit_s)
         with within(rules.limit_s):
             first_s, answer = _first_run(run, buffers, outputs)
+        go_on()
     except OverTime:
         return found | {"over": rules.limit_s}
     except WorkbenchError as error:
         return {"error": told(error)}
     if form == against:  # by itself
-        taken = _alone(run, first_s, rules)
+        taken = _alone(run, first_s, rules, stop)
         return found | {"samples": taken, "against": taken}
     other_s, wanted = _first_run(other, buffers, outputs)
     if rules.compares:
@@ -77,15 +85,15 @@ def race(
     if max(first_s, other_s) < SLOW * rules.budget_s:
         return found | _in_turns(run, other, rules, go_on)
     return found | {
-        "samples": _few(run, first_s, rules),
-        "against": _few(other, other_s, rules),
+        "samples": _few(run, first_s, rules, stop),
+        "against": _few(other, other_s, rules, stop),
     }
 
 
-def _alone(run: Run, first_s: float, rules: Rules) -> list[float]:
+def _alone(run: Run, first_s: float, rules: Rules, stop: float) -> list[float]:
     """Return times of a form that races against nobody."""
     if first_s > SLOW * rules.budget_s:
-        return _few(run, first_s, rules)
+        return _few(run, first_s, rules, stop)
     return list(measure(run, rules.budget_s, rules.samples).samples_s)
 
 
@@ -99,11 +107,14 @@ def _first_run(
     return seconds, [np.array(buffers[slot].array) for slot in outputs]
 
 
-def _few(run: Run, first_s: float, rules: Rules) -> list[float]:
+def _few(run: Run, first_s: float, rules: Rules, stop: float) -> list[float]:
     """Return times of a slow kernel: few, and of a very slow one that which is known."""
     if first_s > VERY_SLOW * rules.budget_s:
         return [first_s]
-    return [_once(run) for _ in range(FAIR_ROUNDS)]
+    taken: list[float] = []
+    while len(taken) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
+        taken.append(_once(run))
+    return taken or [first_s]
 
 
 def _once(run: Run) -> float:

@@ -22,7 +22,8 @@ from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.text import parse, to_text
+from workbench.ir.parse import parse
+from workbench.ir.text import to_text
 from workbench.ir.uop import UOp, gated
 from workbench.ir.verify import verify
 from workbench.target import Target

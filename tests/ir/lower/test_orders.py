@@ -7,7 +7,10 @@ that builds the kernel again.
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +24,16 @@ from tests.kernels import (
     random_form,
     reordered,
     run,
+    softmax,
 )
 from tests.support import count
 from workbench.errors import WorkbenchError
+from workbench.ir.axis import AxisType
+from workbench.ir.lower.lower import lower
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.uop import UOp
 
 FORMS = max(1, count(2000) // len(EXAMPLES))
 MOST_OPTS = 4
@@ -59,6 +69,59 @@ def test_every_list_of_splits_in_any_order_gives_the_same_answer(name: str) -> N
     example = EXAMPLES[name]
     for seed in range(FORMS):
         check(example, random_form(example, 10_000 + seed, MOST_OPTS), seed)
+
+
+def opts(*listed: tuple[str, str, Any]) -> tuple[Opt, ...]:
+    return tuple(Opt(OptOps[op], axis, arg) for op, axis, arg in listed)
+
+
+MATMUL = EXAMPLES["matmul_bias_relu"]
+WORK_GROUPS = {
+    "two tiles, one barrier": (MATMUL, opts(
+        ("LOCAL", "g0", 4), ("LOCAL", "g1", 4), ("SPLIT", "r0", 4), ("STAGE", "r0", 1),
+        ("STAGE", "r0", 2))),
+    "a group": (MATMUL, opts(("LOCAL", "g1", 4), ("GROUP", "r0", 4))),
+    "groups of two axes, two barriers": (MATMUL, opts(
+        ("LOCAL", "g0", 2), ("SPLIT", "r0", 4), ("GROUPTOP", "r0", 3), ("GROUP", "r1", 2))),
+    "a tile read by a group, two barriers": (MATMUL, opts(
+        ("LOCAL", "g1", 4), ("STAGE", "g0", 1), ("GROUP", "r0", 4), ("UPCAST", "l0", 2))),
+    "a row's tile, groups of both reductions": (softmax(4, 8), opts(
+        ("LOCAL", "g0", 2), ("GROUP", "r0", 4), ("GROUPTOP", "r1", 2))),
+    "tiles that stand there, and a group": (EXAMPLES["tiled_matmul"], opts(
+        ("GROUP", "r1", 2), ("UPCAST", "a_f1", 2))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WORK_GROUPS)
+def test_work_groups_agree_in_every_loop_order(name: str) -> None:
+    """The emulator runs work-items in lock step, LLVM one after another as inner loops: where
+    one reads what another has written, loops must have been split."""
+    example, listed = WORK_GROUPS[name]
+    graph = example.graph
+    for opt in listed:
+        graph, _ = apply_opt(graph, opt, LLVM)
+    pick, barriers = random.Random(name), 0
+    for seed in range(count(120)):
+        order = list(graph.arg.order)
+        if seed:
+            pick.shuffle(order)
+        form = Form(example, listed, reordered(graph, order))
+        barriers += is_split(form.graph)
+        check(example, form, seed)
+    assert barriers, "no order needed a barrier between work-items"
+
+
+def is_split(graph: UOp) -> bool:
+    """Whether an axis of a work-group has several loops that follow each other."""
+    tree = lower(graph, LLVM)[0]
+    loops = Counter(n.src[0] for n in walk(tree) if n.op is Ops.LOOP)
+    kinds = (AxisType.LOCAL, AxisType.GROUP_REDUCE)
+    return any(many > 1 and axis.axis_kind in kinds for axis, many in loops.items())
+
+
+def walk(node: UOp) -> list[UOp]:
+    inside = node.src[1:] if node.op is Ops.LOOP else node.src
+    return [node, *(n for child in inside for n in walk(child))]
 
 
 def test_all_orders_of_a_matmul() -> None:

@@ -9,8 +9,10 @@ from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import EXAMPLES, LLVM, interpreted, random_form
 from tests.support import count
+from workbench.backends.device import Device
 from workbench.ir.axis import AxisType
 from workbench.ir.expr import to_expr
+from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import (
     actions,
@@ -196,6 +198,34 @@ AFTER = {
         CHECK: order r0 g1 g0
         """,
     ),
+    "groups of two axes, the second stages behind both": (
+        [opt("SPLIT", "r0", 4), opt("GROUP", "r0", 3), opt("GROUP", "r1", 2)],
+        """
+        CHECK: order g0 g1 x0 x1 r1 r0 r2
+        CHECK: REDUCE(add, p1[g0*12 + (x0*4 + (r1*2 + x1))] * {{.*}}, r1)
+        CHECK: group1 = STAGE({{.*}}, x1)
+        CHECK: REDUCE(add, group1[r0], r0)
+        CHECK: group0 = STAGE({{.*}}, x0)
+        CHECK: REDUCE(add, group0[r2], r2)
+        """,
+    ),
+    "no work-groups": (
+        [opt("NOLOCALS")],
+        """
+        CHECK: g1 = RANGE 16 global
+        CHECK: order g0 g1 r0
+        CHECK-NEXT: no work-groups
+        CHECK: STORE(p0[g0*16 + g1], {{.*}}) END g0 g1
+        """,
+    ),
+    "no work-groups lasts": (
+        [opt("NOLOCALS"), opt("UPCAST", "g1", 8), opt("ORDER", "r0", "g1"),
+         opt("THREAD", "g0", 2), opt("PADTO", "r0", 8), opt("STAGE", "r0", 2)],
+        """
+        CHECK: order t0 g0 r0 b_g1 g1
+        CHECK-NEXT: no work-groups
+        """,
+    ),
 }  # fmt: skip
 
 
@@ -221,7 +251,8 @@ def test_the_answer_is_the_same(name: str) -> None:
 
 
 def test_every_op_is_tested_above_and_has_a_caption() -> None:
-    assert {o.op for opts, _ in AFTER.values() for o in opts} == set(OptOps)
+    shown = {o.op for opts, _ in AFTER.values() for o in opts}
+    assert shown == set(OptOps) - {OptOps.TC}, "which is refused everywhere"
     for op in OptOps:
         filecheck(
             caption(op), f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
@@ -231,6 +262,15 @@ def test_every_op_is_tested_above_and_has_a_caption() -> None:
 def test_order_undoes_order_and_swap_undoes_swap() -> None:
     assert apply(MATMUL, opt("SWAP", "g0", "r0"), opt("SWAP", "g0", "r0")) is MATMUL
     assert apply(MATMUL, opt("ORDER", "r0", "g1"), opt("ORDER", "g1", "r0")) is MATMUL
+
+
+def test_without_work_groups_the_program_here_is_the_same() -> None:
+    plain, without = (
+        lower(graph, LLVM) for graph in (MATMUL, apply(MATMUL, opt("NOLOCALS")))
+    )
+    assert without[0].src == plain[0].src and without[1][1:] == plain[1][1:]
+    sources = [Device["LLVM"].render(*made).text for made in (plain, without)]
+    assert sources[0] == sources[1]
 
 
 # names

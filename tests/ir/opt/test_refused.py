@@ -110,7 +110,7 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("GROUP", "g1", 4), "applies to reduce axes", "r0 (12)"),
     (MATMUL, opt("GROUPTOP", "r0", 5), "5 does not divide 12", "GROUPTOP"),
     (MATMUL, opt("PADTO", "g1", 8), "16 elements, a multiple of 8 already", ""),
-    (MATMUL, opt("PADTO", "g1", 64), "would grow more than 4 times", "below 64"),
+    (MATMUL, opt("PADTO", "g1", 64), "would grow 4 times or more", "below 64"),
     (MATMUL, opt("PADTO", "g1", 1), "nothing to round up to", "from 2"),
     (MATMUL, opt("PADTO", "g1", 0), "nothing to round up to", "from 2"),
     (MATMUL, opt("PADTO", "g1", True), "nothing to round up to", "from 2"),

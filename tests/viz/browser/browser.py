@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from workbench.viz.page import css, esm, packed
+from workbench.viz.page import css, packed, scripts
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -53,6 +53,13 @@ FAINT = """() => {
     return [255, 255, 255];
   };
   const faint = [];
+  for (const e of document.querySelectorAll(".wb-g-svg text")) {
+    const box = e.parentNode.querySelector(e.matches(".wb-g-badge") ? "circle" : ".wb-g-box, rect");
+    if (!box || e.matches(".wb-g-sign") || !e.getClientRects().length) continue;
+    const [a, b] = [e, box].map((part) => light(rgb(getComputedStyle(part).fill)));
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (contrast < 4.5) faint.push(`${e.className.baseVal}: ${e.textContent} ${contrast}`);
+  }
   for (const e of document.querySelectorAll(".wb *")) {
     const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
     if (!own || !e.offsetParent) continue;
@@ -62,7 +69,8 @@ FAINT = """() => {
   }
   return faint;
 }"""
-"""Returns the texts whose colour is too near to what is behind it, by the formula of WCAG 2."""
+"""Returns the texts whose colour is too near to what is behind it, by the formula of WCAG 2; of
+pictures, those on a box or a ground of their own."""
 
 
 @contextmanager
@@ -111,5 +119,5 @@ def _local(page: Any, url: str) -> None:
 
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
-    scripts = esm().replace("export default { render };", "")
-    return _SESSION.format(css=css(), record=packed(record), scripts=scripts)
+    plain = scripts().replace("export default { render };", "")
+    return _SESSION.format(css=css(), record=packed(record), scripts=plain)

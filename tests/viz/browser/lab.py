@@ -21,13 +21,27 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_notebook
 
-UP_WITHIN_S = 60
+UP_WITHIN_S = 120
+WAIT_MS = 60_000
+"""A machine that has much else to do is slow; what never comes fails all the same."""
 IDLE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget, context = panel?.context?.sessionContext;
   const kernel = context?.session?.kernel;
   return panel?.context?.isReady && context.isReady && kernel?.connectionStatus === "connected"
     && kernel.status === "idle";
 }"""
+OWN = """async (path) => {
+  const { shell } = window.jupyterapp;
+  for (const panel of [...shell.widgets("main")].filter((w) => w.context?.path !== path)) {
+    await panel.context?.sessionContext.shutdown();
+    if (panel.context) panel.context.model.dirty = false; // nobody is asked whether to save
+    panel.close();
+  }
+  [...document.querySelectorAll(".jp-Dialog .jp-mod-reject")].forEach((b) => b.click());
+  const own = [...shell.widgets("main")].find((w) => w.context?.path === path);
+  shell.activateById(own.id);
+}"""
+IS_OWN = "(path) => jupyterapp.shell.currentWidget?.context?.path === path"
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {
@@ -107,13 +121,14 @@ class Notebook:
     doing would; only cells are written directly."""
 
     def __init__(self, page: Any, lab: Lab):
-        self.page, self.lab = page, lab
-        self.page.set_default_timeout(20_000)
+        self.page, self.lab, self.name = page, lab, ""
+        self.page.set_default_timeout(WAIT_MS)
 
     def open(self, name: str = "test.ipynb") -> None:
         """Show a new notebook, and wait for its Python session."""
         spec = {"name": "python3", "display_name": "Python 3"}
         empty = new_notebook(metadata={"kernelspec": spec})
+        self.name = name
         nbformat.write(empty, self.lab.folder / name)
         self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset")
         self.ready()
@@ -131,14 +146,24 @@ class Notebook:
         try:
             yield self.page.locator(".jp-NotebookPanel:visible")
         finally:
-            self.page.evaluate("jupyterapp.shell.currentWidget.close()")
+            self.come_back()
+
+    def come_back(self) -> None:
+        """Close whatever else is open, and show the notebook."""
+        self.page.evaluate(OWN, self.name)
+        self.page.wait_for_function(IS_OWN, arg=self.name)
 
     def ready(self) -> None:
         """Wait until the Python session can be asked."""
-        self.page.wait_for_function(IDLE, timeout=40_000)
+        self.page.wait_for_function(IDLE)
 
     def clear(self) -> None:
-        """Take away every cell, and what the Python session holds for them."""
+        """Take away every cell, and what else an earlier test left, even one that failed."""
+        self.come_back()
+        self.looks()
+        if self.page.evaluate(f"{KERNEL}.status") == "busy":
+            self.page.evaluate(f"{KERNEL}.interrupt()")
+        self.ready()
         self.page.evaluate(
             """() => { const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
               shared.deleteCellRange(0, shared.cells.length); }"""
@@ -223,11 +248,11 @@ class Notebook:
             [name, arguments],
         )
 
-    def theme(self, dark: bool) -> None:
-        """Show the light theme or the dark one."""
-        self.command(
-            "apputils:change-theme", theme=f"JupyterLab {'Dark' if dark else 'Light'}"
-        )
+    def looks(self, width: int = 1400, dark: bool = False) -> None:
+        """Be as wide as that, in the light theme or the dark one."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        theme = f"JupyterLab {'Dark' if dark else 'Light'}"
+        self.command("apputils:change-theme", theme=theme)
         light = "false" if dark else "true"
         self.page.wait_for_selector(
             f'body[data-jp-theme-light="{light}"]', state="attached"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.viz.browser.lab import Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 
 NAMED = (
     "Enter Escape Delete Backspace Space Home End PageUp PageDown Insert F2 "
@@ -29,10 +29,10 @@ marker = object()
 explore(a.softmax(1))"""
 PLACES = {
     "[data-key=loop-1]": [*PLAIN, *SHIFTED, *HELD],
-    ".wb": [*PLAIN, *HELD],
-    ".wb-find": [*PLAIN, *HELD],
+    ".wb": [*NAMED, *HELD],
+    ".wb-find": PLAIN,
     "[data-key=mode-plan]": NAMED,
-    "[data-key=editor]": [*PLAIN, *HELD],
+    "[data-key=editor]": [*NAMED, *HELD],
 }
 FOCUS = """(selector) => {
   const element = document.querySelector(selector) || document.querySelector(".wb");
@@ -55,6 +55,7 @@ def test_keys_stay_inside(notebook: Notebook) -> None:
     for place, keys in PLACES.items():
         if place == "[data-key=editor]":
             wb.locator(".wb-code-bar >> text=edit").click()
+        wb.page.locator(place).first.wait_for()
         for key in keys:
             assert page.evaluate(FOCUS, place), place
             page.keyboard.press(key)

@@ -10,12 +10,12 @@ import pytest
 from tests.viz.browser.browser import FAINT
 from tests.viz.browser.lab import Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore
 a, b = (Tensor(np.random.rand(48, 48).astype(np.float32)) for _ in range(2))
-explore((a @ b).relu().softmax(1))"""
+explore(a.softmax(1) @ b)"""
 BROKEN = """(wb) => {
   const wrong = [], box = wb.getBoundingClientRect();
   if (wb.scrollWidth > wb.clientWidth) wrong.push(`${wb.scrollWidth} wide in ${wb.clientWidth}`);
@@ -46,20 +46,15 @@ def test_looks(notebook: Notebook, tmp_path: Path, width: int) -> None:
     page = notebook.page
     wb = notebook.cell(SOURCE).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
-    page.set_viewport_size({"width": width, "height": 900})
-    try:
-        for dark in (True, False):
-            notebook.theme(dark)
-            for key in ("1", "2", "3"):
-                show_mode(wb, key)
-                shot = tmp_path / f"{width}-{'dark' if dark else 'light'}-{key}.png"
-                wb.screenshot(path=shot)
-                assert wb.evaluate(BROKEN) == [], shot
-                assert page.evaluate(FAINT) == [], shot
-                assert shot.stat().st_size > 20_000, "there is a picture"
-    finally:
-        page.set_viewport_size({"width": 1400, "height": 900})
-        notebook.theme(False)
+    for dark in (True, False):
+        notebook.looks(width, dark)
+        for key in ("1", "2", "3"):
+            show_mode(wb, key)
+            shot = tmp_path / f"{width}-{'dark' if dark else 'light'}-{key}.png"
+            wb.screenshot(path=shot)
+            assert wb.evaluate(BROKEN) == [], shot
+            assert page.evaluate(FAINT) == [], shot
+            assert shot.stat().st_size > 20_000, "there is a picture"
 
 
 def show_mode(wb: Any, key: str) -> None:
@@ -69,6 +64,9 @@ def show_mode(wb: Any, key: str) -> None:
     if key == "3":
         wb.locator(".wb-plan-list [data-item]").first.click()
     elif key == "2":
-        wb.locator(".wb-rw-pass").nth(1).click()
+        wb.locator(".wb-rw-pass:has-text('decompose')").click()
+        wb.page.keyboard.press("j")
+        wb.locator("g.wb-g-new").click()
+        wb.locator(".wb-rw-node").wait_for()
     else:
         wb.locator(".wb-loops [data-item]").first.click()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.viz.browser.lab import Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 
 HOSTILE = """import numpy as np
 from workbench import Tensor, explore
@@ -20,6 +20,18 @@ KERNEL = """import numpy as np
 from workbench import Tensor, explore
 ex = explore((Tensor(np.random.rand({n}, 16).astype(np.float32)) * 2).exp())
 ex"""
+RAISES = """from unittest import mock
+from workbench.ir.lower import lower
+from workbench.ir.ops import Ops
+from workbench.ir.passes import Pass
+from workbench.ir.patterns import op, var
+from workbench.ir.rewrite import Rule, RuleSet
+def asked_to_fail(n, x, y): raise ZeroDivisionError("on purpose")
+rows = RuleSet("decompose", [Rule("bad-rule", op(Ops.MAX, var("x"), var("y"), name="n"), asked_to_fail)])
+patched = mock.patch.object(lower, "DECOMPOSED", Pass("decompose", "It fails.", rows))
+patched.start()
+x = Tensor(np.random.rand(11, 16).astype(np.float32))
+explore((x * 2).relu())"""
 WRONG = {
     "compile": ("define void @nonsense(", "wb-error"),
     "answer": ("", "wb-bad"),
@@ -62,6 +74,18 @@ def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
     wb.locator(".wb-title:has-text('PYTHON')").wait_for()
     wb.locator("[data-key=time]").click()
     wb.locator("text=EMULATOR (PYTHON): not the speed").wait_for()
+
+
+def test_a_rule_that_raises_is_shown_with_the_state_before(notebook: Notebook) -> None:
+    notebook.cell(KERNEL.format(n=6))
+    try:
+        wb = notebook.cell(RAISES).locator(".wb")
+        wb.locator(".wb-middle .wb-error:has-text('on purpose')").wait_for()
+        wb.locator(".wb-strip .wb-failed:has-text('decompose')").click()
+        wb.locator(".wb-rw .wb-bad:has-text('on purpose')").first.wait_for()
+    finally:
+        notebook.cell("patched.stop()")
+    assert notebook.python("ex.kernels[0].run()[0].shape") == "(6, 16)"
 
 
 def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:

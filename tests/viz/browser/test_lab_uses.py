@@ -1,4 +1,5 @@
-"""The three things the workbench is for, in a real JupyterLab: by mouse, and by keys alone."""
+"""What the workbench is for, in a real JupyterLab: by mouse and by keys alone, with much room and
+with little, in the light theme and in the dark one."""
 
 from __future__ import annotations
 
@@ -9,40 +10,172 @@ import pytest
 
 from tests.viz.browser.lab import Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("lab")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 
-TWO_KERNELS = """import numpy as np
-from workbench import Tensor, explore
-a, b = (Tensor(np.random.rand(64, 64).astype(np.float32)) for _ in range(2))
-y = (a @ b).relu()
-explore(y.softmax(1))"""
-MATMUL = """import numpy as np
+SOURCE = """import numpy as np
 from workbench import Tensor, explore
 a, b = (Tensor(np.random.rand({n}, {n}).astype(np.float32)) for _ in range(2))
-ex = explore((a @ b).relu())
-ex"""  # sizes differ, because variants of one expression are kept for the next session
+y = (a @ b).relu()
+explore(y.softmax(1))"""
 INSIDE = "document.activeElement.closest('.wb') !== null"
-FOCUSED = "document.activeElement.dataset.key || ''"
+FOCUSED = "(selector) => document.activeElement.matches(selector)"
+IS_BEFORE = """(selector) => {
+  const seen = [...document.querySelectorAll(selector)].filter((e) => e.offsetParent);
+  return seen.some((e) => document.activeElement.compareDocumentPosition(e) & 2);
+}"""
+every_look = pytest.mark.parametrize(
+    ("width", "dark"), [(w, d) for w in (1400, 800) for d in (False, True)]
+)
 
 
-def shown(notebook: Notebook, source: str) -> Any:
-    wb = notebook.cell(source).locator(".wb")
-    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+@every_look
+def test_by_mouse(notebook: Notebook, width: int, dark: bool) -> None:
+    wb = shown(notebook, width, dark, 64)
+    assert wb.locator("[data-key^=kernel-]").count() == 2
+    scheduling_by_mouse(wb)
+    opts_by_mouse(wb)
+    links_by_mouse(wb)
+
+
+@every_look
+def test_by_keys(notebook: Notebook, width: int, dark: bool) -> None:
+    wb = shown(notebook, width, dark, 128)
+    enter_by_keys(wb)
+    scheduling_by_keys(wb)
+    opts_by_keys(wb)
+    links_by_keys(wb)
+    press(wb, "Escape Escape Escape")
+    assert not wb.page.evaluate(INSIDE), "there is a way out"
+
+
+def shown(notebook: Notebook, width: int, dark: bool, n: int) -> Any:
+    """Run the cell with matrices of a size of their own: what is tried is kept by expression."""
+    notebook.looks(width, dark)
+    n += 8 * (width < 1000) + 16 * dark
+    wb = notebook.cell(SOURCE.format(n=n)).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
     return wb
+
+
+# by mouse
+
+
+def scheduling_by_mouse(wb: Any) -> None:
+    wb.locator("[data-key=mode-plan]").click()
+    wb.locator(".wb-plan-list [role=option]:has-text('product of matrices')").click()
+    says_why(wb)
+    wb.locator(".wb-strip [role=option]:has-text('decide')").click()
+    step_through(wb, lambda: wb.locator("[title*='next']").first.click())
+
+
+def opts_by_mouse(wb: Any) -> None:
+    wb.locator("[data-key=mode-tune]").click()
+    wb.locator("[data-key=op-LOCAL]").click()
+    wb.locator("[data-key^='apply-LOCAL(\"g1\"']").first.click()
+    chosen(wb, "mine 1")
+    wb.locator("[data-key='op-UPCAST']").click()
+    wb.locator("[data-key^='apply-UPCAST(\"g0\", 4']").click()
+    chosen(wb, "mine 2")
+    click_pane(wb, "results")
+    wb.locator("[data-key=time]").click()
+    is_timed(wb, "mine 2")
+    wb.locator("[data-key=check]").click()
+    wb.locator(".wb-about .wb-good").wait_for()
+    click_pane(wb, "code")
+    wb.locator("[data-key=diff]").click()
+    wb.locator(".wb-added").first.wait_for()
+    click_pane(wb, "results")
+    wb.locator("[role=treeitem]:has-text('plain')").click()
+    wb.locator(".wb-added").first.wait_for(state="detached")
+    assert wb.locator("[role=treeitem]").count() == 4
+
+
+def links_by_mouse(wb: Any) -> None:
+    loop = wb.locator(".wb-loops [data-item]:has-text('r0')").first
+    lit = wb.locator(".wb-code-body .wb-lit")
+    for language, word in (("C", "r0"), ("LLVM", ""), ("asm", "")):
+        click_pane(wb, "code")
+        wb.locator(f"[data-key=code-{language}]").click()
+        wb.locator(".wb-code-body [data-line]").first.wait_for()
+        click_pane(wb, "mode")
+        loop.click()
+        click_pane(wb, "code")
+        lit.first.wait_for()
+        assert word in lit.first.inner_text()
+        wb.page.keyboard.press("Escape")
+        lit.first.wait_for(state="detached")
+    wb.locator(".wb-code-body [data-line]:has-text('fma')").first.click()
+    click_pane(wb, "mode")
+    wb.locator(".wb-loops .wb-lit").first.wait_for()
+    click_pane(wb, "results")
+    wb.locator(".wb-sources .wb-lit:has-text('a @ b')").click()
+    click_pane(wb, "code")
+    lit.first.wait_for()
+
+
+def click_pane(wb: Any, name: str) -> None:
+    """Go to a pane, where there is room for one only."""
+    tab = wb.locator(f"[data-key=pane-{name}]")
+    if tab.is_visible():
+        tab.click()
+
+
+# by keys
+
+
+def scheduling_by_keys(wb: Any) -> None:
+    press(wb, "3")
+    tab_to(wb, "[data-key^=decision-]")
+    while "product of matrices" not in focused_text(wb):
+        press(wb, "j")
+    press(wb, "Enter")
+    says_why(wb)
+    press(wb, "2")
+    for _ in range(20):
+        if "decide" in wb.locator(".wb-rw-pass[aria-selected=true]").inner_text():
+            break
+        press(wb, "h")
+    step_through(wb, lambda: press(wb, "j"))
+
+
+def opts_by_keys(wb: Any) -> None:
+    press(wb, "1 /")
+    wb.page.keyboard.type('upcast("g1", 8')
+    tab_to(wb, "[data-key^=offer-]")
+    press(wb, "Enter a")
+    chosen(wb, "mine 1")
+    go_to_pane(wb, "results")
+    press(wb, "t")
+    is_timed(wb, "mine 1")
+    press(wb, "c")
+    wb.locator(".wb-about .wb-good").wait_for()
+    go_to_pane(wb, "code")
+    press(wb, "d")
+    wb.locator(".wb-added").first.wait_for()
+    press(wb, "u")
+    chosen(wb, "plain")
+    press(wb, "Shift+U")
+    chosen(wb, "mine 1")
+    press(wb, "p d")
+    pin = wb.locator("[role=treeitem]:has-text('mine 1') .wb-pin:has-text('◆')")
+    pin.wait_for(state="attached")
+
+
+def links_by_keys(wb: Any) -> None:
+    go_to_pane(wb, "mode")
+    tab_to(wb, ".wb-loops [data-item]")
+    press(wb, "Home j Enter")
+    go_to_pane(wb, "code")
+    wb.locator(".wb-code-body .wb-lit").first.wait_for()
+    tab_to(wb, ".wb-code-body [data-item]")
+    press(wb, "End k k Enter")
+    go_to_pane(wb, "mode")
+    wb.locator(".wb-loops .wb-lit, .wb-loops .wb-inside").first.wait_for()
 
 
 def press(wb: Any, keys: str) -> None:
     for key in keys.split():
         wb.page.keyboard.press(key)
-
-
-def tab_to(wb: Any, key: str) -> None:
-    """Press Tab until the element with this data-key, or one that starts with it, has focus."""
-    for _ in range(60):
-        press(wb, "Tab")
-        if wb.page.evaluate(FOCUSED).startswith(key):
-            return
-    raise AssertionError(f"Tab does not lead to {key}")
 
 
 def enter_by_keys(wb: Any) -> None:
@@ -55,44 +188,26 @@ def enter_by_keys(wb: Any) -> None:
     raise AssertionError("Tab does not lead into the workbench")
 
 
-def selected(wb: Any, label: str) -> str:
-    text: str = wb.locator(
-        f'[aria-label="{label}"] [aria-selected="true"]'
-    ).inner_text()
-    return text
+def tab_to(wb: Any, selector: str) -> None:
+    """Press Tab, or Shift+Tab where it is before, until what fits the selector has the focus."""
+    wb.locator(selector).locator("visible=true").first.wait_for()
+    key = "Shift+Tab" if wb.page.evaluate(IS_BEFORE, selector) else "Tab"
+    for _ in range(60):
+        press(wb, key)
+        if wb.page.evaluate(FOCUSED, selector):
+            return
+    raise AssertionError(f"{key} does not lead to {selector}")
 
 
-# step through scheduling
-
-
-def test_scheduling_by_mouse(notebook: Notebook) -> None:
-    wb = shown(notebook, TWO_KERNELS)
-    assert wb.locator("[data-key^=kernel-]").count() == 2
-    wb.locator("[data-key=mode-plan]").click()
-    wb.locator(".wb-plan-list [role=option]:has-text('product of matrices')").click()
-    reason = wb.locator(".wb-plan-reason")
-    assert "a product of matrices" in reason.inner_text()
-    assert wb.locator(".wb-plan-figures tr").count() > 0
-    wb.locator(".wb-strip [role=option]:has-text('decide')").click()
-    assert selected(wb, "mode") == "Rewrites"
-    step_through(wb, lambda: wb.locator("[title*='next']").first.click())
-
-
-def test_scheduling_by_keys(notebook: Notebook) -> None:
-    wb = shown(notebook, TWO_KERNELS)
-    enter_by_keys(wb)
-    press(wb, "3")
-    tab_to(wb, "decision-")
-    while "product of matrices" not in focused_text(wb):
-        press(wb, "j")
+def go_to_pane(wb: Any, name: str) -> None:
+    """Go to a pane, where there is room for one only."""
+    if not wb.locator(f"[data-key=pane-{name}]").is_visible():
+        return
+    tab_to(wb, "[data-key^=pane-]")
+    press(wb, "Home")
+    while not wb.page.evaluate(FOCUSED, f"[data-key=pane-{name}]"):
+        press(wb, "ArrowRight")
     press(wb, "Enter")
-    assert "a product of matrices" in wb.locator(".wb-plan-reason").inner_text()
-    press(wb, "2")
-    for _ in range(20):
-        if "decide" in wb.locator(".wb-rw-pass[aria-selected=true]").inner_text():
-            break
-        press(wb, "h")
-    step_through(wb, lambda: press(wb, "j"))
 
 
 def focused_text(wb: Any) -> str:
@@ -100,8 +215,18 @@ def focused_text(wb: Any) -> str:
     return text
 
 
+# what is seen
+
+
+def says_why(wb: Any) -> None:
+    """The decision about the product is shown with its reason and figures."""
+    wb.locator(".wb-plan-reason:has-text('a product of matrices')").wait_for()
+    assert wb.locator(".wb-plan-figures tr").count() > 0
+
+
 def step_through(wb: Any, step: Callable[[], None]) -> None:
     """Walk over the first rewrites: each says where it is, and shows other text."""
+    assert "Rewrites" in wb.locator("[aria-label=mode] [aria-selected=true]").inner_text()
     at = wb.locator(".wb-rw-at")
     before = at.inner_text()
     for _ in range(3):
@@ -113,88 +238,14 @@ def step_through(wb: Any, step: Callable[[], None]) -> None:
     assert before.startswith("3 of")
 
 
-# change a kernel by hand
+def chosen(wb: Any, name: str) -> None:
+    """Wait until a variant is the one that is looked at."""
+    row = wb.locator(f"[role=treeitem][aria-selected=true]:has-text('{name}')")
+    row.wait_for(state="attached")
 
 
-def test_opts_by_mouse(notebook: Notebook) -> None:
-    wb = shown(notebook, MATMUL.format(n=88))
-    wb.locator("[data-key=op-LOCAL]").click()
-    wb.locator("[data-key^='apply-LOCAL(\"g1\"']").first.click()
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
-    wb.locator("[data-key='op-UPCAST']").click()
-    wb.locator("[data-key^='apply-UPCAST(\"g0\", 4']").click()
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 2')").wait_for()
-    wb.locator("[data-key=time]").click()
-    timed(wb, "mine 2")
-    wb.locator("[data-key=check]").click()
-    wb.locator(".wb-about .wb-good").wait_for()
-    wb.locator("[data-key=diff]").click()
-    wb.locator(".wb-added").first.wait_for()
-    wb.locator("[role=treeitem]:has-text('plain')").click()
-    wb.locator(".wb-added").first.wait_for(state="detached")
-    assert wb.locator("[role=treeitem]").count() == 4
-
-
-def test_opts_by_keys(notebook: Notebook) -> None:
-    wb = shown(notebook, MATMUL.format(n=96))
-    enter_by_keys(wb)
-    press(wb, "/")
-    wb.page.keyboard.type('upcast("g1", 8')
-    tab_to(wb, "offer-")
-    press(wb, "Enter a")
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
-    press(wb, "t")
-    timed(wb, "mine 1")
-    press(wb, "c")
-    wb.locator(".wb-about .wb-good").wait_for()
-    press(wb, "d")
-    wb.locator(".wb-added").first.wait_for()
-    press(wb, "u")
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('plain')").wait_for()
-    press(wb, "Shift+U")
-    wb.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
-    press(wb, "p")
-    wb.locator("[role=treeitem]:has-text('mine 1') .wb-pin:has-text('◆')").wait_for()
-
-
-def timed(wb: Any, name: str) -> None:
+def is_timed(wb: Any, name: str) -> None:
     """Wait until a variant has a time with its spread, and a ratio to the pinned one."""
     row = wb.locator(f"[role=treeitem]:has-text('{name}')")
     row.locator(".wb-spread:has-text('±')").wait_for()
     assert row.locator("b.wb-figure").inner_text()[-1] in "x≈"
-
-
-# teach
-
-
-def test_links_by_mouse(notebook: Notebook) -> None:
-    wb = shown(notebook, MATMUL.format(n=104))
-    for language, word in (("C", "r0"), ("asm", ""), ("LLVM", "")):
-        wb.locator(f"[data-key=code-{language}]").click()
-        wb.locator(".wb-code-body [data-line]").first.wait_for()
-        wb.locator(".wb-loops [data-item]:has-text('r0')").first.click()
-        lit = wb.locator(".wb-code-body .wb-lit")
-        lit.first.wait_for()
-        assert word in lit.first.inner_text()
-        wb.page.keyboard.press("Escape")
-        lit.first.wait_for(state="detached")
-    wb.locator("[data-key=code-asm]").click()
-    wb.locator(".wb-code-body [data-line]:has-text('fma')").first.click()
-    for pane in (".wb-loops", ".wb-sources"):
-        wb.locator(f"{pane} .wb-lit").first.wait_for()
-    assert "a @ b" in wb.locator(".wb-sources .wb-lit").inner_text()
-    wb.locator(".wb-sources [data-item]:has-text('a @ b')").click()
-    wb.locator(".wb-code-body .wb-lit").first.wait_for()
-
-
-def test_links_by_keys(notebook: Notebook) -> None:
-    wb = shown(notebook, MATMUL.format(n=112))
-    enter_by_keys(wb)
-    tab_to(wb, "loop-")
-    press(wb, "j j Enter")
-    wb.locator(".wb-code-body .wb-lit").first.wait_for()
-    tab_to(wb, "line-")
-    press(wb, "End k k Enter")
-    wb.locator(".wb-loops .wb-lit, .wb-loops .wb-inside").first.wait_for()
-    press(wb, "Escape Escape Escape")
-    assert not wb.page.evaluate(INSIDE)

@@ -4,6 +4,8 @@ a Python session that the test plays."""
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -257,8 +259,146 @@ def test_text_has_contrast(
 ) -> None:
     for page in shown(browser, tmp_path, export_html(record), dark=dark):
         page.click("[data-key=loop-0]")
-        faint = page.evaluate(FAINT)
-        assert faint == []
+        assert page.evaluate(FAINT) == []
+        page.focus(".wb")
+        keys(page, "3")
+        page.wait_for_selector(".wb-plan .wb-g-words")
+        assert page.evaluate(FAINT) == []
+        page.click("[data-key^=cut-]")
+        step_twice(page, record)
+        page.wait_for_selector(".wb-rw-change")
+        assert page.evaluate(FAINT) == []
+
+
+def test_what_has_the_focus_is_seen(page: Any) -> None:
+    outline = """() => {
+      const style = getComputedStyle(document.activeElement);
+      return [style.outlineStyle, parseFloat(style.outlineWidth)];
+    }"""
+    page.focus("#workbench .wb")
+    for mode in "123":
+        page.focus(".wb")
+        keys(page, mode)
+        for _ in range(40):
+            keys(page, "Tab")
+            if page.evaluate("document.activeElement.closest('.wb') === null"):
+                break
+            style, width = page.evaluate(outline)
+            assert style != "none" and width >= 2, focused(page)
+
+
+def test_search_narrows_the_opts_offline(page: Any) -> None:
+    every = page.locator(".wb-offer[role=option]").count()
+    page.focus(".wb")
+    keys(page, "/")
+    page.keyboard.type("unroll")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.wb-offer[role=option]')]"
+        ".every(row => /unroll/i.test(row.textContent))"
+    )
+    assert 0 < page.locator(".wb-offer[role=option]").count() < every
+
+
+def test_rewrites_are_stepped_and_searched_offline(page: Any, record: Record) -> None:
+    step_twice(page, record)
+    page.wait_for_selector(".wb-rw .wb-g-node")
+    label = page.locator(".wb-rw .wb-g-label").first.text_content()
+    page.fill(".wb-rw .wb-g-search input", label)
+    keys(page, "Enter")
+    assert page.inner_text(".wb-rw .wb-g-count").startswith("1 of ")
+    assert page.locator(".wb-rw .wb-g-picked").count() == 1
+
+
+def step_twice(page: Any, record: Record) -> None:
+    """Go to the second step of the first kernel's pass of most rewrites."""
+    variant = next(v for v in record["variants"] if v["kernel"] == 0)
+    passes = [*range(len(record["passes"]))]
+    of_variants = {p for v in record["variants"] for p in v["passes"]}
+    here = [p for p in passes if p not in of_variants or p in variant["passes"]]
+    rules = [p for p in here if record["passes"][p]["unit"] == "rewrite"]
+    place = max(rules, key=lambda p: len(record["passes"][p]["rewrites"]))
+    steps = len(record["passes"][place]["rewrites"])
+    assert steps >= 2
+    page.click("[data-key=kernel-0]")
+    page.click(f"[data-key=pass-{place}]")
+    page.focus(".wb")
+    for step in (1, 2):
+        keys(page, "j")
+        page.wait_for_function(
+            "text => document.querySelector('.wb-rw-at').textContent === text",
+            arg=f"{step} of {steps}",
+        )
+
+
+def measured(record: Record) -> Record:
+    """Return a record in which the first kernel has two times and an emulated one."""
+    made: Record = json.loads(json.dumps(record))
+    peak = {"f32": 2e11, "f64": 1e11}
+    bandwidth = [["L1", 4e11], ["L2", 2e11], ["memory", 2e10]]
+    made["machine"] |= {"peak": peak, "bandwidth": bandwidth, "one_thread": None}
+    made["variants"] = [v for v in made["variants"] if v["kernel"] == 0][:1]
+    made["kernels"] = made["kernels"][:1]
+    [plain] = made["variants"]
+    for name, seconds, emulator in (("fast", 1e-4, False), ("slow", 9.0, True)):
+        counts = plain["counts"] | {"bytes_loaded": 1000, "bytes_stored": 24}
+        child = plain | {"name": name, "parent": 0, "counts": counts}
+        child["timing"] = timing(seconds, spread=0.01, emulator=emulator)
+        made["variants"].append(child)
+    return made
+
+
+def test_a_roofline_stands_beside_the_bound(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    given = measured(record)
+    plain, fast, _ = given["variants"]
+    for page in shown(browser, tmp_path, export_html(given)):
+        assert plain["bound"] in page.inner_text(".wb-about")
+        dots = ".wb-roof-dot"
+        assert page.locator(dots).count() == 2  # an emulator's time says nothing
+        for i, (variant, dot) in enumerate(
+            zip((plain, fast), page.locator(dots).all(), strict=True)
+        ):
+            counts = variant["counts"]
+            moved = counts["bytes_loaded"] + counts["bytes_stored"]
+            flops = given["kernels"][0]["flops"]
+            x, y = place_of(dot.get_attribute("transform"))
+            scale = page.evaluate(SCALES)
+            assert x == pytest.approx(along(scale["x"], flops / moved), abs=0.6), i
+            rate = flops / variant["timing"]["median_s"] / 1e9
+            assert y == pytest.approx(along(scale["y"], rate), abs=0.6), i
+        label = page.get_attribute(".wb-roof", "aria-label")
+        assert "peak 200 GFLOP/s" in label and "fast: " in label and "slow" not in label
+        assert {"L1", "L2", "mem"} <= set(
+            page.locator(".wb-roof-name").all_text_contents()
+        )
+        page.locator(dots).nth(1).click()
+        assert selected(page, "variants")[0].startswith("fast")
+        page.click("[data-key=fold-roofline]")
+        figures = page.inner_text(".wb-roofline")
+        assert all(name in figures for name in fast["cost"]["roofs"] if name != "peak")
+
+
+SCALES = r"""() => {
+  const scale = { x: [], y: [] };
+  for (const line of document.querySelectorAll(".wb-roof-grid")) {
+    const [, x, y, way] = line.getAttribute("d").match(/^M([\d.]+) ([\d.]+)([VH])/);
+    const said = Number(line.nextElementSibling.textContent);
+    (way === "V" ? scale.x : scale.y).push([said, Number(way === "V" ? x : y)]);
+  }
+  return scale;
+}"""
+"""Returns the grid lines of the roofline: [what they say, where they stand]."""
+
+
+def place_of(transform: str) -> tuple[float, ...]:
+    return tuple(map(float, re.findall(r"-?[\d.]+", transform)))
+
+
+def along(lines: list[tuple[float, float]], value: float) -> float:
+    """Return where a value stands on a logarithmic scale, by two of its lines."""
+    (a, at_a), (b, at_b) = lines[0], lines[-1]
+    return at_a + (at_b - at_a) * math.log(value / a) / math.log(b / a)
 
 
 def test_little_room_shows_one_pane(

@@ -59,12 +59,71 @@ def stored(record: Record) -> Record:
     )
 
 
+def test_why_it_is_cut_is_what_one_finds_first(page: Any, record: Record) -> None:
+    detail = page.inner_text(".wb-plan-detail")
+    assert "WHY TWO KERNELS?" in detail and stored(record)["reason"] in detail
+    assert "12 KiB" in detail  # 64 * 48 float32
+    page.focus(".wb")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    assert "reads it back" in page.inner_text(".wb-plan-detail")
+    page.click('[data-key="plan-all"]')
+    assert "WHY TWO KERNELS?" in page.inner_text(".wb-plan-detail")
+
+
+def test_it_opens_in_full_and_nothing_is_covered(page: Any) -> None:
+    found = page.evaluate("""() => {
+      const box = (e) => e.getBoundingClientRect();
+      const stage = box(document.querySelector(".wb-plan .wb-g-stage"));
+      const out = (b) => b.left < stage.left || b.right > stage.right || b.top < stage.top || b.bottom > stage.bottom;
+      const nodes = [...document.querySelectorAll(".wb-plan .wb-g-node")];
+      const words = [...document.querySelectorAll(".wb-plan .wb-g-words-bytes")];
+      const covered = (e) => {
+        const b = box(e.querySelector("text"));
+        return [b.left + 1, b.right - 1].some((x) => !e.contains(document.elementFromPoint(x, (b.top + b.bottom) / 2)));
+      };
+      return {
+        out: nodes.filter((e) => out(box(e.querySelector(".wb-g-box")))).length,
+        wide: nodes.flatMap((e) => [...e.querySelectorAll(".wb-g-label, .wb-g-sub")]
+          .filter((t) => box(t).width > box(e.querySelector(".wb-g-box")).width)).map((t) => t.textContent),
+        covered: words.filter(covered).map((e) => e.textContent),
+        small: words.filter((e) => box(e.querySelector("text")).height < 9).length,
+      };
+    }""")
+    assert found == {"out": 0, "wide": [], "covered": [], "small": 0}
+
+
+def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
+    page: Any, record: Record
+) -> None:
+    for kernel in (1, 0):
+        spot = page.evaluate(
+            """(k) => {
+              const path = document.querySelectorAll(".wb-plan .wb-g-region")[k];
+              const { left, right, top, bottom } = path.getBoundingClientRect();
+              for (let y = top + 1; y < bottom; y += 2)
+                for (let x = left + 1; x < right; x += 2)
+                  if (document.elementFromPoint(x, y) === path) return { x, y };
+            }""",
+            kernel,
+        )
+        page.mouse.click(spot["x"], spot["y"])
+        page.wait_for_selector(
+            f".wb-kernels [data-key=kernel-{kernel}][aria-selected=true]"
+        )
+        detail = page.inner_text(".wb-plan-detail")
+        assert record["kernels"][kernel]["title"] in detail
+        assert stored(record)["reason"] in detail  # where one ends the other begins
+        assert "fused inside" in detail
+
+
 def test_a_cut_line_says_bytes_and_why(page: Any, record: Record) -> None:
     cuts = [edge for edge in record["plan"]["edges"] if edge["cut"]]
-    words = page.locator(".wb-plan .wb-g-words").all_text_contents()
-    assert len(words) == len(cuts) and all("KiB" in text for text in words)
+    words = page.locator(".wb-plan .wb-g-words-bytes")
+    said = words.all_text_contents()
+    assert len(said) == len(cuts) and all("KiB" in text for text in said)
     assert page.locator(".wb-g-region").count() == len(record["kernels"]) == 2
-    page.locator(".wb-plan .wb-g-hit").first.dispatch_event("click")
+    words.first.click()
     detail = page.inner_text(".wb-plan-detail")
     decision = stored(record)
     assert decision["reason"] in detail
@@ -82,6 +141,11 @@ def test_the_list_is_the_picture(page: Any, record: Record) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert decisions[1]["reason"] in page.inner_text(".wb-plan-detail")
+    told = next(d for d in decisions if d["figures"] and not d["stored"])
+    elements = dict(told["figures"])["elements"]
+    page.click(f'.wb-plan-list [data-key="decision-{told["node"]}"]')
+    said = f"each of its {elements:,} elements is computed"
+    assert said in page.inner_text(".wb-plan-detail")
     button = page.locator('[data-key="replan"]')
     assert button.get_attribute("aria-disabled") == "true"
     assert "needs the Python session" in page.inner_text(".wb-plan-detail")

@@ -16,7 +16,7 @@ from workbench.ir.expr import to_expr
 from workbench.ir.uop import UOp
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.page import esm, export_html
+from workbench.viz.page import export_html, scripts
 from workbench.viz.record.record import Recorder
 
 Record = dict[str, Any]
@@ -55,7 +55,7 @@ def record(recorder: Recorder) -> Record:
 def functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
     page = browser.new_context(offline=True).new_page()
-    page.add_script_tag(content=esm().replace("export default { render };", ""))
+    page.add_script_tag(content=scripts().replace("export default { render };", ""))
     page.evaluate("(made) => { window.record = made; }", record)
     yield page
     page.context.close()

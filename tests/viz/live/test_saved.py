@@ -14,11 +14,13 @@ import pytest
 
 from tests.support import ROOT
 from workbench.backends.runtime.private_files import MOST_BYTES
-from workbench.kernel.estimates import Estimates
+from workbench.ir.estimates import Estimates
 from workbench.viz.live import saved
 from workbench.viz.live.figures import timing_row
+from workbench.viz.live.tuning import Edited
 
 KEY = "0123456789abcdef"
+A, B = saved.Key(0, ("A",)), saved.Key(0, ("B",))
 TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", 10.0)
 
 
@@ -29,7 +31,10 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
-    same = {"kernel": 0, "name": "mine 1", "note": note, "rules_off": []}
+    same = {
+        "kernel": 0, "name": "mine 1", "note": note, "rules_off": [], "check": None,
+        "error": None,
+    }  # fmt: skip
     rows = [{**same, "opts": [o]} for o in opts]
     return {"key": key, "pinned": 0, "variants": rows}
 
@@ -38,7 +43,7 @@ def test_what_is_stored_is_loaded(folder: Path) -> None:
     saved.store(
         record("A", note="\u00e9<"), {(0, "LLVM"): TIMING, (0, "C"): TIMING}, {}
     )
-    entry = saved.load(KEY)[0, ("A",)]
+    entry = saved.load(KEY)[A]
     assert entry["name"] == "mine 1" and entry["note"] == "\u00e9<" and entry["pinned"]
     assert set(entry["timings"]) == {"LLVM", "C"}
     assert entry["timings"]["LLVM"]["median_s"] == TIMING["median_s"]
@@ -47,21 +52,65 @@ def test_what_is_stored_is_loaded(folder: Path) -> None:
     assert oct(folder.stat().st_mode)[-3:] == "700"
 
 
-def test_edited_source_is_not_kept() -> None:
-    saved.store(record("A", "B"), {}, {1: object()})
-    assert list(saved.load(KEY)) == [(0, ("A",))]
+def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
+    rows = record("A", "A", "A")
+    rows["variants"][1] |= {"check": {"ok": False, "text": "WRONG"}}
+    rows["variants"][2] |= {"error": {"what": "crashed", "because": "", "try": ""}}
+    texts = {1: Edited("C", "int f;"), 2: Edited("LLVM", "\ud800\0<script>")}
+    saved.store(rows, {(1, "C"): TIMING}, texts)
+    found = saved.load(KEY)
+    assert [(k.opts, bool(k.source)) for k in found] == [
+        (("A",), False), (("A",), True), (("A",), True),
+    ]  # fmt: skip
+    plain, first, second = found.values()
+    assert plain["edited"] is None
+    assert first["edited"] == {
+        "device": "C", "text": "int f;", "error": None,
+        "check": {"ok": False, "text": "WRONG"},
+    }  # fmt: skip
+    assert set(first["timings"]) == {"C"} and plain["timings"] == {}
+    assert second["edited"]["text"] == "\ud800\0<script>"
+    assert second["edited"]["error"]["what"] == "crashed"
+    saved.store(rows, {}, texts)
+    assert len(saved.load(KEY)) == 3, "the same source is the same variant"
+
+
+def test_edited_source_is_bounded(folder: Path) -> None:
+    long = Edited("C", "\u00e9" * (saved.MOST_SOURCE_BYTES // 6 + 1))
+    many = {
+        n: Edited("C", "x" * (saved.MOST_SOURCE_BYTES - 9) + str(n)) for n in range(30)
+    }
+    saved.store(record(*["A"] * 31), {}, {**many, 30: long})
+    assert len(saved.load(KEY)) == saved.MOST_EDITED
+    (path,) = folder.glob("*.json")
+    assert path.stat().st_size < MOST_BYTES, "else it would not be read again"
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [4, {}, {"device": "PYTHON", "text": "", "check": None, "error": None},
+     {"device": "C", "text": 4, "check": None, "error": None},
+     {"device": "C", "text": "", "check": True, "error": None},
+     {"device": "C", "text": "", "check": None, "error": {"what": ""}}],
+)  # fmt: skip
+def test_damaged_source_is_as_good_as_absent(folder: Path, edited: Any) -> None:
+    saved.store(record("A"), {}, {0: Edited("C", "int f;")})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    data["variants"][0]["edited"] = edited
+    path.write_text(json.dumps(data))
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert saved.load(KEY) == {}
 
 
 def test_sessions_are_merged() -> None:
     saved.store(record("A"), {(0, "LLVM"): TIMING}, {})
     saved.store(record("B"), {}, {})
     found = saved.load(KEY)
-    assert [k for k, e in found.items() if e["pinned"]] == [(0, ("B",))]
-    assert found[0, ("A",)]["timings"]
+    assert [k for k, e in found.items() if e["pinned"]] == [B]
+    assert found[A]["timings"]
     saved.store(record("A", note="later"), {}, {})
-    assert saved.load(KEY)[0, ("A",)]["timings"], (
-        "not lost by one that has not measured"
-    )
+    assert saved.load(KEY)[A]["timings"], "not lost by one that has not measured"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +134,7 @@ def test_a_damaged_file_is_as_good_as_absent(folder: Path, text: str) -> None:
     with warnings.catch_warnings():  # a file that is no JSON is gone by now
         warnings.simplefilter("ignore", RuntimeWarning)
         saved.store(record("B"), {}, {})
-    assert list(saved.load(KEY)) == [(0, ("B",))]
+    assert list(saved.load(KEY)) == [B]
 
 
 def test_bytes_that_are_no_text(folder: Path) -> None:
@@ -143,7 +192,7 @@ def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
         for name in "AB"
     ]  # fmt: skip
     assert [w.wait(60) for w in writers] == [0, 0]
-    found = {opts[0] for _, opts in saved.load(KEY)}
+    found = {key.opts[0] for key in saved.load(KEY)}
     assert {f"A{n}" for n in range(10)} <= found or {
         f"B{n}" for n in range(10)
     } <= found

@@ -20,12 +20,13 @@ from workbench.errors import WorkbenchError
 from workbench.viz import explore
 from workbench.viz.live import show
 from workbench.viz.live.jobs import jobs
+from workbench.viz.live.kept import KEPT
 
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    show._recent.clear()
+    KEPT.clear()
     with Context(LIVE=1):
         yield
     jobs().close()
@@ -110,7 +111,7 @@ def test_a_dropped_exploration_frees_its_session(
     shown = Shown(ex, monkeypatch)
     session = weakref.ref(ex.held["session"])
     jobs().submit(shown, iter(()), 9).wait(60)
-    show._recent.clear()  # as when others are shown
+    KEPT.clear()  # as when others are shown
     del ex
     gc.collect()
     assert session() is None
@@ -118,12 +119,6 @@ def test_a_dropped_exploration_frees_its_session(
         shown.ask(do="note", variant=0, text="x")["error"]["try"]
         == "run the cell again"
     )
-
-
-def test_few_sessions_are_kept() -> None:
-    for size in range(show.KEPT_SESSIONS + 3):
-        explore(array(4 + size) * 2).to_widget()
-    assert len(show._recent) == show.KEPT_SESSIONS
 
 
 def test_a_notebook_shows_the_widget_and_a_picture(

@@ -20,11 +20,11 @@ def timeless(record: Record) -> Record:
     """Return a copy without what differs between two runs: times, and what is predicted of
     them."""
     made = copy.deepcopy(record)
-    made["machine"] |= {"peak": None, "bandwidth": None}
+    made["machine"] |= {"peak": None, "bandwidth": None, "one_thread": None}
     for row in made["passes"]:
         row["seconds"] = 0.0
     for row in made["variants"]:
-        row["bound"] = None
+        row["bound"] = row["cost"] = None
         row["offers"].sort(key=lambda offer: str(offer["opt"]))
         for offer in row["offers"]:
             offer |= {"predicted": None, "why": None}
@@ -53,7 +53,11 @@ def references(record: Record) -> Iterator[tuple[str, str, int]]:
     nodes = record["nodes"]
     for node, sources in enumerate(nodes["src"]):
         yield from (("src", f"nodes<{node}", s) for s in sources)
-        yield from (("origin", "nodes", n) for n in nodes["origin"][node])
+        for place, number, source in nodes["made"][node]:
+            yield "made", "passes", place
+            yield "made", "nodes", source
+            if number > 0:
+                yield "made", f"rewrites of {place}", number - 1
         if nodes["line"][node] != -1:
             yield "node.line", "lines", nodes["line"][node]
     for row in record["passes"]:
@@ -116,6 +120,8 @@ def broken(record: Record) -> list[tuple[str, str, int]]:
     sizes |= {"decisions": len(record["plan"]["decisions"])}
 
     def size(table: str) -> int:
+        if table.startswith("rewrites of "):
+            return len(record["passes"][int(table[12:])]["rewrites"])
         return int(table[6:]) if table.startswith("nodes<") else sizes[table]
 
     return [found for found in references(record) if not 0 <= found[2] < size(found[1])]

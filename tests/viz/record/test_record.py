@@ -93,7 +93,7 @@ def test_a_variant_is_appended() -> None:
     recorder.add_compiled(variant)
     patch = recorder.patch()
     assert len(patch["append"]["variants"]) == 1
-    assert all(path[:2] == ["nodes", "origin"] for path, _ in patch["set"])
+    assert all(path[:2] == ["nodes", "made"] for path, _ in patch["set"])
     page = patched(page, plain(patch))
     assert broken(page) == []
     row = page["variants"][variant]
@@ -247,7 +247,7 @@ def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
     """Return nodes and all they came from, as the page follows them."""
     found, stack = set(nodes), list(nodes)
     while stack:
-        for node in record["nodes"]["origin"][stack.pop()]:
+        for _, _, node in record["nodes"]["made"][stack.pop()]:
             if node not in found:
                 found.add(node)
                 stack.append(node)

@@ -12,20 +12,30 @@ import math
 import re
 from collections.abc import Iterator
 
-from workbench.backends.render.llvm_plan import memory
+from workbench.backends.render.survey import memory
+from workbench.ir.axis import AxisType
 from workbench.ir.expr import statement_lines
+from workbench.ir.loops import tree_statements
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
 _LONGEST = 88
+_LONG = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS})
+"""What takes many lines once it is a polynomial."""
 _SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
 class Follower:
     """Walks a statement tree in step with the linear program that was made from it."""
 
-    def __init__(self, block: UOp):
-        self._words = statement_lines(block)
+    def __init__(self, block: UOp, tree: UOp | None = None):
+        """`tree` has the same statements in the words that comments should use."""
+        written = tree_statements(block)
+        meant = written if tree is None else tree_statements(tree)
+        if len(meant) != len(written):
+            tree, meant = block, written
+        self._words = statement_lines(tree or block)
+        self._meant = dict(zip(written, meant, strict=True))
         self._levels: list[Iterator[UOp]] = [iter(block.src)]
         self._leaf: UOp | None = None
         self._left = 0
@@ -61,15 +71,17 @@ class Follower:
 
     def comment(self, leaf: UOp) -> str:
         """Return a statement as a person would write it, or what it reads, if that is long."""
+        leaf = self._meant[leaf]
         lines = self._words[leaf]
         if len(lines) == 1 and len(lines[0]) <= _LONGEST:
             return lines[0]
         target = _SIGN.split(lines[-1], maxsplit=1)[0]
-        places = dict.fromkeys(
-            memory(n.src[0]) for n in leaf.src[1].toposort() if n.op is Ops.LOAD
-        )
-        names = [_name(place) for place in places]
-        return f"{target} from {', '.join(names)}" if names else target
+        found = leaf.src[1].toposort()
+        places = dict.fromkeys(memory(n.src[0]) for n in found if n.op is Ops.LOAD)
+        names = ", ".join(_name(place) for place in places)
+        functions = dict.fromkeys(n.op.name.lower() for n in found if n.op in _LONG)
+        by = f", with {' and '.join(functions)}" if functions else ""
+        return f"{target} from {names}{by}" if names else target + by
 
     def _next(self) -> UOp | None:
         if self._left or not self._levels:
@@ -78,6 +90,13 @@ class Follower:
 
     def _stop(self) -> None:
         self._levels, self._leaf, self._left = [], None, -1
+
+
+def deserves_comment(leaf: UOp, n_lines: int) -> bool:
+    """Whether a statement that took so many lines is not plain from the lines themselves."""
+    lanes = (AxisType.UPCAST, AxisType.UNROLL)
+    has_lanes = any(r.axis_kind in lanes for r in leaf.src[1].ranges)
+    return not leaf.src[1].is_const and (n_lines >= 2 or has_lanes)
 
 
 def _is_part_of(node: UOp, leaf: UOp) -> bool:

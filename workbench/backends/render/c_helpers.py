@@ -54,6 +54,7 @@ class Prelude:
         return self._scalar(memory_type(dtype))
 
     def mask(self, bits: int, count: int) -> str:
+        """Return the name of the type of a mask: `count` integers of so many bits."""
         return self.type(mask_type(bits, count))
 
     def splat(self, dtype: DType) -> str:

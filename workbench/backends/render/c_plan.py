@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workbench.backends.render.llvm_plan import memory
+from workbench.backends.render.survey import memory
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 

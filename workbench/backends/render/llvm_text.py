@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from workbench.backends.render.names import Names
 
@@ -14,8 +15,8 @@ class Text(Names):
     `at` is the position that is being written.
     """
 
-    def __init__(self, taken: set[str]):
-        super().__init__(taken, _spelled, ".")
+    def __init__(self, taken: Iterable[str]):
+        super().__init__({*taken}, _spelled, ".")
         self.lines: list[str] = []
         self.positions: list[tuple[int, ...]] = []
         self.at: tuple[int, ...] = ()

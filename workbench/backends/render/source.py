@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from workbench.dtypes import DType
+from workbench.dtypes import DType, dtypes
 from workbench.ir.uop import UOp
 
 
@@ -36,3 +37,11 @@ class Source:
 
     def __str__(self) -> str:
         return self.text
+
+
+def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
+    """Return (dtype, elements) by slot from PARAMs; a slot that none of them has is void and
+    empty."""
+    found = {int(p.arg[0]): (p.dtype.scalar, int(p.arg[1])) for p in params}
+    slots = range(max(found, default=-1) + 1)
+    return tuple(found.get(slot, (dtypes.void, 0)) for slot in slots)

@@ -55,6 +55,7 @@ class Program(NativeProgram):
 
     @property
     def is_compiled(self) -> bool:
+        """Whether there is machine code already; a launch makes it."""
         return "_code" in self.__dict__
 
     @cached_property

@@ -47,6 +47,7 @@ class Compiler:
 
     @property
     def flags(self) -> tuple[str, ...]:
+        """What every call gets: this processor's instructions, and what kernels' C relies on."""
         machine = platform.machine().lower()
         native = "-mcpu=native" if machine in ("arm64", "aarch64") else "-march=native"
         return (*_FLAGS, native, *(_ZIG_FLAGS if self.is_zig else ()))

@@ -7,7 +7,7 @@ then gone to memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.bandwidth import walk
@@ -19,18 +19,24 @@ LEAST, MOST = 64 << 20, 256 << 20
 ROUNDS = 5
 
 
-def measure_cold(runs: Mapping[str, Run], rounds: int = ROUNDS) -> dict[str, Samples]:
+def measure_cold(
+    runs: Mapping[str, Run],
+    rounds: int = ROUNDS,
+    go_on: Callable[[int], None] = lambda number: None,
+) -> dict[str, Samples]:
     """Return times of several runs, in turns, each begun with emptied caches. They are longer
     than warm ones, and what a launch takes that sleeping threads must be woken for is in them.
+    `go_on` is called before each run with the number of its round.
 
-    Errors: DeviceError where llvmlite is missing.
+    Errors: DeviceError where llvmlite is missing; what `go_on` raises.
     """
     largest = max((size for _, size in machine.caches()), default=0)
     size, parts = min(MOST, max(LEAST, 2 * largest)), cores()
     empty = walk(size // parts, parts, copies=True).run
     taken: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
+    for number in range(rounds):
         for name, run in runs.items():
+            go_on(number)
             empty()
             start = time.perf_counter()
             run()

@@ -24,12 +24,14 @@ MOST_BYTES = 4 << 20
 def read_json(folder: str, name: str) -> Any:
     """Return what the file `name` of a cache folder says; None where there is none."""
     path = _folder(folder)
-    if path is None or not (path / name).exists():
+    if path is None:
         return None
     try:
         if (path / name).stat().st_size > MOST_BYTES:
             raise ValueError("it is too large")
         return json.loads((path / name).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
     except (OSError, ValueError, RecursionError) as error:
         warn(f"{path / name} cannot be read ({error}); going on without")
         with contextlib.suppress(OSError):
@@ -45,11 +47,18 @@ def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None
         return
     try:
         _write(path / name, json.dumps(data))
-        files = sorted(path.glob("*.json"), key=lambda p: p.stat().st_mtime)
-        for old in files[: max(0, len(files) - most_files)]:
-            old.unlink()
+        _keep_newest(path, most_files)
     except OSError as error:
         warn(f"{path / name} cannot be written ({error.strerror}); going on without")
+
+
+def _keep_newest(folder: Path, most_files: int) -> None:
+    aged: list[tuple[float, Path]] = []
+    for path in folder.glob("*.json"):
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            aged.append((path.stat().st_mtime, path))
+    for _, old in sorted(aged)[: max(0, len(aged) - most_files)]:
+        old.unlink(missing_ok=True)
 
 
 def warn(message: str) -> None:

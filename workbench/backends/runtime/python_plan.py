@@ -49,6 +49,7 @@ class Loop:
 
     @property
     def independent(self) -> bool:
+        """Whether the loop is a dimension of arrays: no step needs another one's result."""
         return self.axis.axis_kind in INDEPENDENT
 
 

@@ -29,10 +29,12 @@ class Samples:
 
     @property
     def median_s(self) -> float:
+        """The run in the middle: half of them took longer."""
         return statistics.median(self.samples_s)
 
     @property
     def min_s(self) -> float:
+        """The quickest run: the least disturbed one."""
         return min(self.samples_s)
 
     @property

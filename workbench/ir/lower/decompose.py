@@ -19,10 +19,12 @@ from workbench.ir.uop import UOp
 
 
 def both_nonnegative(x: UOp, y: UOp) -> bool:
+    """Whether bounds say that no sign needs care, and that the divisor is not 0."""
     return x.vmin >= 0 and y.vmin > 0
 
 
 def is_power_of_two(c: UOp) -> bool:
+    """Whether a constant is 1, 2, 4, ..."""
     return int(c.arg) > 0 and int(c.arg) & (int(c.arg) - 1) == 0
 
 
@@ -92,6 +94,7 @@ def _zero_if_by_zero(y: UOp, value: UOp) -> UOp:
 
 
 def may_exceed_width(y: UOp) -> bool:
+    """Whether a shift may be by more than the bits there are, where machines disagree."""
     return y.vmin < 0 or y.vmax >= y.dtype.bits
 
 

@@ -11,13 +11,17 @@ from dataclasses import dataclass, field
 
 from workbench.dtypes import dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.expand import Expander, Registers, combine, lane_widths
+from workbench.ir.lower.addresses import flat
+from workbench.ir.lower.expand import INT32, Expander, combine
+from workbench.ir.lower.lanes import Registers, lane_widths, spread
 from workbench.ir.lower.tree import RUNNING
 from workbench.ir.ops import Ops
-from workbench.ir.rewrite import RuleSet, rewrite
+from workbench.ir.passes import Pass
+from workbench.ir.rewrite import RuleSet
+from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.uop import UOp, leaves, split_gate
 from workbench.target import Target
-from workbench.trace import Link, aside, observer
+from workbench.trace import Link, observer
 
 
 @dataclass(slots=True)
@@ -29,15 +33,20 @@ class Scope:
     values: list[UOp] = field(default_factory=list)
 
 
-DIVISION_RULES = RuleSet(
+MACHINE_DIVISION = Pass(
     "machine-division",
-    [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))],
+    "Division and modulo of indexes are those of the machine.",
+    RuleSet(
+        "machine-division",
+        [r for r in DECOMPOSE_RULES.rules if r.match.ops in ((Ops.IDIV,), (Ops.MOD,))],
+    ),
 )
 
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, lanes expanded to vectors."""
-    return _Linearizer(block, target).program()
+    with SIMPLIFY_INDEX.in_pieces(), MACHINE_DIVISION.in_pieces():
+        return _Linearizer(block, target).program()
 
 
 class _Linearizer:
@@ -59,12 +68,14 @@ class _Linearizer:
         itemsize = max(
             4, *sizes, *[n.dtype.itemsize for n in nodes if n.dtype.is_float]
         )
-        self.expander = Expander(target, lane_widths(lanes, itemsize, target), depth)
-        self.expander.all_narrow = all(
-            -(1 << 31) <= n.vmin and n.vmax < 1 << 31
+        self.widths = lane_widths(lanes, itemsize, target)
+        all_narrow = all(
+            -INT32 <= n.vmin and n.vmax < INT32
             for n in nodes
             if n.dtype.kind == "index" and n.op is not Ops.INVALID
         )
+        self.expander = Expander(self.widths, depth, all_narrow)
+        self.registers = self.expander.loads.registers
         for node in nodes:
             self._declare(node)
         self.watching, self.leaf = observer(), block
@@ -84,8 +95,8 @@ class _Linearizer:
         vector = next(
             (d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None
         )
-        count = 1 if vector is None else self.expander.widths[vector.axis_name]
-        self.expander.registers[define] = Registers(
+        count = 1 if vector is None else self.widths[vector.axis_name]
+        self.registers[define] = Registers(
             define.arg.name, define.dtype, dims, vector if count > 1 else None, count
         )
 
@@ -127,12 +138,12 @@ class _Linearizer:
             key=_name,
         )
         vector = next((r for r in lanes if r.axis_name == name), None)
-        if vector is not None and self.expander.widths[vector.axis_name] == 1:
+        if vector is not None and self.widths[vector.axis_name] == 1:
             vector = None
         if node.op is Ops.ACCUMULATE:
             self._accumulate(node, lanes, more, vector)
             return
-        for here in self.expander.spread(lanes, vector):
+        for here in spread(lanes, vector, self.widths):
             self._write(target, self.expander.value(value, vector, here), vector, here)
 
     def _accumulate(
@@ -140,9 +151,9 @@ class _Linearizer:
     ) -> None:
         """Combine into each accumulator; own lanes in the outer loop, so that few values live."""
         target, value = node.src
-        places = list(self.expander.spread(lanes, vector))
+        places = list(spread(lanes, vector, self.widths))
         totals = [self._current(target, vector, here) for here in places]
-        for step in self.expander.spread(more, None):
+        for step in spread(more, None, self.widths):
             for i, here in enumerate(places):
                 one = self.expander.value(value, vector, {**here, **step})
                 total = combine(node.arg[0], totals[i], one)
@@ -160,18 +171,18 @@ class _Linearizer:
     def _write(
         self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
     ) -> None:
-        count = 1 if vector is None else self.expander.widths[vector.axis_name]
+        count = 1 if vector is None else self.widths[vector.axis_name]
         if value.dtype.count < count:
             value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
-        held = self.expander.registers.get(target.src[0])
+        held = self.registers.get(target.src[0])
         if held is not None:
             register, _ = held.at(here)
             value = self._machine(value)
             self._emit(value)
             self._append(UOp(Ops.SET, dtypes.void, (register, value)))
             return
-        flat, gate = split_gate(self.expander.flat(target))
-        index, stride = self.expander.address(flat, vector, here)
+        whole, gate = split_gate(flat(target))
+        index, stride = self.expander.addresses.address(whole, vector, here)
         if count > 1 and stride != 1:
             self._scatter(target, value, vector, here, count)
             return
@@ -213,8 +224,7 @@ class _Linearizer:
         if not self.divides:
             return node
         if node not in self.machine:
-            with aside(node) as part:
-                self.machine[node] = part.after = rewrite(node, DIVISION_RULES)
+            self.machine[node] = MACHINE_DIVISION(node)
         return self.machine[node]
 
     # placing

@@ -51,10 +51,19 @@ LINEARIZE = Pass(
 
 
 def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
-    """Return (lowered, linear) of a kernel for `target`."""
+    """Return (lowered, linear) of a kernel for `target`: its statement tree with the operations
+    of the device, and its linear program."""
+    return levels(kernel, target)[1:]
+
+
+def levels(kernel: UOp, target: Target) -> tuple[UOp, UOp, tuple[UOp, ...]]:
+    """Return (tree, lowered, linear): what `lower` does, and before it the statement tree that
+    still has exp2 where `lowered` has its polynomial. Both trees have the same statements."""
     tree: UOp = STATEMENT_TREE(kernel, target)
-    if not target.native_small_floats and has_small_floats(tree):
-        tree = (SMALL_FLOATS if target.converts_float16 else NO_SMALL_FLOATS)(tree)
+    lowered = tree
+    if not target.native_small_floats and has_small_floats(lowered):
+        floats = SMALL_FLOATS if target.converts_float16 else NO_SMALL_FLOATS
+        lowered = floats(lowered)
     if not target.native_transcendentals:
-        tree = DECOMPOSED(tree)
-    return tree, LINEARIZE(tree, target)
+        lowered = DECOMPOSED(lowered)
+    return tree, lowered, LINEARIZE(lowered, target)

@@ -90,6 +90,7 @@ def odd_float32(x: UOp) -> UOp:
 
 
 def on_small_floats(n: UOp) -> bool:
+    """Whether an op takes small floats."""
     return any(s.dtype.is_small_float for s in n.src)
 
 
@@ -101,6 +102,7 @@ def in_float32(n: UOp) -> UOp:
 
 
 def is_to_small(n: UOp, x: UOp) -> bool:
+    """Whether a cast makes a small float of something else than float32."""
     return n.dtype.is_small_float and x.dtype is not _F32
 
 
@@ -111,6 +113,7 @@ def by_float32(n: UOp, x: UOp) -> UOp:
 
 
 def is_from_small(n: UOp, x: UOp) -> bool:
+    """Whether a cast makes something else than float32 of a small float."""
     return x.dtype.is_small_float and n.dtype is not _F32
 
 
@@ -120,6 +123,7 @@ def from_float32(n: UOp, x: UOp) -> UOp:
 
 
 def is_of_small(n: UOp) -> bool:
+    """Whether an op takes or makes small floats."""
     return n.dtype.is_small_float or on_small_floats(n)
 
 

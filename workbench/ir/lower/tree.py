@@ -1,23 +1,19 @@
 """The statement tree: which loops, in which order, with what storage.
 
-Statements are grouped level by level: those with the same next loop share it, unless one reads
-the other through a value that closes that loop: that is the barrier, and the loop splits there.
-Loop fission round a barrier, tiles, row buffers: all fall out of this one walk. Then a value
-is a register, or an array over exactly those loops whose instance differs between the places
-that make it and the places that read it.
+place.py puts the statements into loops. Then a value is a register, or an array over exactly
+those loops whose instance differs between the places that make it and the places that read it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from workbench.dtypes import dtypes
 from workbench.errors import CompileError
 from workbench.ir.axis import AxisType
 from workbench.ir.identity import identity
 from workbench.ir.loops import Statement, statements
+from workbench.ir.lower.place import Item, Loop, place
 from workbench.ir.lower.vectors import Vectors, choose_vectors
 from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, Storage, UOp
@@ -28,119 +24,14 @@ RUNNING = "running"
 """The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
 
 
-@dataclass(eq=False, slots=True)
-class Loop:
-    """A loop being built. `body` holds Loops and UOp statements; `parent` is the loop around."""
-
-    axis: UOp | None
-    parent: Loop | None
-    body: list[Loop | UOp | Item] = field(default_factory=list)
-
-    def path(self) -> dict[UOp, Loop]:
-        """Return the loops from the outside to this one, by axis."""
-        chain: list[Loop] = []
-        loop: Loop | None = self
-        while loop is not None:
-            chain.append(loop)
-            loop = loop.parent
-        return {x.axis: x for x in reversed(chain) if x.axis is not None}
-
-
-@dataclass(eq=False, slots=True)
-class Item:
-    """Something to place: a statement's work, or (init) the start of its accumulator."""
-
-    statement: Statement
-    init: bool
-    nest: tuple[UOp, ...]
-    needs: list[Item] = field(default_factory=list)
-    home: Loop | None = None
-
-    @property
-    def closes(self) -> tuple[UOp, ...]:
-        return () if self.init else self.statement.own
-
-
 def build_tree(sink: UOp, target: Target) -> UOp:
     """Return the BLOCK of a kernel.
 
     Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
     """
     found = statements(sink)
-    items = _items(found)
-    root = Loop(None, None)
-    _place(root, items, 0)
+    root, items = place(found)
     return _Emission(sink, found, items, root, target).block()
-
-
-def _items(found: dict[UOp, Statement]) -> list[Item]:
-    """Return the items, each after what it needs."""
-    work: dict[UOp, Item] = {}
-    items: list[Item] = []
-    for node, statement in found.items():
-        item = Item(
-            statement, False, statement.nest, [work[r] for r in statement.reads]
-        )
-        if node.op is Ops.REDUCE:
-            init = Item(statement, True, statement.pre)
-            item.needs.append(init)
-            items.append(init)
-        work[node] = item
-        items.append(item)
-    return items
-
-
-def _place(loop: Loop, items: Sequence[Item], depth: int) -> None:
-    """Fill `loop` with `items`, whose first `depth` loops are open already."""
-    pending = dict.fromkeys(items)
-    while pending:
-        ready = [
-            i
-            for i in pending
-            if len(i.nest) == depth and not any(n in pending for n in i.needs)
-        ]
-        for item in ready:
-            item.home = loop
-            loop.body.append(item)
-            del pending[item]
-        if ready or not pending:
-            continue
-        axis, group = _next_group(pending, depth)
-        inner = Loop(axis, loop)
-        loop.body.append(inner)
-        for item in group:
-            del pending[item]
-        _place(inner, group, depth + 1)
-
-
-def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]:
-    """Return the next loop and what goes in it: a complete group if there is one; else split
-    off accumulator starts, then a LOCAL group, then anything."""
-    groups: dict[UOp, list[Item]] = {}
-    for item in pending:
-        if len(item.nest) > depth:
-            groups.setdefault(item.nest[depth], []).append(item)
-    joined = {axis: _joinable(axis, group, pending) for axis, group in groups.items()}
-    for axis, group in groups.items():
-        if len(joined[axis]) == len(group):
-            return axis, group
-    for axis, members in joined.items():
-        starts = [i for i in members if i.init]
-        if starts:
-            return axis, starts
-    partial = [(axis, members) for axis, members in joined.items() if members]
-    local = [p for p in partial if p[0].axis_kind is AxisType.LOCAL]
-    return (local or partial)[0]
-
-
-def _joinable(axis: UOp, group: list[Item], pending: dict[Item, None]) -> list[Item]:
-    """Return those of `group` that may share one loop over `axis` now."""
-    members: dict[Item, None] = {}
-    for item in group:
-        waits = [n for n in item.needs if n in pending]
-        if all(n in members and axis not in n.closes for n in waits):
-            members[item] = None
-    return list(members)
 
 
 class _Emission:
@@ -177,8 +68,8 @@ class _Emission:
         statement = self.found[node]
         places = [i for i in self.items if i.statement.node is node]
         readers = [i for i in self.items if node in i.statement.reads and not i.init]
-        paths = [_home(i).path() for i in (*places, *readers)]
-        inside = self._inside_own(statement, _home(places[-1]).path())
+        paths = [i.place.path() for i in (*places, *readers)]
+        inside = self._inside_own(statement, places[-1].place.path())
         self.arrays[node] = array = tuple(
             axis
             for axis in statement.pre
@@ -279,7 +170,7 @@ class _Emission:
         vector = self.vectors.axis(node)
         if item.init:
             return _store(self._element(node), identity(node.arg, node.dtype), vector)
-        here = _home(item).path()
+        here = item.place.path()
         reads = {
             n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
         }
@@ -349,11 +240,6 @@ class _Emission:
         if loop.src[0].axis_kind is AxisType.GLOBAL:
             return (loop.replace(arg="sliced"),)
         return children
-
-
-def _home(item: Item) -> Loop:
-    assert item.home is not None
-    return item.home
 
 
 def _at(define: UOp, indexes: tuple[UOp, ...]) -> UOp:

@@ -9,14 +9,17 @@ from workbench.errors import KernelOptError
 from workbench.ir.opt import (
     group,
     local,
+    nolocals,
     order,
     padto,
     split,
     stage,
+    tc,
     thread,
     unroll,
     upcast,
 )
+from workbench.ir.opt.budget import MAKING, holds_stages, refuse_bytes
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -37,6 +40,8 @@ _TABLE: dict[OptOps, ModuleType] = {
     OptOps.ORDER: order,
     OptOps.SWAP: order,
     OptOps.STAGE: stage,
+    OptOps.NOLOCALS: nolocals,
+    OptOps.TC: tc,
 }
 
 
@@ -72,6 +77,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, named, target)
     if refusal is not None and named.op in _SPLITTING:
         return _or_padded(kernel, named, refusal, target)
+    if refusal is None and (named.op in MAKING or holds_stages(kernel)):
+        with unobserved():
+            return refuse_bytes(named, _TABLE[named.op].apply(kernel, named), target)
     return refusal
 
 
@@ -81,7 +89,7 @@ def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
     if _TABLE[opt.op].why_not(kernel, opt, target) is not None:
         return None
     made: UOp = _TABLE[opt.op].apply(kernel, opt)
-    return made
+    return made if refuse_bytes(opt, made, target) is None else None
 
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
@@ -128,8 +136,13 @@ def caption(op: OptOps) -> str:
 
 def meaning(op: OptOps) -> tuple[str, str]:
     """Return what an opt does here (on a CPU), and what on a GPU."""
-    module = _TABLE[op]
+    module = module_of(op)
     return module.HERE, module.ON_A_GPU
+
+
+def module_of(op: OptOps) -> ModuleType:
+    """Return the file of an opt."""
+    return _TABLE[op]
 
 
 def actions(kernel: UOp, target: Target) -> Iterator[Opt]:

@@ -15,7 +15,7 @@ from workbench.ir.loops import kinds, statements
 from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 
 
 def divide(
@@ -36,7 +36,7 @@ def divide(
     if whole:
         order.remove(name)
     changed = kernel.substitute({old: inner if whole else outer * amount + inner})
-    return settled(changed.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+    return settled(changed.replace(arg=kernel.arg._replace(order=tuple(order))))
 
 
 def settled(kernel: UOp) -> UOp:

@@ -1,4 +1,39 @@
-"""GROUP and GROUPTOP: a reduction shared out in a work-group, through scratch memory."""
+"""GROUP and GROUPTOP: a reduction shared out in a work-group, through scratch memory.
+
+GROUP("r0", 4):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
+      acc0 = 0.0                        acc2 = 0.0
+      for r0 in 12 (reduce) {           for x0 in 4 (group reduce) {
+        acc0 += p1[r0*8 + g0]             acc0 = 0.0
+      }                                   for r0 in 3 (reduce) {
+      p0[g0] = acc0                         acc0 += p1[(r0*4 + x0)*8 + g0]
+    }                                     }
+                                          group0[x0] = acc0
+                                        }
+                                        for r1 in 4 (reduce) {
+                                          acc2 += group0[r1]
+                                        }
+                                        p0[g0] = acc2
+                                      }
+
+GROUPTOP("r0", 4):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
+      acc0 = 0.0                        acc2 = 0.0
+      for r0 in 12 (reduce) {           for x0 in 4 (group reduce) {
+        acc0 += p1[r0*8 + g0]             acc0 = 0.0
+      }                                   for r0 in 3 (reduce) {
+      p0[g0] = acc0                         acc0 += p1[(x0*3 + r0)*8 + g0]
+    }                                     }
+                                          group0[x0] = acc0
+                                        }
+                                        for r1 in 4 (reduce) {
+                                          acc2 += group0[r1]
+                                        }
+                                        p0[g0] = acc2
+                                      }
+"""
 
 from __future__ import annotations
 
@@ -8,8 +43,9 @@ from itertools import count
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
+from workbench.ir.opt.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.target import Target
 from workbench.trace import became
 
@@ -23,17 +59,9 @@ ON_A_GPU = (
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "reduce")
-    if refusal is not None:
-        return refusal
-    axis = ranges(kernel)[str(opt.axis)]
-    for reduce in _reductions(kernel, axis):
-        needed = amount_of(kernel, opt) * reduce.dtype.itemsize
-        if needed > target.scratch_bytes:
-            limit = target.scratch_bytes
-            because = f"partial results of {needed:,} bytes, and the limit is {limit:,}"
-            return Refusal(because, "a smaller amount")
-    return None
+    return refuse_no_groups(kernel, opt) or refuse_amount(
+        kernel, opt, APPLIES, "reduce"
+    )
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
@@ -68,15 +96,19 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
             done[node] = node.rebuild(tuple([done.get(s, s) for s in node.src]))
     became(done)
     order = list(kernel.arg.order)
+    order.insert(_after_all_own(kernel, old), again.axis_name)
     at = order.index(old.axis_name)
-    order[at : at + 1] = [
-        member.axis_name, *([old.axis_name] if left > 1 else []), again.axis_name,
-    ]  # fmt: skip
-    return settled(done[kernel].replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+    order[at : at + 1] = [member.axis_name, *([old.axis_name] if left > 1 else [])]
+    return settled(done[kernel].replace(arg=kernel.arg._replace(order=tuple(order))))
 
 
-def _reductions(kernel: UOp, axis: UOp) -> list[UOp]:
-    return [n for n in kernel.toposort() if n.op is Ops.REDUCE and axis in n.src[1:]]
+def _after_all_own(kernel: UOp, axis: UOp) -> int:
+    """Return the place in the loop order behind all that the reductions over `axis` close: there
+    the second stage reads what they made, and integers count it after their own axes."""
+    order: tuple[str, ...] = kernel.arg.order
+    together = [n.src[1:] for n in kernel.toposort() if n.op is Ops.REDUCE]
+    own = {r.axis_name for closes in together if axis in closes for r in closes}
+    return 1 + max(order.index(name) for name in own if name in order)
 
 
 def _names(kernel: UOp) -> Iterator[str]:

@@ -1,9 +1,23 @@
-"""LOCAL: work-items of one work-group."""
+"""LOCAL: work-items of one work-group.
+
+LOCAL("g0", 4):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 2 (global, sliced) {
+      acc0 = 0.0                        for l0 in 4 (local) {
+      for r0 in 12 (reduce) {             acc0 = 0.0
+        acc0 += p1[r0*8 + g0]             for r0 in 12 (reduce) {
+      }                                     acc0 += p1[r0*8 + (g0*4 + l0)]
+      p0[g0] = acc0                       }
+    }                                     p0[g0*4 + l0] = acc0
+                                        }
+                                      }
+"""
 
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
+from workbench.ir.opt.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -16,7 +30,9 @@ ON_A_GPU = "work-items that run together and share local memory"
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    return refuse_amount(kernel, opt, APPLIES, "output")
+    return refuse_no_groups(kernel, opt) or refuse_amount(
+        kernel, opt, APPLIES, "output"
+    )
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:

@@ -25,6 +25,8 @@ class OptOps(Enum):
     PADTO = "PADTO"
     ORDER = "ORDER"
     SWAP = "SWAP"
+    NOLOCALS = "NOLOCALS"
+    TC = "TC"
 
     def __repr__(self) -> str:
         return f"OptOps.{self.name}"
@@ -37,7 +39,7 @@ class Opt:
     `axis` is a name, or an integer: the position among the axes that the op applies to, as
     they are listed (so for UNROLL it counts from the first reduce axis, and for ORDER, SWAP
     and STAGE among the loops). `arg` is an amount (0: the whole axis) or, for ORDER and SWAP,
-    another axis; for STAGE the slot of the input.
+    another axis; for STAGE the slot of the input. NOLOCALS takes neither.
     """
 
     op: OptOps

@@ -1,11 +1,28 @@
-"""ORDER and SWAP: where a loop stands. Every order is right; they differ in time and memory."""
+"""ORDER and SWAP: where a loop stands. Every order is right; they differ in time and memory.
+
+Of two loops, SWAP("g0", "r0") is the same as
+
+ORDER("r0", "g0"):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (loop) {
+      acc0 = 0.0                        acc0[g0] = 0.0
+      for r0 in 12 (reduce) {         }
+        acc0 += p1[r0*8 + g0]         for r0 in 12 (reduce) {
+      }                                 for g0 in 8 (loop) {
+      p0[g0] = acc0                       acc0[g0] += p1[r0*8 + g0]
+    }                                   }
+                                      }
+                                      for g0 in 8 (loop) {
+                                        p0[g0] = acc0[g0]
+                                      }
+"""
 
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.target import Target
 
 HERE = "which loop runs inside which: what is reused soon stays in cache or registers"
@@ -55,4 +72,4 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     else:
         order.remove(axis)
         order.insert(order.index(other), axis)
-    return settled(kernel.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+    return settled(kernel.replace(arg=kernel.arg._replace(order=tuple(order))))

@@ -1,19 +1,39 @@
-"""PADTO: an axis rounded up, so that other opts divide it; what lies beyond is masked."""
+"""PADTO: an axis rounded up, so that other opts divide it; what lies beyond is masked.
+
+PADTO("g0", 6):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 12 (global, sliced) {
+      acc0 = 0.0                        acc0 = 0.0
+      for r0 in 12 (reduce) {           for r0 in 12 (reduce) {
+        acc0 += p1[r0*8 + g0]             acc0 += p1[r0*8 + g0 where g0 < 8]
+      }                                 }
+      p0[g0] = acc0                     p0[g0 where g0 < 8] = acc0
+    }                                 }
+
+PADTO("r0", 8):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
+      acc0 = 0.0                        acc0 = 0.0
+      for r0 in 12 (reduce) {           for r0 in 16 (reduce) {
+        acc0 += p1[r0*8 + g0]             acc0 += where(r0 < 12, p1[min(r0, 11)*8 + g0], 0.0)
+      }                                 }
+      p0[g0] = acc0                     p0[g0] = acc0
+    }                                 }
+"""
 
 from __future__ import annotations
 
 from workbench.ir.affine import terms
-from workbench.ir.axis import AxisType
 from workbench.ir.identity import identity
 from workbench.ir.ops import Ops
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal, ranges
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
 from workbench.ir.reach import reach
 from workbench.ir.uop import UOp, gated, split_gate
 from workbench.target import Target
 from workbench.trace import became
 
-APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP, AxisType.FILL}) | REDUCE_KINDS
+APPLIES = OUTPUT_KINDS | REDUCE_KINDS
 AMOUNTS = (4, 6, 8, 16, 32)
 GROWTH = 4
 HERE = "odd sizes get whole vectors and tiles; the lanes beyond the end are masked"
@@ -41,9 +61,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         because = f"axis {opt.axis} has {axis.extent} elements, a multiple of {opt.arg} already"
         return Refusal(because, "the opt that needs it, without padding")
     if axis.extent * GROWTH <= opt.arg:
-        because = (
-            f"axis {opt.axis} of {axis.extent} would grow more than {GROWTH} times"
-        )
+        n = axis.extent
+        because = f"axis {opt.axis} of {n} would grow {GROWTH} times or more"
         return Refusal(because, f"an amount below {axis.extent * GROWTH}")
     return None
 

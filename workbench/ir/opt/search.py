@@ -69,8 +69,11 @@ class _Search:
     anchor: _Node | None = None
 
     def begin(self, starts: Sequence[Move]) -> None:
-        """Measure the starts, each by itself: one may be very much slower than another."""
+        """Measure the starts, each by itself: one may be very much slower than another. When the
+        time is over, those that are left are of use only where none could be measured."""
         for line, start in enumerate(starts):
+            if self.nodes and self.is_over():
+                break
             ast = applied(self.kernel, start.opts, self.target)
             if ast is None or ast in self.seen:
                 continue

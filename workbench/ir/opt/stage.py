@@ -1,15 +1,27 @@
-"""STAGE: an operand's tile copied to local memory before it is used."""
+"""STAGE: an operand's tile copied to local memory before it is used.
+
+STAGE("g0", 1):
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
+      acc0 = 0.0                        acc1 = 0.0
+      for r0 in 12 (reduce) {           for a_r0 in 12 (fill) {
+        acc0 += p1[r0*8 + g0]             As[a_r0] = p1[a_r0*8 + g0]
+      }                                 }
+      p0[g0] = acc0                     for r0 in 12 (reduce) {
+    }                                     acc1 += As[r0]
+                                        }
+                                        p0[g0] = acc1
+                                      }
+"""
 
 from __future__ import annotations
-
-import math
 
 from workbench.ir.affine import terms
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.uop import KernelInfo, UOp, split_gate
+from workbench.ir.uop import UOp, split_gate
 from workbench.target import Target
 
 HERE = "the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused"
@@ -33,14 +45,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(
             f"input {opt.arg} is read at {count} different indexes", "another input"
         )
-    inner = _inner(kernel, found[opt.arg][0], str(opt.axis))
-    if not inner:
+    if not _inner(kernel, found[opt.arg][0], str(opt.axis)):
         because = f"input {opt.arg} does not change inside of {opt.axis}: the tile is one element"
         return Refusal(because, "a loop further out")
-    size = math.prod(r.extent for r in inner) * found[opt.arg][0].dtype.itemsize
-    if size > target.scratch_bytes:
-        because = f"the tile is {size:,} bytes, and this device gives {target.scratch_bytes:,}"
-        return Refusal(because, "a loop further in, or SPLIT first")
     return None
 
 
@@ -67,7 +74,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     loops = [f.axis_name for f in fills.values() if not f.axis_kind.is_lane]
     order[after:after] = loops
     staged = kernel.substitute({load: read})
-    return settled(staged.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+    return settled(staged.replace(arg=kernel.arg._replace(order=tuple(order))))
 
 
 def inputs(kernel: UOp) -> tuple[int, ...]:

@@ -1,11 +1,24 @@
-"""THREAD: parts of the output for threads of the CPU, at the same time."""
+"""THREAD: parts of the output for threads of the CPU, at the same time.
+
+THREAD("g0", 2):
+
+    for g0 in 8 (global, sliced) { -> for t0 in 2 (thread, thread) {
+      acc0 = 0.0                        for g0 in 4 (global, sliced) {
+      for r0 in 12 (reduce) {             acc0 = 0.0
+        acc0 += p1[r0*8 + g0]             for r0 in 12 (reduce) {
+      }                                     acc0 += p1[r0*8 + (t0*4 + g0)]
+      p0[g0] = acc0                       }
+    }                                     p0[t0*4 + g0] = acc0
+                                        }
+                                      }
+"""
 
 from __future__ import annotations
 
 from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.target import Target
 
 APPLIES = frozenset({AxisType.GLOBAL})
@@ -47,4 +60,4 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     if part == 1:
         order.remove(old.axis_name)
     changed = kernel.substitute({old: thread if part == 1 else thread * part + inner})
-    return settled(changed.replace(arg=KernelInfo(kernel.arg.name, tuple(order))))
+    return settled(changed.replace(arg=kernel.arg._replace(order=tuple(order))))

@@ -11,6 +11,7 @@ import math
 
 from workbench.ir.affine import from_terms, terms
 from workbench.ir.ops import Ops
+from workbench.ir.passes import Pass
 from workbench.ir.patterns import Pat, const, op, var
 from workbench.ir.rewrite import Rule, RuleSet
 from workbench.ir.rules.values import VALUE_RULES
@@ -140,14 +141,17 @@ def div_div(i: UOp, c: UOp, d: UOp) -> UOp:
 
 
 def positive(c: UOp) -> bool:
+    """Whether a divisor is more than 1: dividing by 1 is another rule's."""
     return bool(c.arg > 1)
 
 
 def both_positive(c: UOp, d: UOp) -> bool:
+    """Whether two divisors are positive."""
     return bool(c.arg > 0 and d.arg > 0)
 
 
 def divides(c: UOp, d: UOp) -> bool:
+    """Whether d divides c, and both are positive."""
     return bool(d.arg > 0 and c.arg > 0 and c.arg % d.arg == 0)
 
 
@@ -334,3 +338,9 @@ INDEX_RULES = RuleSet("index", [
 
 SIMPLIFY = RuleSet("simplify", VALUE_RULES.rules + INDEX_RULES.rules)
 """What runs after scheduling, after each opt and before lowering."""
+
+SIMPLIFY_INDEX = Pass(
+    "simplify-index",
+    "Indexes and conditions that arise in a larger pass are in their simplest form.",
+    SIMPLIFY,
+)

@@ -82,6 +82,7 @@ def chosen(c: UOp, x: UOp, y: UOp) -> UOp:
 
 
 def zero(x: UOp) -> UOp:
+    """x * 0 is 0."""
     return x.like(0)
 
 
@@ -91,6 +92,7 @@ def is_minus_one(x: UOp, c: UOp) -> bool:
 
 
 def exact_power_of_two(c: UOp) -> bool:
+    """Whether a float is a power of two, of either sign: products with it are exact."""
     return bool(c.arg != 0 and np.isfinite(c.arg) and abs(np.frexp(c.arg)[0]) == 0.5)
 
 
@@ -100,6 +102,7 @@ def divide_exactly(x: UOp, c: UOp) -> UOp:
 
 
 def inverse_is_normal(c: UOp) -> bool:
+    """Whether 1/c is a power of two that the dtype holds, far from its ends."""
     if not exact_power_of_two(c) or not 2.0**-100 < abs(c.arg) < 2.0**100:
         return False
     return bool(c.dtype.const(1.0 / c.arg) == 1.0 / c.arg)  # float16 may not have it
@@ -120,14 +123,17 @@ def recast(x: UOp, n: UOp) -> UOp:
 
 
 def is_condition(n: UOp) -> bool:
+    """Whether a node is a bool."""
     return n.dtype.is_bool
 
 
 def same_dtype(n: UOp, x: UOp) -> bool:
+    """Whether a cast changes nothing."""
     return n.dtype is x.dtype
 
 
 def is_value(y: UOp) -> bool:
+    """Whether a branch is a value: INVALID marks an index that is not there."""
     return y.op is not Ops.INVALID
 
 
@@ -142,6 +148,7 @@ _KNOWN = (
 
 
 def known_exact(n: UOp) -> bool:
+    """Whether numpy's answer is the machine's, bit for bit: not sure of floats."""
     return n.dtype.kind != "float"
 
 

@@ -7,16 +7,17 @@ This is rangeify: ranges appear where a value is stored or reduced, and movement
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple
 
 from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
-from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.uop import UOp
-from workbench.trace import unobserved
 
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
@@ -38,12 +39,22 @@ class Access(NamedTuple):
         return math.prod(r.extent for r in self.loops)
 
 
-_serial = count()
+_serial: ContextVar[Iterator[int]] = ContextVar("number of a range", default=count())  # noqa: B039
+
+
+@contextmanager
+def ranges_from_0() -> Iterator[None]:
+    """Number new ranges from 0 on in a `with` block: they are the same whenever it runs."""
+    token = _serial.set(count())
+    try:
+        yield
+    finally:
+        _serial.reset(token)
 
 
 def fresh(size: int, kind: AxisType) -> UOp:
     """Return a new range (index 0 where the axis has one element); kernels rename theirs."""
-    return ZERO if size == 1 else UOp.range(size, f"_{next(_serial)}", kind)
+    return ZERO if size == 1 else UOp.range(size, f"_{next(_serial.get())}", kind)
 
 
 def root_access(node: UOp) -> Access:
@@ -70,8 +81,8 @@ def simplified(node: UOp) -> UOp:
     """Return an index or condition in its simplest form."""
     if node.op in (Ops.RANGE, Ops.CONST):
         return node
-    with unobserved():
-        return rewrite(node, SIMPLIFY)
+    made: UOp = SIMPLIFY_INDEX(node)
+    return made
 
 
 def _settle(access: Access) -> Access:
@@ -95,10 +106,10 @@ def _pad(node: UOp, access: Access) -> Access:
     shape = node.src[0].shape
     for index, n, (before, after) in zip(access.indices, shape, node.arg, strict=True):
         if before:
-            valid = valid & (index >= before)
+            valid = _both(valid, index >= before)
         if after:
-            valid = valid & (index < before + n)
-        indices.append(simplified(index + (-before)))
+            valid = _both(valid, index < before + n)
+        indices.append(simplified(index + (-before)) if before else index)
     return _settle(access._replace(indices=tuple(indices), valid=simplified(valid)))
 
 
@@ -109,10 +120,14 @@ def condition(node: UOp, access: Access) -> UOp:
         access.indices, node.src[0].shape, node.arg, strict=True
     ):
         if before:
-            valid = valid & (index >= before)
+            valid = _both(valid, index >= before)
         if after:
-            valid = valid & (index < before + n)
+            valid = _both(valid, index < before + n)
     return simplified(valid)
+
+
+def _both(one: UOp, other: UOp) -> UOp:
+    return other if one is TRUE else one & other
 
 
 def _permute(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
@@ -193,7 +208,9 @@ def flatten(indices: tuple[UOp, ...], shape: tuple[int, ...]) -> UOp:
     total = ZERO
     for axis, index in enumerate(indices):
         stride = math.prod(shape[axis + 1 :])
-        total = total + (index * stride if stride > 1 else index)
+        term = index * stride if stride > 1 else index
+        if index is not ZERO:
+            total = term if total is ZERO else total + term
     return simplified(total)
 
 

@@ -17,7 +17,6 @@ from workbench.ir.uop import KernelInfo, UOp, gated
 from workbench.trace import Link, aside, became, observer
 
 _uids = count()
-_rows = count()
 
 
 def buffer(node: UOp, device: str) -> UOp:
@@ -34,6 +33,7 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
     values: dict[tuple[UOp, Access], UOp] = {}
     buffers: dict[UOp, UOp] = {}
     items = []
+    rows = count()
     watching = observer()
     for node in plan.nodes:
         decision = plan.stored.get(node)
@@ -44,7 +44,7 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
             if node in plan.staged:
                 value = values[node, access]
                 values[node, access] = stage(
-                    node, plan.staged[node], value, f"_{next(_rows)}"
+                    node, plan.staged[node], value, f"_{next(rows)}"
                 )
             if watching is not None:
                 watching.links += _links(node, values[node, access])
@@ -59,8 +59,13 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
             continue
         buffers[node] = buffer(node, devices[node] or device)
         access = plan.reads[node][0]
+        at = flatten(access.indices, node.shape)
+        place = UOp(Ops.INDEX, node.dtype, (buffers[node], at))
+        store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))
         with aside(node) as part:
-            kernel, params = _kernel(node, access, values[node, access], buffers[node])
+            became({node: store})
+            became({node: place})
+            kernel, params = _kernel(store, access.loops)
             part.after = kernel
         if watching is not None:
             watching.links.append(Link(buffers[node], node))
@@ -151,15 +156,10 @@ def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
     )
 
 
-def _kernel(
-    node: UOp, access: Access, value: UOp, target: UOp
-) -> tuple[UOp, tuple[UOp, ...]]:
-    """Return (SINK, buffers by slot): buffers become PARAMs, ranges get their lasting names."""
-    flat = flatten(access.indices, node.shape)
-    store = UOp(
-        Ops.STORE, dtypes.void, (UOp(Ops.INDEX, node.dtype, (target, flat)), value)
-    )
-    outer = access.loops
+def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
+    """Return (SINK, buffers by slot) of a STORE in the loops `outer`: buffers become PARAMs,
+    ranges get their lasting names."""
+    target = store.src[0].src[0]
     found = store.toposort()
     inner = [n for n in found if n.op is Ops.RANGE and n not in outer]
     params = [target, *[n for n in found if n.op is Ops.BUFFER and n is not target]]
@@ -167,8 +167,6 @@ def _kernel(
         b: UOp(Ops.PARAM, b.dtype, (), (slot, b.size)) for slot, b in enumerate(params)
     }
     order = [*outer, *_nested_last(inner, found)]
-    became({node: store})
-    became({node: store.src[0]})
     end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
     draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
     return named(kinds(draft)), tuple(params)

@@ -25,7 +25,9 @@ class Decision:
 
     def __str__(self) -> str:
         figures = ", ".join(f"{k} {v:,.0f}" for k, v in self.figures.items())
-        return f"{self.name}: {self.reason}" + (f" ({figures})" if figures else "")
+        value = f"{self.node.op.name.lower()} {list(self.node.shape)}"
+        what = f"{self.name} {value}: {self.reason}"
+        return what + (f" ({figures})" if figures else "")
 
 
 @dataclass(frozen=True, slots=True)

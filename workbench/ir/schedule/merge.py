@@ -12,7 +12,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.schedule.build import named
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.ir.uop import UOp
 from workbench.trace import aside
 
 
@@ -40,12 +40,15 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
     with aside(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
-        simple = rewrite(tried, SIMPLIFY)
+        simple = rewrite(tried, SIMPLIFY, name="simplify-kernel", doc=_SIMPLE)
         if _divisions(simple) > _divisions(kernel):
             return None
         part.after = simple
     order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
-    return named(kinds(simple.replace(arg=KernelInfo(kernel.arg.name, order))))
+    return named(kinds(simple.replace(arg=kernel.arg._replace(order=order))))
+
+
+_SIMPLE = "Index expressions are in their simplest form over the merged axis."
 
 
 def _closed_together(kernel: UOp, outer: UOp, inner: UOp) -> bool:

@@ -11,7 +11,9 @@ from workbench.ir.ops import Ops
 from workbench.ir.passes import Pass
 from workbench.ir.rewrite import rewrite
 from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
+from workbench.ir.schedule.access import ranges_from_0
 from workbench.ir.schedule.build import build, named
 from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
@@ -51,7 +53,8 @@ def schedule(
     with recording(
         "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
     ) as r:
-        plan = decide(roots, forced)
+        with SIMPLIFY_INDEX.in_pieces(), ranges_from_0():
+            plan = decide(roots, forced)
         decisions = (*plan.stored.values(), *plan.fused)
         r.after = plan
         if r.matches is not None:
@@ -59,7 +62,8 @@ def schedule(
     with recording(
         "rangeify", "Stored values are kernels over ranges; movement is gone.", plan
     ) as r:
-        items, buffers = build(plan, device)
+        with SIMPLIFY_INDEX.in_pieces():
+            items, buffers = build(plan, device)
         r.after = items
     final = tuple(_simplified(item) for item in items)
     return Schedule(final, buffers, decisions), simple
@@ -73,6 +77,7 @@ def base(node: UOp) -> UOp:
 
 
 def needs_kernel(node: UOp) -> bool:
+    """Whether a value has to be computed: it is neither in memory already nor a known constant."""
     return node.op is not Ops.BUFFER and not is_known(node)
 
 

@@ -64,6 +64,7 @@ class Order:
 
     @property
     def rows(self) -> list[list[int]]:
+        """The vertices of every row, from the left."""
         return [self.row(number) for number in range(len(self.orders))]
 
     def row(self, number: int) -> list[int]:

@@ -43,14 +43,26 @@ def times(session: Session) -> Iterator[None]:
 
 
 def offers(session: Session, variant: int) -> dict[str, Any]:
-    """List what can be done next; where that is wanted it is measured in the background."""
+    """List what can be done next with a variant that is looked at. In the background its code
+    gets links and its passes, and, where that is wanted, what can be done next is measured."""
     if not session.row(variant)["offers"]:
         session.recorder.add_offers(variant)
     is_new = session.watched != variant
     session.watched = variant
-    if session.measures_ahead and is_new:
-        session.jobs.submit(session, _offers(session, variant), AHEAD)
+    if is_new:
+        session.jobs.submit(session, _looked_at(session, variant), AHEAD)
     return {}
+
+
+def _looked_at(session: Session, variant: int) -> Iterator[None]:
+    with session.lock:
+        row = session.row(variant)
+        if not row["passes"] and row["error"] is None and variant not in session.edited:
+            session.recorder.add_compiled(variant)
+            session.tell_changes()
+    yield
+    if session.measures_ahead:
+        yield from _offers(session, variant)
 
 
 def _time_kernel(session: Session, number: int) -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.backends.runtime.timing import Samples, interleave
 from workbench.errors import WorkbenchError
+from workbench.ir.estimates import Estimates
 from workbench.ir.rewrite import without
-from workbench.kernel.estimates import Estimates
 from workbench.pipeline import build
 from workbench.trace import unobserved
 from workbench.viz.live.figures import EMULATOR, timing_row
@@ -42,8 +42,9 @@ def measure_all(session: Session) -> dict[str, Any]:
     """
     given = known(session)
     if not given:
-        hint = 'ex = explore(y).baseline("numpy", lambda: a @ b)'
-        raise WorkbenchError("there is no baseline", "none was given", hint)
+        hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
+        because = "what to compare with is yours to say, and no function was given"
+        raise WorkbenchError("there is no baseline to time", because, hint)
     if session.device == EMULATOR:
         because = "an emulator's times stand beside no others"
         raise WorkbenchError("baselines are not timed here", because, "another device")

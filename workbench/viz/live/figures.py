@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.runtime.timing import Samples
-from workbench.kernel.estimates import Estimates
+from workbench.ir.estimates import Estimates
 from workbench.kernel.timing import seconds_text
 
 MOST_SAMPLES = 40

@@ -17,7 +17,7 @@ from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz.live import tuning
 from workbench.viz.live.figures import timing_row
-from workbench.viz.record.variants import code_row, error_row
+from workbench.viz.record.variants import error_row
 from workbench.worker.client import QUIET_S, TaskStopped, Worker
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
     """
     name = _runs(language)
     with session.lock:
-        made = _edited_variant(session, variant, name, language, text)
+        made = tuning.edited_variant(session, tuning.Edited(name, text), variant)
         session.tell_changes()
     try:
         with lent(session, [made]) as worker:
@@ -109,19 +109,6 @@ def _runs(language: str) -> str:
             f"nothing here runs {language}", device.about, device.how_to_get
         )
     return device.name
-
-
-def _edited_variant(
-    session: Session, variant: int, device: str, language: str, text: str
-) -> int:
-    row, kernel = session.row(variant), session.kernels[variant]
-    number = row["kernel"]
-    name = tuning.free_name(session, number, "edited")
-    made = session.recorder.add_variant(number, kernel, name, variant)
-    session.edited[made] = tuning.Edited(device, text)
-    session.set(made, "edited", True)
-    session.set(made, "code", [code_row(language, device, text.split("\n"))])
-    return made
 
 
 # with the worker
@@ -227,7 +214,7 @@ def _ask(
 
 def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, which the worker has; its producers have run."""
-    key = f"{id(session.recorder)}-{number}"
+    key = f"{session.number}-{number}"
     device = "LLVM" if Device.available("LLVM") else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:

@@ -1,17 +1,20 @@
 """Variants on disk: what somebody tried comes back when the cell, or Python, is run again.
 
 A JSON file per expression and machine in the cache folder. What is read is checked field by
-field; opts are text and are parsed. A file that is damaged counts as absent. Writers merge what
-is there and replace the file whole, so two sessions at once leave a whole file.
+field; opts are text and are parsed, and source that was edited by hand is text, too: it stays
+marked as edited, and so runs in a process of its own alone. A file that is damaged counts as
+absent. Writers merge what is there and replace the file whole, so two sessions at once leave a
+whole file.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from workbench.backends.runtime.cache import key_of
 from workbench.backends.runtime.private_files import read_json, warn, write_json
@@ -21,7 +24,31 @@ VERSION = 1
 FOLDER = "variants"
 MOST_ENTRIES = 60
 """Variants kept of one expression; the oldest go first."""
-Key = tuple[int, tuple[str, ...]]
+MOST_EDITED = 16
+"""Those of them that hold source edited by hand."""
+MOST_SOURCE_BYTES = 150_000
+"""Longer source is not kept: all of a file stays well below what is read again."""
+LANGUAGES = ("C", "LLVM")
+
+
+class Key(NamedTuple):
+    """A variant: kernel and opts; and of source edited by hand a digest, else ""."""
+
+    kernel: int
+    opts: tuple[str, ...]
+    source: str = ""
+
+
+class Source(Protocol):
+    """Source that was edited by hand, and the device that runs it."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
 Entry = dict[str, Any]
 Timings = Mapping[tuple[int, str], Entry]
 """By variant and device."""
@@ -29,39 +56,64 @@ _lock = Lock()
 
 
 def load(key: str) -> dict[Key, Entry]:
-    """Return what was kept of an expression on this machine, by kernel and opts: name, note,
-    pinned, timings by device, when."""
+    """Return what was kept of an expression on this machine: name, note, pinned, timings by
+    device, when, and edited: None, or device, text and what came of it (check, error)."""
     return _read(_name(key))
 
 
 def store(
-    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, object]
+    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, Source]
 ) -> None:
     """Keep the variants of a record, beside what other sessions kept of the same expression;
-    not source edited by hand, nor what was made with rules off. Without a cache folder it does
-    nothing."""
+    not what was made with rules off. Without a cache folder it does nothing."""
     fresh, name = _entries(record, timings, edited), _name(record["key"])
     with _lock:
         merged = _merged(_read(name), fresh)
-        rows = [{"kernel": k, "opts": list(o), **e} for (k, o), e in merged.items()]
+        rows = [
+            {"kernel": key.kernel, "opts": list(key.opts), **entry}
+            for key, entry in merged.items()
+        ]
         write_json(FOLDER, name, {"v": VERSION, "variants": rows})
 
 
+def key_for(row: Mapping[str, Any], source: Source | None) -> Key:
+    """Return the key of a variant, given its row in the record."""
+    digest = "" if source is None else _digest(source.device, source.text)
+    return Key(row["kernel"], tuple(row["opts"]), digest)
+
+
+def _digest(device: str, text: str) -> str:
+    return key_of(device, json.dumps(text))[:16]  # whatever it holds is ASCII there
+
+
 def _entries(
-    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, object]
+    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, Source]
 ) -> dict[Key, Entry]:
     found: dict[Key, Entry] = {}
     for place, row in enumerate(record["variants"]):
-        if place in edited or row["rules_off"]:
+        source = edited.get(place)
+        if row["rules_off"] or not _is_short(source):
             continue
-        found[row["kernel"], tuple(row["opts"])] = {
+        found[key_for(row, source)] = {
             "name": row["name"],
             "note": row["note"],
             "pinned": record["pinned"] == place,
             "timings": {d: t for (v, d), t in timings.items() if v == place},
             "when": int(time.time()),
+            "edited": None
+            if source is None
+            else {
+                "device": source.device,
+                "text": source.text,
+                "check": row["check"],
+                "error": row["error"],
+            },
         }
     return found
+
+
+def _is_short(source: Source | None) -> bool:
+    return source is None or len(json.dumps(source.text)) <= MOST_SOURCE_BYTES
 
 
 def _merged(known: Mapping[Key, Entry], fresh: Mapping[Key, Entry]) -> dict[Key, Entry]:
@@ -69,8 +121,10 @@ def _merged(known: Mapping[Key, Entry], fresh: Mapping[Key, Entry]) -> dict[Key,
     for key, entry in fresh.items():
         before = known.get(key, {"timings": {}})
         merged[key] = entry | {"timings": before["timings"] | entry["timings"]}
-    youngest = sorted(merged, key=lambda k: -merged[k]["when"])[:MOST_ENTRIES]
-    return {key: merged[key] for key in merged if key in set(youngest)}
+    youngest = sorted(merged, key=lambda k: -merged[k]["when"])
+    edited = [key for key in youngest if key.source][:MOST_EDITED]
+    stay = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
+    return {key: merged[key] for key in merged if key in set(stay)}
 
 
 # what is read is checked
@@ -87,17 +141,19 @@ def _read(name: str) -> dict[Key, Entry]:
     try:
         if data is None or data["v"] != VERSION:
             return {}
-        return {_key(row): _entry(row) for row in data["variants"]}
+        return dict(map(_keyed, data["variants"]))
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         warn(f"variants kept in {name} cannot be read ({error!r}); going on without")
         return {}
 
 
-def _key(row: Mapping[str, Any]) -> Key:
-    opts = row["opts"]
+def _keyed(row: Mapping[str, Any]) -> tuple[Key, Entry]:
+    opts, entry = row["opts"], _entry(row)
     if type(row["kernel"]) is not int or not all(isinstance(o, str) for o in opts):
         raise ValueError("a kernel is a number, and its opts are texts")
-    return row["kernel"], tuple(opts)
+    source = entry["edited"]
+    digest = "" if source is None else _digest(source["device"], source["text"])
+    return Key(row["kernel"], tuple(opts), digest), entry
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
@@ -108,6 +164,23 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         "pinned": row["pinned"] is True,
         "timings": {str(d): _timing(t) for d, t in dict(row["timings"]).items()},
         "when": int(row["when"]),
+        "edited": _edited(row.get("edited")),
+    }
+
+
+def _edited(row: Mapping[str, Any] | None) -> Entry | None:
+    if row is None:
+        return None
+    if row["device"] not in LANGUAGES or not isinstance(row["text"], str):
+        raise ValueError("edited source is the text of a language that runs here")
+    check, error = row["check"], row["error"]
+    words = ("what", "because", "try")
+    return {
+        "device": row["device"],
+        "text": row["text"],
+        "check": check
+        and {"ok": check["ok"] is True, "text": str(check["text"])[:1000]},
+        "error": error and {word: str(error[word])[:2000] for word in words},
     }
 
 

@@ -9,10 +9,11 @@ the record and of all pages stay the same.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
-from threading import RLock
+from threading import RLock, Timer
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration import Exploration
@@ -52,7 +53,12 @@ LONG: dict[str, Callable[..., Any]] = {
     "replan": lambda session, node, store: session.replan(node, store),
 }
 """Requests that take long, most of them because they run kernels; they wait for their turn."""
-SAVES = frozenset({"apply", "paste", "pin", "note", "measure", "edit", "search"})
+SAVES = frozenset(
+    {"apply", "paste", "pin", "note", "measure", "check", "edit", "search"}
+)
+
+_NUMBERS = itertools.count()
+"""Every plan of every session has one of its own: the worker keeps data by it."""
 
 
 class Listener(Protocol):
@@ -79,12 +85,14 @@ class Session:
         self.jobs = jobs() if queue is None else queue
         self.measures_ahead = measures_ahead
         self._listeners: WeakSet[Listener] = WeakSet()
+        self._begun: Recorder | None = None
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self._open(exploration)
 
     def _open(self, exploration: Exploration) -> None:
         """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
         self.recorder = Recorder(exploration)
+        self.number = next(_NUMBERS)
         self.recorder.first()
         self.device: str = self.recorder.record["device"]
         self.edited: dict[int, tuning.Edited] = {}
@@ -134,14 +142,16 @@ class Session:
 
     def handle(self, request: Any, asker: Listener | None = None) -> Message:
         """Return the reply to a request, and tell the listeners; it may take long."""
+        if not self.is_quick(request):
+            return self._handle(request, asker)
+        with self.lock:  # what it changes goes out with its reply, and with no other
+            return self._handle(request, asker)
+
+    def _handle(self, request: Any, asker: Listener | None) -> Message:
         result, error = None, None
         try:
             do, fields = checked(request, self.record)
-            if do in QUICK:
-                with self.lock:
-                    result = QUICK[do](self, **fields)
-            else:
-                result = LONG[do](self, **fields)
+            result = (QUICK.get(do) or LONG[do])(self, **fields)
             if do in SAVES:
                 self.save()
         except Exception as problem:  # a fault of ours, too, must not end the page
@@ -245,7 +255,24 @@ class Session:
 
     def begin(self) -> None:
         """Complete the record in the background; measure a little where that is wanted."""
+        with self.lock:
+            if self._begun is self.recorder:
+                return
+            self._begun = self.recorder
         self.jobs.submit(self, self._ahead(), AHEAD)
+
+    def begin_after(self, seconds: float) -> None:
+        """Begin by then, though nobody may have asked anything."""
+        known = ref(self)  # a timer keeps nothing alive
+
+        def begin() -> None:
+            session = known()
+            if session is not None:
+                session.begin()
+
+        timer = Timer(seconds, begin)
+        timer.daemon = True
+        timer.start()
 
     def complete(self) -> None:
         """Add to the record all that needs no request."""

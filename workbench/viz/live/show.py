@@ -1,14 +1,13 @@
 """How an exploration is shown: the live workbench in a notebook, one file, else a picture.
 
 A session is made when something live is first asked of an exploration, and lives as long as
-that. The few shown last are kept, because a cell may have dropped what the reader looks at.
+that, or as long as it is among those used last (see `kept`).
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections import deque
 from collections.abc import Callable, Mapping
 from threading import Lock
 from types import MappingProxyType
@@ -21,20 +20,17 @@ from workbench.viz import page
 from workbench.viz.exploration import Exploration
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.live.jobs import ASKED
+from workbench.viz.live.kept import KEPT
 from workbench.viz.live.session import Session
 from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
 
-KEPT_SESSIONS = 8
-PANES = {
-    "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
-}  # fmt: skip
-"""The panes that can stand alone, and the mode each belongs to."""
+PAGE_S = 1.0
+"""A page that opens in this time is not disturbed by work in the background."""
 NO_VIEW: Mapping[str, Any] = MappingProxyType({})
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
 _lock = Lock()
-_recent: deque[Session] = deque(maxlen=KEPT_SESSIONS)
 
 
 class Page:
@@ -48,8 +44,7 @@ class Page:
 
     def pane_bundle(self, pane: Pane) -> Bundle:
         """Return what Jupyter shows of one pane: the widget with that alone, and always text."""
-        only = {"only": pane.name, "mode": PANES[pane.name], **pane.view}
-        widget = self._widget(pane.exploration, only) if is_live() else {}
+        widget = self._widget(pane.exploration, pane.view) if is_live() else {}
         return widget | pane_bundle(pane)
 
     def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
@@ -65,7 +60,7 @@ class Page:
         from workbench.viz.live.widget import Workbench
 
         session = session_of(ex)
-        one = {"only": ex.show, "mode": PANES[ex.show]} if ex.show else {}
+        one = Pane(ex, ex.show).view if ex.show else {}
         return Workbench(session, {**ex.held.get("view", {}), **one, **view})
 
     def to_html(self, ex: Exploration) -> str:
@@ -105,11 +100,9 @@ def session_of(ex: Exploration) -> Session:
         known: Session | None = ex.held.get("session")
         if known is None:
             known = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
-            known.begin()
-        if known in _recent:
-            _recent.remove(known)
-        _recent.append(known)
-        return known
+            known.begin_after(PAGE_S)
+    KEPT.use(known)
+    return known
 
 
 def is_live() -> bool:

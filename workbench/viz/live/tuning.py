@@ -11,8 +11,10 @@ from workbench.errors import DeviceError, WorkbenchError
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
+from workbench.viz.live import saved
+from workbench.viz.live.figures import EMULATOR
 from workbench.viz.live.opt_text import parse_opt, parse_opts
-from workbench.viz.record.variants import error_row
+from workbench.viz.record.variants import code_row, error_row
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -111,11 +113,13 @@ def device(session: Session, name: str) -> Result:
 
 def _show_device(session: Session, variant: int) -> None:
     """Show of a variant what is known of it on the session's device."""
-    here = variant, session.device
-    if variant not in session.edited:
+    edited = session.edited.get(variant)
+    is_apart = edited is not None and session.device != EMULATOR
+    here = variant, edited.device if edited and is_apart else session.device
+    cleared: Result = {"offers": [], "refused": [], "counts": None}
+    if edited is None:
         kept = [c for c in session.row(variant)["code"] if c["language"] == "C"]
-        session.set(variant, "code", kept)
-    cleared: Result = {"offers": [], "refused": [], "counts": None, "error": None}
+        cleared |= {"code": kept, "error": None}
     known = {"timing": session.timings.get(here), "check": session.checks.get(here)}
     for field, value in (cleared | known).items():
         session.set(variant, field, value)
@@ -142,14 +146,36 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
         same = same and known.rules_off == kernel.rules_off
         if same and variant not in session.edited:
             return variant
-    if len(session.kernels) >= MOST_VARIANTS:
-        because = f"there are {len(session.kernels)} already"
-        raise WorkbenchError("no more variants", because, "explore again")
+    _leave_room(session)
     named = name or free_name(session, number, "mine")
     made = session.recorder.add_variant(number, kernel, named, parent)
     session.set(made, "rules_off", list(kernel.rules_off))
     adopt(session, made)
     return made
+
+
+def edited_variant(
+    session: Session, source: Edited, parent: int, name: str = ""
+) -> int:
+    """Return a variant that is source edited by hand, added to the record; nothing is run.
+
+    Errors: WorkbenchError where there are too many variants.
+    """
+    _leave_room(session)
+    number = session.row(parent)["kernel"]
+    named = name or free_name(session, number, "edited")
+    kernel, lines = session.kernels[parent], source.text.split("\n")
+    made = session.recorder.add_variant(number, kernel, named, parent)
+    session.edited[made] = source
+    session.set(made, "edited", True)
+    session.set(made, "code", [code_row(source.device, source.device, lines)])
+    return made
+
+
+def _leave_room(session: Session) -> None:
+    if len(session.kernels) >= MOST_VARIANTS:
+        because = f"there are {len(session.kernels)} already"
+        raise WorkbenchError("no more variants", because, "explore again")
 
 
 def free_name(session: Session, number: int, word: str) -> str:
@@ -165,36 +191,53 @@ def free_name(session: Session, number: int, word: str) -> str:
 def adopt(session: Session, variant: int) -> None:
     """Give a variant what an earlier session kept of it: note, pin and timings."""
     row = session.row(variant)
-    entry = session.kept.get((row["kernel"], tuple(row["opts"])))
-    if entry is None or variant in session.edited or row["rules_off"]:
+    source = session.edited.get(variant)
+    entry = session.kept.get(saved.key_for(row, source))
+    if entry is None or row["rules_off"]:
         return
     if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
         session.set(variant, "name", entry["name"])
     session.set(variant, "note", entry["note"])
     for name, timing in entry["timings"].items():
         session.timings.setdefault((variant, name), timing)
-    session.set(variant, "timing", session.timings.get((variant, session.device)))
+    device = session.device if source is None else source.device
+    session.set(variant, "timing", session.timings.get((variant, device)))
     if entry["pinned"]:
         session.put(("pinned",), variant)
 
 
 def restored(session: Session) -> Iterator[None]:
     """Add the variants that an earlier session kept, one per step; those that are no longer
-    possible are left out."""
-    for number, opts in list(session.kept):
+    possible are left out. Nothing is run."""
+    for key, entry in list(session.kept.items()):
         with session.lock:
-            if opts and number < len(session.record["kernels"]):
-                root = session.record["kernels"][number]["root"]
-                _restore(session, root, opts)
+            if 0 <= key.kernel < len(session.record["kernels"]):
+                _restore(session, key, entry)
         yield
 
 
-def _restore(session: Session, root: int, texts: Sequence[str]) -> None:
+def _restore(session: Session, key: saved.Key, entry: Result) -> None:
+    root = session.record["kernels"][key.kernel]["root"]
     try:
-        chosen = [parse_opt(text) for text in texts]
-        variant_of(session, session.kernels[root].apply(*chosen), root)
+        chosen = [parse_opt(text) for text in key.opts]
+        made = variant_of(session, session.kernels[root].apply(*chosen), root)
+        if entry["edited"] is not None:
+            _restore_edited(session, made, entry)
     except WorkbenchError:
         return  # saved by a version with other opts
+
+
+def _restore_edited(session: Session, parent: int, entry: Result) -> None:
+    was = entry["edited"]
+    source = Edited(was["device"], was["text"])
+    if source in session.edited.values():
+        return  # somebody was quicker
+    made = edited_variant(session, source, parent, entry["name"])
+    adopt(session, made)
+    session.set(made, "error", was["error"])
+    session.set(made, "check", was["check"])
+    if was["check"] is not None:
+        session.checks[made, source.device] = was["check"]
 
 
 def _root(session: Session, variant: int) -> int:

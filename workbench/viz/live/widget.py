@@ -14,11 +14,12 @@ import traitlets
 
 from workbench.viz import page
 from workbench.viz.live.jobs import ASKED
+from workbench.viz.live.kept import KEPT
 from workbench.viz.live.session import Message, Session
 
 GONE = {
     "what": "this workbench is no longer connected",
-    "because": "its exploration was dropped, and others were shown since",
+    "because": "its exploration was dropped, and many others were used since",
     "try": "run the cell again",
 }
 
@@ -56,7 +57,10 @@ class Workbench(anywidget.AnyWidget):
         if session is None:
             number = content.get("id") if isinstance(content, dict) else None
             self.tell({"id": number, "ok": False, "error": GONE, "result": None})
-        elif session.is_quick(content):
+            return
+        KEPT.use(session)
+        session.begin()  # the page is there: it has drawn what it has
+        if session.is_quick(content):
             session.handle(content, self)
         else:
             session.jobs.submit(session, session.job(content, self), ASKED)

@@ -7,13 +7,14 @@ object, so a node that two places made has the ancestors of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import Pat
 from workbench.ir.rewrite import Rule, replay
 from workbench.ir.uop import UOp
-from workbench.trace import Link, Match, PassRecord
+from workbench.trace import Link, PassRecord
 
 _SHARED = frozenset(
     {Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID}
@@ -21,47 +22,88 @@ _SHARED = frozenset(
 """What everything has in common, and so comes from nowhere."""
 
 
+WHOLE, REBUILT = 0, -1
+"""Numbers of a cause that is no match of the pass: the pass as a whole made the node, or it is
+the node it was, over sources that changed."""
+
+
+class Cause(NamedTuple):
+    """Why a node is there: pass number `place` made it of `source`, by its match `number` (from
+    1), WHOLE or REBUILT."""
+
+    place: int
+    number: int
+    made: UOp
+    source: UOp
+
+
 class Ancestry:
     """The family tree of the nodes in some records, which are added in order."""
 
     def __init__(self) -> None:
-        self._sources: dict[UOp, dict[UOp, None]] = {}
+        self._causes: dict[UOp, dict[UOp, Cause]] = {}
         self._made: set[UOp] = set()
 
     def begin(self, state: UOp) -> None:
         """Take in a graph that the records to come begin with."""
         self._made.update(state.toposort())
 
-    def add(self, record: PassRecord) -> None:
-        """Take in what a record says."""
+    def add(self, record: PassRecord, place: int = 0) -> None:
+        """Take in what a record says; its causes name the pass by `place`."""
         self._expect(record)
-        rewrites = [m for m in record.matches if isinstance(m.rule, Rule)]
-        if rewrites:
-            self._rewritten(record.before, rewrites)
+        if any(isinstance(m.rule, Rule) for m in record.matches):
+            self._rewritten(record, place)
         for part in record.links:
             if isinstance(part, PassRecord):
-                self.add(part)
+                self.add(part, place)
         for link in record.links:
             if isinstance(link, Link):
-                self._link(link.made, link.source)
+                self._link(place, WHOLE, link.made, link.source)
+                is_index = link.made.dtype.kind == "index"
                 for inner in _below(link.made, self._made):
-                    if inner.dtype.kind != "index":
-                        self._link(inner, link.source)
+                    if is_index or inner.dtype.kind != "index":
+                        self._link(place, WHOLE, inner, link.source)
 
     def of(self, node: UOp) -> dict[UOp, None]:
         """Return a node and all that it was made from, at every level, as an ordered set."""
         found = {node: None}
         pending = [node]
         while pending:
-            for source in self._sources.get(pending.pop(), ()):
+            for source in self._causes.get(pending.pop(), ()):
                 if source not in found:
                     found[source] = None
                     pending.append(source)
         return found
 
-    def _link(self, made: UOp, source: UOp) -> None:
+    def __iter__(self) -> Iterator[UOp]:
+        """Yield the nodes that were made of others."""
+        return iter(self._causes)
+
+    def causes(self, node: UOp) -> Iterable[Cause]:
+        """Return why a node is there, one step back."""
+        return self._causes.get(node, {}).values()
+
+    def why(self, *nodes: UOp) -> list[Cause]:
+        """Return all that led to some nodes, the latest first: each match once, and each pass that
+        made something of it as a whole once."""
+        found: dict[tuple[int, int], Cause] = {}
+        seen, pending = set(nodes), list(nodes)
+        for node in pending:  # it grows: breadth first
+            for cause in self.causes(node):
+                key = cause[:2]
+                if key not in found:
+                    found[key] = cause
+                elif found[key].source is cause.made:  # the same pass went on from there
+                    found[key] = cause._replace(made=found[key].made)
+                if cause.source not in seen:
+                    seen.add(cause.source)
+                    pending.append(cause.source)
+        return [found[key] for key in sorted(found, reverse=True) if key[1] != REBUILT]
+
+    def _link(self, place: int, number: int, made: UOp, source: UOp) -> None:
         if made is not source and not (_is_shared(made) or _is_shared(source)):
-            self._sources.setdefault(made, {})[source] = None
+            known = self._causes.setdefault(made, {})
+            known.setdefault(source, Cause(place, number, made, source))
 
     def _expect(self, record: PassRecord) -> None:
         """Learn what has links of its own, and is no inner part of what another link made."""
@@ -71,24 +113,25 @@ class Ancestry:
             else:
                 self._expect(link)
 
-    def _rewritten(self, before: UOp, matches: list[Match]) -> None:
-        by_node = {m.before: m for m in matches}
-        known = set(before.toposort())
+    def _rewritten(self, record: PassRecord, place: int) -> None:
+        matches = record.matches
+        by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
+        known = set(record.before.toposort())
 
         def note(made: UOp, source: UOp) -> None:
-            match = by_node.get(source)
+            number, match = by_node.get(source, (REBUILT, None))
             if match is None or match.after is not made:
-                self._link(made, source)
+                self._link(place, REBUILT, made, source)
             else:
                 taken = list(_taken_apart(match.rule.match, source))
                 for node in (made, *_below(made, known)):
                     for one in taken:
-                        self._link(node, one)
+                        self._link(place, number, node, one)
             known.add(made)
             known.update(_below(made, known))
             self._made.update(made.toposort(lambda n: n not in self._made))
 
-        replay(before, matches, note=note)
+        replay(record.before, matches, note=note)
 
 
 def _is_shared(node: UOp) -> bool:

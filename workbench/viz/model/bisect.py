@@ -40,8 +40,8 @@ def bisected(
     """
     item = [i for i in items if i.kernel is not None][at]
     check_size(kernel.original)
-    steps = list(scheduled(records))[at][2]
-    graphs = [r for r in steps if all(map(_is_of_tensors, (r.before, r.after)))]
+    steps = list(scheduled(records))[at].records
+    graphs = [r for r in steps if r.parent is None and _is_of_tensors(r.after)]
     with unobserved():
         found = first_wrong(graphs, _TensorJudge(graphs[0].before))
         if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir.schedule.item import Decision
-from workbench.viz.model.graph import label_of
+from workbench.viz.model.title import value_name
 from workbench.viz.model.words import figure_text, plural, shape_text
 
 MOST_DECISIONS = 60
@@ -26,7 +26,7 @@ def decisions_text(decisions: tuple[Decision, ...]) -> str:
 def decision_cells(decision: Decision) -> tuple[str, str, str, str]:
     """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
     node = decision.node
-    value = f"{label_of(node)} {shape_text(node.shape)}"
+    value = f"{value_name(node)} {shape_text(node.shape)}"
     words = [
         f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.figures.items()
     ]

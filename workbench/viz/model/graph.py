@@ -257,7 +257,7 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         while place in feeds:
             place = feeds[place]
             words.insert(0, by_number[place].label)
-        nodes.append(replace(node, label=" \u00b7 ".join(words)))
+        nodes.append(replace(node, label=_chain_text(words)))
     edges = []
     for edge in graph.edges:
         if edge.target in gone:
@@ -268,6 +268,12 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         if source not in gone:  # it moves a constant, which is a word in its label
             edges.append(replace(edge, source=source))
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
+
+
+def _chain_text(words: Sequence[str]) -> str:
+    if len(words) > 3:  # the sliding windows of a convolution move its input ten times
+        words = [words[0], f"{len(words) - 2} more", words[-1]]
+    return " \u00b7 ".join(words)
 
 
 def _folds(node: GraphNode) -> bool:

@@ -56,7 +56,10 @@ def named(node: UOp) -> Named | None:
         operand = _follow(node, function.way) if node.op is function.op else None
         if operand is None or operand.dtype is not node.dtype:
             continue
-        blank, template = _template(name, node.dtype)
+        try:
+            blank, template = _template(name, node.dtype)
+        except Exception:  # a rule raises: then nothing has a name
+            return None
         if template.substitute({blank: operand}) is node:
             return Named(name, operand)
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from workbench import engine
 from workbench.context import Context
+from workbench.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import check_names, without
 from workbench.ir.schedule.item import Decision, ScheduleItem
@@ -32,6 +33,7 @@ class Planned:
     passes: list[PassRecord] = field(default_factory=list)
     outputs: list[UOp] = field(default_factory=list)
     line: SourceLine | None = None
+    error: Exception | None = None
 
 
 def planned(
@@ -47,7 +49,14 @@ def planned(
     found = Planned()
     for device, group in _by_device(tensors).items():
         with Context(DEV=device), without(rules_off), observe() as watching:
-            made, outputs = engine.planned([t.uop for t in group], forced)
+            try:
+                made, outputs = engine.planned([t.uop for t in group], forced)
+            except Exception as error:
+                if not _is_of_a_rule(error):
+                    raise
+                found.error = error
+        if found.error is not None:
+            return _failed(found, tensors, watching.records)
         run = Run(made.items)
         shapes = {base(output): output.shape for output in outputs}
         for number, item in enumerate(made.items):
@@ -62,6 +71,23 @@ def planned(
         found.outputs += outputs
     found.line = next((li for t in tensors if (li := nearest_line(t.uop))), None)
     return found
+
+
+def _is_of_a_rule(error: Exception) -> bool:
+    """Whether an error says that a rule is wrong, and not that something else was asked for
+    than can be."""
+    of_rules = (EndlessRewrite, VerifyError)
+    return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)
+
+
+def _failed(
+    found: Planned, tensors: tuple[Tensor, ...], records: list[PassRecord]
+) -> Planned:
+    """Return what there is to look at where a rule of the scheduler raised."""
+    line = next((li for t in tensors if (li := nearest_line(t.uop))), None)
+    outputs = [t.uop for t in tensors]
+    passes = [*found.passes, *records]
+    return Planned(passes=passes, outputs=outputs, line=line, error=found.error)
 
 
 def value_of(tensor: Tensor) -> UOp:

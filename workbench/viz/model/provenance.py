@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from typing import NamedTuple
 
 from workbench.backends.runtime.assembly import AsmLine, code_loops
 from workbench.ir.ops import Ops
@@ -146,15 +147,15 @@ def links_of(
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
     tensor: set[UOp] = set()
-    for stored, kernel, records in scheduled(schedule):
-        if kernel is original and value in (None, stored):
-            for record in records:
-                ancestry.add(record)
+    for made in scheduled(schedule):
+        if made.kernel is original and value in (None, made.stored):
+            for place, record in zip(made.places, made.records, strict=True):
+                ancestry.add(record, place)
                 if record.name == "decide":
                     tensor.update(record.before.toposort())
     ancestry.begin(original)
-    for record in compiled.passes:
-        ancestry.add(record)
+    for place, record in enumerate(compiled.passes, len(schedule)):
+        ancestry.add(record, place)
     return Links(
         compiled.built.linear,
         compiled.built.source.lines,
@@ -165,30 +166,40 @@ def links_of(
     )
 
 
-def scheduled(
-    records: Iterable[PassRecord],
-) -> Iterator[tuple[UOp, UOp, tuple[PassRecord, ...]]]:
-    """Yield, for each kernel of a schedule, the value it stores, the kernel, and the records that
-    say how the one became the other."""
-    shared: list[PassRecord] = []
-    parts: list[PassRecord] = []
-    own: list[PassRecord] = []
-    for record in (*records, None):
-        if own and (record is None or record.name in _BEGIN):
-            yield own[0].before, own[-1].after, (*shared, *own)
+class Scheduled(NamedTuple):
+    """A kernel of a schedule, the value it stores, the records that say how the one became the
+    other, and their places in the record of the whole schedule."""
+
+    stored: UOp
+    kernel: UOp
+    records: tuple[PassRecord, ...]
+    places: tuple[int, ...]
+
+
+def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
+    """Yield the kernels of a schedule in execution order."""
+    shared: list[tuple[PassRecord, int]] = []
+    parts: list[tuple[PassRecord, int]] = []
+    own: list[tuple[PassRecord, int]] = []
+    for place, record in enumerate((*records, None)):
+        begins = record is None or record.parent is None and record.name in _BEGIN
+        if own and begins:
+            outer = [r for r, _ in own if r.parent is None]
+            found, places = zip(*shared, *own, strict=True)
+            yield Scheduled(outer[0].before, outer[-1].after, found, places)
             own = []
         if record is None:
             return
         if record.name == "simplify-tensor":
             shared = []  # what another device computes
         if record.name == "rangeify":
-            parts = [p for p in record.links if isinstance(p, PassRecord)]
+            parts = [(p, place) for p in record.links if isinstance(p, PassRecord)]
             links = tuple(p for p in record.links if isinstance(p, Link))
-            shared.append(replace(record, links=links))
-        elif record.name == "simplify-kernel":
-            own = [parts.pop(0), record]
+            shared.append((replace(record, links=links), place))
+        elif begins and record.name == "simplify-kernel":
+            own = [parts.pop(0), (record, place)]
         else:
-            (own or shared).append(record)
+            (own or shared).append((record, place))
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from workbench.ir.ops import CASTS, Ops
 from workbench.ir.uop import UOp, split_gate
+from workbench.viz.model.graph import label_of
 from workbench.viz.model.named import between, named
 
 LONGEST = 4
@@ -52,6 +53,22 @@ def title_of(kernel: UOp) -> str:
     if not reduces:
         words = [w for w in [s or _weak(n) for n, s in strong.items()] if w]
     return _joined(words, found, reduces)
+
+
+def value_name(node: UOp) -> str:
+    """Return what a value of the tensor graph is called: "exp", "relu", "add", "sum of products",
+    and what a picture says of it where there is no word for it."""
+    function = named(node)
+    if function is not None:
+        return function.name
+    if node.op is Ops.MAX and _has_const(node, 0.0):
+        return "relu"
+    if node.op is Ops.REDUCE_AXIS:
+        is_product = node.arg[0] is Ops.ADD and _uncast(node.src[0]).op is Ops.MUL
+        return "sum of products" if is_product else _REDUCES[node.arg[0]]
+    if node.op in CASTS:
+        return label_of(node)
+    return _STRONG.get(node.op) or _WEAK.get(node.op) or label_of(node)
 
 
 def _joined(words: list[str], found: list[UOp], reduces: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from workbench.errors import WorkbenchError
 from workbench.kernel.units import bytes_text as bytes_text
 
 
@@ -24,3 +25,10 @@ def plural(count: int, word: str) -> str:
     if word.endswith("y"):
         return f"{count:,} {word[:-1]}ies"
     return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error as it is told: what / because / try, and others with their name."""
+    if isinstance(error, WorkbenchError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

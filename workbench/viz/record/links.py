@@ -2,7 +2,8 @@
 
 A link names the axes around a line, the nodes of the program that it is the code of, and the
 user's lines; instructions also name the lines of the source they were compiled from. What
-those nodes came from is told by the nodes themselves: `origin`.
+those nodes came from is told by the nodes themselves: `made` has rows of (pass, number of its
+rewrite, node that it was), one step back each.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.runtime.assembly import AsmLine
-from workbench.ir.lower.lower import lower
+from workbench.ir.lower.lower import levels
 from workbench.ir.rewrite import without
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Built
 from workbench.trace import observe, unobserved
+from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
+from workbench.viz.record import passes
 from workbench.viz.record.nodes import Lines, Nodes
 
 MOST_NODES = 12
-"""Nodes that one link or one node's origin names."""
+"""Nodes that one link names, and rows that say how one node was made."""
 Link = dict[str, Any]
+Row = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Linker:
     links: Links
     nodes: Nodes
     lines: Lines
+    passes: tuple[int | None, ...]
+    """The place in the record of every pass that led here; None for one it does not have."""
 
     def elsewhere(self, compiled: Compiled) -> Linker | None:
         """Return the linker of the same program in another language; None if it is another."""
@@ -78,17 +84,31 @@ class Linker:
         origin = self.links.of(*values)
         return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
 
-    def origins(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield what every node of the program and of the kernel came from, one level above."""
-        program = UOp.sink(*self.links.linear).toposort()
-        for node in (*self.links.kernel, *self.links.tree, *program):
-            if node not in self.nodes:
+    def made(self) -> Iterator[tuple[int, list[Row]]]:
+        """Yield why nodes of the record are there, one step back: the rewrite or pass, and what
+        was there before. Nodes that the record does not have are left out of the way."""
+        known: dict[UOp, list[Row]] = {}
+        for node in self.links.ancestry:
+            if node in self.nodes:
+                rows = self._back(node, known)
+                if rows:
+                    yield self.nodes.add(node), rows[:MOST_NODES]
+
+    def _back(self, node: UOp, known: dict[UOp, list[Row]]) -> list[Row]:
+        if node in known:
+            return known[node]
+        known[node] = rows = []
+        for place, number, _, source in self.links.ancestry.causes(node):
+            shown = self.passes[place]
+            if number > passes.MOST_REWRITES:  # it is not listed
+                number = WHOLE
+            if shown is not None and source in self.nodes:
+                rows.append([shown, number, self.nodes.add(source)])
                 continue
-            origin = self.links.of(node)
-            above = origin.tensor if node in self.links.kernel else origin.kernel
-            found = [n for n in above if n is not node][:MOST_NODES]
-            if found:
-                yield self.nodes.add(node), self.nodes.add_all(found)
+            for row in self._back(source, known):
+                is_later = shown is not None and number >= row[1]
+                rows.append([shown, number, row[2]] if is_later else row)
+        return rows
 
     def _lines(self, origin: Origin) -> list[int]:
         found = [self.lines.add(line) for line in origin.lines]
@@ -101,9 +121,9 @@ def as_c(kernel: Kernel, compiled: Compiled) -> Compiled:
         return compiled
     device = Device["C"]
     with observe() as watching, without(kernel.rules_off):
-        block, linear = lower(kernel.ast, device.target)
+        tree, block, linear = levels(kernel.ast, device.target)
     with unobserved():
-        source = device.render(block, linear)
+        source = device.render(block, linear, tree)
     opts = [p for p in compiled.passes if p.name.startswith("opt-")]
     return replace(
         compiled,

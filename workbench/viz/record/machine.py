@@ -26,8 +26,12 @@ def speed_rows(found: Speeds | None) -> dict[str, Any]:
     Units: peak in operations a second, bandwidth (of reading) in bytes a second.
     """
     if found is None:
-        return {"peak": None, "bandwidth": None}
+        return {"peak": None, "bandwidth": None, "one_thread": None}
     return {
         "peak": {kind: rate.all for kind, rate in found.peak.items()},
         "bandwidth": [[level, rate.all] for level, rate in found.read.items()],
+        "one_thread": {
+            "peak": {kind: rate.one for kind, rate in found.peak.items()},
+            "bandwidth": [[level, rate.one] for level, rate in found.read.items()],
+        },
     }

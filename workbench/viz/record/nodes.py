@@ -22,7 +22,7 @@ LABEL = 40
 """Characters of a label; a longer one ends in an ellipsis."""
 TEXT = 2000
 """Characters of an argument that are kept; a longer one says how long it was."""
-COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "origin")
+COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "made")
 
 
 class Texts:

@@ -36,6 +36,12 @@ class Passes:
     def __init__(self, nodes: Nodes, texts: Texts, rules: Rules):
         self.listed: list[Row] = []
         self._nodes, self._texts, self._rules = nodes, texts, rules
+        self._places: dict[int, tuple[int, PassRecord]] = {}
+
+    def place(self, record: PassRecord) -> int | None:
+        """Return the place of a pass that was added; None for another, however alike."""
+        found = self._places.get(id(record))
+        return None if found is None else found[0]
 
     def add(
         self, records: Sequence[PassRecord], kernels: Mapping[int, int] | int | None
@@ -51,6 +57,7 @@ class Passes:
             depths[record.name] = depth
             row = self._row(record, depth, roots) | {"kernel": kernel}
             roots = row["after"]
+            self._places.setdefault(id(record), (len(self.listed), record))
             places.append(len(self.listed))
             self.listed.append(row)
         return places

@@ -14,8 +14,9 @@ from workbench.viz.model.graph import (
     folded,
     graph_nodes,
     is_cut,
-    label_of,
 )
+from workbench.viz.model.title import value_name
+from workbench.viz.model.words import shape_text
 from workbench.viz.palette import kernel_colour
 from workbench.viz.picture import Box, Point, picture
 from workbench.viz.record.nodes import Lines, Nodes, short
@@ -97,10 +98,12 @@ def _edge(
 def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
     """Return why every value is stored or fused, and by which kernel."""
     kernels = kernels_of(ex)
+    computed = [item.node for item in ex.items if item.kernel is not None]
+    titles = dict(zip(computed, [k.title for k in ex.kernels], strict=True))
     return [
         {
             "node": nodes.add(d.node),
-            "name": short(label_of(d.node)),
+            "name": decided_name(d.node, titles.get(d.node, "")),
             "stored": d.stored,
             "reason": d.reason,
             "figures": [[k.replace("_", " "), v] for k, v in d.figures.items()],
@@ -109,6 +112,12 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
         }
         for d in ex.decisions
     ]
+
+
+def decided_name(node: UOp, title: str) -> str:
+    """Return what a decision is about, a stored value as the heading of its kernel says it:
+    "matmul+bias+relu 64x64", "add 64x64"."""
+    return f"{short(title or value_name(node))} {shape_text(node.shape)}"
 
 
 def kernels_of(ex: Exploration) -> Mapping[UOp, int]:

@@ -84,6 +84,7 @@ class Recorder:
             "device": ex.tensors[0].device,
             "devices": device_rows(),
             "headline": ex.headline,
+            "nothing": bounded(ex.nothing_to_do),
             "machine": machine(),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
@@ -140,14 +141,18 @@ class Recorder:
             self.add_offers(variant)
             yield "offers"
         for variant in plain:
-            auto = self.kernels[variant].optimized()
-            if auto.applied_opts:
-                number = self.record["variants"][variant]["kernel"]
-                made = self.add_variant(number, auto, "auto", variant)
-                self.add_compiled(made)
-                yield "auto"
+            with self._explained(variant):
+                self._add_auto(variant)
+            yield "auto"
         self._add_texts(range(len(ex.passes)), ex.passes)
         yield "texts"
+
+    def _add_auto(self, variant: int) -> None:
+        auto = self.kernels[variant].optimized()
+        if auto.applied_opts:
+            number = self.record["variants"][variant]["kernel"]
+            made = self.add_variant(number, auto, "auto", variant)
+            self.add_compiled(made)
 
     def add_variant(
         self, number: int, kernel: Kernel, name: str, parent: int | None = None
@@ -161,8 +166,8 @@ class Recorder:
     def add_loops(self, variant: int) -> None:
         """Add the loops of a variant, and it as Python."""
         kernel = self.kernels[variant]
-        self.put(("variants", variant, "python"), kernel.to_python())
         with self._explained(variant):
+            self.put(("variants", variant, "python"), kernel.to_python())
             nest = rows.nest_row(kernel, self._nodes, caches())
             self.put(("variants", variant, "loops"), nest)
 
@@ -180,12 +185,11 @@ class Recorder:
             self.record["variants"][variant]["kernel"],
         )
         with self._explained(variant):
-            compiled = kernel.compile()
-            places = self._passes.add(compiled.passes, number)
-            self.put(("variants", variant, "passes"), places)
-            self._add_texts(places, compiled.passes)
+            compiled = self._compiled(variant)
+            self._add_passes(variant, compiled.passes)
             self.put(("variants", variant, "counts"), rows.counts_row(compiled))
-            self.put(("variants", variant, "bound"), rows.bound_row(kernel))
+            for name, value in rows.cost_rows(kernel).items():
+                self.put(("variants", variant, name), value)
             linker = self._linker(compiled, number)
             in_c = as_c(kernel, compiled)
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
@@ -193,8 +197,24 @@ class Recorder:
             self.put(("variants", variant, "code"), code)
             nest = rows.nest_row(kernel, self._nodes, caches(), linker)
             self.put(("variants", variant, "loops"), nest)
-            for either in (linker, c_linker):
-                self._add_origins(either)
+            self._add_made(linker)
+            if c_linker.links.ancestry is not linker.links.ancestry:
+                self._add_made(c_linker)
+
+    def _compiled(self, variant: int) -> Compiled:
+        """Compile a variant. Where that fails, its passes are added as far as they came."""
+        kernel = self.kernels[variant]
+        try:
+            return kernel.compile()
+        except Exception:
+            self._add_passes(variant, kernel.observed(kernel.device))
+            raise
+
+    def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
+        number = self.record["variants"][variant]["kernel"]
+        places = self._passes.add(records, number)
+        self.put(("variants", variant, "passes"), places)
+        self._add_texts(places, records)
 
     def add_speeds(self) -> None:
         """Add what this machine can do at best; where nobody has measured it, that takes a
@@ -257,7 +277,9 @@ class Recorder:
         try:
             yield
         except Exception as error:
-            self.put(("variants", variant, "error"), rows.error_row(error))
+            known = self.record["variants"][variant]["error"]
+            if known is None or isinstance(error, WorkbenchError):  # it says more
+                self.put(("variants", variant, "error"), rows.error_row(error))
 
     def _draw(self) -> None:
         drawn = drawn_plan(self.exploration, self._nodes, self._lines)
@@ -288,16 +310,18 @@ class Recorder:
 
     def _linker(self, compiled: Compiled, number: int) -> Linker:
         value = [i.node for i in self.exploration.items if i.kernel is not None][number]
+        passes = (*self.exploration.passes, *compiled.passes)
         links = links_of(compiled, self.exploration.passes, value)
-        return Linker(links, self._nodes, self._lines)
+        places = tuple(map(self._passes.place, passes))
+        return Linker(links, self._nodes, self._lines, places)
 
-    def _add_origins(self, linker: Linker) -> None:
-        """Add what nodes came from to what was known of them: kernels may share nodes."""
-        for node, found in linker.origins():
-            known = self.record["nodes"]["origin"][node]
-            both = list(dict.fromkeys([*known, *found]))
+    def _add_made(self, linker: Linker) -> None:
+        """Add why nodes are there to what was known of them: kernels may share nodes."""
+        for node, found in linker.made():
+            known = self.record["nodes"]["made"][node]
+            both = [*known, *(row for row in found if row not in known)]
             if both != known:
-                self.put(("nodes", "origin", node), both)
+                self.put(("nodes", "made", node), both)
 
     def _add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:
         for place, record in zip(places, records, strict=True):

@@ -10,8 +10,9 @@ from workbench.backends.device import Device
 from workbench.backends.runtime.machine import Caches, level_of
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
-from workbench.ir.lower.lower import lower
+from workbench.ir.lower.lower import levels
 from workbench.ir.rewrite import without
+from workbench.kernel.bound import bound
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import unobserved
 from workbench.viz.model.loops import Row, Use, loop_nest
@@ -44,6 +45,7 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "check": None,
         "timing": None,
         "bound": None,
+        "cost": None,
         "error": None,
         "note": "",
         "edited": False,
@@ -121,8 +123,8 @@ def c_code(kernel: Kernel) -> dict[str, Any]:
     """Return the C of a kernel: it can be read whether or not there is a compiler."""
     device = Device["C"]
     with unobserved(), without(kernel.rules_off):
-        block, linear = lower(kernel.ast, device.target)
-        source = device.render(block, linear)
+        tree, block, linear = levels(kernel.ast, device.target)
+        source = device.render(block, linear, tree)
     return code_row("C", "C", source.text.split("\n"))
 
 
@@ -156,12 +158,27 @@ def code_row(
     return {"language": language, "device": device, "lines": shown, "links": linked}
 
 
-def bound_row(kernel: Kernel) -> str | None:
-    """Return what a kernel waits for; None where nothing can be said."""
+def cost_rows(kernel: Kernel) -> dict[str, Any]:
+    """Return what a kernel waits for, and what it costs by its form; {} where nothing can be said.
+
+    Units: bytes that come from each level in one run; roofs in operations a second.
+    """
     try:
-        return str(kernel.bound())
+        found = kernel.cost
     except WorkbenchError:
-        return None
+        return {}
+    return {
+        "bound": str(bound(found, kernel.target)),
+        "cost": {
+            "kind": found.kind,
+            "threads": found.threads,
+            "flops": found.estimates.flops,
+            "bytes": dict(found.bytes_from),
+            "roofs": found.roofs(),
+            "limit": found.limit,
+            "predicted_s": found.predicted_s,
+        },
+    }
 
 
 def counts_row(compiled: Compiled) -> Mapping[str, int]:

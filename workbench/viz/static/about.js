@@ -22,6 +22,7 @@ function about_variant(app) {
         words(variant.check.text, "", 400),
       ),
     variant.bound && h("p", {}, h("b", {}, "BOUND "), words(variant.bound, "", 600)),
+    roofline(app),
     variant.opts.length > 0 &&
       fold("opts", `opts ${variant.opts.length}`, () =>
         h(

@@ -1,7 +1,7 @@
 // Two painters of one drawing: SVG for what people read, canvas for what is too large for that.
 // A drawing is {nodes: [{key, label, sub, family, shape, state, x, y, w, h, letter, badge, tint}], edges:
-// [{points: [[x, y]..] | null, a, b, state, words}], regions: [{path, colour, title, x, y}]};
-// x and y are the middle of a box. Both read the same colours (`--wb-g-*` in graphs.css).
+// [{points: [[x, y]..] | null, a, b, state}], regions: [{path, colour}], words: (gwords.js)};
+// x and y are the middle of a box. Both read the same colours (`--wb-g-*` in graph.css).
 
 const TEXT_FROM = 0.42; // the scale below which a box is only its colour
 const STUB = 16; // pixels of a line that is too long to draw
@@ -49,11 +49,12 @@ function stub_words(drawing, edge) {
 
 // SVG
 
-function svg_painter(on) {
-  const [grounds, lines, shapes] = [svg("g"), svg("g"), svg("g")];
-  const world = svg("g", {}, grounds, lines, shapes);
+function svg_painter() {
+  const [grounds, lines, shapes, tags] = [svg("g"), svg("g"), svg("g"), svg("g")];
+  const world = svg("g", {}, grounds, lines, shapes, tags);
   const el = svg("svg", { class: "wb-g-svg", "aria-hidden": "true" }, world);
   let boxes = new Map(); // key -> element
+  let words = []; // [word, its element]
   let made = new Map(); // what an element shows -> element, so that what is the same is not made again
   const paint = (drawing) => {
     const again = new Map();
@@ -66,7 +67,7 @@ function svg_painter(on) {
     const regions = (drawing.regions || []).map((r) => svg("path", { class: "wb-g-region", d: r.path, fill: r.colour }));
     const edges = drawing.edges.map((edge) => {
       const path = edge_path(drawing, edge);
-      return keep(`${edge.state} ${path} ${edge.words || ""}`, () => svg_edge(drawing, edge, path, on));
+      return keep(`${edge.state} ${path}`, () => svg_edge(drawing, edge, path));
     });
     for (const node of drawing.nodes) {
       const { key, label, sub, state, x, y } = node;
@@ -76,11 +77,16 @@ function svg_painter(on) {
     grounds.replaceChildren(...regions);
     swap_children(lines, new Set(edges));
     swap_children(shapes, new Set(boxes.values()));
+    words = (drawing.words || []).map((word) => [word, svg_word(word)]);
+    tags.replaceChildren(...words.map(([, element]) => element));
     made = again;
   };
   const place = ({ scale, x, y }) => {
     world.setAttribute("transform", `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale.toFixed(4)})`);
     el.classList.toggle("wb-g-far", scale < TEXT_FROM);
+    const grow = words_scale(scale).toFixed(3);
+    for (const [word, element] of words)
+      element.setAttribute("transform", `translate(${word.x.toFixed(1)} ${word.y.toFixed(1)}) scale(${grow})`);
   };
   const mark = (marks) => {
     for (const [key, box] of boxes) {
@@ -103,32 +109,37 @@ function svg_node(node) {
   const middle = node.letter ? 6 : 0;
   const kind = node.stored ? "stored" : node.state;
   return svg("g", {
-    class: `wb-g-node wb-g-${kind} wb-g-f${node.family}`, "data-node": node.key,
+    class: `wb-g-node wb-g-${kind} wb-g-f${node.family} ${node.small ? "wb-g-small" : ""}`, "data-node": node.key,
     transform: `translate(${node.x.toFixed(1)} ${node.y.toFixed(1)})`,
   },
     svg("path", { class: "wb-g-box", d: outline_path(node.shape, node.w, node.h), style: node.tint ? `fill:${node.tint}` : null }),
     node.letter && svg("text", { class: "wb-g-letter", x: left + 7, y: 4 }, node.letter),
-    svg("text", { class: "wb-g-label", x: middle, y: node.sub ? -2 : 4 }, node.label),
-    node.sub && svg("text", { class: "wb-g-sub", x: middle, y: 11 }, node.sub),
-    node.badge && svg("circle", { class: "wb-g-disc", cx: left, cy: -node.h / 2, r: 8.5 }),
+    svg("text", { class: "wb-g-label", x: middle, y: node.sub ? -2 : 4, ...fitting_text(node.label, node.small ? 10.5 : 12, node) }, node.label),
+    node.sub && svg("text", { class: "wb-g-sub", x: middle, y: 11, ...fitting_text(node.sub, 10, node) }, node.sub),
+    node.badge && svg("circle", { class: "wb-g-disc", cx: left, cy: -node.h / 2, r: 8.5, style: `fill:${node.badge_tint}` }),
     node.badge && svg("text", { class: "wb-g-badge", x: left, y: -node.h / 2 + 3.5 }, node.badge),
-    state_sign(node.state) && svg("text", { class: "wb-g-sign", x: node.w / 2 + 4, y: -6 }, state_sign(node.state)));
+    state_sign(node.state) && svg("text", { class: "wb-g-sign", x: node.w / 2 + 9, y: -6 }, state_sign(node.state)));
 }
+
+/** A text that is wider than its box is pressed into it: fonts differ from reader to reader. */
+function fitting_text(text, size, node) {
+  const room = room_in(node);
+  return text_width(text, size) > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
+}
+
+const room_in = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
 /** New and gone are told apart by a sign too, not by colour alone. */
 const state_sign = (state) => ({ new: "+", gone: "−", changed: "~" })[state] || "";
 
-function svg_edge(drawing, edge, path, on) {
+function svg_edge(drawing, edge, path) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {
     const { x, y, text } = stub_words(drawing, edge);
     return svg("g", {}, line, svg("text", { class: "wb-g-tag", x, y }, text));
   }
-  if (!edge.words) return line;
-  const [x, y] = edge.points.length > 2 ? edge.points[1] : edge.points[0].map((v, i) => (v + edge.points[1][i]) / 2);
-  const wide = svg("path", { class: "wb-g-hit", d: path, onclick: () => on.edge?.(edge) });
-  return svg("g", { class: "wb-g-cut" }, line, wide,
-    svg("text", { class: "wb-g-words", x: x + 5, y: y + 4 }, edge.words));
+  if (edge.state !== "cut") return line;
+  return svg("g", { class: "wb-g-cut" }, line, svg("path", { class: "wb-g-hit", d: path }));
 }
 
 // canvas
@@ -152,7 +163,7 @@ function canvas_painter() {
     drawing = made;
     lines = new Map(); // state of an edge -> all such lines as one path
     for (const edge of made.edges) {
-      const kind = edge.words ? "cut" : edge.points ? edge.state : "stub";
+      const kind = edge.points ? edge.state : "stub";
       if (!lines.has(kind)) lines.set(kind, new Path2D());
       lines.get(kind).addPath(new Path2D(edge_path(made, edge)));
     }
@@ -199,7 +210,8 @@ function canvas_draw(el, context, { drawing, view, marks, lines, regions, outlin
   for (const node of drawing.nodes)
     if (node.x + node.w / 2 > seen.left && node.x - node.w / 2 < seen.right && node.y + node.h > seen.top && node.y - node.h < seen.bottom)
       canvas_node(context, node, scale, marks, colours, outline(node));
-  if (scale >= TEXT_FROM) canvas_words(context, drawing, seen, colours);
+  if (scale >= TEXT_FROM) canvas_stubs(context, drawing, seen, colours);
+  for (const word of drawing.words || []) canvas_word(context, word, words_scale(scale), colours);
 }
 
 function canvas_node(context, node, scale, marks, colours, path) {
@@ -217,39 +229,42 @@ function canvas_node(context, node, scale, marks, colours, path) {
   if (scale >= TEXT_FROM) {
     context.textAlign = "center";
     context.fillStyle = colours.text;
-    context.font = colours.font(12);
+    context.font = colours.font(node.small ? 10.5 : 12);
     const middle = node.letter ? 6 : 0;
-    context.fillText(node.label, middle, node.sub ? -2 : 4);
+    context.fillText(node.label, middle, node.sub ? -2 : 4, room_in(node));
     context.fillStyle = colours.muted;
     context.font = colours.font(10);
-    if (node.sub) context.fillText(node.sub, middle, 11);
+    if (node.sub) context.fillText(node.sub, middle, 11, room_in(node));
     context.font = `bold ${colours.font(10)}`;
     if (node.letter) context.fillText(node.letter, -node.w / 2 + 10, 4);
     if (node.badge) canvas_badge(context, node, colours);
-    if (state_sign(node.state)) context.fillText(state_sign(node.state), node.w / 2 + 7, -6);
+    if (state_sign(node.state)) context.fillText(state_sign(node.state), node.w / 2 + 9, -6);
   }
   context.restore();
 }
+
+const BADGE_INK = "#111"; // on the colour of its kernel, in either theme
 
 function canvas_badge(context, node, colours) {
   const [x, y] = [-node.w / 2, -node.h / 2];
   context.beginPath();
   context.arc(x, y, 8.5, 0, 7);
-  context.fillStyle = colours.text;
+  context.fillStyle = node.badge_tint;
   context.fill();
-  context.fillStyle = colours.ground;
+  context.lineWidth = 1.4;
+  context.strokeStyle = colours.text;
+  context.stroke();
+  context.fillStyle = BADGE_INK;
   context.fillText(node.badge, x, y + 3.5);
 }
 
-function canvas_words(context, drawing, seen, colours) {
+function canvas_stubs(context, drawing, seen, colours) {
   context.textAlign = "left";
   context.font = colours.font(10);
   context.fillStyle = colours.muted;
   for (const edge of drawing.edges) {
-    if (edge.points && !edge.words) continue;
-    const { x, y, text } = edge.points
-      ? { x: (edge.points[0][0] + edge.points.at(-1)[0]) / 2 + 5, y: (edge.points[0][1] + edge.points.at(-1)[1]) / 2, text: edge.words }
-      : stub_words(drawing, edge);
+    if (edge.points) continue;
+    const { x, y, text } = stub_words(drawing, edge);
     if (x > seen.left - 100 && x < seen.right && y > seen.top && y < seen.bottom) context.fillText(text, x, y);
   }
 }

@@ -3,10 +3,13 @@
 
 const MOST_SVG = 150; // nodes; above it a canvas: laying out so many SVG texts costs 60 ms a step
 const READABLE = 0.8; // a scale at which boxes can be read
+const LEGIBLE = 0.45; // the least at which a reader finds their way about
+const MOST_FITTED = 1.2;
 const MOST_LISTED = 500;
 
 /** Return a graph pane {el, show, pick, light, fit, find_field}. `on.node(node)` hears of clicks,
- * `on.edge(edge)` of clicks on an edge that has words, `on.open(node)` of double clicks. */
+ * `on.edge(edge)` of clicks on a line that is cut, `on.region(region)` of those on the ground of a
+ * kernel, `on.open(node)` of double clicks. */
 function graph_view(label, on = {}) {
   const stage = h("div", { class: "wb-g-stage", tabindex: -1 });
   const search_field = graph_search(label);
@@ -28,18 +31,21 @@ function graph_view(label, on = {}) {
   let view = { scale: 1, x: 0, y: 0 };
   let size = { width: 0, height: 0 };
   let is_first = true;
+  let is_fitted = false; // all of it is shown, and stays so when the pane changes its size
+  let hit = () => ({});
   let wish = null; // what to bring into sight once there is a size
   const marks = { picked: null, found: new Set(), lit: new Set() };
 
-  /** Show a drawing; `at` says what to look at: {keys, first: those of them that
-   * count if not all fit}, "all", or null to stay. */
+  /** Show a drawing; `at` says what to look at: {keys, first: those of them that count if not
+   * all fit, whole: the whole drawing, if it is legible then}, "all", or null to stay. */
   function show(made, at = null, said = "") {
     drawing = made;
     note.textContent = said;
     by_key = new Map(made.nodes.map((node) => [node.key, node]));
     bounds = graph_bounds(made);
+    hit = graph_hits(made);
     const kind = made.nodes.length > MOST_SVG ? "canvas" : "svg";
-    painters[kind] ??= kind === "svg" ? svg_painter(on) : canvas_painter();
+    painters[kind] ??= kind === "svg" ? svg_painter() : canvas_painter();
     if (painter !== painters[kind]) {
       painter = painters[kind];
       stage.replaceChildren(painter.el, map);
@@ -54,7 +60,8 @@ function graph_view(label, on = {}) {
   }
 
   function look() {
-    if (wish === "all") fit();
+    const fits_whole = wish?.whole && scale_to_fit(bounds, size) >= LEGIBLE;
+    if (wish === "all" || fits_whole || (is_fitted && !wish)) fit();
     else if (wish) {
       const [all, first] = [wish.keys, wish.first || []].map((keys) => keys.map((key) => by_key.get(key)).filter(Boolean));
       const fits = all.length && scale_to_fit(graph_bounds({ nodes: all }), size) >= READABLE;
@@ -62,12 +69,17 @@ function graph_view(label, on = {}) {
     }
     wish = null;
     is_first = false;
-    move(view);
+    place();
   }
 
   let is_planned = false;
   function move(wanted) {
     view = wanted;
+    is_fitted = false;
+    place();
+  }
+
+  function place() {
     painter?.place(view);
     if (!is_planned) requestAnimationFrame(() => ((is_planned = false), draw_map(map, drawing, bounds, view, size)));
     is_planned = true;
@@ -83,12 +95,14 @@ function graph_view(label, on = {}) {
       if (is_out) move(centred(bounds, Math.min(whole, 1), size));
       return;
     }
-    if (view.scale >= READABLE - 0.01 && !out_of_sight(box, view, size)) return;
+    if (view.scale >= LEGIBLE && !out_of_sight(box, view, size)) return;
     move(centred(box, Math.max(READABLE, Math.min(1, scale_to_fit(box, size))), size));
   }
 
   function fit() {
-    if (size.width) move(centred(bounds, Math.min(1.5, scale_to_fit(bounds, size)), size));
+    if (!size.width) return;
+    move(centred(bounds, Math.min(MOST_FITTED, scale_to_fit(bounds, size)), size));
+    is_fitted = true;
   }
 
   function zoom_at(factor, x = size.width / 2, y = size.height / 2) {
@@ -129,24 +143,25 @@ function graph_view(label, on = {}) {
   };
   search_field.on_go = chosen;
   let hovered = null;
-  const hover = (node) => {
-    if (node === hovered) return;
-    hovered = node;
-    stage.title = hover_text(node);
-    on.hover?.(node);
+  const hover = ({ node, edge, region }) => {
+    const thing = node || edge || region || null;
+    if (thing === hovered) return;
+    hovered = thing;
+    stage.title = node ? hover_text(node) : thing?.hint || "";
+    stage.classList.toggle("wb-g-over", Boolean(thing));
+    on.hover?.(node || null);
   };
-  const node_at = (x, y) => {
-    const [at_x, at_y] = [(x - view.x) / view.scale, (y - view.y) / view.scale];
-    return drawing.nodes.findLast((n) => Math.abs(n.x - at_x) <= n.w / 2 && Math.abs(n.y - at_y) <= n.h / 2) || null;
-  };
+  const hit_at = (x, y) => hit((x - view.x) / view.scale, (y - view.y) / view.scale, view.scale);
   graph_pointer(stage, map, {
     view: () => view, move, zoom_at,
     click: (x, y) => {
-      const node = node_at(x, y);
+      const { node, edge, region } = hit_at(x, y);
       if (node) chosen(node);
+      else if (edge) on.edge?.(edge);
+      else if (region) on.region?.(region);
     },
-    open: (x, y) => node_at(x, y) && on.open?.(node_at(x, y)),
-    hover: (x, y) => hover(node_at(x, y)),
+    open: (x, y) => hit_at(x, y).node && on.open?.(hit_at(x, y).node),
+    hover: (x, y) => hover(hit_at(x, y)),
     map_to: (x, y) => {
       const k = map_scale(bounds);
       move({ ...view, x: size.width / 2 - (bounds.left + x / k) * view.scale, y: size.height / 2 - (bounds.top + y / k) * view.scale });
@@ -160,7 +175,7 @@ function graph_view(label, on = {}) {
   graph_theme(() => {
     for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);
     painter?.redraw?.();
-    move(view);
+    place();
   });
 
   return {

@@ -64,7 +64,7 @@ function pick_line(app, code, i) {
     picked,
     code: { language: code.language, line: i },
     axis: null,
-    node: null,
+    node: picked?.nodes[0] ?? null, // Rewrites says why it is there
     line: null,
   });
 }

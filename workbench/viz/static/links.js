@@ -42,10 +42,10 @@ function belongs(link, reached) {
  * of it too; code and loops are the last that there is. */
 function reach(record, link) {
   if (!link) return null;
-  const origin = record.nodes.origin;
-  const nodes = closure(link.nodes, (n) => origin[n] || []);
+  const { made } = record.nodes;
+  const nodes = closure(link.nodes, (n) => (made[n] || []).map(([, , from]) => from));
   if (link.by === "node" || link.by === "statement")
-    for (const n of closure(link.nodes, (from) => derived(origin).get(from) || [])) nodes.add(n);
+    for (const n of closure(link.nodes, (from) => derived(made).get(from) || [])) nodes.add(n);
   return {
     by: link.by,
     axes: new Set(link.axes),
@@ -66,12 +66,12 @@ function closure(start, next) {
 const DERIVED = { of: null, size: 0, index: new Map() };
 
 /** Return what came of each node, built anew only when the table has grown. */
-function derived(origin) {
-  if (DERIVED.of === origin && DERIVED.size === origin.length) return DERIVED.index;
+function derived(made) {
+  if (DERIVED.of === made && DERIVED.size === made.length) return DERIVED.index;
   const index = new Map();
-  origin.forEach((froms, n) => {
-    for (const from of froms) index.has(from) ? index.get(from).push(n) : index.set(from, [n]);
+  made.forEach((rows, n) => {
+    for (const [, , from] of rows) index.has(from) ? index.get(from).push(n) : index.set(from, [n]);
   });
-  Object.assign(DERIVED, { of: origin, size: origin.length, index });
+  Object.assign(DERIVED, { of: made, size: made.length, index });
   return index;
 }

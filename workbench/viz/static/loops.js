@@ -45,7 +45,7 @@ function loop_row(app, row, i, buffers) {
     ? row.nodes[0] === app.view.node && app.view.node !== null
     : app.view.axis === row.axis;
   const link = statement
-    ? statement_link(app, row)
+    ? statement_link(row)
     : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
   const el = h(
     "div",
@@ -67,16 +67,15 @@ function loop_row(app, row, i, buffers) {
   return linked(el, link);
 }
 
-/** A statement is what its first node came from; the others are what it reads. */
-function statement_link(app, { nodes: [node], lines }) {
-  const nodes = node === undefined ? [] : [node, ...(app.record.nodes.origin[node] || [])];
-  return { by: "statement", axes: [], nodes, lines };
+/** A statement is its first node; the others are what it reads. */
+function statement_link({ nodes: [node], lines }) {
+  return { by: "statement", axes: [], nodes: node === undefined ? [] : [node], lines };
 }
 
 function pick_statement(app, row) {
   const [node] = row.nodes;
   if (node === undefined || app.view.node === node) return app.select(NOTHING);
-  app.select({ ...NOTHING, node, picked: statement_link(app, row) });
+  app.select({ ...NOTHING, node, picked: statement_link(row) });
 }
 
 /** A bar per loop around it, then the loop's own letter and axis, or the statement. */

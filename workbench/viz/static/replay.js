@@ -2,7 +2,7 @@
 // node, and everything that reads it is made anew. New nodes go into a table of the page's own,
 // behind those of the record; `workbench/viz/record/states.py` says what it must come to.
 
-const NODE_COLUMNS = ["op", "dtype", "shape", "arg", "src", "label", "line", "origin"];
+const NODE_COLUMNS = ["op", "dtype", "shape", "arg", "src", "label", "line", "made"];
 
 /** Return a table to which nodes can be added; those of the record keep their numbers. */
 function replay_table(nodes) {
@@ -16,7 +16,7 @@ function replay_table(nodes) {
     places ??= new Map(columns.op.map((_, m) => [name_of(m, columns.src[m]), m]));
     const name = name_of(n, src);
     if (places.has(name)) return places.get(name);
-    for (const column of NODE_COLUMNS) columns[column].push(column === "src" ? src : column === "origin" ? [] : columns[column][n]);
+    for (const column of NODE_COLUMNS) columns[column].push(column === "src" ? src : column === "made" ? [] : columns[column][n]);
     places.set(name, columns.op.length - 1);
     return columns.op.length - 1;
   };

@@ -13,8 +13,8 @@ function kernels_pane(app) {
       !rows.length &&
         h(
           "p",
-          { class: "wb-quiet" },
-          "Nothing to compute: the values are constants, or in memory already.",
+          { class: "wb-quiet", style: "white-space:pre-wrap" },
+          app.record.nothing,
         ),
     );
   };
@@ -38,7 +38,7 @@ function kernel_row(app, kernel, i) {
         title: line ? `${about}\n${line.where}: ${line.text}`.slice(0, 1000) : about,
         onclick: () => app.select({ kernel: i }),
       },
-      h("span", { class: "wb-number" }, `${i + 1}`),
+      kernel_number(app, i),
       words(kernel.title, "wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
     ),

@@ -103,8 +103,9 @@ function mode_rewrites(app) {
   }
 
   function pick_node() {
-    const node = graph.drawing().nodes.find((drawn) => drawn.n === app.view.node);
-    graph.pick(node ? node.key : null);
+    const drawn = new Map(graph.drawing().nodes.map((node) => [node.n, node.key]));
+    const before = app.view.node === null ? [] : [...ancestors(app.record, passes_of(app), [app.view.node])];
+    graph.pick(drawn.get(before.find((n) => drawn.has(n))) ?? null);
   }
 
   const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by) });

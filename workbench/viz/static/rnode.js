@@ -7,7 +7,7 @@ function node_panel(app, place, step, state) {
   const timeline = timeline_of(app.record, app.record.passes[place]);
   const { nodes } = timeline;
   const state_now = timeline.state(step);
-  const here = state_now?.order.find((m) => timeline.real(m) === n) ?? n; // as it is in this state
+  const here = node_in_state(app, timeline, state_now, n);
   const users = state_now?.users.get(here);
   const line = nodes.line[n];
   return h("section", { class: "wb-rw-node", "aria-label": "the picked node" },
@@ -15,7 +15,7 @@ function node_panel(app, place, step, state) {
       line >= 0 && line_button(app, line), h("button", { class: "wb-button", type: "button", "aria-label": "close", title: "Esc", onclick: () => app.select({ node: null }) }, "×")),
     h("pre", {}, expr_inline(nodes, here, 160, 4)),
     node_links(app, timeline, "from", nodes.src[here]), users && node_links(app, timeline, "read by", [...new Set(users)]),
-    history_box(app, n, place), values_box(app, n, place, step, state), why_not_box(app, n, place, step, state));
+    history_box(app, n), values_box(app, n, place, step, state), why_not_box(app, n, place, step, state));
 }
 
 function node_links(app, timeline, title, listed) {
@@ -28,65 +28,79 @@ function node_links(app, timeline, title, listed) {
 
 // why it is here
 
-/** Return what led to `node`, the latest first: [{pass, step, rule, node, from}]. A step of -1
- * is a level above: the nodes that it stands for there. */
-function node_history(record, passes, node, from) {
-  const found = [];
-  const seen = new Set();
-  let at = passes.indexOf(from);
-  let n = node;
-  while (n !== null && !seen.has(n) && found.length < 40) {
-    seen.add(n);
-    const made = maker_of(record, passes, n, at);
-    if (!made) break;
-    at = made.at;
-    if (made.rule !== null) found.push(made);
-    n = made.from;
-  }
-  const origin = n === null ? [] : record.nodes.origin[n];
-  if (origin.length) found.push({ pass: null, step: -1, rule: null, node: n, origin });
-  return found;
+/** Return what led to some nodes, and to the indexes they read or write at, the latest first:
+ * [{pass, step, node, from}], each rewrite once; step 0 is a pass that is one function. The last
+ * may be {origin}: the nodes of the tensor graph that they stand for. */
+function node_history(record, passes, start) {
+  const rank = new Map(passes.map((place, i) => [place, i]));
+  const found = new Map(); // pass and step -> row
+  const before = ancestors(record, passes, start.flatMap((n) => with_index(record.nodes, n)), (pass, step, n, from) => {
+    const key = `${pass} ${step}`;
+    const known = found.get(key);
+    if (step >= 0 && !known) found.set(key, { pass, step, node: n, from });
+    else if (known?.from === n) known.from = from; // the same pass went on from there
+  });
+  const rows = [...found.values()].sort((a, b) => rank.get(b.pass) - rank.get(a.pass) || b.step - a.step);
+  const tensors = new Set(record.plan.decisions.map((decision) => decision.node).concat(record.plan.nodes.map(({ n }) => n)));
+  const origin = [...before].filter((n) => tensors.has(n));
+  return [...rows.slice(0, 40), ...(origin.length ? [{ origin }] : [])];
 }
 
-/** Return the step that put `n` there, going back from pass number `at`: {pass, step, rule, node,
- * from, at}; rule null where it was only made anew because something below it changed. */
-function maker_of(record, passes, n, at) {
-  for (; at >= 0; at--) {
-    const timeline = timeline_of(record, record.passes[passes[at]]);
-    const step = timeline.first_with(n);
-    if (!step) continue; // it was there before, or is no part of this pass
-    timeline.pair_up_to(step);
-    const { rule, before, after } = timeline.steps[step - 1];
-    const key = timeline.key_of(n);
-    const was = key === n ? undefined : timeline.state(step - 1)?.order.find((m) => timeline.key_of(m) === key);
-    const rebuilt = was !== undefined && n !== after;
-    const origin = record.nodes.origin[n]?.[0] ?? null; // a pass that is one function says no more
-    const from = rebuilt ? timeline.real(was) : rule < 0 ? origin : before === n ? null : before;
-    return { pass: passes[at], step, rule: rebuilt ? null : rule, node: n, from, at };
-  }
-  return null;
+/** Return nodes and all that they came from in some passes, the nearest first, as a Set. */
+function ancestors(record, passes, start, visit = () => {}) {
+  const shown = new Set(passes);
+  const seen = new Set(start);
+  for (const n of seen) // a Set goes on to what is added while it is walked
+    for (const [pass, step, from] of record.nodes.made[n] || [])
+      if (shown.has(pass)) {
+        visit(pass, step, n, from);
+        seen.add(from);
+      }
+  return seen;
 }
 
-function history_box(app, n, place) {
-  const rows = node_history(app.record, passes_of(app), n, place);
-  const box = h("details", { class: "wb-rw-history", open: true }, h("summary", {}, "why is this node here?"));
+/** A node, and the index at which it reads or writes memory. */
+function with_index(nodes, n) {
+  const [first] = nodes.src[n];
+  const place = nodes.op[n] === "INDEX" ? n : ["LOAD", "STORE"].includes(nodes.op[n]) && nodes.op[first] === "INDEX" ? first : null;
+  return place === null ? [n] : [n, ...nodes.src[place].slice(1)];
+}
+
+/** Return the node of a state that `n` is, or comes from. */
+function node_in_state(app, timeline, state, n) {
+  if (!state) return n;
+  const by_real = new Map(state.order.map((m) => [timeline.real(m), m]));
+  for (const was of ancestors(app.record, passes_of(app), [n])) if (by_real.has(was)) return by_real.get(was);
+  return n;
+}
+
+function history_box(app, n) {
+  const { picked } = app.view;
+  const of_line = picked?.by === "code" && picked.nodes[0] === n ? picked.nodes : [n]; // all that it computes
+  const rows = node_history(app.record, passes_of(app), of_line);
+  const box = h("details", { class: "wb-rw-history", open: true }, h("summary", {}, `why is this ${of_line.length > 1 ? "line" : "node"} here?`));
   if (!rows.length) box.append(h("p", { class: "wb-quiet" }, "It was there before the first pass that is recorded."));
   else box.append(walkable("listbox", "what led to this node", {}, ...rows.map((row, i) => history_item(app, row, i))));
   return box;
 }
 
 function history_item(app, row, i) {
-  const { nodes, passes } = app.record;
-  if (row.step < 0) {
+  const { nodes, passes, lines } = app.record;
+  const item = (select, ...inner) => h("div", { role: "option", "data-item": "", "data-key": `why-${i}`, onclick: () => app.select(select) }, ...inner);
+  if (row.origin) {
     const names = row.origin.slice(0, 4).map((n) => nodes.label[n]).join(", ");
-    return h("div", { role: "option", "data-item": "", "data-key": `why-${i}`, onclick: () => app.select({ node: row.origin[0], mode: "plan" }) }, `it stands for ${names} of the tensor graph`);
+    const at = row.origin.map((n) => nodes.line[n]).find((line) => line >= 0);
+    return item({ node: row.origin[0], mode: "plan" }, `it stands for ${names} of the tensor graph`, at !== undefined && h("span", { class: "wb-quiet" }, " ", words(lines[at].where, "", 60)));
   }
-  const by = row.rule >= 0 ? rule_name(app, row.rule) : passes[row.pass].name;
-  const of = row.from === null ? ` ${passes[row.pass].doc}` : ` ← ${expr_inline(nodes, row.from, 60, 4)}`;
-  return h("div", {
-    role: "option", "data-item": "", "data-key": `why-${i}`, title: passes[row.pass].doc,
-    onclick: () => app.select({ pass: row.pass, step: row.step, node: row.node }),
-  }, h("b", {}, by), h("span", { class: "wb-quiet" }, row.rule >= 0 ? ` ${passes[row.pass].name} ${row.step}` : ""), words(of, "", 80));
+  const pass = passes[row.pass];
+  const is_opt = pass.unit === "opt" && pass.rewrites.length;
+  const [rule, before, after] = row.step ? pass.rewrites[row.step - 1] : [is_opt ? pass.rewrites[0][0] : -1, row.from, row.node];
+  const step = row.step || timeline_of(app.record, pass).steps.length;
+  const line = item({ pass: row.pass, step, node: row.step ? after : row.node },
+    h("b", {}, rule >= 0 ? rule_name(app, rule) : pass.name), row.step > 0 && h("span", { class: "wb-quiet" }, ` ${pass.name} ${row.step}`),
+    words(` ${expr_inline(nodes, after, 40, 3)} ← ${expr_inline(nodes, before, 60, 4)}`, "", 110));
+  line.title = rule >= 0 ? app.record.rules[rule].doc || pass.doc : pass.doc;
+  return line;
 }
 
 // values

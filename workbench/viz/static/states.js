@@ -43,7 +43,6 @@ function new_timeline(record_nodes, pass) {
   const steps = timeline_steps(pass);
   const keys = new Map(); // node -> the node whose place it took
   const kept = new Map(); // number of a step -> state
-  const born = new Map(); // node -> the first step whose state has it, filled on demand
   const changes = new Map(); // before -> after, of the steps up to `replayed`
   const is_graph = pass.before.length === 1 && pass.unit !== "decision";
   const table = is_graph && steps.some((step) => step.root < 0) ? replay_table(record_nodes) : null;
@@ -90,16 +89,9 @@ function new_timeline(record_nodes, pass) {
     const fresh = now.order.filter((n) => !old.users.has(n) && !old_keys.has(key_of(n)));
     return { ...step, old, now, gone, fresh };
   }
-  /** The first step whose state has `node`, 0 if it was there before; undefined if none has. */
-  function first_with(node) {
-    if (!born.size)
-      for (let k = 0; k <= steps.length; k++)
-        for (const n of roots(k) ? state_order(nodes, roots(k), born, born) : []) born.set(n, k);
-    return born.get(node);
-  }
   /** The node of the record that stands for `n`: itself, or the one whose place it took. */
   const real = (n) => (!table || table.is_real(n) ? n : key_of(n));
-  return { nodes, steps, roots, state, change, key_of, pair_up_to, first_with, real };
+  return { nodes, steps, roots, state, change, key_of, pair_up_to, real };
 }
 
 /** A pass that is one function is one step, from what it was given to what it made. */

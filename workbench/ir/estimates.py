@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from workbench.display import Displayed
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
-class Estimates:
+class Estimates(Displayed):
     """What the algorithm needs. flops: arithmetic operations on values, each computed once per
     point of the axes it depends on; bytes: every buffer once."""
 
@@ -25,7 +26,7 @@ class Estimates:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Displayed):
     """What one run of the generated program does, all its threads together. loads, stores, fmas
     and other count instructions: a vector is one, and so is one that a mask shuts out, in part
     or whole. other are operations on values and conditions, lanes combined and lanes shuffled;

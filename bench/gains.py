@@ -1,0 +1,94 @@
+"""What THREAD and STAGE gain: the default list of each kernel, with them and without, in turn.
+
+    python bench/gains.py [NAME ...]
+
+A multiply-add loop runs on one thread and on all of the same pool in the same rounds: cores
+that share their power, or have other work, let it gain less than their number. With THREAD a
+product must gain 0.85 of what the loop gains, and no kernel may be more than 5 % slower; with
+STAGE a product and a convolution of 512 and more must be 1.5 times as fast.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+
+from workbench import Kernel, OptOps, Tensor, explore
+from workbench.backends.runtime.peak import run_peak
+from workbench.backends.runtime.pool import cores
+from workbench.backends.runtime.timing import Run, measure
+from workbench.bench.measure import in_turn
+from workbench.bench.suite import ENTRIES
+from workbench.dtypes import dtypes
+
+BUDGET_S, SAMPLE_S = 2.0, 0.02
+STAGED = ("matmul 1024", "conv 3x3")
+THREAD_GOAL, PRODUCT_GOAL, STAGE_GOAL = 0.95, 0.85, 1.5
+
+
+def main() -> int:
+    chosen = sys.argv[1:]
+    missed = 0
+    print(f"{cores()} threads; gain: times as fast as without")
+    for name, plain in kernels(chosen):
+        default = plain.optimized()
+        ops = {opt.op for opt in default.applied_opts}
+        for op in (OptOps.THREAD, OptOps.STAGE):
+            if op in ops:
+                gain, loop = gains(default, without(plain, default, op))
+                said, bad = verdict(name, op, gain, loop)
+                print(f"{name:44} {op.name:7} {gain:5.2f}  {said}")
+                missed += bad
+    return int(missed > 0)
+
+
+def kernels(chosen: list[str]) -> Iterator[tuple[str, Kernel]]:
+    """Yield the kernels of the benchmark set, without opts."""
+    for entry in ENTRIES:
+        if not chosen or any(part in entry.name for part in chosen):
+            inputs = [Tensor(a).realize() for a in entry.arrays(smoke=False)]
+            for kernel in explore(entry.tensor(*inputs)).kernels:
+                yield f"{entry.name}: {kernel.name}", kernel
+
+
+def without(plain: Kernel, default: Kernel, op: OptOps) -> Kernel:
+    """Return the kernel with the default list but for `op`, and for what acts on its axes."""
+    kernel = plain
+    for opt in default.applied_opts:
+        if opt.op is not op and kernel.why_not(opt) is None:
+            kernel = kernel.apply(opt)
+    return kernel
+
+
+def gains(default: Kernel, lesser: Kernel) -> tuple[float, float]:
+    """Return how many times as fast a form is, and what the loop gains from all threads."""
+    runs = {
+        "with": default.launch(),
+        "without": lesser.launch(),
+        "one": run_peak(dtypes.float32).run,
+        "all": run_peak(dtypes.float32, cores()).run,
+    }
+    taken = in_turn({name: sampler(run) for name, run in runs.items()}, BUDGET_S)
+    ones, alls = taken["one"], taken["all"]
+    gain = map(lambda less, more: less / more, taken["without"], taken["with"])
+    loop = map(lambda one, both: cores() * one / both, ones, alls)
+    return statistics.median(gain), statistics.median(loop)
+
+
+def sampler(run: Run) -> Callable[[], float]:
+    return lambda: measure(run, SAMPLE_S).min_s
+
+
+def verdict(name: str, op: OptOps, gain: float, loop: float) -> tuple[str, bool]:
+    """Return what to say of a gain, and whether it misses its goal."""
+    if op is OptOps.STAGE:
+        missed = name.startswith(STAGED) and gain < STAGE_GOAL
+        return "MISSED" if missed else "", missed
+    is_product = name.startswith(("matmul 512", "matmul 1024", "matmul 509"))
+    missed = gain < THREAD_GOAL or (is_product and gain < PRODUCT_GOAL * loop)
+    return f"{gain / loop:.2f} of the loop's {loop:.2f}" + " MISSED" * missed, missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""A rule that raises is shown where it belongs, with the last good state; the rest works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.live.support import session_of
+from tests.viz.record.support import broken, plain
+from tests.viz.support import array
+from workbench.errors import EndlessRewrite, WorkbenchError
+from workbench.ir.rewrite import RuleSet
+from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
+from workbench.tensor.tensor import Tensor
+from workbench.viz import Exploration, explore
+from workbench.viz.model import named
+
+Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
+
+
+@pytest.fixture
+def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
+    """Make a rule raise, wherever it is tried."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    touched: list[RuleSet] = []
+
+    def forget(rules: RuleSet) -> None:
+        rules.__dict__.pop("by_op", None)
+        rules._less.clear()
+        named._template.cache_clear()
+
+    def make(sets: Sequence[RuleSet], name: str, error: Exception) -> None:
+        def raises(node: Any) -> None:
+            raise error
+
+        for rules in sets:
+            for rule in rules.rules:
+                if rule.name == name:
+                    monkeypatch.setitem(rule.__dict__, "matcher", raises)
+                    touched.append(rules)
+        assert touched
+        for rules in touched:
+            forget(rules)
+
+    yield make
+    monkeypatch.undo()
+    for rules in touched:
+        forget(rules)
+
+
+def looked_at(ex: Exploration) -> str:
+    """Look at everything; return the picture."""
+    for pane in (ex.loops, ex.plan, ex.results, ex.passes, ex.decisions):
+        assert str(pane) == repr(pane) != ""
+    ex.to_networkx()
+    ex.to_graphviz()
+    shown = ex._repr_mimebundle_()
+    assert shown is not None and shown["text/plain"] == str(ex)
+    html: str = shown["text/html"]
+    return html
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("<by> zero"), "ZeroDivisionError: <by> zero"),
+        (EndlessRewrite("a rule never ends"), "a rule never ends"),
+    ],
+)
+def test_a_rule_of_scheduling(
+    spoil: Spoil, error: Exception, said: str, tmp_path: Path
+) -> None:
+    y = (array(8, 8) * 1.0).exp()
+    spoil(SCHEDULE_RULES, "mul-one", error)
+    ex = explore(y)
+    assert ex.error is error and ex.kernels == ()
+    assert ex.headline.endswith("scheduling failed") and said in str(ex)
+    assert ex.passes[-1].error is error and ex.passes[-1].before is not None
+    html = looked_at(ex)
+    assert "&lt;by&gt; zero" in html or "never ends" in html
+    assert 'alt="The tensor graph' in html, "the last good state"
+    assert ex.to_html(tmp_path / "page.html").stat().st_size > 1000
+    with session_of(ex) as session:
+        session.complete()
+        assert broken(plain(session.record)) == []
+        assert said in session.record["passes"][-1]["error"]
+        assert session.record["nodes"]["op"], "what there was before it"
+        assert session.handle({"do": "ping", "have": None})["ok"]
+
+
+def test_what_cannot_be_asked_for_is_still_an_error() -> None:
+    x = array(8, 8)
+    ex = explore(x + 1)
+    with pytest.raises(WorkbenchError):
+        ex.replan({x + 2: True})
+
+
+def test_a_rule_of_compiling(spoil: Spoil) -> None:
+    y = array(8, 24) @ array(24, 8) + 1.0
+    spoil(COMPILE_RULES, "form-fma", ZeroDivisionError("no such luck"))
+    ex = explore(y)
+    assert ex.error is None and len(ex.kernels) == 1
+    html = looked_at(ex)
+    assert "no such luck" in html and "Compiling, as far as it came" in html
+    assert "acc0 +=" in str(ex.loops), "the loops are there all the same"
+    assert "no such luck" in str(ex.code())
+    assert "failed: ZeroDivisionError: no such luck" in str(ex.rewrites())
+    with session_of(ex) as session:
+        session.complete()
+        assert broken(plain(session.record)) == []
+        row = session.row(0)
+        assert "no such luck" in row["error"]["because"] and row["loops"]
+        failed = [p for p in row["passes"] if session.record["passes"][p]["error"]]
+        assert len(failed) == 1 and failed[0] == row["passes"][-1]
+        assert session.record["passes"][failed[0]]["before"], "the last good state"
+        reply = session.handle({"do": "apply", "variant": 0, "opt": 'UPCAST("g1", 4)'})
+        assert reply["ok"] and session.row(reply["result"]["variant"])["loops"]
+        reply = session.handle({"do": "measure", "variants": [0]})
+        assert reply["ok"], "the worker process has rules of its own"
+
+
+def test_a_rule_that_a_user_switches_off_again(spoil: Spoil) -> None:
+    y = Tensor([1.0, 2.0]) * 1.0 + 3.0
+    spoil(SCHEDULE_RULES, "mul-one", ZeroDivisionError("mine"))
+    assert explore(y).error is not None
+    assert explore(y, without=("mul-one",)).kernels

@@ -1,0 +1,115 @@
+"""Indexes at a place on the lanes: a sum that loops can hoist, and a stride along the vector.
+
+`64*g0 + 4*g1 + u0` at u0 = 3 is `64*g0 + 4*g1 + 3`; along u0 its stride is 1. What is no plain
+sum of axes (a division with a lane inside, a number from memory) is worked out place by place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from workbench.ir.affine import from_terms, terms
+from workbench.ir.lower.lanes import At, Value, has_lanes, reads_memory
+from workbench.ir.ops import Ops
+from workbench.ir.rules.index import SIMPLIFY_INDEX
+from workbench.ir.uop import UOp, split_gate
+from workbench.trace import became
+
+
+class Parts(NamedTuple):
+    """An index taken apart: what depends on loops alone, the factor of each lane axis, the atoms
+    with lanes inside and their factors, and what is constant."""
+
+    base: UOp
+    strides: dict[UOp, int]
+    odd: dict[UOp, int]
+    constant: int
+
+
+@dataclass(slots=True)
+class Addresses:
+    """Indexes of one kernel. `depth` orders loops, so that sums hoist level by level; `value`
+    expands what is no index."""
+
+    depth: Mapping[UOp, int]
+    value: Value
+    sums: dict[UOp, Parts] = field(default_factory=dict)
+
+    def address(
+        self, index: UOp, vector: UOp | None, lanes: At
+    ) -> tuple[UOp, int | None]:
+        """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
+        base, strides, odd, constant = self._parts(index)
+        for lane, k in strides.items():
+            constant += k * lanes[lane]
+        stride: int | None = 0 if vector is None else strides.get(vector, 0)
+        if odd:
+            if vector is not None and any(vector in atom.ranges for atom in odd):
+                stride = None
+            merged, rest = terms(base)
+            for atom, k in odd.items():
+                parts, more = terms(self._atom(atom, lanes) * k)
+                for part, times in parts.items():
+                    merged[part] = merged.get(part, 0) + times
+                constant += more
+            base = self._ordered(merged, rest)
+        if base.is_const:
+            return UOp.index(base.arg + constant), stride
+        made = base + constant if constant else base
+        became({index: made})
+        return made, stride
+
+    def strides(self, place: UOp) -> dict[UOp, int]:
+        """Return the stride of an INDEX along each lane axis where it has one."""
+        return self._parts(split_gate(flat(place))[0]).strides
+
+    def _parts(self, index: UOp) -> Parts:
+        found = self.sums.get(index)
+        if found is None:
+            parts, constant = terms(index)
+            strides = {
+                a: k
+                for a, k in parts.items()
+                if a.op is Ops.RANGE and a.axis_kind.is_lane
+            }
+            odd = {
+                a: k
+                for a, k in parts.items()
+                if a not in strides and (has_lanes(a) or reads_memory(a))
+            }
+            loops = {
+                a: k for a, k in parts.items() if a not in strides and a not in odd
+            }
+            base = self._ordered(loops, 0)
+            found = self.sums[index] = Parts(base, strides, odd, constant)
+        return found
+
+    def _ordered(self, parts: Mapping[UOp, int], constant: int) -> UOp:
+        """Return the sum, what changes in outer loops first: prefixes of it hoist."""
+        deep = sorted(
+            parts.items(),
+            key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0),
+        )
+        return from_terms(dict(deep), constant, UOp.index(0))
+
+    def _atom(self, node: UOp, lanes: At) -> UOp:
+        """Return a part of a sum at `lanes`: read from memory, or as simple as it is there."""
+        if reads_memory(node):
+            return self.value(node, None, lanes)
+        fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
+        made: UOp = SIMPLIFY_INDEX(node.substitute(fixed))
+        return made
+
+
+def flat(place: UOp) -> UOp:
+    """Return the one flat index of an INDEX."""
+    if place.src[0].op is not Ops.DEFINE:
+        return place.src[1]
+    total = UOp.index(0)
+    for extent, index in zip(place.src[0].arg.shape, place.src[1:], strict=True):
+        total = total * extent + index
+    made = from_terms(*terms(total), UOp.index(0))
+    became(dict.fromkeys(place.src[1:], made))
+    return made

@@ -1,0 +1,104 @@
+"""Lane axes: how wide their vectors are, in which order they are walked, what holds them.
+
+A lane axis has no loop: its elements are lanes of vector registers, or several registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from workbench.dtypes import DType, dtypes
+from workbench.ir.lower.vectors import width
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp, leaves
+from workbench.target import Target
+
+At = Mapping[UOp, int]
+"""A place on every lane axis."""
+Value = Callable[[UOp, "UOp | None", At], UOp]
+"""Return a value of the tree at a place; along a vector axis as many lanes as its width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """A register accumulator: its lane dimensions, and the one that is the vector (if any)."""
+
+    name: str
+    dtype: DType
+    dims: tuple[UOp, ...]
+    vector: UOp | None
+    width: int
+
+    def at(self, lanes: At) -> tuple[UOp, int]:
+        """Return (REG, position in it) of one element."""
+        flat, inner = 0, 0
+        for dim in self.dims:
+            value = lanes[dim]
+            if dim is self.vector:
+                inner = value % self.width
+                value -= inner
+            flat = flat * dim.extent + value
+        return UOp(Ops.REG, self.dtype.vec(self.width), (), (self.name, flat)), inner
+
+    def element(self, lanes: At) -> UOp:
+        """Return one element as a scalar."""
+        register, position = self.at(lanes)
+        if register.dtype.count == 1:
+            return register
+        return UOp(Ops.EXTRACT, register.dtype.scalar, (register,), position)
+
+
+def lane_widths(axes: list[UOp], itemsize: int, target: Target) -> dict[str, int]:
+    """Return the vector width of every lane axis, one for the whole kernel."""
+    widest = target.vector_width(itemsize)
+    return {a.axis_name: width(a.extent, widest) for a in axes}
+
+
+def starts(axis: UOp | None, widths: Mapping[str, int]) -> range:
+    """Return where the vectors along an axis begin; one place without an axis."""
+    if axis is None:
+        return range(1)
+    return range(0, axis.extent, widths[axis.axis_name])
+
+
+def spread(
+    axes: list[UOp], vector: UOp | None, widths: Mapping[str, int]
+) -> Iterator[dict[UOp, int]]:
+    """Yield lane assignments, the axis with most registers outermost: then the operands of the
+    inner ones are few, and stay in registers."""
+    steps = {a: starts(a, widths) if a is vector else range(a.extent) for a in axes}
+    ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
+    for values in product(*[steps[a] for a in ordered]):
+        yield dict(zip(ordered, values, strict=True))
+
+
+def has_lanes(node: UOp) -> bool:
+    """Whether a value differs between lanes."""
+    return any(r.axis_kind.is_lane for r in node.ranges)
+
+
+def reads_memory(node: UOp) -> bool:
+    """Whether an index is, or is made of, a number from memory."""
+    return node.op is not Ops.RANGE and any(leaves([node], Ops.LOAD))
+
+
+def widened(parts: list[UOp], count: int) -> list[UOp]:
+    """Return operands, all `count` lanes wide; index scalars join narrow index lanes."""
+    lane_types = {p.dtype.scalar for p in parts if p.dtype.count > 1}
+    out = []
+    for part in parts:
+        if part.dtype.count == 1:
+            if part.dtype.kind == "index" and dtypes.int32 in lane_types:
+                part = narrow(part)
+            part = UOp(Ops.BROADCAST, part.dtype.vec(count), (part,))
+        out.append(part)
+    return out
+
+
+def narrow(part: UOp) -> UOp:
+    """Return an index in 32 bits."""
+    return (
+        UOp.const(dtypes.int32, part.arg) if part.is_const else part.cast(dtypes.int32)
+    )

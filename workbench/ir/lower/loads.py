@@ -1,0 +1,122 @@
+"""Loads along lanes: neighbours are a vector load, what does not change is one scalar, a square
+of vectors may be turned round, anything else is gathered lane by lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.dtypes import DType
+from workbench.ir.lower.addresses import Addresses, flat
+from workbench.ir.lower.lanes import At, Registers, Value, widened
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp, split_gate
+
+
+@dataclass(slots=True)
+class Loads:
+    """Expands the loads of one kernel; `value` expands their gates, and single lanes."""
+
+    widths: Mapping[str, int]
+    addresses: Addresses
+    value: Value
+    registers: dict[UOp, Registers] = field(default_factory=dict)
+    blocks: dict[tuple[UOp, UOp, tuple[tuple[UOp, int], ...]], list[UOp]] = field(
+        default_factory=dict
+    )
+
+    def load(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
+        """Return a LOAD at `lanes`; along `vector` as many lanes as its width."""
+        place = node.src[0]
+        if place.src[0] in self.registers:
+            return self._register(place, vector, lanes)
+        index, gate = split_gate(flat(place))
+        at, stride = self.addresses.address(index, vector, lanes)
+        test = None if gate is None else self.value(gate, vector, lanes)
+        if test is not None and test.is_const and not test.arg:
+            return node.like(0)
+        condition = () if test is None or test.is_const else (test,)
+        same = stride == 0 and (gate is None or vector not in gate.ranges)
+        if vector is None or same:
+            return _read(node, at, node.dtype, condition)
+        count = self.widths[vector.axis_name]
+        if stride == 1:
+            wide = tuple(widened(list(condition), count))
+            return _read(node, at, node.dtype.vec(count), wide)
+        other = self._unit_lane(node, vector, lanes)
+        if other is not None:
+            return self._transposed(node, vector, other, lanes)
+        each = [
+            self.value(node, None, {**lanes, vector: lanes[vector] + i})
+            for i in range(count)
+        ]
+        return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
+
+    def has_neighbours(self, value: UOp, lane: UOp) -> bool:
+        """Whether the first load below `value` that depends on `lane` reads neighbours along it."""
+        for node in value.toposort():
+            if node.op is Ops.LOAD and lane in node.ranges:
+                held = self.registers.get(node.src[0].src[0])
+                if held is not None:
+                    return held.vector is lane
+                return self.addresses.strides(node.src[0]).get(lane) == 1
+        return False
+
+    def _register(self, place: UOp, vector: UOp | None, lanes: At) -> UOp:
+        """Read an accumulator: a whole register where the vectors agree, else lane by lane."""
+        held = self.registers[place.src[0]]
+        if vector is None or vector not in held.dims:
+            return held.element(lanes)
+        if held.vector is vector:
+            return held.at(lanes)[0]
+        count = self.widths[vector.axis_name]
+        each = [
+            held.element({**lanes, vector: lanes[vector] + i}) for i in range(count)
+        ]
+        return UOp(Ops.STACK, held.dtype.vec(count), tuple(each))
+
+    def _unit_lane(self, node: UOp, vector: UOp, lanes: At) -> UOp | None:
+        """Return another lane axis along which `node` loads neighbours, as wide as `vector`."""
+        count = self.widths[vector.axis_name]
+        fits = count & (count - 1) == 0 and not node.dtype.is_bool
+        for lane, stride in self.addresses.strides(node.src[0]).items():
+            if fits and stride == 1 and lane in lanes and lane is not vector:
+                if self.widths[lane.axis_name] == count:
+                    return lane
+        return None
+
+    def _transposed(self, node: UOp, vector: UOp, other: UOp, lanes: At) -> UOp:
+        """Load a square block of vectors along `other`, and return the one vector along `vector`
+        that is asked for: interleaving the halves of the block log2(width) times turns it round."""
+        count, at = self.widths[vector.axis_name], lanes[other]
+        start = {**lanes, other: at - at % count}
+        key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))
+        if key not in self.blocks:
+            rows = [
+                self.value(node, other, {**start, vector: lanes[vector] + i})
+                for i in range(count)
+            ]
+            rows = widened(rows, count)  # a row beyond a gate is one 0
+            half = count // 2
+            while half:
+                pairs = zip(rows[: count // 2], rows[count // 2 :], strict=True)
+                rows = [v for a, b in pairs for v in _interleaved(a, b)]
+                half //= 2
+            self.blocks[key] = rows
+        return self.blocks[key][at % count]
+
+
+def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
+    address = UOp(Ops.INDEX, load.dtype, (load.src[0].src[0], at))
+    return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
+
+
+def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:
+    """Return the lanes of two vectors in turn: the first halves', and the second halves'."""
+    count = a.dtype.count
+    picks = [lane for i in range(count) for lane in (i, i + count)]
+    return (
+        UOp(Ops.SHUFFLE, a.dtype, (a, b), tuple(picks[:count])),
+        UOp(Ops.SHUFFLE, a.dtype, (a, b), tuple(picks[count:])),
+    )

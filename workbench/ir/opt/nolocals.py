@@ -1,0 +1,53 @@
+"""NOLOCALS: no work-groups.
+
+NOLOCALS():
+
+    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
+      acc0 = 0.0                        acc0 = 0.0
+      for r0 in 12 (reduce) {           for r0 in 12 (reduce) {
+        acc0 += p1[r0*8 + g0]             acc0 += p1[r0*8 + g0]
+      }                                 }
+      p0[g0] = acc0                     p0[g0] = acc0
+    }                                 }
+"""
+
+from __future__ import annotations
+
+from workbench.ir.axis import AxisType
+from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.uop import UOp
+from workbench.target import Target
+
+HERE = "(none) the program is the same: from here on LOCAL and GROUP are refused"
+ON_A_GPU = "each work-item by itself, numbered by one flat global size"
+_GROUPED = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
+
+
+def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
+    """Return why `opt` is not legal on `kernel`, or None."""
+    if opt.axis is not None or opt.arg is not None:
+        return Refusal("NOLOCALS takes no axis and no amount", "Opt(OptOps.NOLOCALS)")
+    if not kernel.arg.work_groups:
+        return Refusal("the kernel is without work-groups already", "another opt")
+    grouped = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in _GROUPED]
+    if grouped:
+        are = "is" if len(grouped) == 1 else "are"
+        because = f"{' and '.join(grouped)} {are} the work-items of a work-group"
+        return Refusal(because, "NOLOCALS instead of LOCAL, GROUP and GROUPTOP")
+    return None
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` as one that is never to have work-groups.
+
+    Also known as: a kernel over a range alone, without local size (OpenCL, SYCL).
+    """
+    return kernel.replace(arg=kernel.arg._replace(work_groups=False))
+
+
+def refuse_no_groups(kernel: UOp, opt: Opt) -> Refusal | None:
+    """Return why `opt` cannot make a work-group of a kernel that is to have none, or None."""
+    if kernel.arg.work_groups:
+        return None
+    because = f"{opt.op.name} makes a work-group, and NOLOCALS says there is none"
+    return Refusal(because, f"{opt.op.name} without NOLOCALS, or SPLIT for a tile")

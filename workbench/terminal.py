@@ -1,0 +1,101 @@
+"""Text as a prompt shows it: lines folded at the terminal's width, in colour where `rich` is.
+
+Values print the same text everywhere; only an IPython prompt fits it to its window. A line that
+is too long goes on below, further in, so nothing is cut off. Where the output is no terminal,
+the text is as it is: no colour, and no folding unless COLUMNS asks for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import shutil
+import sys
+from types import ModuleType
+from typing import Any
+
+LEAST_WIDTH = 20
+OUT = 10
+"""What stands to the left of a single line: "Out[123]: "."""
+HANGING = 4
+"""Spaces by which the rest of a folded line stands further in."""
+
+# fmt: off
+STYLES = (
+    (r"(?m)^ *kernel \d+: .*$|^\w+$|^best: .*$",          "bold"),
+    (r"(?m)^ *[A-Z]{1,2} \w+ x[\d,]+",                    "bold blue"),  # a loop
+    (r"(?m)^\+.*$",                                       "green"),      # of a difference
+    (r"(?m)^-.*$",                                        "red"),
+    (r"\b\d[\d,.]* (?:ns|us|ms|s|B|[KMG]iB|[MG]FLOP/s)(?!\w)", "cyan"),
+    (r"\bstored\b|\bvector\b|\bequal\b|\bright\b",        "green"),
+    (r"\bWRONG\b.*|\bDIFFERENT\b.*|\bfailed\b.*",         "bold red"),
+)
+# fmt: on
+
+
+def is_prompt() -> bool:
+    """Whether values are shown at an IPython prompt, by a terminal and not a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and getattr(shell, "kernel", None) is None
+
+
+def shown(text: str) -> str:
+    """Return `text` as the prompt should print it."""
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    if not is_terminal and "COLUMNS" not in os.environ:
+        return text
+    beside = 0 if "\n" in text else OUT
+    folded = fold(text, shutil.get_terminal_size().columns - beside)
+    return _coloured(folded) if is_terminal else folded
+
+
+def fold(text: str, width: int) -> str:
+    """Return `text` with every line at most `width` long: what is left of a line goes on below
+    it, further in, from a space where there is one."""
+    width = max(width, LEAST_WIDTH)
+    return "\n".join(part for line in text.split("\n") for part in _folded(line, width))
+
+
+def painted(text: str) -> Any:
+    """Return `text` as rich's Text, with colours.
+
+    Errors: ModuleNotFoundError where rich is not installed.
+    """
+    made = importlib.import_module("rich.text").Text(text)
+    for pattern, style in STYLES:
+        made.highlight_regex(pattern, style)
+    return made
+
+
+def _folded(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    indent = len(line) - len(line.lstrip())
+    hanging = " " * min(indent + HANGING, width // 2)
+    parts = []
+    while len(line) > width:
+        begin = len(line) - len(line.lstrip())
+        at = line.rfind(" ", begin + 1, width + 1)
+        at = width if at < 0 else at
+        parts.append(line[:at].rstrip())
+        line = hanging + line[at:].lstrip()
+    return [*parts, line]
+
+
+def _coloured(text: str) -> str:
+    rich = _rich()
+    if rich is None or "NO_COLOR" in os.environ:
+        return text
+    console = rich.Console(force_terminal=True, file=io.StringIO())
+    console.print(painted(text), soft_wrap=True, end="")
+    found: str = console.file.getvalue()
+    return found
+
+
+def _rich() -> ModuleType | None:
+    try:
+        return importlib.import_module("rich.console")
+    except ImportError:
+        return None

@@ -1,0 +1,119 @@
+// The roofline: what this machine lets through at most, and where the measured variants stand.
+// Across: operations for each byte that is loaded or stored; up: operations a second. Both scales
+// are logarithmic. Each level of memory is a slope, the arithmetic a ceiling over all of them; as
+// lines of different dashes, with their names. The figures stand below as text.
+// Source: Williams, Waterman, Patterson 2009; a roof for each cache after Ilic, Pratas, Sousa 2014.
+
+const ROOF = { width: 272, height: 196, left: 30, right: 8, top: 16, bottom: 30 };
+const MOST_NAMED = 4; // dots; of more, only the one that is shown and the pinned one are named
+const ROOF_DASHES = { L1: "", L2: "7 3", L3: "3 3", memory: "1 3" };
+
+/** The picture with its words, or null where speeds or timings are not known. */
+function roofline(app) {
+  const { machine } = app.record;
+  const dots = roof_dots(app);
+  if (!machine.peak || !machine.bandwidth || !dots.length) return null;
+  const kind = dots.find(({ variant }) => variant.cost)?.variant.cost.kind || "f32";
+  const peak = machine.peak[kind];
+  const axes = roof_axes(machine.bandwidth, peak, dots);
+  return h("figure", { class: "wb-roofline", "aria-label": "roofline" },
+    roof_picture(app, axes, { peak, kind, dots }),
+    fold("roofline", "roofs in figures", () => roof_figures(app, peak, dots)));
+}
+
+/** The variants of this kernel that were measured on the machine itself: {i, variant, x, y}. */
+function roof_dots(app) {
+  const { flops } = app.kernel() || {};
+  if (!flops) return [];
+  return app.variants_of(app.view.kernel).flatMap((i) => {
+    const variant = app.record.variants[i];
+    const seconds = app.view.cold ? variant.timing?.cold_s : variant.timing?.median_s;
+    const bytes = variant.counts && variant.counts.bytes_loaded + variant.counts.bytes_stored;
+    return real(variant.timing) && seconds && bytes ? [{ i, variant, x: flops / bytes, y: flops / seconds }] : [];
+  });
+}
+
+/** Scales that hold the dots and the places where slopes meet the ceiling. */
+function roof_axes(bandwidth, peak, dots) {
+  const ridges = bandwidth.map(([, rate]) => peak / rate);
+  const [xs, ys] = [dots.map(({ x }) => x), dots.map(({ y }) => y)];
+  const x0 = Math.min(...xs, ...ridges) / 3;
+  const x1 = Math.max(...xs, ...ridges) * 3;
+  const y0 = Math.min(...ys, bandwidth.at(-1)[1] * x0 * 4) / 2;
+  const y1 = Math.max(...ys, peak) * 2;
+  const { width, height, left, right, top, bottom } = ROOF;
+  const across = (x) => left + ((width - left - right) * Math.log(x / x0)) / Math.log(x1 / x0);
+  const up = (y) => height - bottom - ((height - top - bottom) * Math.log(y / y0)) / Math.log(y1 / y0);
+  return { x0, x1, y0, y1, across, up, bandwidth };
+}
+
+function roof_picture(app, axes, { peak, kind, dots }) {
+  const told = dots.map(({ variant, x, y }) => `${variant.name}: ${rate_text(y)} at ${three(x)} operations a byte`);
+  return svg("svg", { class: "wb-roof", viewBox: `0 0 ${ROOF.width} ${ROOF.height}`, role: "img", "aria-label": `peak ${rate_text(peak)}; measured: ${told.join("; ")}` },
+    ...roof_grid(axes),
+    ...axes.bandwidth.map((row, i) => roof_slope(axes, row, peak, i)),
+    roof_ceiling(app, axes, peak, kind),
+    ...dots.map((dot) => roof_dot(app, axes, dot, dots.length <= MOST_NAMED)));
+}
+
+/** A line for each power of ten, and what the axes are. */
+function roof_grid({ x0, x1, y0, y1, across, up }) {
+  const powers = (from, to) => Array.from({ length: Math.floor(Math.log10(to)) - Math.ceil(Math.log10(from)) + 1 }, (_, i) => 10 ** (Math.ceil(Math.log10(from)) + i));
+  const { width, height, left, right, top, bottom } = ROOF;
+  return [
+    ...powers(x0, x1).flatMap((x) => [svg("path", { class: "wb-roof-grid", d: `M${across(x)} ${top}V${height - bottom}` }),
+      svg("text", { x: across(x), y: height - bottom + 11, "text-anchor": "middle" }, String(Number(x.toPrecision(1))))]),
+    ...powers(y0, y1).flatMap((y) => [svg("path", { class: "wb-roof-grid", d: `M${left} ${up(y)}H${width - right}` }),
+      svg("text", { x: left - 4, y: up(y) + 3.5, "text-anchor": "end" }, String(Number((y / 1e9).toPrecision(1))))]),
+    svg("text", { x: 2, y: 9 }, "GFLOP/s"),
+    svg("text", { x: width - right, y: height - 4, "text-anchor": "end" }, "operations per byte loaded or stored"),
+  ];
+}
+
+/** The slope of a level: bytes a second times operations a byte, up to the ceiling. */
+function roof_slope({ x0, y0, across, up }, [level, rate], peak, i) {
+  const from = Math.max(x0, y0 / rate);
+  const named = from * (peak / rate / from) ** (0.1 + 0.15 * i); // each level's name somewhere else
+  return svg("g", {},
+    svg("path", { class: "wb-roof-line", "stroke-dasharray": ROOF_DASHES[level], d: `M${across(from)} ${up(from * rate)}L${across(peak / rate)} ${up(peak)}` }),
+    svg("text", { class: "wb-roof-name", x: across(named) - 3, y: up(named * rate) - 3, "text-anchor": "end" }, level === "memory" ? "mem" : level));
+}
+
+/** The ceilings: of all cores, and of one alone. */
+function roof_ceiling(app, { x1, across, up, bandwidth }, peak, kind) {
+  const alone = app.record.machine.one_thread?.peak[kind];
+  const from = across(peak / bandwidth[0][1]);
+  return svg("g", {},
+    svg("path", { class: "wb-roof-line", d: `M${from} ${up(peak)}H${across(x1)}` }),
+    svg("text", { class: "wb-roof-name", x: across(x1) - 2, y: up(peak) - 4, "text-anchor": "end" }, `peak ${rate_text(peak)}`),
+    alone && alone < 0.9 * peak && svg("path", { class: "wb-roof-line wb-roof-one", d: `M${from} ${up(alone)}H${across(x1)}` }),
+    alone && alone < 0.9 * peak && svg("text", { class: "wb-roof-name", x: across(x1) - 2, y: up(alone) + 10, "text-anchor": "end" }, "one thread"));
+}
+
+/** A variant: a diamond if ratios refer to it, filled if it is the one that is shown. */
+function roof_dot(app, { across, up, x1, x0 }, { i, variant, x, y }, is_named) {
+  const [left, top] = [across(x), up(y)];
+  const [chosen, is_pinned] = [i === app.view.variant, i === pinned(app)];
+  const shape = is_pinned ? "M0 -6L6 0L0 6L-6 0Z" : "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z";
+  const ends = x > Math.sqrt(x0 * x1);
+  return svg("g", { class: `wb-roof-dot ${chosen ? "wb-roof-chosen" : ""}`, transform: `translate(${left} ${top})`, onclick: () => go_to(app, i) },
+    svg("title", {}, `${variant.name}: ${rate_text(y)}, ${three(x)} operations for each byte loaded or stored`),
+    svg("path", { d: shape }),
+    (chosen || is_pinned || is_named) && svg("text", { class: "wb-roof-name", x: ends ? -9 : 9, y: 12, "text-anchor": ends ? "end" : "start" }, variant.name.slice(0, 16)));
+}
+
+/** The same in figures: what each level lets the variant that is shown do, then all variants. */
+function roof_figures(app, peak, dots) {
+  const here = dots.find(({ i }) => i === app.view.variant);
+  const roofs = Object.entries(here?.variant.cost?.roofs || {});
+  const row = (name, ...cells) => h("tr", {}, h("th", { scope: "row" }, words(name, "", 24)), ...cells.map((cell) => h("td", {}, cell)));
+  const table = (title, rows) => h("table", { class: "wb-plan-figures" }, h("caption", {}, title), h("tbody", {}, ...rows));
+  const threads = here?.variant.cost && plural(here.variant.cost.threads, "thread");
+  return h("div", {},
+    roofs.length > 0 && table(`roofs for ${here.variant.name.slice(0, 20)} on ${threads}, and the share reached`,
+      roofs.map(([level, roof]) => row(level === "peak" ? "arithmetic" : level, rate_text(roof), percent(here.y / roof)))),
+    table("measured, and operations per byte", dots.map(({ variant, x, y }) => row(variant.name, rate_text(y), three(x)))));
+}
+
+/** 1.87e11 -> "187 GFLOP/s" */
+const rate_text = (rate) => `${three(rate / 1e9)} GFLOP/s`;
