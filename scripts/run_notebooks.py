@@ -133,6 +133,8 @@ def _cell_problems(cell: dict[str, Any]) -> Iterator[str]:
         data = output.get("data", {})
         if any(kind in data for kind in WIDGET_TYPES):
             yield "shows a widget that needs Python"
+        if "<svg" in _joined(data.get("text/html", "")):
+            yield "has SVG inside of HTML, which GitHub takes out: an <img> stays"
         texts.append(_joined(output.get("text", "")))
         texts += [_joined(v) for kind, v in data.items() if kind != "image/png"]
         plain = _joined(output.get("text", "")) + _joined(data.get("text/plain", ""))

@@ -18,6 +18,7 @@ import pytest
 
 from tests.compiler import needs_c
 from tests.expressions import Case, case
+from tests.ir.test_bounds import evaluate
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
 from workbench.backends.render.python import render
@@ -160,6 +161,8 @@ def test_every_match_keeps_the_value(seeds: range) -> None:
                 _tensor_matches_agree(record, made)
             elif record.name == "simplify-kernel":
                 _kernel_states_agree(record, made)
+            elif record.name == "simplify-index":
+                _indexes_agree(record, made)
         for item in items[-1:]:
             if item.kernel is not None and seed % 5 == 0:
                 _lowered_states_agree(item.kernel, made)
@@ -189,6 +192,19 @@ def _kernel_states_agree(record: PassRecord, made: Case) -> None:
         rule = record.matches[number - 1].rule
         same(interpret_kernel(_ordered(state), inputs)[0], want, f"rule {rule}", made)
     assert replay(record.before, record.matches) is record.after
+
+
+def _indexes_agree(record: PassRecord, made: Case) -> None:
+    """At any point of their ranges, what was rewritten and what it became are the same number."""
+    assert record.parent in ("decide", "rangeify")
+    assert replay(record.before, record.matches) is record.after
+    dice = random.Random(made.seed)
+    pairs = zip(record.before.src, record.after.src, strict=True)
+    rules = [(m.before, m.after) for m in record.matches]
+    for before, after in (*pairs, *rules):
+        for _ in range(20):
+            point = {r: dice.randrange(r.extent) for r in before.ranges}
+            assert evaluate(after, point) == evaluate(before, point), (before, after)
 
 
 def _ordered(state: UOp) -> UOp:

@@ -158,12 +158,23 @@ def test_the_scheduler_records_its_passes_and_decisions() -> None:
     with observe() as watching:
         made, _ = engine.planned([tensor.uop])
     names = [r.name for r in watching.records]
-    assert names[:6] == [
-        "simplify-tensor", "split-reductions", "decide", "simplify-index", "rangeify",
-        "simplify-index",
-    ]  # fmt: skip
+    assert names[:4] == ["simplify-tensor", "split-reductions", "decide", "rangeify"]
     decide = watching.records[2]
     assert [m.rule for m in decide.matches] == list(made.decisions)
+
+
+def test_the_scheduler_records_what_it_does_to_indexes() -> None:
+    tensor = Tensor(np.ones((1, 2, 9, 9), np.float32)).max_pool2d(3, 2, padding=1)
+    with observe() as watching:
+        engine.planned([tensor.uop])
+    found = {r.parent: r for r in watching.records if r.name == "simplify-index"}
+    assert set(found) == {"decide", "rangeify"}
+    fired = {p: {m.rule.name for m in r.matches} for p, r in found.items()}
+    assert {"mod-terms", "mod-congruent", "div-congruent"} <= fired["decide"]
+    assert fired["rangeify"] == {"distribute", "at-most"}
+    for record in found.values():
+        assert replay(record.before, record.matches) is record.after
+        assert len(record.before.src) == len(record.after.src)
 
 
 # replay

@@ -160,7 +160,8 @@ def in_pieces(name: str, join: Callable[..., Any]) -> Iterator[None]:
     try:
         yield
     finally:
-        pieces, others = [], []
+        pieces: list[PassRecord] = []
+        others: list[PassRecord] = []
         for record in watching.records[start:]:
             is_piece = record.name == name and record.error is None
             (pieces if is_piece else others).append(record)
@@ -207,7 +208,8 @@ class Recording:
     """
 
     __slots__ = (
-        "_around", "_place", "_start", "_watching", "after", "before", "doc", "matches", "name", "parent",
+        "_around", "_place", "_start", "_watching", "after", "before", "doc", "matches", "name",
+        "parent",
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -80,6 +81,9 @@ def test_it_prints_and_is_plain_data(kernel: Kernel, tmp_path: Path) -> None:
     text = str(result)
     assert f"best: number {result.best}" in text and "start: as given" in text
     assert len(text.splitlines()) <= len(result.tried) + 3
+    rows = result.tree().splitlines()[2:]
+    shown = [int(row.lstrip("*").split()[0]) for row in rows]
+    assert sorted(shown) == list(range(len(result.tried))), "the tree has all"
     path = tmp_path / "search.json"
     result.save(path)
     again = SearchResult.load(path, kernel)
@@ -216,29 +220,47 @@ def test_killed_workers_are_a_note_and_no_end(kernel: Kernel) -> None:
     assert result.kernel.check().ok and result.speedup is not None
 
 
+CRASH = "\n  store volatile i32 1, ptr inttoptr (i64 8 to ptr)\n"
+HANG = "\n  br label %wb_a\nwb_a:\n  br label %wb_a\nwb_b:\n"
+
+
+def swap(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, inserted: dict[int, str]
+) -> None:
+    """Put instructions at the beginning of the programs with these numbers, in the order in
+    which they are handed to the worker (each trial hands it two)."""
+    form, handed = measuring.OnWorker.form, itertools.count(1)
+    text = kernel.compile("LLVM").source
+    body = text.index("{", text.index("define ")) + 1
+    start = text[body:].lstrip().partition("\n")
+    label = start[0] + "\n" if start[0].endswith(":") else ""
+    rest = start[2] if label else text[body:]
+
+    def swapped(self: Any, ast: Any) -> Any:
+        made, inner = form(self, ast), inserted.get(next(handed))
+        if inner is None:
+            return made
+        return made | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
+
+    monkeypatch.setattr(measuring.OnWorker, "form", swapped)
+
+
+def test_a_given_form_that_hangs_leaves_time_for_the_default(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap(kernel, monkeypatch, {1: HANG})
+    result = run(kernel, budget_s=2.0, cached=False, shown=False)
+    assert "did not end" in result.tried[0].note
+    assert result.tried[1].seconds is not None and result.best != 0
+    assert result.speedup is None and result.kernel.check().ok
+    assert result.seconds < 10, "what a form may take to compile is not what it may run"
+
+
 def test_a_program_that_crashes_or_hangs_is_a_note(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forms are swapped for programs that end their process, or do not end."""
-    form = measuring.OnWorker.form
-    counted: list[int] = []
-
-    def nasty(self: Any, ast: Any) -> Any:
-        counted.append(1)
-        made = form(self, ast)
-        if len(counted) in (9, 13):
-            text = kernel.compile("LLVM").source
-            body = text.index("{", text.index("define ")) + 1
-            crash = "\n  store volatile i32 1, ptr inttoptr (i64 8 to ptr)\n"
-            hang = "\n  br label %wb_a\nwb_a:\n  br label %wb_a\nwb_b:\n"
-            start = text[body:].lstrip().partition("\n")
-            inner = crash if len(counted) == 9 else hang
-            label = start[0] + "\n" if start[0].endswith(":") else ""
-            rest = start[2] if label else text[body:]
-            return made | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
-        return made
-
-    monkeypatch.setattr(measuring.OnWorker, "form", nasty)
+    swap(kernel, monkeypatch, {9: CRASH, 13: HANG})
     monkeypatch.setattr(measuring, "COMPILE_S", 0.5)
     result = run(kernel, budget_s=8.0, cached=False, shown=False)
     notes = " ".join(t.note for t in result.tried)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from tests.viz.support import array, matmul, softmax
 from workbench.errors import WorkbenchError
+from workbench.ir.ops import OPS
 from workbench.tensor.tensor import Tensor
 from workbench.trace import observer
-from workbench.viz import explore
+from workbench.viz import Exploration, explore
 
 
 def test_kernels_in_execution_order_with_titles_and_lines() -> None:
@@ -86,6 +88,67 @@ def test_bad_input_is_explained() -> None:
         explore(array(4), 3)  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="nothing to explore"):
         explore()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda ex: ex.select(mode="nope"),
+        lambda ex: ex.select(kernel=9),
+        lambda ex: ex.select(variant="plain"),
+        lambda ex: ex.select(node=-1),
+        lambda ex: ex.select(axis=0),
+        lambda ex: ex.select(language="COBOL"),
+        lambda ex: ex.select(zoom=2),
+        lambda ex: ex.select(mode=np.ones(2)),
+        lambda ex: ex.baseline("numpy", 3),
+        lambda ex: ex.baseline("", len),
+        lambda ex: ex.baseline(len, "numpy"),
+        lambda ex: ex.values("x"),
+        lambda ex: ex.values(ex.tensors[0], {"0": 64}),
+        lambda ex: ex.values(ex.tensors[0], {"7": 0}),
+        lambda ex: ex.values(ex.tensors[0], [0]),
+        lambda ex: ex.values(ex.kernels[0].ast),
+        lambda ex: ex.kernels[0].values(None),
+        lambda ex: ex.kernels[0].values(ex.kernels[0].compile()["lowered"]),
+        lambda ex: ex.bisect("x"),
+        lambda ex: ex.bisect(True),
+        lambda ex: ex.code(-1),
+        lambda ex: ex.rewrites("0"),
+        lambda ex: ex.replan(3),
+        lambda ex: ex.replan({"x": True}),
+        lambda ex: ex.replan({ex.tensors[0]: 5}),
+        lambda ex: ex.kernels[0].compare(3),
+        lambda ex: ex.kernels[0].compare_times([ex.kernels[0]]),
+        lambda ex: ex.kernels[0].compare_times({"numpy": 3}),
+        lambda ex: explore(*ex.tensors, show="Loops"),
+        lambda ex: explore(*ex.tensors, show=3),
+        lambda ex: explore(*ex.tensors, without=3),
+        lambda ex: explore(ex),
+        lambda ex: explore(ex.kernels[0]),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_are_explained(act: Callable[[Exploration], object]) -> None:
+    with pytest.raises(WorkbenchError) as error:
+        act(softmax())
+    assert error.value.what and error.value.because and error.value.hint
+
+
+def test_a_lowered_node_says_where_its_value_is() -> None:
+    kernel = matmul().kernels[0]
+    loops = kernel.compile()["lowered"].toposort()
+    lowered = [n for n in loops if "k" not in OPS[n.op].levels]
+    value = next(n for n in loops if n.dtype.is_float and lowered[0] in n.toposort())
+    with pytest.raises(WorkbenchError, match="pass before statement-tree"):
+        kernel.values(value)
+
+
+def test_select_names_kernels_by_number() -> None:
+    ex = softmax()
+    ex.select(kernel=ex.kernels[1].optimized(), mode="rewrites", axis="g0", node=None)
+    assert ex.held["view"] == {
+        "kernel": 1, "mode": "rewrites", "axis": "g0", "node": None,
+    }  # fmt: skip
 
 
 def test_networkx() -> None:

@@ -102,7 +102,10 @@ def test_well_formed_and_self_contained() -> None:
         check(picture(value))
 
 
-def test_what_the_picture_of_an_exploration_shows() -> None:
+def test_what_the_picture_of_an_exploration_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(formatters, "DETAIL_S", 60.0)
     html = picture(matmul())
     text = re.sub(r"<style>.*?</style>|<[^>]+>", " ", html, flags=re.DOTALL)
     for words in (
@@ -174,10 +177,10 @@ def test_long_source_is_cut() -> None:
 
 def test_a_picture_is_quick() -> None:
     picture(matmul())
-    start = time.perf_counter()
+    start = time.process_time()  # the machine may have more to do
     y = (array(64, 48) @ array(48, 80) + array(80)).relu()
     picture(explore(y))
-    assert time.perf_counter() - start < 0.7
+    assert time.process_time() - start < 0.7
 
 
 def contrast(first: str, second: str) -> float:

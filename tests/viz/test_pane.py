@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from tests.viz.live.support import session_of
 from workbench import Tensor, explore
 from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.viz.exploration import Exploration
 from workbench.viz.live import show
 from workbench.viz.model.why import why_not
+from workbench.viz.pane import PANES
 
+WITHOUT_LINE = re.compile(r"  test_pane\.py:\d+|\d+ \w?s\b")
 A = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
 
 
@@ -31,6 +38,49 @@ def test_panes_print_what_they_show(ex: Exploration) -> None:
     code = str(ex.code(ex.kernels[0]))
     assert "void r_" in code and "for (" in code
     assert repr(ex.code()) == code == str(ex.code(0)), "a terminal prints the text"
+
+
+def test_one_pane_prints_that_pane(ex: Exploration) -> None:
+    assert set(PANES) == {"loops", "plan", "rewrites", "code", "results"}
+    for name in PANES:
+        alone = explore(*ex.tensors, show=name)
+        pane = getattr(ex, name)
+        pane = pane() if callable(pane) else pane
+        assert WITHOUT_LINE.sub("", str(alone)) == WITHOUT_LINE.sub("", str(pane))
+        shown = alone._repr_mimebundle_()
+        assert shown is not None and shown["text/plain"] == str(alone)
+        assert ('alt="The tensor graph' in shown["text/html"]) is (name == "plan")
+    two = explore(*ex.tensors, Tensor(A) * 3)
+    assert len(two.kernels) == 2
+    for pane in (two.loops, two.rewrites(), two.code(), two.results):
+        assert "kernel 0: " in str(pane) and "kernel 1: " in str(pane)
+        assert "kernel 0: " not in str(two.code(1))
+
+
+def test_results_are_those_of_the_workbench(
+    ex: Exploration, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert "plain: no opts" in str(ex.results) and "not timed" in str(ex.results)
+    with session_of(ex) as session, monkeypatch.context() as patch:
+        patch.setitem(ex.held, "session", session)
+        opt = str(ex.kernels[0].legal_opts()[0])
+        made = session.handle({"do": "apply", "variant": 0, "opt": opt})
+        variant = made["result"]["variant"]
+        session.handle({"do": "note", "variant": variant, "text": "a note"})
+        session.handle({"do": "check", "variant": variant})
+        session.handle({"do": "measure", "variants": [variant]})
+        told = str(ex.results)
+    for words in (f"mine 1: {opt}", "a note", "right: ", "of peak", "not timed"):
+        assert words in told, words
+
+
+@pytest.mark.parametrize("make", [lambda: Tensor(2.0) + 1, lambda: Tensor(A)])
+def test_nothing_to_compute_is_said_by_every_pane(make: Callable[[], Tensor]) -> None:
+    for name in PANES:
+        assert "Nothing to compute" in str(explore(make(), show=name)), name
+    with pytest.raises(WorkbenchError, match="it has 0 kernels"):
+        explore(make()).code(0)
 
 
 def test_a_form_with_opts_has_its_own(ex: Exploration) -> None:
@@ -63,7 +113,7 @@ def test_a_notebook_shows_the_one_pane(
     assert "void r_" in plain["text/html"] and "<script" not in plain["text/html"]
     monkeypatch.setattr(show, "is_live", lambda: True)
     monkeypatch.setattr(show.Page, "to_widget", widget)
-    for pane in (ex.loops, ex.plan, ex.rewrites(), ex.code()):
+    for pane in (ex.loops, ex.plan, ex.rewrites(), ex.code(0)):
         shown = pane._repr_mimebundle_()
         assert shown is not None and shown[show.WIDGET] == "view"
         assert shown["text/plain"] == str(pane)

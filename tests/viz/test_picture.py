@@ -8,7 +8,7 @@ import pytest
 
 from tests.expressions import case
 from tests.support import count
-from tests.viz.support import softmax
+from tests.viz.support import array, softmax
 from workbench.viz import Exploration, explore
 from workbench.viz.model.graph import folded
 from workbench.viz.picture import MOST_BENDS, NODE, Picture, curve, picture
@@ -61,6 +61,14 @@ def test_lines_of_a_tall_picture_bend_at_few_layers() -> None:
     found = drawn(explore(y))
     assert found.height > 3 * MOST_BENDS * NODE
     assert max(map(len, found.routes)) <= 2 * MOST_BENDS + 2
+
+
+def test_a_long_chain_of_movement_is_a_short_box() -> None:
+    x, w = array(2, 3, 12, 12), array(4, 3, 3, 3)
+    labels = [n.label for n in drawn(explore(x.conv2d(w, padding=1))).graph.nodes]
+    chains = [label for label in labels if label.count("\u00b7") == 2]
+    assert any(re.search(r"\d+ more", label) for label in chains)
+    assert max(map(len, labels)) < 40
 
 
 def test_regions_hold_what_their_kernel_computes() -> None:

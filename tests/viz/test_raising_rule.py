@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from tests.viz.live.support import session_of
 from tests.viz.record.support import broken, plain
 from tests.viz.support import array
+from workbench.context import Context
 from workbench.errors import EndlessRewrite, WorkbenchError
 from workbench.ir.rewrite import RuleSet
 from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
@@ -25,30 +27,27 @@ Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
 def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
     """Make a rule raise, wherever it is tried."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    touched: list[RuleSet] = []
 
-    def forget(rules: RuleSet) -> None:
-        rules.__dict__.pop("by_op", None)
-        rules._less.clear()
+    def forget() -> None:
+        """Sets that were put together from others have compiled their rules, too."""
+        for rules in [o for o in gc.get_objects() if isinstance(o, RuleSet)]:
+            rules.__dict__.pop("by_op", None)
+            rules._less.clear()
         named._template.cache_clear()
 
     def make(sets: Sequence[RuleSet], name: str, error: Exception) -> None:
         def raises(node: Any) -> None:
             raise error
 
-        for rules in sets:
-            for rule in rules.rules:
-                if rule.name == name:
-                    monkeypatch.setitem(rule.__dict__, "matcher", raises)
-                    touched.append(rules)
-        assert touched
-        for rules in touched:
-            forget(rules)
+        found = [r for rules in sets for r in rules.rules if r.name == name]
+        assert found
+        for rule in found:
+            monkeypatch.setitem(rule.__dict__, "matcher", raises)
+        forget()
 
     yield make
     monkeypatch.undo()
-    for rules in touched:
-        forget(rules)
+    forget()
 
 
 def looked_at(ex: Exploration) -> str:
@@ -57,7 +56,8 @@ def looked_at(ex: Exploration) -> str:
         assert str(pane) == repr(pane) != ""
     ex.to_networkx()
     ex.to_graphviz()
-    shown = ex._repr_mimebundle_()
+    with Context(LIVE=0):  # a picture that is to be read later has the time
+        shown = ex._repr_mimebundle_()
     assert shown is not None and shown["text/plain"] == str(ex)
     html: str = shown["text/html"]
     return html

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from dataclasses import asdict, replace
@@ -14,9 +15,10 @@ import pytest
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.runtime.buffer import Buffer
 from workbench.kernel.inputs import outputs
+from workbench.worker.client import _quiet
 from workbench.worker.forms import Row
-from workbench.worker.limit import OverTime, within
-from workbench.worker.race import Rules, _are_close, race
+from workbench.worker.limit import OverTime, uninterrupted, within
+from workbench.worker.race import FAIR_ROUNDS, Rules, _are_close, race
 from workbench.worker.remote import race_text
 
 RULES = Rules(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)
@@ -89,6 +91,51 @@ def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) ->
     started = time.perf_counter()
     found = raced(slow, form(slow), form(slow), own, limit_s=0.02)
     assert found["over"] == 0.02 and time.perf_counter() - started < 10
+
+
+def test_of_slow_forms_no_run_begins_that_would_end_too_late(
+    kernel: Kernel, buffers: list[Buffer]
+) -> None:
+    """Both take the whole budget, so that they are run a few times each, while time is left."""
+    slow = {"budget_s": 1e-4, "hopeless": 1e9}
+    for left_s, most in ((100.0, FAIR_ROUNDS), (0.0, 1)):
+        found = raced(
+            kernel,
+            form(kernel.apply(*TILE)),
+            form(kernel),
+            buffers,
+            left_s=left_s,
+            **slow,
+        )
+        assert 1 <= len(found["samples"]) <= most
+        assert left_s == 0.0 or len(found["samples"] + found["against"]) > 2
+
+
+def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
+    said: list[object] = []
+    race(
+        form(kernel), form(kernel), buffers, outputs(kernel.original), RULES,
+        lambda: said.append("on"), said.append,
+    )  # fmt: skip
+    assert said[:3] == ["on", RULES.limit_s, "on"]
+    assert (
+        _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
+    )
+    assert _quiet({}, 60.0) == 60.0
+
+
+def test_ctrl_c_is_held_back_and_not_lost() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("to the end")
+        done.append("and not further")
+    assert done == ["to the end"]
+    with uninterrupted():
+        pass
+    with pytest.raises(KeyboardInterrupt):  # it is heard again
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_time_ends_in_the_main_thread_only() -> None:

@@ -247,7 +247,11 @@ def _constant(node: UOp, writer: _Writer) -> Text:
 
 def _number(value: Const, node: UOp) -> str:
     """Return the shortest words for `value` that name it among the values of its dtype."""
-    return str(node.dtype.numpy.type(value)) if node.dtype.is_float else repr(value)
+    if not node.dtype.is_float:
+        return repr(value)
+    words = str(node.dtype.numpy.type(value))
+    whole = words.lstrip("-").isdigit()  # a bfloat16 prints as 3
+    return f"{words}.0" if whole else words
 
 
 def _negative(node: UOp, writer: _Writer) -> Text:

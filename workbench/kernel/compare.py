@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from workbench.display import Printed
+from workbench.errors import WorkbenchError
 from workbench.ir.estimates import Counts
 from workbench.kernel.checking import compare, reduce_steps
 from workbench.kernel.side_by_side import SideBySide
@@ -69,6 +70,9 @@ def compared(
     one: Kernel, other: Kernel, device: str, budget_s: float = 0.0
 ) -> Comparison:
     """Return what differs between two kernels on a device, timed for `budget_s` seconds."""
+    if not isinstance(other, type(one)):
+        because = f"{type(other).__name__} is no Kernel"
+        raise WorkbenchError("cannot compare", because, "k.compare(k.optimized())")
     with unobserved():
         made = one.compile(device), other.compile(device)
     sources = [c.source.splitlines() for c in made]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.backends.device import Device
 from workbench.backends.runtime.assembly import AsmLine
 from workbench.display import Displayed
 from workbench.errors import DeviceError
 from workbench.ir.estimates import Counts, Estimates
-from workbench.pipeline import Built
-from workbench.trace import PassRecord
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt
+from workbench.ir.uop import UOp
+from workbench.pipeline import Built, recorded
+from workbench.trace import PassRecord, observe
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,3 +71,17 @@ class Compiled(Displayed):
     def __repr__(self) -> str:
         made, lines = self.built.source, self.source.count("\n") + 1
         return f"Compiled({made.name} for {self.device}: {lines:,} lines of {made.language})"
+
+
+def watched(
+    kernel: UOp, opts: Sequence[Opt], device: str
+) -> tuple[Built, tuple[PassRecord, ...]]:
+    """Return a kernel built with `opts` for a device, and the record of every pass from the
+    un-optimised kernel on."""
+    passes: list[PassRecord] = []
+    for opt in opts:
+        with observe() as watching:
+            kernel, _ = apply_opt(kernel, opt, Device[device].target)
+        passes += watching.records
+    built, records = recorded(kernel, device)
+    return built, (*passes, *records)

@@ -56,7 +56,18 @@ def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
 def beside(
     kernel: Kernel, others: Mapping[str, Kernel | Run], device: str, budget_s: float
 ) -> SideBySide:
-    """Return a kernel's times ("this") beside those of other kernels and functions."""
+    """Return a kernel's times ("this") beside those of other kernels and functions.
+
+    Errors: WorkbenchError for what is neither.
+    """
+    hint = 'k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})'
+    if not isinstance(others, Mapping):
+        because = f"{type(others).__name__} is no dict from names to runs"
+        raise WorkbenchError("cannot compare times", because, hint)
+    for name, other in others.items():
+        if not callable(other) and not isinstance(other, type(kernel)):
+            because = f"{name!r:.40} is a {type(other).__name__}, no Kernel or function"
+            raise WorkbenchError("cannot compare times", because, hint)
     runs: dict[str, Run] = {"this": kernel.launch(device)}
     for name, other in others.items():
         runs[name] = other if callable(other) else other.launch(device)

@@ -28,6 +28,7 @@ from workbench.kernel.bound import Bound, bound
 from workbench.kernel.checking import CheckResult
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
+from workbench.kernel.compiled import watched
 from workbench.kernel.cost import Cost
 from workbench.kernel.inputs import FromSchedule, Seeded, outputs
 from workbench.kernel.judging import bisected, observed
@@ -36,10 +37,10 @@ from workbench.kernel.search_result import SearchResult
 from workbench.kernel.side_by_side import SideBySide
 from workbench.kernel.timing import Timing
 from workbench.kernel.values import Values, values_in_kernel
-from workbench.pipeline import COMPILE_RULES, Built, build, recorded
+from workbench.pipeline import COMPILE_RULES, Built, build
 from workbench.source import SourceLine, here
 from workbench.target import Target
-from workbench.trace import PassRecord, observe, unobserved
+from workbench.trace import PassRecord, unobserved
 
 Array = np.ndarray[Any, Any]
 NOWHERE: Mapping[str, int] = MappingProxyType({})
@@ -209,17 +210,9 @@ class Kernel(Displayed):
         """Return the kernel compiled for `device`, with the record of every pass from the
         un-optimised kernel on."""
         name = self._device(device)
-        target = Device[name].target
-        passes: list[PassRecord] = []
-        ast = self.original
         with without(self.rules_off):
-            for opt in self.applied_opts:
-                ast, records = _observed_opt(ast, opt, target)
-                passes += records
-            built, records = recorded(ast, name)
-        return Compiled(
-            name, built, (*passes, *records), self.estimates, count(built.linear)
-        )
+            built, passes = watched(self.original, self.applied_opts, name)
+        return Compiled(name, built, passes, self.estimates, count(built.linear))
 
     def run(self, device: str | None = None) -> tuple[Array, ...]:
         """Return the outputs on the expression's own data, in the tensor's shape.
@@ -280,9 +273,8 @@ class Kernel(Displayed):
             buffers = self.data.buffers(self.original, device)
             inputs = [np.array(engine.array_of(b)) for b in buffers]
             self.built(device).program(buffers)
-            return inputs, [
-                np.array(buffers[slot].array) for slot in outputs(self.original)
-            ]
+            slots = outputs(self.original)
+            return inputs, [np.array(buffers[slot].array) for slot in slots]
 
     def built(self, device: str) -> Built:
         """Return the kernel built for a device, once per process."""
@@ -331,11 +323,3 @@ class Kernel(Displayed):
     def to_python(self) -> str:
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
         return to_python(self)
-
-
-def _observed_opt(
-    ast: UOp, opt: Opt, target: Any
-) -> tuple[UOp, tuple[PassRecord, ...]]:
-    with observe() as watching:
-        after, _ = opts.apply_opt(ast, opt, target)
-    return after, tuple(watching.records)

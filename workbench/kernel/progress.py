@@ -1,13 +1,11 @@
-"""A line that shows how a search goes: by tqdm where it is installed, else on a terminal."""
+"""A bar that shows how a search goes: in a terminal, in a notebook as a widget."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from warnings import catch_warnings, simplefilter
 
 from workbench.ir.opt.trial import Trial
@@ -21,22 +19,12 @@ def progress(budget_s: float, wanted: bool) -> Iterator[Report]:
     """Hand out what is to be called with every trial."""
     if not wanted:
         yield lambda trial: None
-    elif find_spec("tqdm") is not None:
-        with _bar(budget_s) as report:
-            yield report
-    elif sys.stderr.isatty():
-        best = _Best()
-        yield lambda trial: _rewrite(best.text(trial))
-        _rewrite("")
-    else:
-        yield lambda trial: None
-
-
-@contextmanager
-def _bar(budget_s: float) -> Iterator[Report]:
+        return
     with catch_warnings():
         simplefilter("ignore")  # it speaks of widgets that are missing
-        tqdm = import_module("tqdm.auto").tqdm
+        tqdm = import_module(
+            "tqdm.auto"
+        ).tqdm  # loaded by those who search, and no others
         bar = tqdm(
             total=round(budget_s, 1), desc="search", leave=False, mininterval=0.2,
             bar_format="{desc} |{bar}| {n:.0f}/{total:.0f} s{postfix}",
@@ -77,8 +65,3 @@ class _Best:
         times = self._start / self._least
         best = seconds_text(self._least)
         return f"{trial.number + 1} tried, best {best}, {times:.3g} times as fast"
-
-
-def _rewrite(text: str) -> None:
-    sys.stderr.write(f"\r\x1b[K{text}")
-    sys.stderr.flush()

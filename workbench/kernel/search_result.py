@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 SHOWN = 40
-"""Trials that are printed: the best, and those that they come from."""
+"""Trials that are printed: the best, and those that they come from. `tree()` has all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -61,6 +61,12 @@ class SearchResult(Printed):
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *self._rows(None, "", self._shown())])
+
+    def tree(self) -> str:
+        """Return all that was tried, a line each, below what it comes from: its number (`*`: the
+        best), its time, how it differs, and what came of it where it was not timed."""
+        numbers = {t.number for t in self.tried}
+        return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 
     def _headline(self) -> str:
         timed = len(self.ranked())
@@ -114,7 +120,7 @@ class SearchResult(Printed):
         }
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as JSON."""
+        """Write it as JSON; `type(result).load(path, kernel)` reads it, in another session too."""
         Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
 
     @staticmethod

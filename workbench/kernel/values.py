@@ -103,11 +103,14 @@ def values_in_kernel(
     Errors: WorkbenchError for a node without a value, an axis that is not open at it, and a
     position that is not there.
     """
+    _check_node(node, "kernel.values")
     value = _value_of(node)
     found = value.toposort()
     other = next((n.op.name for n in found if "k" not in OPS[n.op].levels), None)
     if other is not None:
-        because = f"{other} is an op of the lowered program, where values are in registers"
+        because = (
+            f"{other} is an op of the lowered program, where values are in registers"
+        )
         hint = "the same value in a pass before statement-tree, or in kernel.ast"
         raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
     place = {name: i for i, name in enumerate(order)}
@@ -144,10 +147,16 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> Values:
 
     Errors: WorkbenchError as above, and where the tensors below it are too large.
     """
-    sizes = {str(i): n for i, n in enumerate(node.shape)}
-    fixed = {str(name): position for name, position in at.items()}
-    _check_positions(fixed, sizes)
+    _check_node(node, "ex.values")
     found = node.toposort()
+    other = next((n.op.name for n in found if "t" not in OPS[n.op].levels), None)
+    if other is not None:
+        because = f"{other} is an op of kernels, and these are values of tensors"
+        hint = "ex.kernels[0].values(node)"
+        raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
+    sizes = {str(i): n for i, n in enumerate(node.shape)}
+    _check_positions(at, sizes)
+    fixed = {str(name): position for name, position in at.items()}
     elements = sum(n.size for n in found)
     if elements > MOST_ELEMENTS:
         because = f"it and what it is computed from have {elements:,} elements"
@@ -167,15 +176,28 @@ def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
     return {n: array_of(memory_of(n)).reshape(n.shape) for n in found}
 
 
-def _check_positions(at: Mapping[str, int], sizes: Mapping[str, int]) -> None:
+def _check_node(node: object, call: str) -> None:
+    if not isinstance(node, UOp):
+        because = f"{type(node).__name__} is no node of a graph"
+        hint = f"{call}(node), with a node of a pass: its .before or .after"
+        raise WorkbenchError("this has no values to look at", because, hint)
+
+
+def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
+    hint = f"at={{{next(iter(sizes), '0')!r}: 0}}"
+    if not isinstance(at, Mapping):
+        because = f"{type(at).__name__} is no dict from axes to positions"
+        raise WorkbenchError("these are no positions", because, hint)
     listed = ", ".join(f"{n} in {s}" for n, s in sizes.items()) or "none"
-    for name, position in at.items():
+    for given, position in at.items():
+        name = str(given)
         if name not in sizes:
-            what = f"{name!r:.40} is no axis of these values"
-            raise WorkbenchError(what, f"the axes are {listed}")
+            what = f"{given!r:.40} is no axis of these values"
+            raise WorkbenchError(what, f"the axes are {listed}", hint if sizes else "")
         if type(position) is not int or not 0 <= position < sizes[name]:
             what = f"there is no position {position!r:.40} along {name}"
-            raise WorkbenchError(what, f"it goes from 0 to {sizes[name] - 1}")
+            because = f"it goes from 0 to {sizes[name] - 1}"
+            raise WorkbenchError(what, because, hint)
 
 
 def _value_of(node: UOp) -> UOp:

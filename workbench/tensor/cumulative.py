@@ -6,6 +6,7 @@ from typing import Self
 
 from workbench.dtypes import Const, dtypes
 from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.tensor.axes import one_axis
 from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
@@ -14,10 +15,12 @@ from workbench.tensor.numbered import numbered
 from workbench.tensor.reduce import combined, sum_dtype
 from workbench.tensor.statistics import Statistics
 
-_DIRECT = 128
-_BLOCK = 64
+_DIRECT = 32
+_BLOCK = 8
 """Up to _DIRECT elements every one is combined anew, quadratic and one kernel; longer axes go
-in blocks of _BLOCK, each after what all blocks before it come to."""
+in blocks of _BLOCK, each after what all blocks before it come to. In a block each element is
+one of _BLOCK lanes that take in its elements one by one: so many operations for each result, a
+vector at a time, and a kernel more for each power of _BLOCK."""
 
 
 class Cumulative(Statistics):
@@ -59,54 +62,57 @@ def _on_axis(op: Ops, value: UOp, axis: int) -> UOp:
     """Return `value` combined along `axis` up to each element."""
     if not value.size or not value.shape or value.shape[axis] == 1:
         return value
-    kind, value = value.dtype, cast_to(value, wide_dtype(value.dtype))
-    last = len(value.shape) - 1
-    order = tuple(
-        last if i == axis else axis if i == last else i for i in range(last + 1)
-    )
-    if axis == last:
-        return cast_to(_running(op, value), kind)
-    moved = UOp(Ops.PERMUTE, value.dtype, (value,), order)
-    made = UOp(Ops.PERMUTE, value.dtype, (_running(op, moved),), order)
-    return cast_to(made, kind)
+    wide = cast_to(value, wide_dtype(value.dtype))
+    return cast_to(_running(op, wide, axis), value.dtype)
 
 
-def _running(op: Ops, value: UOp) -> UOp:
-    """Return the running reduction of the last axis.
+def _running(op: Ops, value: UOp, axis: int) -> UOp:
+    """Return the running reduction along `axis`.
 
     Rewrite: running(x)[i] -> the reduction over j of x[j] where j <= i, else the op's identity.
     """
-    *lead, size = value.shape
+    lead, size, rest = _around(value, axis)
     if size > _DIRECT:
-        return _in_blocks(op, value)
-    row, column = (
-        reshaped(numbered(size), (1, size)),
-        reshaped(numbered(size), (size, 1)),
-    )
-    square, cube = (size, size), (*lead, size, size)
+        return _in_blocks(op, value, axis)
+    ones = (1,) * len(rest)
+    row = reshaped(numbered(size), (1, size, *ones))
+    column = reshaped(numbered(size), (size, 1, *ones))
+    square, cube = (size, size, *ones), (*lead, size, size, *rest)
     before = expanded(row, square).alu(Ops.CMPLE, expanded(column, square))
-    held = expanded(reshaped(value, (*lead, 1, size)), cube)
+    held = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
     chosen = expanded(before, cube).where(held, value.like(_identity(op, value)))
-    made = combined(op, chosen, (len(lead) + 1,))
-    return reshaped(made, (*lead, size))
+    return reshaped(combined(op, chosen, (axis + 1,)), value.shape)
 
 
-def _in_blocks(op: Ops, value: UOp) -> UOp:
-    *lead, size = value.shape
-    axis, count = len(lead), -(-size // _BLOCK)
-    identity = _identity(op, value)
-    more = ((0, 0),) * axis + ((0, count * _BLOCK - size),)
-    blocks = reshaped(padded(value, more, identity), (*lead, count, _BLOCK))
-    totals = combined(op, blocks, (axis + 1,))
-    up_to = _running(op, reshaped(totals, (*lead, count)))
+def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
+    lead, size, rest = _around(value, axis)
+    count, identity = -(-size // _BLOCK), _identity(op, value)
+    value = _padded(value, axis, (0, count * _BLOCK - size), identity)
+    blocks = reshaped(value, (*lead, count, _BLOCK, *rest))
+    totals = reshaped(combined(op, blocks, (axis + 1,)), (*lead, count, *rest))
     # What is before a block is the total up to the block before; before the first, nothing.
-    whole = tuple((0, n) for n in lead)
-    before = padded(
-        shrunk(up_to, (*whole, (0, count - 1))), ((0, 0),) * axis + ((1, 0),), identity
-    )
-    before = expanded(reshaped(before, (*lead, count, 1)), (*lead, count, _BLOCK))
-    made = before.alu(op, _running(op, blocks))
-    return shrunk(reshaped(made, (*lead, count * _BLOCK)), (*whole, (0, size)))
+    up_to = _cut(_running(op, totals, axis), axis, count - 1)
+    before = reshaped(_padded(up_to, axis, (1, 0), identity), (*lead, count, 1, *rest))
+    made = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
+    return _cut(reshaped(made, value.shape), axis, size)
+
+
+def _around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:
+    """Return the axes before `axis`, its size, and those after it."""
+    return value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
+
+
+def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
+    lead, _, rest = _around(value, axis)
+    none = (0, 0)
+    return padded(value, (*(none,) * len(lead), sides, *(none,) * len(rest)), fill)
+
+
+def _cut(value: UOp, axis: int, size: int) -> UOp:
+    """Return the first `size` elements along `axis`."""
+    box = [(0, n) for n in value.shape]
+    box[axis] = (0, size)
+    return shrunk(value, tuple(box))
 
 
 def _identity(op: Ops, value: UOp) -> Const:

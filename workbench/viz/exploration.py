@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from workbench.display import Displayed
 from workbench.errors import WorkbenchError
 from workbench.ir.schedule.item import ScheduleItem
@@ -17,20 +19,21 @@ from workbench.kernel.values import Values, values_of_tensor
 from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
+from workbench.viz.forced import forced_by
 from workbench.viz.listed import Decisions, Passes
 from workbench.viz.model.bisect import bisected
 from workbench.viz.model.decisions import decisions_text
-from workbench.viz.model.graph import TensorGraph, label_of, tensor_graph
+from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.passes import pass_rows, passes_text
-from workbench.viz.model.planned import planned, value_of
+from workbench.viz.model.planned import planned
 from workbench.viz.model.words import (
     bytes_text,
     error_text,
     figure_text,
     plural,
-    shape_text,
 )
 from workbench.viz.pane import Pane
+from workbench.viz.view import checked_view
 
 if TYPE_CHECKING:
     import graphviz
@@ -44,15 +47,17 @@ class Page(Protocol):
     """What shows explorations in a notebook or a file. `explore` hands one in, so that this file
     knows none."""
 
-    def baseline(
-        self, ex: Exploration, name: str, run: Callable[[], object]
-    ) -> None: ...
+    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
+        """Add a row to compare with."""
 
-    def select(self, ex: Exploration, view: dict[str, Any]) -> None: ...
+    def select(self, ex: Exploration, view: dict[str, Any]) -> None:
+        """Show something in the widgets of an exploration."""
 
-    def to_html(self, ex: Exploration) -> str: ...
+    def to_html(self, ex: Exploration) -> str:
+        """Return it as one file."""
 
-    def to_widget(self, ex: Exploration) -> Any: ...
+    def to_widget(self, ex: Exploration) -> Any:
+        """Return it as a widget."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -98,19 +103,19 @@ class Exploration(Displayed):
         """The forms of the kernels that were tried here, with times and checks, alone."""
         return Pane(self, "results")
 
-    def rewrites(self, kernel: Kernel | int = 0) -> Pane:
-        """Return the passes and rewrites of a kernel (its number, or a form of it), alone.
+    def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
+        """Return passes and rewrites of a kernel (its number, or a form of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        return Pane(self, "rewrites", self.form(kernel))
+        return Pane(self, "rewrites", None if kernel is None else self.form(kernel))
 
-    def code(self, kernel: Kernel | int = 0) -> Pane:
-        """Return the C of a kernel (its number, or a form of it), alone.
+    def code(self, kernel: Kernel | int | None = None) -> Pane:
+        """Return the C of a kernel (its number, or a form of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        return Pane(self, "code", self.form(kernel))
+        return Pane(self, "code", None if kernel is None else self.form(kernel))
 
     def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
         """Return (its number, the kernel) of a kernel here (its number, or a form of it).
@@ -128,17 +133,7 @@ class Exploration(Displayed):
         Errors: WorkbenchError where that cannot be: for what is asked for as a result, copied
         to a device, or computed nowhere.
         """
-        named = {_node_of(value): store for value, store in changes.items()}
-        known = UOp.sink(*self.outputs).toposort()
-        for node in named:
-            if node not in known:
-                what = (
-                    f"there is no value {label_of(node)} {shape_text(node.shape)} here"
-                )
-                hint = "a node of .decisions, or a tensor of the expression"
-                raise WorkbenchError(what, "none of the kernels computes it", hint)
-        merged = {**self.forced, **named}
-        forced = {n: store for n, store in merged.items() if store is not None}
+        forced = forced_by(changes, self.forced, self.outputs)
         return of(self.tensors, self.page, forced, self.rules_off, self.show)
 
     def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
@@ -167,12 +162,18 @@ class Exploration(Displayed):
     def _number(self, kernel: Kernel | int) -> int:
         """Return the place of a kernel, or of the kernel that a form of it was made from."""
         originals = [k.original for k in self.kernels]
+        number: Any = kernel
         if isinstance(kernel, Kernel):
-            kernel = (*originals, kernel.original).index(kernel.original)
-        if type(kernel) is int and 0 <= kernel < len(originals):
-            return kernel
-        because = f"there are {plural(len(originals), 'kernel')} here"
-        raise WorkbenchError("this is no kernel of this exploration", because)
+            number = (*originals, kernel.original).index(kernel.original)
+        elif isinstance(kernel, np.integer):
+            number = int(kernel)
+        if type(number) is int and 0 <= number < len(originals):
+            return number
+        last = len(originals) - 1
+        because = f"it has {plural(last + 1, 'kernel')}"
+        hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
+        hint = hint if originals else "an expression that has something to compute"
+        raise WorkbenchError("this is no kernel of this exploration", because, hint)
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
         """Add a row to compare with: `run()` is timed in this process, in turns with the pinned
@@ -182,8 +183,12 @@ class Exploration(Displayed):
 
     def select(self, **view: Any) -> None:
         """Show something in the notebook's workbench of this exploration: mode ("tune",
-        "rewrites" or "plan"), kernel, variant, node, line (places in the record), language."""
-        self.page.select(self, view)
+        "rewrites" or "plan"), kernel (or its number), variant, node, line (places in the
+        record), axis (a name), language ("C", "LLVM", "asm" or "IR").
+
+        Errors: WorkbenchError for anything else.
+        """
+        self.page.select(self, checked_view(self, view))
 
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.
@@ -277,15 +282,6 @@ def of(
         Passes(found.passes), tuple(found.outputs), page, found.line, show, forced, rules_off,
         found.error,
     )  # fmt: skip
-
-
-def _node_of(value: UOp | Tensor) -> UOp:
-    if isinstance(value, Tensor):
-        return value_of(value)
-    if isinstance(value, UOp):
-        return value
-    because = f"{type(value).__name__} is neither a node nor a Tensor"
-    raise WorkbenchError("this is no value", because, "a node of .decisions")
 
 
 def _kernel_text(number: int, kernel: Kernel) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 from workbench.display import register
 from workbench.errors import WorkbenchError
+from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
@@ -25,9 +28,10 @@ def explore(
     """
     _check(tensors)
     if show and show not in PANES:
-        raise WorkbenchError(
-            f"there is no pane {show!r}", "there are " + ", ".join(PANES)
-        )
+        near = get_close_matches(str(show).lower(), PANES, 1)
+        hint = f'explore(y, show="{near[0] if near else "loops"}")'
+        listed = "there are " + ", ".join(PANES)
+        raise WorkbenchError(f"there is no pane {show!r:.40}", listed, hint)
     formatters.register_all()
     page = Page()
     register(Exploration, page.bundle)
@@ -52,14 +56,22 @@ def _check(tensors: tuple[object, ...]) -> None:
     for place, value in enumerate(tensors, 1):
         if isinstance(value, Tensor):
             continue
-        listed = isinstance(value, (list, tuple)) and all(
-            isinstance(v, Tensor) for v in value
-        )
         kind = type(value).__name__
+        article = "an" if kind[0].lower() in "aeiou" else "a"
         raise WorkbenchError(
-            f"cannot explore argument {place}, {'an' if kind[0] in 'aeiou' else 'a'} {kind}",
+            f"cannot explore argument {place}, {article} {kind}",
             "only the expression that a Tensor stands for can be scheduled",
-            "explore(*tensors)"
-            if listed and value
-            else "Tensor(...) on the data first",
+            _instead(value),
         )
+
+
+def _instead(value: object) -> str:
+    """Return what to do with a value that is no Tensor."""
+    if isinstance(value, Exploration):
+        return "the tensors again, or the exploration alone as the cell's last line"
+    if isinstance(value, Kernel):
+        return "explore(y) of the tensor; a kernel has .compile(), .time(), .check()"
+    if isinstance(value, (list, tuple)) and value:
+        if all(isinstance(v, Tensor) for v in value):
+            return "explore(*tensors)"
+    return "Tensor(...) on the data first"

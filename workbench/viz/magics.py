@@ -32,15 +32,16 @@ def kernel_magic(shell: Any) -> Any:
 
     def kernel(line: str, cell: str) -> Exploration | None:
         try:
-            options, rest = _parser().parse_known_args(shlex.split(line))
-            if rest:
-                raise WorkbenchError(f"%%kernel takes no {rest[0]}", "see %%kernel?")
+            options = _options(line)
             chosen = {"DEV": Device.canonical(options.device)} if options.device else {}
             with Context(**chosen):
                 ex = explore(*_tensors(_run(shell, cell, skipped=1)), show=options.show)
-        except (WorkbenchError, argparse.ArgumentError, ValueError) as error:
+        except WorkbenchError as error:  # one of the cell's own is shown by IPython
             print(error)
             return None
+        if options.opt and not ex.kernels:
+            print(f"there is no kernel to apply opts to\n  because  {ex.nothing_to_do}")
+            return ex
         for opts in options.opt:
             reply = session_of(ex).handle({"do": "paste", "variant": 0, "text": opts})
             if reply["error"] is not None:
@@ -60,15 +61,29 @@ def timekernel_magic(shell: Any) -> Any:
     def timekernel(line: str) -> None:
         """Time the kernels that compute an expression, with the default opts."""
         try:
-            kernels = explore(*_tensors(_run(shell, line))).kernels
-            timings = [k.optimized().time() for k in kernels]
+            ex = explore(*_tensors(_run(shell, line)))
+            timings = [k.optimized().time() for k in ex.kernels]
         except WorkbenchError as error:
             print(error)
             return
-        for kernel, timing in zip(kernels, timings, strict=True):
+        if ex.nothing_to_do:
+            print(ex.nothing_to_do)
+        for kernel, timing in zip(ex.kernels, timings, strict=True):
             print(f"{kernel.title}: {timing}")
 
     return timekernel
+
+
+def _options(line: str) -> argparse.Namespace:
+    try:
+        options, rest = _parser().parse_known_args(shlex.split(line))
+    except (argparse.ArgumentError, ValueError) as error:
+        what = "%%kernel cannot read its options"
+        raise WorkbenchError(what, str(error), "%%kernel?") from error
+    if rest:
+        because = f"there is no option {rest[0]}"
+        raise WorkbenchError("%%kernel cannot read its options", because, "%%kernel?")
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:

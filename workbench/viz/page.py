@@ -1,8 +1,8 @@
 """The page: hand-written ES modules and style sheets put together, and one file to send around.
 
 The files of static/ are plain functions at top level that share one scope. They are read in the
-order below, without a bundler; each says at its head what it is. They travel with every widget and
-file, so they are compressed, as the record is; what the browser unpacks and runs is the very source.
+order below, without a bundler; each says at its head what it is. They travel with every widget
+and file, so they are compressed, as the record is; the browser unpacks and runs the very source.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "results", "roofline", "about", "axes",
-    "loops", "offers", "tune", "diff", "lines", "code", "strip", "expr", "states", "replay", "scene",
-    "glayout", "gfollow", "gwords", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "rewrites",
-    "planwhy", "plan", "main",
+    "dom", "store", "links", "actions", "keys", "header", "results", "roofline", "about",
+    "axes", "loops", "offers", "tune", "diff", "lines", "code", "strip", "expr", "states",
+    "replay", "scene", "glayout", "gfollow", "gwords", "gpaint", "gmap", "graph", "rlists",
+    "rnode", "rstep", "rewrites", "planwhy", "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
 

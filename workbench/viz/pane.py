@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from workbench.backends.device import Device
 from workbench.display import Printed
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
-from workbench.trace import Match, unobserved
+from workbench.trace import Match, PassRecord, unobserved
 from workbench.viz.model import loops, rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
@@ -53,7 +53,12 @@ class Pane(Printed):
             return results_text(ex)
         of_kernel = _OF_KERNEL[self.name]
         parts = [f"{_head(i, k)}\n{of_kernel(ex, i, k)}" for i, k in forms]
-        return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
+        return "\n\n".join(parts) or self._nothing()
+
+    def _nothing(self) -> str:
+        ex = self.exploration
+        more = [steps_text(ex.passes)] if self.name == "rewrites" else []
+        return "\n".join([ex.headline, ex.nothing_to_do, *more]).rstrip()
 
 
 def plan_text(ex: Exploration) -> str:
@@ -84,7 +89,11 @@ def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
 def rewrites_text(ex: Exploration, number: int, kernel: Kernel) -> str:
     """Return every pass that changed something on the way to a kernel, with its rewrites."""
     before = list(scheduled(ex.passes))[number][2]
-    records = (*before, *kernel.observed(kernel.device))
+    return steps_text((*before, *kernel.observed(kernel.device)))
+
+
+def steps_text(records: Sequence[PassRecord]) -> str:
+    """Return every pass that changed something, with its rewrites."""
     parts = []
     for record, row in zip(records, pass_rows(records), strict=True):
         if not record.name or not (row.changed or row.error):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from workbench.viz.layout import layered
@@ -55,8 +56,10 @@ class Picture:
     height: float
 
 
+@lru_cache(maxsize=8)
 def picture(graph: TensorGraph) -> Picture:
-    """Return the geometry of a graph as it stands; `folded` makes one fit to look at."""
+    """Return the geometry of a graph as it stands; `folded` makes one fit to look at. What is
+    displayed has a still picture and a live one of the same graph, which is laid out once."""
     places = {node.number: i for i, node in enumerate(graph.nodes)}
     widths = [_width(node) for node in graph.nodes]
     ends = [(places[e.source], places[e.target]) for e in graph.edges]

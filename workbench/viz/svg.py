@@ -8,6 +8,7 @@ and themes of its own, and a table beside it says the same in words.
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 
@@ -50,11 +51,12 @@ def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
     kernels, line)."""
     shown = folded(graph)
     labels = {node.number: node.label for node in shown.nodes}
+    read: defaultdict[int, list[GraphEdge]] = defaultdict(list)
+    for edge in sorted(shown.edges, key=lambda edge: edge.position):
+        read[edge.target].append(edge)
     rows = []
     for node in shown.nodes[:MOST_NODES]:
-        edges = [edge for edge in shown.edges if edge.target == node.number]
-        edges.sort(key=lambda edge: edge.position)
-        sources = ", ".join(labels[edge.source] for edge in edges)
+        sources = ", ".join(labels[edge.source] for edge in read[node.number])
         kernels = ", ".join(map(str, node.kernels))
         if node.stored_by is not None:
             kernels += f" (stored by {node.stored_by})"

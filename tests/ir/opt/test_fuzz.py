@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import random
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.ir.opt.support import apply, opt
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import (
     EXAMPLES,
@@ -37,6 +40,7 @@ from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
+from workbench.target import Target
 
 PAIRS = 10_000
 SEED = os.environ.get("WORKBENCH_TEST_SEED", "")
@@ -63,12 +67,25 @@ def sum_of_two(sizes: tuple[int, int, int]) -> Example:
     return Example("sum_of_two", graph, lambda x: x.reshape(sizes).sum((0, 2)))
 
 
+def turned(size: int, *opts: Opt) -> Example:
+    """A transpose whose lanes are turned in registers from the start."""
+    plain = transpose(size)
+    return replace(plain, graph=apply(plain.graph, *opts))
+
+
 ODD = {
     "odd matmul": matmul_bias_relu(7, 11, 13),
     "odd softmax": softmax(5, 9),
     "odd convolution": convolution(9, 3),
     "odd nested reduction": nested_reduction(3, 5, 7),
-    "odd transpose": transpose(20),
+    "turned blocks": turned(24, opt("UPCAST", "g0", 8), opt("UPCAST", "g1", 8)),
+    "odd turned blocks": turned(
+        19,
+        opt("PADTO", "g0", 4),
+        opt("PADTO", "g1", 4),
+        opt("UPCAST", "g0", 4),
+        opt("UPCAST", "g1", 4),
+    ),
     "sum over two axes": sum_of_two((12, 5, 9)),
     "one row": matmul_bias_relu(1, 3, 2),
 }
@@ -108,7 +125,15 @@ def outcome(graph: UOp, opt: Opt, device: str) -> UOp | None:
         apply_opt(graph, opt, target)
     told = caught.value
     assert (told.because, told.hint) == tuple(refusal) and told.what
+    check_what_is_offered(graph, opt, refusal.hint, target)
     return None
+
+
+def check_what_is_offered(graph: UOp, opt: Opt, hint: str, target: Target) -> None:
+    """Fail unless the opts that a hint spells out are legal: UPCAST("g1", 4), PADTO("g1", 5)."""
+    for op, name, amount in re.findall(r'([A-Z]+)\("(\w+)", (\d+)\)', hint):
+        offered = Opt(OptOps[op], name, int(amount))
+        assert why_not(graph, offered, target) is None, f"{opt}: {hint}"
 
 
 @pytest.mark.timeout(600)
@@ -154,30 +179,30 @@ def computes(
 
 def test_walks_come_by_what_is_hard() -> None:
     """Legal draws of every op but TC; padded reductions and fills; blocks turned in registers."""
-    dice, target, seen = random.Random(0), TARGETS["LLVM"], set[str]()
-    for name in [*FUZZED] * 6:
-        graph = FUZZED[name].graph
-        for _ in range(WALKS):
-            opt = drawn(graph, dice, list(actions(graph, target)))
-            if why_not(graph, opt, target) is not None:
-                continue
-            kinds = {n: r.axis_kind.name for n, r in ranges(graph).items()}
+    dice, seen = random.Random(2), set[str]()
+    padded = {"REDUCE", "FILL", "GROUP_REDUCE", "LOCAL"}
+    hard = {op.name for op in OptOps} - {"TC"} | {f"PADTO of {k}" for k in padded}
+    hard.add("SHUFFLE")
+    for name in [*reversed(FUZZED)] * 10:  # odd ones first
+        seen |= walked(FUZZED[name].graph, dice)
+        if seen >= hard:
+            return
+    pytest.fail(f"never met: {hard - seen}")
+
+
+def walked(graph: UOp, dice: random.Random) -> set[str]:
+    """Return what a walk comes by: legal ops, what PADTO pads, and shuffles at its end."""
+    target, seen = TARGETS["LLVM"], set[str]()
+    for _ in range(WALKS // 2):
+        opt = drawn(graph, dice, list(actions(graph, target)))
+        if why_not(graph, opt, target) is None:
+            before = ranges(graph)
             graph, named = apply_opt(graph, opt, target)
             seen.add(named.op.name)
             if named.op is OptOps.PADTO:
-                seen.add(f"PADTO of {kinds[str(named.axis)]}")
-            if dice.random() < 0.3:
-                graph = FUZZED[name].graph
-        if any(n.op is Ops.SHUFFLE for n in lower(graph, target)[1]):
-            seen.add("SHUFFLE")
-    hard = {
-        "PADTO of REDUCE",
-        "PADTO of FILL",
-        "PADTO of GROUP_REDUCE",
-        "PADTO of LOCAL",
-        "SHUFFLE",
-    }
-    assert seen >= {op.name for op in OptOps} - {"TC"} | hard
+                seen.add(f"PADTO of {before[str(named.axis)].axis_kind.name}")
+    shuffles = any(n.op is Ops.SHUFFLE for n in lower(graph, target)[1])
+    return seen | ({"SHUFFLE"} if shuffles else set())
 
 
 def test_the_draws_are_many_and_of_all_kinds() -> None:

@@ -18,7 +18,7 @@ the last opt. The rules, and how they are amended:
     S11  NOLOCALS: not twice, not with work-groups, and none after it
     S12  an amount divides the axis, unless it is PADTO's
     S13  TC: there are no tensor cores here
-    S14  SWAP: named by the issue and no rule of its own. Ours: of two loops, not of lanes
+    S14  SWAP: no rule there. Ours: of two loops, not of lanes
     S15  the order of a list says what its integers mean
 """
 

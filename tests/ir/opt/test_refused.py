@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt, sizes
-from tests.kernels import LLVM
+from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
 from workbench.errors import KernelOptError
 from workbench.ir.opt.apply import (
     apply_opt,
@@ -20,6 +20,9 @@ from workbench.ir.uop import UOp
 from workbench.target import Target
 
 THREADED = apply(MATMUL, opt("THREAD", "g0", 2))
+STAGED = apply(MATMUL, opt("STAGE", "g1", 2))
+ONE_ROW = matmul_bias_relu(1, 3, 2).graph
+COPY = EXAMPLES["transpose"].graph
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
     (
@@ -117,6 +120,18 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("PADTO", "g1", 6.0), "nothing to round up to", "from 2"),
     (MATMUL, opt("PADTO", "q7", 6), "no axis q7", "g0, g1, r0"),
     (MATMUL, opt("PADTO", 3, 6), "no axis 3", "g0, g1, r0"),
+    (MATMUL, opt("PADTO", "g1", -6), "nothing to round up to", "from 2"),
+    (MATMUL, opt("PADTO", "g1", 16), "a multiple of 16 already", "without padding"),
+    (STAGED, opt("STAGE", "g1", 2), "input 2 is staged already, as Bs", "1, 3"),
+    (STAGED, opt("STAGE", "g0", 2), "input 2 is staged already, as Bs", "1, 3"),
+    (STAGED, opt("STAGE", "g0", 4), "does not load input 4", "1, 3"),
+    (ONE_ROW, opt("UPCAST", "g0", 0), "g0 has one element", 'PADTO("g0", 2)'),
+    (ONE_ROW, opt("THREAD", "g0", 2), "g0 has one element", 'PADTO("g0", 2)'),
+    (COPY, opt("UNROLL", "r0", 4), "no axis r0", "reduce axes: none"),
+    (COPY, opt("GROUP", 0, 4), "no axis 0", "reduce axes: none"),
+    (MATMUL, opt("NOLOCALS", 0), "takes no axis", "OptOps.NOLOCALS"),
+    (MATMUL, opt("NOLOCALS", None, 0), "takes no axis", "OptOps.NOLOCALS"),
+    (MATMUL, opt("TC", 0, 0), "no tensor cores", "UPCAST"),
     (MATMUL, Opt("UPCAST", "g1", 4), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, Opt(["UPCAST"], "g1"), "is not an opt", "OptOps.UPCAST"),  # type: ignore[arg-type]
     (MATMUL, "UPCAST", "is not an opt", "OptOps.UPCAST"),
@@ -136,6 +151,19 @@ def test_what_is_illegal_says_why_and_what_would_be_legal(
     with pytest.raises(KernelOptError) as caught:
         apply_opt(graph, wrong, LLVM)
     assert caught.value.because == refusal.because and caught.value.hint == refusal.hint
+
+
+@pytest.mark.parametrize(
+    "op", ["UPCAST", "UNROLL", "LOCAL", "THREAD", "GROUP", "GROUPTOP", "SPLIT"]
+)
+@pytest.mark.parametrize("amount", [-(2**63), -1, 1, 5, 7, 13, 10**30])
+def test_no_split_is_by_nothing_or_by_what_does_not_divide(
+    op: str, amount: int
+) -> None:
+    name = "r0" if op in ("UNROLL", "GROUP", "GROUPTOP") else "g1"
+    refusal = why_not(MATMUL, opt(op, name, amount), LLVM)
+    words = "splits nothing" if amount < 2 else "does not divide"
+    assert refusal is not None and words in refusal.because and refusal.hint
 
 
 def test_lanes_are_not_in_the_loop_order() -> None:

@@ -10,6 +10,8 @@ import pytest
 from tests.viz.browser.browser import chromium
 from tests.viz.browser.lab import Notebook, server
 
+FAILED = pytest.StashKey[bool]()
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
@@ -31,9 +33,21 @@ def opened_notebook(browser: Any, tmp_path_factory: Any) -> Iterator[Notebook]:
 
 
 @pytest.fixture
-def notebook(opened_notebook: Notebook) -> Iterator[Notebook]:
-    """The notebook, without cells; what nobody caught in the page fails the test."""
+def notebook(opened_notebook: Notebook, request: Any) -> Iterator[Notebook]:
+    """The notebook, without cells; what nobody caught in the page fails the test. A test that
+    fails leaves a picture."""
     opened_notebook.clear()
     yield opened_notebook
+    if request.node.stash.get(FAILED, False):
+        picture = opened_notebook.lab.folder.parent / f"{request.node.name}.png"
+        opened_notebook.page.screenshot(path=picture)
+        request.node.add_report_section("teardown", "picture", str(picture))
     faults, opened_notebook.page.faults = opened_notebook.page.faults, []
     assert faults == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Iterator[Any]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report

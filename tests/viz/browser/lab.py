@@ -30,10 +30,10 @@ IDLE = """() => {
   return panel?.context?.isReady && context.isReady && kernel?.connectionStatus === "connected"
     && kernel.status === "idle";
 }"""
-OWN = """async (path) => {
+OWN = """(path) => {
   const { shell } = window.jupyterapp;
   for (const panel of [...shell.widgets("main")].filter((w) => w.context?.path !== path)) {
-    await panel.context?.sessionContext.shutdown();
+    panel.context?.sessionContext.shutdown().catch(() => {}); // it may not have begun
     if (panel.context) panel.context.model.dirty = false; // nobody is asked whether to save
     panel.close();
   }
@@ -164,6 +164,7 @@ class Notebook:
         if self.page.evaluate(f"{KERNEL}.status") == "busy":
             self.page.evaluate(f"{KERNEL}.interrupt()")
         self.ready()
+        self.python("__import__('ipywidgets').Widget.close_all()")
         self.page.evaluate(
             """() => { const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
               shared.deleteCellRange(0, shared.cells.length); }"""

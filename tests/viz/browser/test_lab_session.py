@@ -127,6 +127,8 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
     saved = nbformat.read(folder / path, as_version=4)
     assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)
+    (kept,) = saved.metadata.widgets.values()
+    assert sum("record" in m["state"] for m in kept["state"].values()) == 1
     with notebook.beside("own.ipynb", saved) as shown:
         # signed, and with the state of its widgets
         shown.locator(".wb-silent:has-text('does not answer')").wait_for()

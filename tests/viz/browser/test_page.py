@@ -26,7 +26,7 @@ Record = dict[str, Any]
 @pytest.fixture(scope="module")
 def record() -> Record:
     """A record of two kernels, the first of which is timed."""
-    made = json.loads(json.dumps(build(softmax())))
+    made: Record = json.loads(json.dumps(build(softmax())))
     made["variants"][0]["timing"] = timing(2e-3, spread=0.05)
     return made
 

@@ -16,6 +16,7 @@ from workbench.ir.expr import to_expr
 from workbench.ir.uop import UOp
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
+from workbench.viz.model.provenance import links_of
 from workbench.viz.page import export_html, scripts
 from workbench.viz.record.record import Recorder
 
@@ -213,7 +214,45 @@ def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
     assert found["deep"] > 100_000 and found["circle"]
 
 
+def test_what_led_to_a_node_is_what_python_says(
+    functions: Any, recorder: Recorder, record: Record
+) -> None:
+    compared = 0
+    for variant, row in enumerate(record["variants"]):
+        kernel, number = recorder.kernels[variant], row["kernel"]
+        compiled = kernel.compile()
+        ex = recorder.exploration
+        value = [item.node for item in ex.items if item.kernel is not None][number]
+        links = links_of(compiled, ex.passes, value)
+        places = [*range(len(ex.passes)), *row["passes"]]
+        for node in dict.fromkeys(compiled.built.linear):
+            if node not in recorder._nodes:
+                continue
+            wanted = [(places[c.place], c.number) for c in links.why(node)]
+            found = functions.evaluate(
+                "([places, n]) => node_history(record, places, [n])",
+                [places, recorder._nodes.add(node)],
+            )
+            steps = [(r["pass"], r["step"]) for r in found if "origin" not in r]
+            # what is not in the record (ranges before they had names) ends no chain there
+            known = [w for w in wanted if w[1] or w in steps]
+            assert steps == known, to_expr(node)
+            compared += len(steps)
+    assert compared > 500
+
+
 # the page
+
+
+def test_a_line_of_code_leads_to_its_rules(page: Any) -> None:
+    """From an instruction in Tune to the rewrite that made it: one click, one key, one click."""
+    page.keyboard.press("1")
+    page.click('.wb-code-tabs button:has-text("LLVM"), [role=tab]:has-text("LLVM")')
+    page.click('.wb-line:has-text(" shl i32") >> nth=0')
+    page.keyboard.press("2")
+    page.click('.wb-rw-history [role=option]:has-text("exp2-polynomial")')
+    assert "exp2-polynomial" in page.inner_text(".wb-rw-rule")
+    assert "tensor graph" in page.inner_text(".wb-rw-history")
 
 
 def test_keys_step_through_a_pass(page: Any, record: Record) -> None:

@@ -53,7 +53,10 @@ def test_a_cell_is_explored(shell: Any) -> None:
     [
         ("%%kernel\nb = 1", "ends in no expression"),
         ("%%kernel\n3", "cannot explore argument 1, an int"),
-        ("%%kernel --faster\na", "takes no --faster"),
+        ("%%kernel --faster\na", "there is no option --faster"),
+        ("%%kernel -o 'UPCAST\na", "No closing quotation"),
+        ("%%kernel -o 'UPCAST(\"g0\", 2)'\nTensor(2.0)", "no kernel to apply opts to"),
+        ("%timekernel Tensor(2.0)", "Nothing to compute"),
         ("%%kernel -s everything\na", "invalid choice"),
         ("%%kernel -d ABACUS\na + 1", "there is no device"),
         ("%%kernel -o nonsense\na + 1", "nonsense is not an opt"),
@@ -71,3 +74,8 @@ def test_what_is_wrong_is_said(
 def test_timekernel(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%timekernel (a @ a).exp()").raise_error()
     assert capsys.readouterr().out.startswith("matmul+exp: ")
+
+
+def test_an_error_of_the_cell_is_the_cells_own(shell: Any) -> None:
+    ran = shell.run_cell("%%kernel\nint('no number')")
+    assert isinstance(ran.error_in_exec, ValueError), "with its traceback"

@@ -416,6 +416,16 @@ def test_values(session: Session) -> None:
     assert not ask(session, "values", **here, node=sink, at={})["ok"]
 
 
+def test_values_of_an_index_before_there_is_a_kernel() -> None:
+    with session_of(explore(array(6, 8).flip(0) * 2)) as session:
+        place = pass_of(session, "simplify-index")
+        here = {"variant": None, "pass": place, "step": 0}
+        (node, *_) = session.record["passes"][place]["after"]
+        (node, *_) = session.record["nodes"]["src"][node]
+        found = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
+        assert (found["value"], found["min"], found["max"]) == ((5 - 1) * 8 + 3, 0, 47)
+
+
 def test_why_not_and_rules_off() -> None:
     with session_of(softmax()) as session:
         done(session, "code", variant=0, language="LLVM")

@@ -21,4 +21,6 @@ def test_speeds_are_those_of_all_cores() -> None:
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
     assert rows["bandwidth"] == [["L1", 4e11], ["memory", 1.5e10]]
     assert rows["one_thread"]["bandwidth"] == [["L1", 2e11], ["memory", 1e10]]
-    assert set(speed_rows(None).values()) == {None} and set(speed_rows(None)) == set(rows)
+    assert set(speed_rows(None).values()) == {None} and set(speed_rows(None)) == set(
+        rows
+    )

@@ -36,6 +36,17 @@ def test_what_a_page_opens_with(name: str) -> None:
     check_golden(f"record_{name}.txt", outline(build(ALWAYS[name](), "first")))
 
 
+def test_decisions_have_the_names_people_know() -> None:
+    decisions = build(matmul(), "first")["plan"]["decisions"]
+    assert [d["name"] for d in decisions] == [
+        "matmul+bias+relu 6x4", "copy to LLVM 4", "copy to LLVM 8x4", "copy to LLVM 6x8",
+        "add 6x4", "sum of products 6x4x1", "mul 6x4x8",
+    ]  # fmt: skip
+    assert str(matmul().decisions[0]).startswith(
+        "store-asked max [6, 4]: it is a result"
+    )
+
+
 def random_exploration(seed: int) -> Exploration:
     return explore(case(seed).run("LLVM")[0])
 

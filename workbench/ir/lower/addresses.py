@@ -30,17 +30,16 @@ class Parts(NamedTuple):
 
 @dataclass(slots=True)
 class Addresses:
-    """Indexes of one kernel. `depth` orders loops, so that sums hoist level by level; `value`
-    expands what is no index."""
+    """Indexes of one kernel. `depth` orders loops, so that sums hoist level by level."""
 
     depth: Mapping[UOp, int]
-    value: Value
     sums: dict[UOp, Parts] = field(default_factory=dict)
 
     def address(
-        self, index: UOp, vector: UOp | None, lanes: At
+        self, index: UOp, vector: UOp | None, lanes: At, value: Value
     ) -> tuple[UOp, int | None]:
-        """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
+        """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant).
+        `value` expands numbers from memory."""
         base, strides, odd, constant = self._parts(index)
         for lane, k in strides.items():
             constant += k * lanes[lane]
@@ -50,7 +49,7 @@ class Addresses:
                 stride = None
             merged, rest = terms(base)
             for atom, k in odd.items():
-                parts, more = terms(self._atom(atom, lanes) * k)
+                parts, more = terms(_atom(atom, lanes, value) * k)
                 for part, times in parts.items():
                     merged[part] = merged.get(part, 0) + times
                 constant += more
@@ -94,13 +93,14 @@ class Addresses:
         )
         return from_terms(dict(deep), constant, UOp.index(0))
 
-    def _atom(self, node: UOp, lanes: At) -> UOp:
-        """Return a part of a sum at `lanes`: read from memory, or as simple as it is there."""
-        if reads_memory(node):
-            return self.value(node, None, lanes)
-        fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
-        made: UOp = SIMPLIFY_INDEX(node.substitute(fixed))
-        return made
+
+def _atom(node: UOp, lanes: At, value: Value) -> UOp:
+    """Return a part of a sum at `lanes`: read from memory, or as simple as it is there."""
+    if reads_memory(node):
+        return value(node, None, lanes)
+    fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
+    made: UOp = SIMPLIFY_INDEX(node.substitute(fixed))
+    return made
 
 
 def flat(place: UOp) -> UOp:

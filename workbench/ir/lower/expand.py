@@ -31,8 +31,8 @@ class Expander:
         self, widths: Mapping[str, int], depth: Mapping[UOp, int], all_narrow: bool
     ):
         self.widths, self.all_narrow = widths, all_narrow
-        self.addresses = Addresses(depth, self.value)
-        self.loads = Loads(widths, self.addresses, self.value)
+        self.addresses = Addresses(depth)
+        self.loads = Loads(widths, self.addresses)
         self.memo: dict[Key, UOp] = {}
 
     def value(self, root: UOp, vector: UOp | None, lanes: At) -> UOp:
@@ -47,6 +47,12 @@ class Expander:
                 self.memo[at] = self._expand(node, vector, lanes)
         return self.memo[key]
 
+    def address(
+        self, index: UOp, vector: UOp | None, lanes: At
+    ) -> tuple[UOp, int | None]:
+        """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
+        return self.addresses.address(index, vector, lanes, self.value)
+
     def links(self) -> list[Link]:
         """Return which value of the tree each expanded value came from."""
         return [
@@ -57,7 +63,7 @@ class Expander:
 
     def _expand(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
         if node.op is Ops.LOAD:
-            return self.loads.load(node, vector, lanes)
+            return self.loads.load(node, vector, lanes, self.value)
         if node.op is Ops.REDUCE:
             return self._combine(node, vector, lanes)
         if node.op is Ops.RANGE or node.dtype.kind == "index" and node.op in _SUMS:
@@ -80,13 +86,13 @@ class Expander:
     # indexes used as values: in a condition, or cast to a number
 
     def _index(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
-        base, stride = self.addresses.address(node, vector, lanes)
+        base, stride = self.address(node, vector, lanes)
         if vector is None or vector not in node.ranges:
             return base
         count = self.widths[vector.axis_name]
         if stride is None:
             each = [
-                self.addresses.address(node, None, {**lanes, vector: lanes[vector] + i})
+                self.address(node, None, {**lanes, vector: lanes[vector] + i})
                 for i in range(count)
             ]
             fitting = [narrow(e) if self._fits(node) else e for e, _ in each]

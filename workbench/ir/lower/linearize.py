@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.dtypes import dtypes
-from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.addresses import flat
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
 from workbench.ir.lower.lanes import Registers, lane_widths, spread
 from workbench.ir.lower.tree import RUNNING
@@ -45,7 +45,7 @@ MACHINE_DIVISION = Pass(
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, lanes expanded to vectors."""
-    with SIMPLIFY_INDEX.in_pieces(), MACHINE_DIVISION.in_pieces():
+    with MACHINE_DIVISION.in_pieces(), SIMPLIFY_INDEX.in_pieces():
         return _Linearizer(block, target).program()
 
 
@@ -182,7 +182,7 @@ class _Linearizer:
             self._append(UOp(Ops.SET, dtypes.void, (register, value)))
             return
         whole, gate = split_gate(flat(target))
-        index, stride = self.expander.addresses.address(whole, vector, here)
+        index, stride = self.expander.address(whole, vector, here)
         if count > 1 and stride != 1:
             self._scatter(target, value, vector, here, count)
             return

@@ -16,24 +16,23 @@ from workbench.ir.uop import UOp, split_gate
 
 @dataclass(slots=True)
 class Loads:
-    """Expands the loads of one kernel; `value` expands their gates, and single lanes."""
+    """Expands the loads of one kernel. A `value` expands their gates, and single lanes."""
 
     widths: Mapping[str, int]
     addresses: Addresses
-    value: Value
     registers: dict[UOp, Registers] = field(default_factory=dict)
     blocks: dict[tuple[UOp, UOp, tuple[tuple[UOp, int], ...]], list[UOp]] = field(
         default_factory=dict
     )
 
-    def load(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
+    def load(self, node: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
         """Return a LOAD at `lanes`; along `vector` as many lanes as its width."""
         place = node.src[0]
         if place.src[0] in self.registers:
             return self._register(place, vector, lanes)
         index, gate = split_gate(flat(place))
-        at, stride = self.addresses.address(index, vector, lanes)
-        test = None if gate is None else self.value(gate, vector, lanes)
+        at, stride = self.addresses.address(index, vector, lanes, value)
+        test = None if gate is None else value(gate, vector, lanes)
         if test is not None and test.is_const and not test.arg:
             return node.like(0)
         condition = () if test is None or test.is_const else (test,)
@@ -46,9 +45,9 @@ class Loads:
             return _read(node, at, node.dtype.vec(count), wide)
         other = self._unit_lane(node, vector, lanes)
         if other is not None:
-            return self._transposed(node, vector, other, lanes)
+            return self._transposed(node, vector, other, lanes, value)
         each = [
-            self.value(node, None, {**lanes, vector: lanes[vector] + i})
+            value(node, None, {**lanes, vector: lanes[vector] + i})
             for i in range(count)
         ]
         return UOp(Ops.STACK, node.dtype.vec(count), tuple(each))
@@ -86,7 +85,9 @@ class Loads:
                     return lane
         return None
 
-    def _transposed(self, node: UOp, vector: UOp, other: UOp, lanes: At) -> UOp:
+    def _transposed(
+        self, node: UOp, vector: UOp, other: UOp, lanes: At, value: Value
+    ) -> UOp:
         """Load a square block of vectors along `other`, and return the one vector along `vector`
         that is asked for: interleaving the halves of the block log2(width) times turns it round."""
         count, at = self.widths[vector.axis_name], lanes[other]
@@ -94,7 +95,7 @@ class Loads:
         key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))
         if key not in self.blocks:
             rows = [
-                self.value(node, other, {**start, vector: lanes[vector] + i})
+                value(node, other, {**start, vector: lanes[vector] + i})
                 for i in range(count)
             ]
             rows = widened(rows, count)  # a row beyond a gate is one 0

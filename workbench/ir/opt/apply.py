@@ -73,14 +73,22 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
         return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
-    named = resolve(kernel, opt)
-    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, named, target)
-    if refusal is not None and named.op in _SPLITTING:
-        return _or_padded(kernel, named, refusal, target)
-    if refusal is None and (named.op in MAKING or holds_stages(kernel)):
-        with unobserved():
-            return refuse_bytes(named, _TABLE[named.op].apply(kernel, named), target)
-    return refusal
+    with unobserved():
+        tried = _tried(kernel, resolve(kernel, opt), target)
+    return tried if isinstance(tried, Refusal) else None
+
+
+def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal | None:
+    """Return why an opt is not legal; else what it makes, or None where that need not be made to
+    know."""
+    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, opt, target)
+    if refusal is not None:
+        is_split = opt.op in _SPLITTING
+        return _or_padded(kernel, opt, refusal, target) if is_split else refusal
+    if opt.op not in MAKING and not holds_stages(kernel):
+        return None
+    made: UOp = _TABLE[opt.op].apply(kernel, opt)
+    return refuse_bytes(opt, made, target) or made
 
 
 def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
@@ -186,9 +194,9 @@ def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, Refu
     refused: dict[Opt, Refusal] = {}
     with unobserved():
         for opt in actions(kernel, target):
-            refusal = why_not(kernel, opt, target)
-            if refusal is None:
-                found.setdefault(_TABLE[opt.op].apply(kernel, opt), opt)
+            tried = _tried(kernel, opt, target)
+            if isinstance(tried, Refusal):
+                refused[opt] = tried
             else:
-                refused[opt] = refusal
+                found.setdefault(tried or _TABLE[opt.op].apply(kernel, opt), opt)
     return tuple(found.values()), refused

@@ -83,6 +83,9 @@ def refuse_amount(
         return Refusal(
             f"the amount must be a whole number, not {opt.arg!r}", "an amount such as 4"
         )
+    if axis.extent < 2:
+        hint = f'another axis, or PADTO("{opt.axis}", 2) first'
+        return Refusal(f"axis {opt.axis} has one element: nothing to split", hint)
     amount = axis.extent if opt.arg == 0 else opt.arg
     if amount < 2:
         return Refusal(

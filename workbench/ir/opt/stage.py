@@ -34,12 +34,14 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if opt.axis not in order:
         loops = "one of the loops: " + " ".join(order)
         return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
-    found = _loads(kernel)
-    slots = ", ".join(map(str, sorted(found, key=str)))
-    if type(opt.arg) is not int or opt.arg not in found:
-        return Refusal(
-            f"the kernel does not load input {opt.arg!r}", f"one of its inputs: {slots}"
-        )
+    found, is_slot = _loads(kernel), type(opt.arg) is int
+    if not is_slot or opt.arg not in found:
+        slots = ", ".join(map(str, inputs(kernel))) or "none"
+        staged = [n.arg[0] for n in _stages(kernel) if is_slot and _slot(n) == opt.arg]
+        because = f"the kernel does not load input {opt.arg!r}"
+        if staged:
+            because = f"input {opt.arg} is staged already, as {staged[0]}"
+        return Refusal(because, f"one of these inputs: {slots}")
     if len(found[opt.arg]) > 1:
         count = len(found[opt.arg])
         return Refusal(
@@ -84,7 +86,7 @@ def inputs(kernel: UOp) -> tuple[int, ...]:
 
 def _loads(kernel: UOp) -> dict[object, list[UOp]]:
     """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
-    staged = {n.src[0] for n in kernel.toposort() if n.op is Ops.STAGE}
+    staged = {n.src[0] for n in _stages(kernel)}
     found: dict[object, list[UOp]] = {}
     for node in kernel.toposort():
         if (
@@ -94,6 +96,17 @@ def _loads(kernel: UOp) -> dict[object, list[UOp]]:
         ):
             found.setdefault(node.src[0].src[0].arg[0], []).append(node)
     return found
+
+
+def _stages(kernel: UOp) -> list[UOp]:
+    return [n for n in kernel.toposort() if n.op is Ops.STAGE]
+
+
+def _slot(stage: UOp) -> object:
+    """Return the slot of the input that a stage is a copy of; None where it is none."""
+    value = stage.src[0]
+    is_copy = value.op is Ops.LOAD and value.src[0].src[0].op is Ops.PARAM
+    return value.src[0].src[0].arg[0] if is_copy else None
 
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
@@ -125,7 +138,7 @@ def _fill(axis: UOp, name: str, load: UOp) -> UOp:
 
 def unused_stage(kernel: UOp, name: str) -> str:
     """Return a name for a stage that no other stage of the kernel has."""
-    taken = {n.arg[0] for n in kernel.toposort() if n.op is Ops.STAGE}
+    taken = {n.arg[0] for n in _stages(kernel)}
     number, free = 1, name
     while free in taken:
         number, free = number + 1, f"{name}{number + 1}"

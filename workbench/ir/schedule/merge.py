@@ -38,14 +38,15 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
         return None
     size = inner.extent
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
+    order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
     with aside(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
+        tried = tried.replace(arg=kernel.arg._replace(order=order))
         simple = rewrite(tried, SIMPLIFY, name="simplify-kernel", doc=_SIMPLE)
         if _divisions(simple) > _divisions(kernel):
             return None
         part.after = simple
-    order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
-    return named(kinds(simple.replace(arg=kernel.arg._replace(order=order))))
+    return named(kinds(simple))
 
 
 _SIMPLE = "Index expressions are in their simplest form over the merged axis."

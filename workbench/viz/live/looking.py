@@ -36,12 +36,10 @@ def values(
     Errors: WorkbenchError where a node has no value of its own, or computing it is too much.
     """
     uop = session.recorder.node(node)
-    kernel = session.record["passes"][place]["kernel"]
-    if kernel is None or not any(
-        n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()
-    ):
+    if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
         return _told(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
-    root = session.record["kernels"][kernel]["root"]
+    kernel = session.record["passes"][place]["kernel"]  # None: an index, the same in all
+    root = session.record["kernels"][kernel or 0]["root"]
     chosen = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
     here = chosen.values(uop, {n: p for n, p in at.items() if n in names})

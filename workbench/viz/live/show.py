@@ -75,13 +75,16 @@ class Page:
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a baseline; it is timed where the exploration is shown.
 
-        Errors: WorkbenchError for what cannot be called.
+        Errors: WorkbenchError for what cannot be called, and for what is no name.
         """
+        hint = 'ex.baseline("numpy", lambda: a @ b)'
+        if not isinstance(name, str) or not name:
+            because = f"{name!r:.40} is none"
+            raise WorkbenchError("a baseline has a name, a text", because, hint)
         if not callable(run):
             because = f"{type(run).__name__} cannot be called"
-            hint = 'ex.baseline("numpy", lambda: a @ b)'
             raise WorkbenchError(f"the baseline {name} is no function", because, hint)
-        ex.held.setdefault("baselines", {})[str(name)] = run
+        ex.held.setdefault("baselines", {})[name] = run
         session: Session | None = ex.held.get("session")
         if session is not None:
             session.jobs.submit(session, session.job({"do": "baseline"}), ASKED)

@@ -85,7 +85,8 @@ class Ancestry:
 
     def why(self, *nodes: UOp) -> list[Cause]:
         """Return all that led to some nodes, the latest first: each match once, and each pass that
-        made something of it as a whole once."""
+        made something of it as a whole once. An index is a sum that lowering sorts anew, so what
+        led to its parts led to it."""
         found: dict[tuple[int, int], Cause] = {}
         seen, pending = set(nodes), list(nodes)
         for node in pending:  # it grows: breadth first
@@ -93,17 +94,21 @@ class Ancestry:
                 key = cause[:2]
                 if key not in found:
                     found[key] = cause
-                elif found[key].source is cause.made:  # the same pass went on from there
+                elif found[key].source is cause.made:  # the pass went on from there
                     found[key] = cause._replace(made=found[key].made)
-                if cause.source not in seen:
-                    seen.add(cause.source)
-                    pending.append(cause.source)
+            before = [cause.source for cause in self.causes(node)]
+            if node.dtype.kind == "index":
+                before += [s for s in node.src if s.dtype.kind == "index"]
+            pending += [n for n in dict.fromkeys(before) if n not in seen]
+            seen.update(before)
         return [found[key] for key in sorted(found, reverse=True) if key[1] != REBUILT]
 
     def _link(self, place: int, number: int, made: UOp, source: UOp) -> None:
-        if made is not source and not (_is_shared(made) or _is_shared(source)):
-            known = self._causes.setdefault(made, {})
-            known.setdefault(source, Cause(place, number, made, source))
+        is_split = source.op is Ops.RANGE and made.dtype.kind == "index"
+        if made is source or _is_shared(made) or (_is_shared(source) and not is_split):
+            return
+        known = self._causes.setdefault(made, {})
+        known.setdefault(source, Cause(place, number, made, source))
 
     def _expect(self, record: PassRecord) -> None:
         """Learn what has links of its own, and is no inner part of what another link made."""

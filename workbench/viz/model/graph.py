@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.item import ScheduleItem
@@ -168,8 +169,9 @@ def _arg_text(node: UOp) -> str:
 # folding
 
 
+@lru_cache(maxsize=8)
 def folded(graph: TensorGraph) -> TensorGraph:
-    """Return the graph as a picture shows it."""
+    """Return the graph as a picture shows it. Several pictures are made of the same one."""
     return _without_chains(_without_copies(_without_constants(_with_functions(graph))))
 
 
@@ -257,7 +259,8 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         while place in feeds:
             place = feeds[place]
             words.insert(0, by_number[place].label)
-        nodes.append(replace(node, label=_chain_text(words)))
+        is_alone = len(words) == 1
+        nodes.append(node if is_alone else replace(node, label=_chain_text(words)))
     edges = []
     for edge in graph.edges:
         if edge.target in gone:
@@ -266,7 +269,8 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         while source in gone and sources[source]:
             source = sources[source][0].source
         if source not in gone:  # it moves a constant, which is a word in its label
-            edges.append(replace(edge, source=source))
+            moved = source != edge.source
+            edges.append(replace(edge, source=source) if moved else edge)
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
 
 

@@ -53,10 +53,12 @@ class Use(NamedTuple):
 
     @property
     def stride_text(self) -> str:
+        """The strides as text, in elements: "1", "0,64", "varies"."""
         return "varies" if self.strides is None else ",".join(map(str, self.strides))
 
     @property
     def bytes_text(self) -> str:
+        """The bytes as text: "32 KiB", "<= 32 KiB" where it is a bound."""
         return ("" if self.exact else "<= ") + bytes_text(self.size_bytes)
 
 
@@ -78,6 +80,7 @@ class Row:
 
     @property
     def depth(self) -> int:
+        """How many loops and lanes it stands in."""
         return len(self.around)
 
 

@@ -1,7 +1,7 @@
 """Functions that the front end spells out, recognised again: exp, log, sigmoid, tanh, tan.
 
 Equal graphs are one object: the formula, simplified as the compiler does it and put on the
-same operand, is the very node that is looked at, or it is another function.
+same operand, would be the very node that is looked at, or it is another function.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def named(node: UOp) -> Named | None:
             blank, template = _template(name, node.dtype)
         except Exception:  # a rule raises: then nothing has a name
             return None
-        if template.substitute({blank: operand}) is node:
+        if _is_filled(template, blank, node, operand):
             return Named(name, operand)
     return None
 
@@ -71,6 +71,24 @@ def _template(name: str, dtype: DType) -> tuple[UOp, UOp]:
     blank = UOp(Ops.BUFFER, dtype, (), ("operand", "", ()))
     with unobserved():
         return blank, rewrite(_FUNCTIONS[name].formula(blank), VALUE_RULES)
+
+
+def _is_filled(template: UOp, blank: UOp, node: UOp, operand: UOp) -> bool:
+    """Whether `template` with `operand` in place of `blank` is `node`; no node is made for it."""
+    todo, known = [(template, node)], set()
+    while todo:
+        pair = wanted, found = todo.pop()
+        if wanted is blank or not wanted.src:
+            if found is not (operand if wanted is blank else wanted):
+                return False
+        elif pair not in known:
+            known.add(pair)
+            if (wanted.op, wanted.dtype, wanted.arg) != (found.op, found.dtype, found.arg):
+                return False
+            if len(wanted.src) != len(found.src):
+                return False
+            todo += zip(wanted.src, found.src, strict=True)
+    return True
 
 
 def between(node: UOp, operand: UOp) -> set[UOp]:

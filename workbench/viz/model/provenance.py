@@ -22,7 +22,7 @@ from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled
 from workbench.source import SourceLine, source_of
 from workbench.trace import Link, PassRecord
-from workbench.viz.model.ancestry import Ancestry
+from workbench.viz.model.ancestry import Ancestry, Cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,11 @@ class Links:
             tuple(n for n in found if n in self.tensor),
             tuple(sorted(lines, key=lambda line: (line.name, line.line))),
         )
+
+    def why(self, *nodes: UOp) -> list[Cause]:
+        """Return all that led to nodes, and to the indexes at which they read or write, the latest
+        first. Places count the passes of the schedule, then those of the compilation."""
+        return self.ancestry.why(*nodes, *(i for n in nodes for i in _indexes(n)))
 
     def at(self, *positions: int) -> Origin:
         """Return where the nodes at some places of the program come from; the loops are those
@@ -200,6 +205,12 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
             own = [parts.pop(0), (record, place)]
         else:
             (own or shared).append((record, place))
+
+
+def _indexes(node: UOp) -> tuple[UOp, ...]:
+    """Return the indexes at which a node reads or writes memory."""
+    place = node.src[0] if node.op in (Ops.LOAD, Ops.STORE) else node
+    return place.src[1:] if place.op is Ops.INDEX else ()
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from workbench.viz.record.nodes import Lines, Nodes
 MOST_NODES = 12
 """Nodes that one link names, and rows that say how one node was made."""
 Link = dict[str, Any]
-Row = list[Any]
+Row = list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Linker:
                 rows.append([shown, number, self.nodes.add(source)])
                 continue
             for row in self._back(source, known):
-                is_later = shown is not None and number >= row[1]
-                rows.append([shown, number, row[2]] if is_later else row)
+                said = row if shown is None or number < row[1] else [shown, number]
+                rows.append([*said[:2], row[2]])
         return rows
 
     def _lines(self, origin: Origin) -> list[int]:

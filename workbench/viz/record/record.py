@@ -33,9 +33,9 @@ from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
 from workbench.viz.record.rules import Rules
 
 VERSION = 1
-FIRST_DRAWN = 400
+FIRST_DRAWN = 250
 """A tensor graph of more nodes than this is laid out later."""
-FIRST_SHOWN = 1000
+FIRST_SHOWN = 600
 """Kernels that together have so few nodes come with loops and C at first, the others later."""
 MOST_KERNELS = 12
 """Kernels that get code, passes and offers without being asked for."""

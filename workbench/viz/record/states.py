@@ -33,6 +33,7 @@ class States:
 
     @property
     def root(self) -> UOp:
+        """The state as it is now."""
         return self._values[self._start]
 
     def apply(self, match: Match) -> UOp:

@@ -123,7 +123,7 @@ function graph_view(label, on = {}) {
     const items = nodes.map((node) => h("div", {
       role: "option", "data-item": "", "data-key": `g${node.key}`, "aria-selected": String(node.key === marks.picked),
       onclick: () => chosen(node),
-    }, `${node.badge || node.letter || ""} ${node.label} ${node.sub || ""}${node.state === "kept" ? "" : ` (${node.state})`}`));
+    }, `${node.badge || node.letter || ""} ${node.label} ${node.sub || ""}${node.state === "kept" ? "" : ` (${node.state})`}${node.hint ? `: ${node.hint}` : ""}`));
     const more = drawing.nodes.length - nodes.length;
     refill(list, walkable("listbox", `${label}: nodes`, {}, ...items), more > 0 && h("p", {}, `and ${plural(more, "node")} more: search finds them`));
   }

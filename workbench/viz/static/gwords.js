@@ -4,7 +4,7 @@
 // {x, y, w, h}, the middle and the size.
 
 const WORD_HEIGHT = 16;
-const WORDS_FROM = 0.85; // the scale below which words stay as large as they are
+const WORDS_FROM = 0.75; // the scale below which words stay as large as they are
 const WORDS_GROW = 2.2; // and how much larger than the picture they become at most
 
 /** How many times as large as the picture words are drawn. */
@@ -32,13 +32,13 @@ function line_spots(points) {
   return [middles[0], middles.at(-1), ...middles.slice(1, -1), ...shifted];
 }
 
-let measuring = null;
+const MEASURING = new Map(); // font -> a context that has it, as setting a font takes its time
 
 /** How wide a text is, in pixels. */
 function text_width(text, size, weight = "") {
-  measuring ??= document.createElement("canvas").getContext("2d");
-  measuring.font = `${weight} ${size}px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif`;
-  return measuring.measureText(text).width;
+  const font = `${weight} ${size}px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif`;
+  if (!MEASURING.has(font)) MEASURING.set(font, Object.assign(document.createElement("canvas").getContext("2d"), { font }));
+  return MEASURING.get(font).measureText(text).width;
 }
 
 function svg_word(word) {
@@ -68,11 +68,12 @@ function canvas_word(context, word, grow, colours) {
 
 // what lies at a point
 
+let HITTING = null; // a context: it knows what is in a path
+
 /** Return a function (x, y, scale) -> {node}, {edge}, {region} or {} of a drawing: what of it is
  * there. Lines count if there are words on them. */
 function graph_hits({ nodes, edges, words = [], regions = [] }) {
-  const context = document.createElement("canvas").getContext("2d"); // knows what is in a path
-  context.lineWidth = 12;
+  HITTING ??= Object.assign(document.createElement("canvas").getContext("2d"), { lineWidth: 12 });
   const lines = edges.filter((edge) => edge.state === "cut").map((edge) => [edge, new Path2D(line_path(edge.points))]);
   const grounds = regions.map((region) => [region, new Path2D(region.path)]);
   return (x, y, scale) => {
@@ -81,9 +82,9 @@ function graph_hits({ nodes, edges, words = [], regions = [] }) {
     const grow = words_scale(scale) / 2;
     const word = words.find((w) => Math.abs(w.x - x) <= w.w * grow && Math.abs(w.y - y) <= w.h * grow);
     if (word) return { edge: word.edge, region: word.region };
-    const line = lines.find(([, path]) => context.isPointInStroke(path, x, y));
+    const line = lines.find(([, path]) => HITTING.isPointInStroke(path, x, y));
     if (line) return { edge: line[0] };
-    const ground = grounds.find(([, path]) => context.isPointInPath(path, x, y));
+    const ground = grounds.find(([, path]) => HITTING.isPointInPath(path, x, y));
     return ground ? { region: ground[0] } : {};
   };
 }

@@ -108,7 +108,7 @@ function use_cell(app, row, use) {
     "span",
     { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
     h("span", { class: "wb-stride" }, row.vector && use.stride === "1" ? "1 vec" : use.stride),
-    h("span", { class: "wb-touched" }, use.bytes.replace(/ ?([KMGT])iB$/, "$1").replace(/ B$/, "")),
+    h("span", { class: "wb-touched" }, use.bytes.replace(/ ?([KMGT])iB$/, "$1").replace(/ B$/, "").replace("<= ", "≤")),
     h(
       "span",
       { class: `wb-level wb-${use.level || "none"}` },

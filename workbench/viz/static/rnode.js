@@ -41,29 +41,34 @@ function node_history(record, passes, start) {
     else if (known?.from === n) known.from = from; // the same pass went on from there
   });
   const rows = [...found.values()].sort((a, b) => rank.get(b.pass) - rank.get(a.pass) || b.step - a.step);
-  const tensors = new Set(record.plan.decisions.map((decision) => decision.node).concat(record.plan.nodes.map(({ n }) => n)));
-  const origin = [...before].filter((n) => tensors.has(n));
+  const drawn = new Map(record.plan.nodes.map(({ n, role }) => [n, role]));
+  const decided = new Set(record.plan.decisions.map((decision) => decision.node));
+  const tensors = [...before].filter((n) => drawn.has(n) || decided.has(n));
+  const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor what moves it
+  const origin = values.length ? values : tensors;
   return [...rows.slice(0, 40), ...(origin.length ? [{ origin }] : [])];
 }
 
-/** Return nodes and all that they came from in some passes, the nearest first, as a Set. */
-function ancestors(record, passes, start, visit = () => {}) {
+/** Return nodes and all that they came from in some passes, the nearest first, as a Set. What an
+ * index is made of is part of it: a sum that lowering sorts anew. */
+function ancestors({ nodes }, passes, start, visit = () => {}) {
   const shown = new Set(passes);
   const seen = new Set(start);
-  for (const n of seen) // a Set goes on to what is added while it is walked
-    for (const [pass, step, from] of record.nodes.made[n] || [])
+  for (const n of seen) { // a Set goes on to what is added while it is walked
+    for (const [pass, step, from] of nodes.made[n] || [])
       if (shown.has(pass)) {
         visit(pass, step, n, from);
         seen.add(from);
       }
+    if (nodes.dtype[n] === "index") for (const s of nodes.src[n]) if (nodes.dtype[s] === "index") seen.add(s);
+  }
   return seen;
 }
 
-/** A node, and the index at which it reads or writes memory. */
+/** A node, and the indexes at which it reads or writes memory. */
 function with_index(nodes, n) {
-  const [first] = nodes.src[n];
-  const place = nodes.op[n] === "INDEX" ? n : ["LOAD", "STORE"].includes(nodes.op[n]) && nodes.op[first] === "INDEX" ? first : null;
-  return place === null ? [n] : [n, ...nodes.src[place].slice(1)];
+  const place = ["LOAD", "STORE"].includes(nodes.op[n]) ? nodes.src[n][0] : n;
+  return nodes.op[place] === "INDEX" ? [n, ...nodes.src[place].slice(1)] : [n];
 }
 
 /** Return the node of a state that `n` is, or comes from. */

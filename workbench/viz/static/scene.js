@@ -84,7 +84,8 @@ function scene_view(timeline, change, fold, closed = new Set()) {
     for (const [by_key, state] of [[now_of, now], [old_of, old]]) {
       const n = by_key.get(key);
       if (n === undefined) continue;
-      if (nodes.src[n].length <= HUB || is_core(n)) for (const s of nodes.src[n]) if (!is_hidden(s)) yield key_of(s);
+      const is_through = nodes.op[n] !== "SINK" && nodes.src[n].length <= HUB; // what a sink joins has nothing in common
+      if (is_through || is_core(n)) for (const s of nodes.src[n]) if (!is_hidden(s)) yield key_of(s);
       const users = state ? state.users.get(n) || [] : [];
       if (users.length <= HUB) for (const user of users) if (!is_hidden(user)) yield key_of(user);
     }

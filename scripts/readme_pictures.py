@@ -1,0 +1,76 @@
+"""Make the pictures of the README anew: the page in headless Chromium, after a cell was run.
+
+    python scripts/readme_pictures.py
+
+They show what was measured here and now, so run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from playwright.sync_api import sync_playwright
+
+from workbench.viz import explore
+from workbench.viz.live.session import Session
+from workbench.viz.page import export_html
+
+DOCS = Path(__file__).parents[1] / "docs"
+CELL = """import numpy as np
+from workbench import Tensor
+rng = np.random.default_rng(0)
+a, b, c = (Tensor(rng.standard_normal((256, 256), np.float32)) for _ in range(3))
+y = (a @ b + c).relu().softmax(-1)
+"""
+MODES = {"tune": "1", "plan": "3"}
+
+
+def main() -> int:
+    page = made_page()
+    found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    if found is None:
+        print("no pictures: no Chromium on PATH")
+        return 1
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        path = Path(folder) / "page.html"
+        path.write_text(page, encoding="utf-8")
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox"]
+        )
+        shown = browser.new_page(viewport={"width": 1400, "height": 760})
+        shown.goto(path.as_uri())
+        shown.wait_for_selector(".wb")
+        for name, key in MODES.items():
+            shown.focus(".wb")
+            shown.keyboard.press(key)
+            shown.wait_for_timeout(500)
+            shown.screenshot(path=DOCS / f"{name}.png")
+        browser.close()
+    return 0
+
+
+def made_page() -> str:
+    """Return the exported page of the cell's result, its kernels timed."""
+    shell: Any = InteractiveShell.instance()
+    shell.run_cell(CELL, store_history=True).raise_error()
+    session = Session(explore(shell.user_ns["y"]))
+    for _ in session.recorder.rest():
+        pass
+    for kernel in range(len(session.record["kernels"])):
+        here = [
+            place for place, row in enumerate(session.record["variants"])
+            if row["kernel"] == kernel
+        ]  # fmt: skip
+        reply = session.handle(
+            {"id": kernel, "do": "measure", "variants": here, "cold": False}
+        )
+        assert reply["ok"], reply["error"]
+    return export_html(session.record)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

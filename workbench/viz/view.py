@@ -1,0 +1,59 @@
+"""What a notebook's workbench can be told to show, checked before it is sent to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.viz.exploration import Exploration
+
+MODES = ("tune", "rewrites", "plan")
+LANGUAGES = ("C", "LLVM", "asm", "IR")
+PLACES = ("variant", "node", "line")
+"""What is named by its place in the record."""
+FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
+
+
+def checked_view(ex: Exploration, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a page is told to show; a Kernel becomes its number.
+
+    Errors: WorkbenchError for a name or a value that a page does not know.
+    """
+    return {name: _value(ex, name, value) for name, value in asked.items()}
+
+
+def _value(ex: Exploration, name: str, value: Any) -> Any:
+    if name not in FIELDS:
+        raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
+    if name == "kernel":
+        return ex.form(value)[0]
+    if name == "mode":
+        return _one_of(MODES, name, value)
+    if name == "language":
+        return _one_of(LANGUAGES, name, value)
+    if name in PLACES and value is not None:
+        if type(value) is not int or value < 0:
+            because = f"a {name} is named by its place in the record, a whole number"
+            raise _refused(name, value, because, f"{name}=0")
+    if name == "axis" and not isinstance(value, str | None):
+        hint = f'axis="{ex.kernels[0].axes[0].name}"' if _has_axes(ex) else "axis=None"
+        raise _refused(name, value, "an axis is named by a text", hint)
+    return value
+
+
+def _one_of(known: tuple[str, ...], name: str, value: Any) -> str:
+    if isinstance(value, str) and value in known:
+        return value
+    raise _refused(name, value, f"there are {', '.join(known)}", f'{name}="{known[0]}"')
+
+
+def _has_axes(ex: Exploration) -> bool:
+    return bool(ex.kernels) and bool(ex.kernels[0].axes)
+
+
+def _refused(name: str, value: Any, because: str, hint: str) -> WorkbenchError:
+    what = f"cannot select {name}={value!r:.40}"
+    return WorkbenchError(what, because, f"ex.select({hint})")
