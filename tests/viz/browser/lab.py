@@ -19,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 from nbformat.v4 import new_notebook
 
+LAB = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+"""Marks of all tests that share the server and the page."""
 UP_WITHIN_S = 120
 WAIT_MS = 60_000
 """A machine that has much else to do is slow; what never comes fails all the same."""

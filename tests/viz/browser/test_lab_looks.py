@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import FAINT
-from tests.viz.browser.lab import Notebook
+from tests.viz.browser.lab import LAB, Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+pytestmark = LAB
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore

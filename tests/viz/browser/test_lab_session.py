@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import nbformat
-import pytest
 
-from tests.viz.browser.lab import KERNEL, Notebook
+from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+pytestmark = LAB
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.viz.browser.lab import LAB, Notebook
 
-from tests.viz.browser.lab import Notebook
-
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+pytestmark = LAB
 
 HOSTILE = """import numpy as np
 from workbench import Tensor, explore

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.lab import Notebook
+from tests.viz.browser.lab import LAB, Notebook
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+pytestmark = LAB
 
 SOURCE = """import numpy as np
 from workbench import Tensor, explore
@@ -226,7 +226,9 @@ def says_why(wb: Any) -> None:
 
 def step_through(wb: Any, step: Callable[[], None]) -> None:
     """Walk over the first rewrites: each says where it is, and shows other text."""
-    assert "Rewrites" in wb.locator("[aria-label=mode] [aria-selected=true]").inner_text()
+    assert (
+        "Rewrites" in wb.locator("[aria-label=mode] [aria-selected=true]").inner_text()
+    )
     at = wb.locator(".wb-rw-at")
     before = at.inner_text()
     for _ in range(3):

@@ -83,12 +83,14 @@ def _is_filled(template: UOp, blank: UOp, node: UOp, operand: UOp) -> bool:
                 return False
         elif pair not in known:
             known.add(pair)
-            if (wanted.op, wanted.dtype, wanted.arg) != (found.op, found.dtype, found.arg):
-                return False
-            if len(wanted.src) != len(found.src):
+            if _without_sources(wanted) != _without_sources(found):
                 return False
             todo += zip(wanted.src, found.src, strict=True)
     return True
+
+
+def _without_sources(node: UOp) -> tuple[object, ...]:
+    return node.op, node.dtype, node.arg, len(node.src)
 
 
 def between(node: UOp, operand: UOp) -> set[UOp]:
