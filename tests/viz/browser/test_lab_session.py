@@ -135,5 +135,5 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
     with notebook.beside("foreign.ipynb", saved) as shown:
         output = shown.locator(".jp-OutputArea-output")
-        output.locator("svg, table").first.wait_for()
+        output.locator("img").first.wait_for()
         assert "1 kernel" in output.inner_text() and shown.locator(".wb").count() == 0

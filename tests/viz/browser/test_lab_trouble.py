@@ -80,7 +80,7 @@ def test_a_rule_that_raises_is_shown_with_the_state_before(notebook: Notebook) -
         wb = notebook.cell(RAISES).locator(".wb")
         wb.locator(".wb-middle .wb-error:has-text('on purpose')").wait_for()
         wb.locator(".wb-strip .wb-failed:has-text('decompose')").click()
-        wb.locator(".wb-rw .wb-bad:has-text('on purpose')").first.wait_for()
+        wb.locator(".wb-rw .wb-error:has-text('on purpose')").first.wait_for()
     finally:
         notebook.cell("patched.stop()")
     assert notebook.python("ex.kernels[0].run()[0].shape") == "(6, 16)"

@@ -87,7 +87,8 @@ def _reduce_axis(
 
 
 def _own_lane(statement: Statement, target: Target) -> UOp | None:
-    """Return the own lane with most unit-stride loads, if registers allow it to stay apart."""
+    """Return the own lane with most unit-stride loads, if registers allow it to stay apart. One
+    without any is gathered: a chain of additions would be slower still, and round more."""
     lanes = statement.own_lanes
     if not lanes:
         return None
@@ -104,4 +105,4 @@ def _own_lane(statement: Statement, target: Target) -> UOp | None:
         rows *= lane.extent
     registers = rows * best.extent // width(best.extent, widest)
     fits = registers <= max(LATENCY_VECTORS, rows)
-    return best if counts[best] and width(best.extent, widest) > 1 and fits else None
+    return best if width(best.extent, widest) > 1 and fits else None

@@ -64,10 +64,10 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     load = _loads(kernel)[int(opt.arg or 0)][0]
     inner = _inner(kernel, load, str(opt.axis))
-    letter = chr(ord("a") + int(opt.arg or 0) - 1)
-    fills = {r: _fill(r, f"{letter}_{r.axis_name}", load) for r in inner}
+    slot = int(opt.arg or 0)
+    fills = {r: _fill(r, fill_name(slot, r), load) for r in inner}
     shape = tuple(r.extent for r in inner)
-    name = unused_stage(kernel, f"{letter.upper()}s")
+    name = unused_stage(kernel, f"{_letter(slot).upper()}s")
     value = load.substitute(fills)
     stage = UOp(Ops.STAGE, load.dtype, (value, *fills.values()), (name, shape))
     read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, *inner)),))
@@ -79,9 +79,18 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     return settled(staged.replace(arg=kernel.arg._replace(order=tuple(order))))
 
 
+def fill_name(slot: int, axis: UOp) -> str:
+    """Return the name of the axis that fills the copy of input `slot` along `axis`."""
+    return f"{_letter(slot)}_{axis.axis_name}"
+
+
 def inputs(kernel: UOp) -> tuple[int, ...]:
     """Return the slots of the inputs that could be staged."""
     return tuple(n for n in _loads(kernel) if isinstance(n, int))
+
+
+def _letter(slot: int) -> str:
+    return chr(ord("a") + slot - 1)
 
 
 def _loads(kernel: UOp) -> dict[object, list[UOp]]:
@@ -110,11 +119,12 @@ def _slot(stage: UOp) -> object:
 
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
-    """Return what the load depends on inside of `axis`: loops first, then lanes, the lane along
-    which elements are neighbours last."""
+    """Return what the load depends on inside of `axis`: loops first, then lanes, last the one
+    that is read as vectors: along it the result's elements are neighbours, or the load's."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
     strides, _ = terms(split_gate(load.src[0].src[1])[0])
+    stored, _ = terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])
     found = [r for r in ranges(kernel).values() if r in load.ranges]
     found = [r for r in found if r.axis_kind.is_lane or r.axis_name in inside]
     position = {name: i for i, name in enumerate(order)}
@@ -124,6 +134,7 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
             r.axis_kind.is_lane,
             r.axis_kind is AxisType.UPCAST,
             strides.get(r) == 1,
+            stored.get(r) == 1,
             position.get(r.axis_name, 0),
         ),
     )

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import CASTS, MOVEMENT, Ops
-from workbench.ir.schedule.access import Access
+from workbench.ir.schedule.access import TRUE, Access
 from workbench.ir.schedule.cost import (
     FEW_RESULTS,
     LAUNCH_COST,
+    MASK_COST,
     PARALLEL_WORK,
     READ_COST,
     SPLIT_WORK,
@@ -59,8 +60,7 @@ def choose(
         reason = "its index expressions have grown too long"
         return Decision("store-long-index", node, True, reason), None
     if _is_free(node):
-        reason = "it moves or widens what its source gives"
-        return Decision("fuse-free", node, False, reason), None
+        return _moved(node, reads), None
     figures = _figures(node, reads, facts)
     obstacle = _obstacle(node, reads, facts, held)
     if obstacle is not None:
@@ -104,6 +104,22 @@ def _is_free(node: UOp) -> bool:
     return node.op in MOVEMENT or widens
 
 
+def _moved(node: UOp, reads: list[Access]) -> Decision:
+    """Fuse what only moves a value. A padded one is masked wherever it is read: in a product of
+    matrices so often that a copy with its zeros in memory is cheaper."""
+    figures = {
+        "evaluations": sum(a.evaluations for a in reads),
+        "elements": node.size,
+        "cost_of_masks": sum(a.evaluations for a in reads) * MASK_COST / TILE_REUSE,
+        "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
+    }
+    if node.op is Ops.PAD and figures["cost_of_masks"] > figures["cost_to_store"]:
+        reason = "testing every read for the padding costs more than storing it"
+        return Decision("store-padded", node, True, reason, figures)
+    reason = "it moves or widens what its source gives"
+    return Decision("fuse-free", node, False, reason)
+
+
 def _obstacle(
     node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
 ) -> tuple[str, str] | None:
@@ -122,6 +138,9 @@ def _obstacle(
         reason = (
             "a product of matrices inside another loop would lose its register tile"
         )
+        return "store-for-tile", reason
+    if facts.products[node] and any(a.valid is not TRUE for a in reads):
+        reason = "a product of matrices would be computed for what is padded, too"
         return "store-for-tile", reason
     return None
 

@@ -18,6 +18,8 @@ READ_COST = 1.0
 """Per use of a stored element: what computing it in place is held against."""
 LAUNCH_COST = 10_000.0
 """Per kernel: compiling apart, a launch and its bookkeeping."""
+MASK_COST = 1.0
+"""Per read of a padded value: testing whether it is the padding that is read."""
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
 REREADS = 4

@@ -38,8 +38,8 @@ def values(
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
         return _told(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
-    kernel = session.record["passes"][place]["kernel"]  # None: an index, the same in all
-    root = session.record["kernels"][kernel or 0]["root"]
+    kernel = session.record["passes"][place]["kernel"] or 0  # none: the same in all
+    root = session.record["kernels"][kernel]["root"]
     chosen = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
     here = chosen.values(uop, {n: p for n, p in at.items() if n in names})

@@ -125,7 +125,9 @@ function listen_pointer(app, root) {
 /** Connect the app to a widget model (anywidget's, or the shim of an exported page). */
 async function render({ model, el }) {
   const live = model.get("live") === true;
+  let is_open = true;
   const keep = debounced((view) => {
+    if (!is_open) return; // the model may be gone, too
     model.set("view", view);
     model.save_changes();
   }, 300);
@@ -146,6 +148,7 @@ async function render({ model, el }) {
   const end = start(app, el);
   app.ping();
   return () => {
+    is_open = false;
     model.off("msg:custom", heard);
     model.off("change:view", viewed);
     model.off("comm:close", closed);

@@ -1,0 +1,44 @@
+"""Padding beside products of matrices: zeros are stored where masks would cost more."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench import Tensor
+from workbench.ir.schedule.item import Decision
+
+
+def numbers(
+    *shape: int, seed: int
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    generator = np.random.default_rng(seed)
+    return generator.integers(-4, 5, shape).astype(np.float32)
+
+
+def decisions(tensor: Tensor) -> list[Decision]:
+    return [item.decision for item in tensor.schedule() if item.decision is not None]
+
+
+def test_a_padded_image_is_stored_where_products_read_it_often() -> None:
+    x, w = numbers(1, 8, 20, 20, seed=1), numbers(32, 8, 3, 3, seed=2)
+    image, weight = Tensor(x).realize(), Tensor(w).realize()
+    made = image.conv2d(weight, padding=1)
+    padded, product = decisions(made)
+    assert padded.name == "store-padded"
+    assert padded.figures["cost_of_masks"] > padded.figures["cost_to_store"]
+    zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    want = sum(
+        np.einsum("nchw,oc->nohw", zeros[:, :, i : i + 20, j : j + 20], w[:, :, i, j])
+        for i in range(3)
+        for j in range(3)
+    )
+    np.testing.assert_array_equal(made.numpy(), want)
+    few = Tensor(numbers(4, 8, 3, 3, seed=3)).realize()
+    assert len(decisions(image.conv2d(few, padding=1))) == 1
+
+
+def test_a_product_is_not_computed_for_what_is_padded() -> None:
+    a, b = numbers(64, 64, seed=4), numbers(64, 64, seed=5)
+    made = (Tensor(a).realize() @ Tensor(b).realize()).pad((1, 1))
+    assert [d.name for d in decisions(made)] == ["store-for-tile", "store-asked"]
+    np.testing.assert_array_equal(made.numpy(), np.pad(a @ b, ((0, 0), (1, 1))))
