@@ -91,8 +91,9 @@ class Replay:
         """Run on the memory of each input; return that of each output."""
         for place, held in enumerate(memory):
             if held is not self._last[place]:
-                self._last[place] = held
+                self._last[place] = None  # should Ctrl-C come before all have moved
                 _move(self._inputs[place], held)
+                self._last[place] = held
         made = [*memory]
         for device, dtype, size, uses in self._fresh:
             buffer = Buffer(device, dtype, size)

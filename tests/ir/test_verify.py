@@ -39,6 +39,7 @@ from workbench.ir.verify_linear import _ORDER_RULES
 Ir = UOp | Sequence[UOp]
 H = dtypes.float16
 g0, g1, r0, u0 = axis("g0", 4), axis("g1", 4), axis("r0", 4), axis("u0", 4)
+t0, t1 = axis("t0", 2), axis("t1", 2)
 one, half = UOp.const(F, 1.0), UOp.const(dtypes.float64, 0.5)
 x = load(param(1, 4), g0)
 out = at(param(0, 4), g0)
@@ -216,6 +217,7 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(x, order="g0 g1"),
         lambda: sink(reduced(Ops.ADD, x, u0), order="g0 u0"),
     ],
+    "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
     "few-lanes": [
         lambda: sink(

@@ -17,7 +17,8 @@ from workbench.backends.runtime.timing import Samples, interleave
 from workbench.bench.fresh import Processes, Program
 from workbench.bench.graphs import matmul, matmul_kernel
 from workbench.bench.measure import in_turn
-from workbench.bench.peers import OURS, PEERS, Peer
+from workbench.bench.peers import OURS, PEERS, Peer, captured
+from workbench.bench.suite import ENTRIES
 from workbench.engine import planned
 from workbench.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
@@ -50,6 +51,7 @@ GRAPHS = (5_000, 10_000, 20_000)
 OPT_BUDGET_S, RECORDING_BUDGET, IMPORT_BUDGET, SCHEDULE_BUDGET_S = 0.03, 1.15, 1.7, 2.0
 # Twice the nodes should take twice the time; a tenth more is noise, or a cache that is full.
 GROWTH_BUDGET = 2.2
+REPLAY_BUDGET_S = 30e-6
 
 
 Times = dict[str, tuple[list[float], ...]]
@@ -121,6 +123,7 @@ def run(
         yield from first_results(plan)
         yield from opt_to_source(3 * repeats)
         yield recording(8 * repeats + 1)
+        yield replay(8 * repeats + 1)
         yield from imports(plan)
         yield from large_graphs(plan)
 
@@ -170,6 +173,21 @@ def recording(pairs: int) -> Line:
     both = zip(found["watched"].samples_s, found["bare"].samples_s, strict=True)
     ratios = [w / b for w, b in both]
     return _ratio_line("recording every pass, over not", ratios, RECORDING_BUDGET)
+
+
+def replay(pairs: int) -> Line:
+    """Measure a replayed call of a TinyJit without its kernel's own time, on little data."""
+    entry = next(e for e in ENTRIES if e.name.startswith("add, "))
+    call, inputs = captured(entry, entry.arrays(smoke=False))
+    found = interleave(
+        {"call": lambda: call(*inputs), "kernel": call.launch}, 60.0, pairs
+    )
+    both = zip(found["call"].samples_s, found["kernel"].samples_s, strict=True)
+    beyond = [c - k for c, k in both]
+    return Line(
+        "a replayed call, but its kernels", statistics.median(beyond), _spread(beyond),
+        "s", REPLAY_BUDGET_S,
+    )  # fmt: skip
 
 
 def build_all(n: int = 64) -> None:

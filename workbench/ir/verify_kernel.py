@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from workbench.dtypes import dtypes
+from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.reach import reach
 from workbench.ir.uop import KernelInfo, Storage, UOp, split_gate
@@ -142,6 +143,12 @@ def loop_order(node: UOp) -> str:
     return next(
         (f"{', '.join(sorted(names))} {why}" for why, names in problems if names), ""
     )
+
+
+def one_thread(node: UOp) -> str:
+    ranges = [r for r in node.toposort() if r.op is Ops.RANGE]
+    names = sorted(r.axis_name for r in ranges if r.axis_kind is AxisType.THREAD)
+    return f"{', '.join(names)} are spread over threads" if len(names) > 1 else ""
 
 
 def few_lanes(node: UOp) -> str:
@@ -297,6 +304,7 @@ KERNEL = by_op((
     Spec("sink",       (Ops.SINK,),  sink,       "a SINK holds the ENDs of a kernel"),
     Spec("axis-names", (Ops.SINK,),  axis_names, "each axis has its own name"),
     Spec("loop-order", (Ops.SINK,),  loop_order, "the order names each loop once, and no lane"),
+    Spec("one-thread", (Ops.SINK,),  one_thread, "one axis is spread over threads at most"),
     Spec("slots",      (Ops.SINK,),  slots,      "each slot has one parameter"),
     Spec("few-lanes",  (Ops.SINK,),  few_lanes,  "lanes are few enough to write out"),
 ))

@@ -24,6 +24,7 @@ from workbench.ir.constants import is_known
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.schedule import base
 from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
 from workbench.replay import Replay
 from workbench.tensor.arguments import short
 from workbench.tensor.nest import (
@@ -124,19 +125,28 @@ class _Captured:
         self._result, self._name = result, name
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
+        self._seen: list[UOp] = []
+        self._memory: list[Buffer] = []
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = self._inputs(args, kwargs)
+        if [tensor.uop for tensor in given] != self._seen:
+            self._look(given)
+        made = self.replay(self._memory)
+        if isinstance(self._result, _Made):
+            return _tensor(made[0], self._result.shape)
+        return _filled(self._result, iter(made))
+
+    def _look(self, given: list[Any]) -> None:
+        """See that inputs fit, and where their memory is. A node has the same memory as long as
+        it lives, so that the inputs of the last call need no second look."""
         memory: list[Buffer] = []
         for tensor, kind in zip(given, self._kinds, strict=True):
             held = _memory(tensor)
             if (tensor.uop.shape, held.dtype, held.device) != kind:
                 raise self._changed(len(memory), kind, _kind(tensor))
             memory.append(held)
-        made = self.replay(memory)
-        if isinstance(self._result, _Made):
-            return _tensor(made[0], self._result.shape)
-        return _filled(self._result, iter(made))
+        self._memory, self._seen = memory, [tensor.uop for tensor in given]
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if not kwargs and [type(a) for a in args] == self._flat:

@@ -22,7 +22,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
-LAB = [pytest.mark.long, pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
+LAB = [pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 """Marks of all tests that share the server and the page."""
 UP_WITHIN_S = 120
 WAIT_MS = 60_000

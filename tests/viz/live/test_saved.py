@@ -33,7 +33,7 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
     same = {
         "kernel": 0, "name": "mine 1", "note": note, "rules_off": [], "check": None,
-        "error": None,
+        "error": None, "search": None,
     }  # fmt: skip
     rows = [{**same, "opts": [o]} for o in opts]
     return {"key": key, "pinned": 0, "variants": rows}
@@ -98,6 +98,47 @@ def test_damaged_source_is_as_good_as_absent(folder: Path, edited: Any) -> None:
     (path,) = folder.glob("*.json")
     data = json.loads(path.read_text())
     data["variants"][0]["edited"] = edited
+    path.write_text(json.dumps(data))
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert saved.load(KEY) == {}
+
+
+SEARCH = {
+    "tried": 3, "timed": 2, "best": 2, "speedup": 1.5, "seconds": 9.0, "ended": "done",
+    "device": "LLVM",
+    "trials": [[0, None, "start", 2e-3, ""], [1, 0, "\u202e<b>", None, "x"],
+               [2, 0, "UNROLL", 1e-3, ""]],
+}  # fmt: skip
+
+
+def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
+    rows = record(*[f"o{n}" for n in range(saved.MOST_SEARCHES + 3)], "long")
+    for row in rows["variants"]:
+        row["search"] = SEARCH
+    rows["variants"][-1]["search"] = SEARCH | {"ended": "x" * saved.MOST_SEARCH_BYTES}
+    saved.store(rows, {}, {})
+    found = [entry["search"] for entry in saved.load(KEY).values()]
+    assert found == [SEARCH] * saved.MOST_SEARCHES + [None] * 4
+    saved.store(record("o0"), {}, {})
+    kept = saved.load(KEY)[saved.Key(0, ("o0",))]["search"]
+    assert kept == SEARCH, "not lost by a session that has not searched"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [4, {"trials": []}, {"best": 7}, {"best": None}, {"speedup": "nan"}, {"tried": "3"},
+     {"trials": [[0, 0, "", None, ""]]}, {"trials": [[0, None, "", -1, ""]]},
+     {"trials": [[0, None, "", None, ""], [0, None, "", None, ""]]},
+     {"trials": [[0, None]]}, {"trials": 3}, {"trials": [[[], None, "", None, ""]]}],
+)  # fmt: skip
+def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> None:
+    rows = record("A")
+    rows["variants"][0]["search"] = SEARCH
+    saved.store(rows, {}, {})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    wrong = SEARCH | broken if isinstance(broken, dict) else broken
+    data["variants"][0]["search"] = wrong
     path.write_text(json.dumps(data))
     with pytest.warns(RuntimeWarning, match="cannot be read"):
         assert saved.load(KEY) == {}

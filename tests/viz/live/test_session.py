@@ -520,3 +520,12 @@ def test_search() -> None:
             assert row["opts"] and row["parent"] == 0 and row["note"]
         tasks = {m["status"]["task"] for m in page.messages if "status" in m}
         assert {"search", "measure"} <= tasks
+        tried = row["search"]
+        rows = {number: parent for number, parent, *_ in tried["trials"]}
+        assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
+        assert {p for p in rows.values() if p is not None} <= set(rows)
+        assert any(seconds for _, _, _, seconds, _ in tried["trials"])
+    with session_of(explore(array(64, 64) @ array(64, 64))) as session:
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        again = [v["search"] for v in session.record["variants"] if v["search"]]
+        assert again == [plain(tried)]

@@ -104,11 +104,9 @@ class Pool:
         """Take a block back. Safe anywhere, even inside a garbage collection that interrupts
         this very class: if the lock is taken, whoever holds it or comes next sorts it in."""
         self._returned.append(block)
-        if self._lock.acquire(blocking=False):
-            try:
+        if not self._lock.locked():
+            with self._lock:  # Ctrl-C cannot come between taking it and seeing it given back
                 self._sort()
-            finally:
-                self._lock.release()
 
     def clear(self) -> None:
         """Give all kept memory back to the system."""

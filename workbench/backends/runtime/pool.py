@@ -61,10 +61,12 @@ class Pool:
         with self._busy:
             while self._workers < parts - 1:
                 self._start()
-            self._post(self._shared, kernel, arguments, lo, hi, parts)
-            while self._asleep:
-                self._asleep.pop().release()
-            self._share(self._shared)
+            try:
+                self._post(self._shared, kernel, arguments, lo, hi, parts)
+                while self._asleep:
+                    self._asleep.pop().release()
+            finally:  # after Ctrl-C, too: what is posted works on memory of the caller's
+                self._share(self._shared)
 
     def _start(self) -> None:
         self._workers += 1

@@ -15,13 +15,12 @@ SPLIT("r0", 4):
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
-APPLIES = OUTPUT_KINDS | REDUCE_KINDS | {AxisType.THREAD}
+APPLIES = OUTPUT_KINDS | REDUCE_KINDS
 AMOUNTS = (8, 16, 32, 64, 128, 256)
 HERE = (
     "a tile: ORDER can then move its outer loop, so that what it touches stays in cache"

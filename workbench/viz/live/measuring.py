@@ -17,6 +17,7 @@ from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz.live import tuning
 from workbench.viz.live.figures import timing_row
+from workbench.viz.live.searched import search_row
 from workbench.viz.record.variants import error_row
 from workbench.worker.client import QUIET_S, TaskStopped, Worker
 
@@ -48,8 +49,8 @@ def check(session: Session, variant: int) -> Result:
 
 
 def search(session: Session, variant: int, budget_s: float) -> Result:
-    """Search for a faster form of a variant; the best becomes a variant, timed beside it. A
-    search that is stopped leaves the best so far."""
+    """Search for a faster form of a variant; the best becomes a variant, timed beside it, and
+    keeps all that was tried. A search that is stopped leaves the best so far."""
     kernel, began = session.kernels[variant], time.monotonic()
 
     def report(trial: Trial) -> None:
@@ -69,6 +70,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
             name = tuning.free_name(session, session.row(variant)["kernel"], "search")
             made = tuning.variant_of(session, found.kernel, variant, name)
             session.set(made, "note", session.row(made)["note"] or found.ended)
+            session.set(made, "search", search_row(found))
             session.tell_changes()
         if not session.jobs.is_stopped():
             group = list(dict.fromkeys((variant, made)))

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.backends.runtime.cache import key_of
 from workbench.backends.runtime.private_files import read_json, warn, write_json
+from workbench.viz.live.searched import search_read
 from workbench.viz.record.machine import machine
 
 VERSION = 1
@@ -28,6 +29,8 @@ MOST_EDITED = 16
 """Those of them that hold source edited by hand."""
 MOST_SOURCE_BYTES = 150_000
 """Longer source is not kept: all of a file stays well below what is read again."""
+MOST_SEARCHES, MOST_SEARCH_BYTES = 8, 100_000
+"""Those that hold all that a search tried, and how much that may be."""
 LANGUAGES = ("C", "LLVM")
 
 
@@ -57,7 +60,8 @@ _lock = Lock()
 
 def load(key: str) -> dict[Key, Entry]:
     """Return what was kept of an expression on this machine: name, note, pinned, timings by
-    device, when, and edited: None, or device, text and what came of it (check, error)."""
+    device, when, edited: None, or device, text and what came of it (check, error), and search:
+    None, or what a search tried that ended here (see `searched`)."""
     return _read(_name(key))
 
 
@@ -97,6 +101,7 @@ def _entries(
         found[key_for(row, source)] = {
             "name": row["name"],
             "note": row["note"],
+            "search": _short(row["search"]),
             "pinned": record["pinned"] == place,
             "timings": {d: t for (v, d), t in timings.items() if v == place},
             "when": int(time.time()),
@@ -116,14 +121,23 @@ def _is_short(source: Source | None) -> bool:
     return source is None or len(json.dumps(source.text)) <= MOST_SOURCE_BYTES
 
 
+def _short(search: Entry | None) -> Entry | None:
+    return search if len(json.dumps(search)) <= MOST_SEARCH_BYTES else None
+
+
 def _merged(known: Mapping[Key, Entry], fresh: Mapping[Key, Entry]) -> dict[Key, Entry]:
     merged = {k: e | {"pinned": False} for k, e in known.items()} | dict(fresh)
     for key, entry in fresh.items():
-        before = known.get(key, {"timings": {}})
-        merged[key] = entry | {"timings": before["timings"] | entry["timings"]}
+        before = known.get(key, {"timings": {}, "search": None})
+        timings = before["timings"] | entry["timings"]
+        search = entry["search"] or before["search"]
+        merged[key] = entry | {"timings": timings, "search": search}
     youngest = sorted(merged, key=lambda k: -merged[k]["when"])
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     stay = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
+    searched = [key for key in stay if merged[key]["search"]]
+    for key in searched[MOST_SEARCHES:]:
+        merged[key] = merged[key] | {"search": None}
     return {key: merged[key] for key in merged if key in set(stay)}
 
 
@@ -165,6 +179,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         "timings": {str(d): _timing(t) for d, t in dict(row["timings"]).items()},
         "when": int(row["when"]),
         "edited": _edited(row.get("edited")),
+        "search": search_read(row.get("search")),
     }
 
 

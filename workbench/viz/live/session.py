@@ -169,7 +169,8 @@ class Session:
 
     def is_quick(self, request: Any) -> bool:
         """Whether a request is answered at once; others belong into a job."""
-        return not isinstance(request, dict) or request.get("do") not in LONG
+        do = request.get("do") if isinstance(request, dict) else None
+        return not isinstance(do, str) or do not in LONG
 
     def replan(self, node: int, store: bool | None) -> dict[str, Any]:
         """Plan again with one decision forced, or left to the scheduler; everything begins anew.

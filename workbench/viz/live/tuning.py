@@ -198,6 +198,7 @@ def adopt(session: Session, variant: int) -> None:
     if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
         session.set(variant, "name", entry["name"])
     session.set(variant, "note", entry["note"])
+    session.set(variant, "search", entry["search"])
     for name, timing in entry["timings"].items():
         session.timings.setdefault((variant, name), timing)
     device = session.device if source is None else source.device

@@ -49,6 +49,7 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "error": None,
         "note": "",
         "edited": False,
+        "search": None,
         "rules_off": list(kernel.rules_off),
     }
 
