@@ -11,13 +11,19 @@ class Target:
 
     cores: how many run at once. native_small_floats: it computes in float16 and bfloat16.
     converts_float16: it loads and stores float16, and converts it from and to float32.
-    Units: vector_bytes is one vector register; scratch_bytes bounds the arrays a kernel may
-    hold; max_lanes bounds the product of a kernel's UPCAST and UNROLL axes.
+    fmas_in_flight: how many vector multiply-adds a core must have begun before the first is done,
+    for none to wait: its cycles times how many begin in a cycle.
+    Units: vector_bytes is one vector register; l1_bytes and l2_bytes are the data caches that one
+    core has for itself; scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds the
+    lanes that one statement holds at once (the product of its UPCAST and UNROLL axes).
     """
 
     device: str
     vector_bytes: int = 32
     vector_registers: int = 16
+    fmas_in_flight: int = 8
+    l1_bytes: int = 32 << 10
+    l2_bytes: int = 512 << 10
     max_lanes: int = 512
     scratch_bytes: int = 64 << 20
     stack_bytes: int = 64 << 10

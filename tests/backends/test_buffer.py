@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 from pathlib import Path
 
@@ -41,6 +42,30 @@ def test_memory_is_used_again(pool: Pool) -> None:
     del first
     assert pool.kept_bytes == size_class(4000)
     assert Buffer("LLVM", dtypes.int32, 999).address == address
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarms here")
+def test_an_interrupt_leaves_no_lock_taken(pool: Pool) -> None:
+    def ring(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    block, heard = pool.acquire(64), 0
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for _ in range(3000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 2e-5)
+                for _ in range(1000):
+                    pool.release(block)
+                    if pool._lock.locked():  # acquire would wait for ever
+                        break
+                    block = pool.acquire(64)
+            except KeyboardInterrupt:
+                heard += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert heard > 100 and not pool._lock.locked()
 
 
 def test_memory_stays_while_an_array_looks_into_it() -> None:

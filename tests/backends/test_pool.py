@@ -64,6 +64,26 @@ def test_every_part_runs_once(job: Job) -> None:
             time.sleep(pick.uniform(0.0005, 0.004))  # about when workers fall asleep
 
 
+def test_an_interrupt_waits_for_the_job(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C right after posting: the parts work on memory of the caller's."""
+    workers = Pool()
+    post = workers._post
+
+    def interrupted(*arguments: Any) -> None:
+        post(*arguments)
+        raise KeyboardInterrupt
+
+    job.numbers[:] = 0
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(workers, "_post", interrupted)
+        job.run(workers, 3)
+    assert job.numbers.tolist() == [1] * 3 + [0] * (MOST - 3)
+    job.run(workers, 3)
+    assert job.numbers.tolist() == [2] * 3 + [0] * (MOST - 3)
+
+
 def test_two_callers_take_turns(job: Job) -> None:
     job.numbers[:] = 0
 

@@ -122,3 +122,40 @@ def test_emptied_caches_make_a_walk_longer() -> None:
     cold = measure_cold({"walk": small.run}, rounds=3)["walk"]
     warm = interleave({"walk": small.run}, samples=5)["walk"]
     assert len(cold.samples_s) == 3 and cold.median_s > warm.min_s
+
+
+def test_figures_of_a_busy_machine_are_mended_and_not_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = RATES | {"L2": Rate(0.5, 0.3)}  # memory has 1.0 and 1.5
+    measuring(monkeypatch, Speeds(PEAK, busy, RATES, 1e-9, 1e-10))
+    found = speeds.speeds().read
+    assert found["L2"] == RATES["memory"], "no slower than what lies behind it"
+    assert found["L1"] == RATES["L1"]
+    speeds._found.clear()  # another process
+    assert speeds.known() is None
+    times = measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10))
+    assert speeds.speeds().read == RATES and times == [1]
+    speeds._found.clear()
+    assert speeds.known() is not None
+
+
+def test_a_level_that_was_disturbed_is_measured_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {size: name for name, size in working_sets(CACHES)}
+    asked: list[str] = []
+
+    def bandwidth(size_bytes: int, threads: int, copies: bool) -> float:
+        name = sizes[size_bytes] if size_bytes in sizes else "memory"
+        asked.append(name)
+        busy = name == "L2" and asked.count("L2") <= 2 * speeds._ROUNDS
+        return 0.1 if busy else RATES[name].one
+
+    monkeypatch.setattr(speeds, "bandwidth", bandwidth)
+    monkeypatch.setattr(speeds, "_PAUSE_S", 0.0)
+    found = speeds._walks(2, copies=False)
+    assert {name: rate.one for name, rate in found.items()} == {
+        name: rate.one for name, rate in RATES.items()
+    }
+    assert asked.count("L2") == asked.count("L1") + 2, "that level alone"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 import pytest
 
-from workbench import Device, GlobalCounters, Tensor, TinyJit
+from workbench import Device, GlobalCounters, Tensor, TinyJit, replay
 from workbench.backends.runtime import buffer
 from workbench.backends.runtime.timing import interleave
 from workbench.errors import JitError
@@ -247,6 +249,52 @@ def test_as_a_method_it_captures_for_each_object() -> None:
         x = held(np.full(3, n, np.float32))
         assert [layer(x).tolist()[0] for layer in layers] == [2.0 * n, 3.0 * n]
     assert Layer.__call__.__doc__ == "Scale."
+
+
+def test_equal_objects_capture_each_for_itself_and_are_let_go() -> None:
+    @dataclass
+    class Scale:  # equal where the names are, and so without a hash
+        name: str
+        weight: Tensor = field(compare=False)
+
+        @TinyJit
+        def __call__(self, x: Tensor) -> Tensor:
+            return x * self.weight
+
+    scales = [Scale("same", held(np.float32([w]))) for w in (2.0, 3.0)]
+    for n in range(4):
+        x = held(np.float32([n]))
+        assert [scale(x).item() for scale in scales] == [2.0 * n, 3.0 * n]
+    watched = ref(scales[0])
+    del scales
+    gc.collect()
+    assert watched() is None
+
+
+def test_an_object_that_cannot_be_watched_is_refused() -> None:
+    class Slotted:
+        __slots__ = ()
+        double = TinyJit(lambda self, x: x * 2)
+
+    with pytest.raises(JitError, match="__weakref__"):
+        Slotted().double(held(np.float32([1])))
+
+
+def test_an_interrupt_while_memory_moves_is_made_good(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = TinyJit(lambda x: x + 1)
+    x, y = held(np.float32([1])), held(np.float32([5]))
+    for _ in range(3):
+        call(x)
+
+    def interrupted(uses: object, memory: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(replay, "_move", interrupted)
+        call(y)
+    assert [call(y).item(), call(x).item()] == [6.0, 2.0]
 
 
 def test_one_in_another_is_captured_with_it() -> None:

@@ -1,16 +1,20 @@
-"""Graphs to lay out, what crosses in a drawing, and how far a rewrite moves nodes.
+"""Graphs to lay out in the page, what crosses in a drawing, and how far a rewrite moves nodes.
 
 data/*.json holds graphs: labels, sizes, edges (source, target) in the order of operands, and
 `dot_crossings`, what Graphviz 2.43 draws of them (edges that share an end left out; it knows
 no ports, and so has none of the crossings that the order of operands asks for).
+
+The layout is that of the page, so all of this asks a page in Chromium (`functions_page`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +22,14 @@ from tests.kernels import EXAMPLES, TARGETS
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
 from workbench.tensor.tensor import Tensor
 from workbench.trace import PassRecord, observe
 from workbench.viz import explore
-from workbench.viz.layout import Layout, arrange, came_from, follow
-from workbench.viz.model.rewrites import is_replayable, state
+from workbench.viz.model.rewrites import is_replayable
+from workbench.viz.page import scripts
+from workbench.viz.record.nodes import Lines, Nodes, Texts
+from workbench.viz.record.passes import Passes
+from workbench.viz.record.rules import Rules
 
 DATA = Path(__file__).parent / "data"
 BOUNDS = {
@@ -35,41 +41,118 @@ BOUNDS = {
     "chains-and-diamonds": 2.0,
 }
 """How many times dot's crossings each graph of data/ may have."""
+STILL = {"whole": 0.95, "near": 0.93}
+"""The share of rewrites that must move what they left alone by less than a layer, by what is
+drawn: the whole state, or what is near the change, where a long chain that comes between two
+nodes is a greater part of it all."""
+BOX_HEIGHT = 34
+"""Pixels; in the page every box is as high."""
 TILE = (
     Opt(OptOps.UPCAST, "g1", 16),
     Opt(OptOps.UPCAST, "g0", 4),
     Opt(OptOps.LOCAL, "g0", 8),
 )
 
-Size = tuple[float, float]
 Edge = tuple[int, int]
+Point = tuple[float, float]
+
+_DRAW = """([widths, edges, height]) => {
+  const slots = widths.map(() => 0);
+  const listed = edges.map(([a, b]) => ({a, b, slot: slots[b]++}));
+  for (const edge of listed) edge.slots = slots[edge.b];
+  const graph = {nodes: widths.map((w, key) => ({key, w, h: height})), edges: listed};
+  const begun = performance.now();
+  const {places, routes} = layout_graph(graph);
+  return {ms: performance.now() - begun, places,
+    pieces: routes.map((points) => points &&
+      points.slice(1).map((to, i) => line_path([points[i], to])))};
+}"""
+_MOVES = """({nodes, passes}) => {
+  const moves = [];
+  for (const pass of passes) {
+    for (const view of ["whole", "near"]) {
+      const timeline = new_timeline(nodes, pass);
+      let before = new Map();
+      for (let k = view === "whole" ? 0 : 1; k <= timeline.steps.length; k++) {
+        const scene = view === "whole" ? whole_scene(timeline, k) : change_scene(timeline, k);
+        const drawing = placed_drawing(scene, before);
+        const now = new Map(drawing.nodes.map((node) => [node.key, node]));
+        const far = [...now].filter(([key]) => before.has(key)).map(([key, {x, y}]) => {
+          const was = before.get(key);
+          return Math.max(Math.abs(x - was.x), Math.abs(y - was.y)) / PITCH;
+        });
+        const overlaps = drawing.nodes.flatMap((p, i) => drawing.nodes.slice(0, i).filter((q) =>
+          Math.abs(p.x - q.x) < (p.w + q.w) / 2 - 0.1 &&
+          Math.abs(p.y - q.y) < (p.h + q.h) / 2 - 0.1));
+        if (before.size) moves.push([view, pass.name, Math.max(0, ...far), overlaps.length]);
+        before = now;
+      }
+    }
+  }
+  return moves;
+}"""
 
 
 @dataclass(frozen=True)
 class Sample:
-    labels: list[str]
-    sizes: list[Size]
+    widths: list[float]
     edges: list[Edge]
     dot_crossings: int
 
 
+@dataclass(frozen=True)
+class Drawing:
+    """What the page draws: where the nodes are, and per edge the SVG paths of its pieces, from
+    bend to bend; None for an edge of which there is only a stub. `ms` is how long it took."""
+
+    places: list[Point]
+    pieces: list[list[str] | None]
+    ms: float
+
+    @property
+    def stubs(self) -> int:
+        return self.pieces.count(None)
+
+
+@dataclass(frozen=True)
+class Move:
+    """How far one rewrite moved what is drawn before and after it: the most, in layers. `view`:
+    "whole" state, or what is "near" the change; `overlaps` counts boxes that stand on others."""
+
+    view: str
+    name: str
+    most: float
+    overlaps: int
+
+
+def functions_page(browser: Any) -> Any:
+    """Return an offline page with the functions of the page as globals."""
+    page = browser.new_context(offline=True).new_page()
+    page.add_script_tag(content=scripts().replace("export default { render };", ""))
+    return page
+
+
 def sample(name: str) -> Sample:
     held = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    sizes = list(zip(held["widths"], held["heights"], strict=True))
     edges = [(source, target) for source, target in held["edges"]]
-    return Sample(held["labels"], sizes, edges, held["dot_crossings"])
+    return Sample(held["widths"], edges, held["dot_crossings"])
 
 
-def drawn_crossings(layout: Layout) -> int:
-    """Return how often the curves of a layout cross as they are drawn."""
-    curves = [c for c in layout.lines if c] + [b.points for b in layout.branches]
-    polylines = [_flat(curve) for curve in curves]
+def drawn(page: Any, widths: Sequence[float], edges: Sequence[Edge]) -> Drawing:
+    """Return a graph as the page draws it."""
+    found = page.evaluate(_DRAW, [list(widths), list(edges), BOX_HEIGHT])
+    places = [(place["x"], place["y"]) for place in found["places"]]
+    return Drawing(places, found["pieces"], found["ms"])
+
+
+def drawn_crossings(drawing: Drawing) -> int:
+    """Return how often the lines of a drawing cross; where lines run together they are one."""
+    curves = {piece for pieces in drawing.pieces for piece in pieces or ()}
+    polylines = [flat(curve) for curve in sorted(curves)]
     pieces = np.concatenate([np.hstack([p[:-1], p[1:]]) for p in polylines])
     owner = np.repeat(np.arange(len(polylines)), [len(p) - 1 for p in polylines])
-    low, high = (
-        np.minimum(pieces[:, :2], pieces[:, 2:]),
-        np.maximum(pieces[:, :2], pieces[:, 2:]),
-    )
+    low = np.minimum(pieces[:, :2], pieces[:, 2:])
+    high = np.maximum(pieces[:, :2], pieces[:, 2:])
     total = 0
     for place in range(len(pieces)):
         near = (low[place + 1 :] < high[place]) & (high[place + 1 :] > low[place])
@@ -80,28 +163,24 @@ def drawn_crossings(layout: Layout) -> int:
     return total
 
 
-def curves_through_nodes(layout: Layout, sizes: Sequence[Size]) -> int:
-    """Return how many curves run through a node."""
-    x, y = np.array(layout.x), np.array(layout.y)
-    width, height = np.array(sizes).T
+def lines_through_boxes(drawing: Drawing, widths: Sequence[float]) -> int:
+    """Return how many pieces of lines run through a box."""
+    x, y = np.array(drawing.places).T
     count = 0
-    for points in [c for c in layout.lines if c] + [b.points for b in layout.branches]:
-        curve = _flat(points)[1:-1]
-        beside = np.abs(curve[:, :1] - x) < width / 2
-        count += bool((beside & (np.abs(curve[:, 1:] - y) < height / 2)).any())
+    for piece in {piece for pieces in drawing.pieces for piece in pieces or ()}:
+        curve = flat(piece)[1:-1]
+        beside = np.abs(curve[:, :1] - x) < np.array(widths) / 2 - 1
+        count += bool((beside & (np.abs(curve[:, 1:] - y) < BOX_HEIGHT / 2 - 1)).any())
     return count
 
 
-def _flat(points: Sequence[tuple[float, float]], steps: int = 8) -> np.ndarray:
-    """Return a curve of cubic pieces as a polyline."""
-    corners = np.array(points)
-    t = np.linspace(0, 1, steps, endpoint=False)[:, None]
+def flat(path: str, steps: int = 8) -> np.ndarray:
+    """Return an SVG path of one cubic piece as a polyline."""
+    numbers = [float(word) for word in re.findall(r"-?[\d.]+", path)]
+    corners = np.array(numbers).reshape(4, 2)
+    t = np.linspace(0, 1, steps + 1)[:, None]
     basis = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
-    pieces = [
-        sum(b * corner for b, corner in zip(basis, corners[i : i + 4], strict=True))
-        for i in range(0, len(corners) - 1, 3)
-    ]
-    return np.vstack([*pieces, corners[-1:]])
+    return np.array(sum(b * corner for b, corner in zip(basis, corners, strict=True)))
 
 
 def _apart(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
@@ -114,12 +193,13 @@ def _apart(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
     return sides[0] * sides[1] < 0
 
 
-def plain_graph(root: UOp) -> tuple[list[UOp], list[Size], list[Edge]]:
-    """Return the nodes of a graph but its constants, their sizes, and the edges."""
-    nodes = [node for node in root.toposort() if not node.is_const]
-    place = {node: i for i, node in enumerate(nodes)}
-    edges = [(place[s], i) for n, i in place.items() for s in n.src if s in place]
-    return nodes, [(max(44.0, 7.0 * len(n.op.name) + 18), 28.0) for n in nodes], edges
+def moves(page: Any) -> list[Move]:
+    """Return, for each rewrite of `records`, how far it moves nodes, in both views of it."""
+    nodes = Nodes(Lines())
+    passes = Passes(nodes, Texts(), Rules())
+    passes.add(list(records()), None)
+    held = {"nodes": nodes.columns, "passes": passes.listed}
+    return [Move(*row) for row in page.evaluate(_MOVES, held)]
 
 
 def records() -> Iterator[PassRecord]:
@@ -154,33 +234,3 @@ def _tensors() -> Iterator[Tensor]:
 
 def _ones(*shape: int) -> Tensor:
     return Tensor(np.ones(shape, np.float32))
-
-
-@dataclass(frozen=True)
-class Moves:
-    """How far one rewrite moved what it left alone: the most, in layers; `nodes` it had."""
-
-    rule: str
-    most: float
-    nodes: int
-
-
-def moves() -> Iterator[Moves]:
-    """Yield, for each rewrite of each record, how far it moves nodes."""
-    for record in records():
-        nodes, sizes, edges = plain_graph(state(record, 0))
-        layout = arrange(sizes, edges)
-        for number, match in enumerate(record.matches, 1):
-            now, sizes, now_edges = plain_graph(state(record, number))
-            old = came_from(now, now_edges, nodes, edges)
-            new = follow(sizes, now_edges, layout, old)
-            places = {node: i for i, node in enumerate(nodes)}
-            common = [(i, places[n]) for i, n in enumerate(now) if n in places]
-            far = [
-                max(abs(new.x[i] - layout.x[k]), abs(new.y[i] - layout.y[k]))
-                for i, k in common
-            ]
-            yield Moves(
-                repr(match.rule), max(far, default=0.0) / layout.pitch, len(now)
-            )
-            nodes, edges, layout = now, now_edges, new

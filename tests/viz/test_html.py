@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from base64 import b64decode
 from dataclasses import replace
 from html import escape
@@ -173,14 +172,6 @@ def test_details_stop_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_long_source_is_cut() -> None:
     assert "and 500 more lines" in source("\n".join(["x"] * 1500))
-
-
-def test_a_picture_is_quick() -> None:
-    picture(matmul())
-    start = time.process_time()  # the machine may have more to do
-    y = (array(64, 48) @ array(48, 80) + array(80)).relu()
-    picture(explore(y))
-    assert time.process_time() - start < 0.7
 
 
 def contrast(first: str, second: str) -> float:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.viz.layouts import sample
 from workbench.viz.layout import layered
+from workbench.viz.layout.layering import layers_of
 
 
 @st.composite
@@ -52,3 +58,41 @@ def test_a_chain_is_straight() -> None:
 
 def test_no_nodes() -> None:
     assert layered([], []).width == 0
+
+
+def test_lines_are_as_short_as_can_be() -> None:
+    graph = sample("F500")
+    found = layers_of(len(graph.widths), graph.edges)
+    last = list(found)
+    for source, target in graph.edges:
+        assert found[source] < found[target]
+        last[source] = max(last[source], found[target])
+    assert sum(last) - sum(found) == 637  # the optimum, by linear programming
+
+
+def test_the_same_graph_gets_the_same_picture() -> None:
+    graph = sample("F100")
+    assert layered(graph.widths, graph.edges) == layered(graph.widths, graph.edges)
+
+
+def test_ports_are_in_the_order_of_operands() -> None:
+    found = layered([40.0] * 4, [(0, 3), (1, 3), (2, 3), (0, 3)])
+    ends = [route[-1][0] for route in found.routes]
+    assert ends == sorted(set(ends))
+    assert all(found.x[3] - 20 < x < found.x[3] + 20 for x in ends)
+
+
+@pytest.mark.parametrize("kind", ["chain", "skips", "hub", "fan"])
+def test_ten_thousand_nodes_do_not_hang(kind: str) -> None:
+    count, pick = 10_000, random.Random(0)
+    edges = [(i, i + 1) for i in range(count - 1)]
+    if kind == "skips":
+        edges += [(pick.randrange(i), i) for i in range(2, count)]
+    if kind == "hub":
+        edges += [(0, i) for i in range(2, count)]
+    if kind == "fan":
+        edges = [(0, i) for i in range(1, count)]
+    begun = time.process_time()
+    found = layered([40.0] * count, edges)
+    assert len(set(found.layer)) == (2 if kind == "fan" else count)
+    assert time.process_time() - begun < 20

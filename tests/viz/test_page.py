@@ -6,14 +6,18 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.viz.support import matmul
-from workbench.viz import page
+from tests.viz.support import array, matmul
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore, page
 from workbench.viz.record.record import build
 
+LARGEST_PAGE_BYTES = 400_000
+"""Of an exported file: what is sent around with the record of the tour's kernels."""
 LARGEST_BYTES = 140_000
 """Of the code and style of the page, which travel with every widget."""
 
@@ -95,6 +99,24 @@ def test_code_can_stand_inside_a_page() -> None:
 
 def test_size() -> None:
     assert len(page.esm()) + len(page.css()) < LARGEST_BYTES
+
+
+def digits() -> Tensor:
+    """Return the first expression of the tour: the nearest of 1,280 known digits."""
+    new, known = array(512, 64), array(64, 1280)
+    return ((known * known).sum(axis=0) - 2 * (new @ known)).argmin(axis=1)
+
+
+def blurred() -> Tensor:
+    """Return the tour's second: rows mixed with their neighbours."""
+    rows = array(512, 8, 8).pad(((0, 0), (1, 1), (0, 0)))
+    return (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:]) / 4
+
+
+@pytest.mark.parametrize("make", [digits, blurred])
+def test_size_of_a_file_of_the_tour(make: Callable[[], Tensor]) -> None:
+    made = page.export_html(build(explore(make())))
+    assert len(page.esm()) < len(made.encode()) < LARGEST_PAGE_BYTES
 
 
 def test_a_record_survives_packing(record: dict[str, Any]) -> None:

@@ -24,12 +24,12 @@ from workbench.target import Target
 
 
 class Launch(Protocol):
-    """A kernel and its memory: call it to run, as often as need be; `move` gives a slot other
-    memory."""
+    """A kernel and its memory: call it to run, as often as need be."""
 
     def __call__(self) -> None: ...
 
-    def move(self, slot: int, buffer: Buffer) -> None: ...
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory, of the same size and dtype."""
 
 
 class Program(Protocol):
@@ -37,7 +37,8 @@ class Program(Protocol):
 
     def __call__(self, buffers: Sequence[Buffer]) -> None: ...
 
-    def bind(self, buffers: Sequence[Buffer]) -> Launch: ...
+    def bind(self, buffers: Sequence[Buffer]) -> Launch:
+        """Return the kernel with its memory, one Buffer per slot."""
 
 
 class DeviceInfo(ABC):
@@ -96,10 +97,13 @@ class _LLVM(DeviceInfo):
         from workbench.backends.runtime.pool import cores
 
         found = host()
+        l1_bytes, l2_bytes = _own_caches()
         return Target(
             "LLVM",
             vector_bytes=found.vector_bytes,
             vector_registers=found.vector_registers,
+            l1_bytes=l1_bytes,
+            l2_bytes=l2_bytes,
             converts_float16=found.converts_float16,
             cores=cores(),
         )
@@ -133,7 +137,8 @@ class _C(DeviceInfo):
 
     def _target(self) -> Target:
         if find_spec("llvmlite") is None:
-            return Target("C")
+            l1_bytes, l2_bytes = _own_caches()
+            return Target("C", l1_bytes=l1_bytes, l2_bytes=l2_bytes)
         # Compilers differ in what they know of float16; all of them know integers.
         return replace(Device["LLVM"].target, device="C", converts_float16=False)
 
@@ -173,6 +178,15 @@ class _Python(DeviceInfo):
         from workbench.backends.runtime.python import Program as Emulation
 
         return Emulation(source)
+
+
+def _own_caches() -> tuple[int, int]:
+    """Return the bytes of the two caches that a core has for itself; those of a common processor
+    where the system does not tell. It reads a few small files, once: half a millisecond."""
+    from workbench.backends.runtime.machine import TYPICAL, caches
+
+    found = dict(TYPICAL) | dict(caches())
+    return found["L1"], found["L2"]
 
 
 class Devices:

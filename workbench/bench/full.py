@@ -30,9 +30,11 @@ class Crew:
         return self._workers[peer.name]
 
     def dismiss(self, peer: Peer) -> None:
+        """End the process of a library."""
         self._workers.pop(peer.name).close()
 
     def close(self) -> None:
+        """End all of them."""
         for worker in self._workers.values():
             worker.close()
 

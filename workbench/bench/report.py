@@ -40,6 +40,7 @@ class Figure:
 
     @property
     def median_s(self) -> float:
+        """Return the median of the samples, in seconds."""
         return statistics.median(self.samples_s)
 
     @property

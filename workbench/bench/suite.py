@@ -71,22 +71,27 @@ class Entry:
 
 
 def one(data: Data, *shape: int) -> Arrays:
+    """Return one array of normal numbers."""
     return (data.normal(*shape),)
 
 
 def two(data: Data, *shape: int) -> Arrays:
+    """Return two arrays of the same shape."""
     return (data.normal(*shape), data.normal(*shape))
 
 
 def three(data: Data, *shape: int) -> Arrays:
+    """Return three arrays of the same shape."""
     return (*two(data, *shape), data.normal(*shape))
 
 
 def product(data: Data, m: int, k: int, n: int) -> Arrays:
+    """Return the factors of a matrix product: (m, k) and (k, n)."""
     return (data.normal(m, k), data.normal(k, n))
 
 
 def product_flops(m: int, k: int, n: int) -> int:
+    """Return the operations of a matrix product: a multiplication and an addition each."""
     return 2 * m * k * n
 
 
@@ -102,15 +107,18 @@ def matmul(name: str, m: int, k: int, n: int, smoke: tuple[int, int, int]) -> En
 
 
 def gelu(np: Any, x: Any) -> Any:
+    """Return the GELU of x by its tanh approximation, of the shape of x. Source: Hendrycks 2016."""
     return 0.5 * x * (1 + np.tanh(ROOT_2_BY_PI * (x + 0.044715 * x * x * x)))
 
 
 def softmax(np: Any, x: Any) -> Any:
+    """Return the softmax along the last axis, of the shape of x."""
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
 def layernorm(np: Any, x: Any) -> Any:
+    """Return x with mean 0 and variance 1 along the last axis."""
     centred = x - x.mean(axis=-1, keepdims=True)
     variance = (centred * centred).mean(axis=-1, keepdims=True)
     return centred / np.sqrt(variance + 1e-5)
@@ -131,6 +139,7 @@ def conv3x3(np: Any, x: Any, w: Any) -> Any:
 
 
 def attention(np: Any, q: Any, k: Any, v: Any) -> Any:
+    """Return softmax(q k^T / sqrt(d)) v; d is the last axis of q. Source: Vaswani 2017."""
     scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
     return softmax(np, scores) @ v
 

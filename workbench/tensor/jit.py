@@ -8,11 +8,11 @@ scheduled, and the function's Python code does not run. The name and its meaning
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import update_wrapper
 from threading import RLock
 from typing import Any, Generic, ParamSpec, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 import numpy as np
 
@@ -64,55 +64,79 @@ class TinyJit(Generic[P, R]):
     """
 
     def __init__(self, function: Callable[P, R]):
-        self._function = function
-        self._lock = RLock()
-        self._bound: WeakKeyDictionary[Any, TinyJit[Any, Any]] = WeakKeyDictionary()
-        self.reset()
+        self._function, self._state = function, _State()
+        self._states: dict[int, _State] = {}
         update_wrapper(self, function)
 
     def reset(self) -> None:
         """Forget what was captured: the next call is the first again."""
-        self._calls = 0
-        self._captured: _Captured | None = None
+        self._state.calls, self._state.captured = 0, None
 
     @property
     def count(self) -> int:
         """How many kernels and copies a replay has; 0 before there is one."""
-        return 0 if self._captured is None else self._captured.replay.count
+        captured = self._state.captured
+        return 0 if captured is None else captured.replay.count
 
     def launch(self) -> None:
         """Run the kernels of the last call once more, on the same memory: what timing needs.
 
         Errors: JitError where nothing has been captured yet.
         """
-        if self._captured is None:
+        if self._state.captured is None:
             raise JitError("nothing has been captured", "that takes two calls")
-        self._captured.replay.launch()
+        self._state.captured.replay.launch()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """As a method it captures for each object by itself."""
+        """As a method it captures for each object by itself, equal ones too, as long as it lives.
+
+        Errors: JitError for an object that cannot be watched, having __slots__ alone.
+        """
         if owner is None:
             return self
-        if owner not in self._bound:
-            self._bound[owner] = TinyJit(self._function.__get__(owner, kind))
-        return self._bound[owner]
+        made: TinyJit[Any, Any] = object.__new__(TinyJit)
+        made._function, made._states = self._function.__get__(owner, kind), {}
+        made._state = self._states.get(id(owner)) or self._state_for(owner)
+        return made
+
+    def _state_for(self, owner: Any) -> _State:
+        """Return the new state of an object, which goes when the object does."""
+        try:
+            finalize(owner, self._states.pop, id(owner), None).atexit = False
+        except TypeError:
+            raise JitError(
+                f"cannot capture a method of {type(owner).__name__}",
+                "its __slots__ have no __weakref__, which tells when an object is gone",
+                'add "__weakref__" to them',
+            ) from None
+        return self._states.setdefault(id(owner), _State())
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if (
             engine.is_capturing()
         ):  # another one captures this one's kernels with its own
             return self._function(*args, **kwargs)
-        with self._lock:
-            if self._captured is not None:
-                result: R = self._captured(args, kwargs)
+        state = self._state
+        with state.lock:
+            if state.captured is not None:
+                result: R = state.captured(args, kwargs)
                 return result
-            if self._calls == 0:
+            if state.calls == 0:
                 result = self._function(*args, **kwargs)
                 _realize(result)
             else:
-                self._captured, result = _capture(self._function, args, kwargs)
-            self._calls += 1
+                state.captured, result = _capture(self._function, args, kwargs)
+            state.calls += 1
             return result
+
+
+@dataclass(slots=True)
+class _State:
+    """How often a function was called, or a method of one object, and what was captured of it."""
+
+    calls: int = 0
+    captured: _Captured | None = None
+    lock: RLock = field(default_factory=RLock)
 
 
 class _Captured:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from workbench import Tensor
+from workbench.bench.suite import ENTRIES, Entry
 from workbench.ir.axis import AxisType
-from workbench.ir.opt.heuristic import heuristic
+from workbench.ir.opt import heuristic as module
+from workbench.ir.opt.apply import apply_opt, why_not
+from workbench.ir.opt.heuristic import STEPS, heuristic
 from workbench.ir.opt.heuristic_step import Step
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.ir.uop import UOp
@@ -94,3 +98,59 @@ def test_sums_of_strided_elements_are_kept_apart() -> None:
     wide = x[:, ::2].astype(np.float64)
     assert strided.sum().item() == pytest.approx(wide.sum(), rel=1e-6)
     assert strided.var().item() == pytest.approx(wide.var(ddof=1), rel=1e-5)
+
+
+def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
+    """A tile of 1024 rows of 32 lanes has 128 KiB, and 2000 sums have 8,000 bytes."""
+    product = kernels(zeros(512, 1024) @ zeros(1024, 512))[-1]
+    (columns,) = kernels(zeros(3000, 2000).sum(axis=0))
+    cases = (
+        (product, "pack-operand", "tile_bytes", "l2_bytes", 1),
+        (columns, "reduce-outside", "row_bytes", "l1_bytes", 2),
+    )
+    for kernel, name, figure, cache, times in cases:
+        needed = int(times * steps(kernel, AVX2)[name].figures[figure])
+        holds, lacks = (replace(AVX2, **{cache: n}) for n in (needed, needed - times))
+        assert name in steps(kernel, holds)
+        assert name not in steps(kernel, lacks)
+        assert heuristic(kernel, holds)[1] != heuristic(kernel, lacks)[1]
+
+
+def test_a_core_with_more_multiply_adds_in_flight_gets_a_larger_tile() -> None:
+    product = kernels(zeros(512, 512) @ zeros(512, 512))[-1]
+    sums = []
+    for many in (1, 24):
+        tile = steps(product, replace(AVX512, fmas_in_flight=many))["register-tile"]
+        sums.append(math.prod(int(o.arg) for o in tile.opts if isinstance(o.arg, int)))
+    assert sums[0] < sums[1]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("smoke", [True, False], ids=["small", "full size"])
+def test_a_step_says_what_was_applied(entry: Entry, smoke: bool) -> None:
+    """And what the steps propose is legal, on every kernel of the benchmarks."""
+    for target in (AVX2, replace(AVX512, cores=2)):
+        inputs = [Tensor(a).realize() for a in entry.arrays(smoke)]
+        for kernel in kernels(entry.tensor(*inputs)):
+            made, applied, fired = heuristic(kernel, target)
+            assert applied == tuple(opt for step in fired for opt in step.opts)
+            proposed = []
+            for propose in STEPS:
+                for opt in step.opts if (step := propose(kernel, target)) else ():
+                    assert why_not(kernel, opt, target) is None
+                    kernel, named = apply_opt(kernel, opt, target)
+                    proposed.append(named)
+            assert made is kernel and applied == tuple(proposed)
+
+
+def test_an_opt_that_is_refused_is_not_said_to_be_applied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    good, bad = Opt(OptOps.UPCAST, "g0", 8), Opt(OptOps.UPCAST, "g7", 8)
+    offers = [Step("half", (bad, good), "one is"), Step("none", (bad,), "none is")]
+    proposers = tuple(lambda *_, offer=offer: offer for offer in offers)
+    monkeypatch.setattr(module, "STEPS", proposers)
+    kernel = kernels(zeros(128) + zeros(128))[-1]
+    _, applied, fired = heuristic(kernel, AVX2)
+    assert applied == (good,)
+    assert [(step.name, step.opts) for step in fired] == [("half", (good,))]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.filecheck import filecheck
 from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, interpreted, random_form
+from tests.kernels import EXAMPLES, LLVM, interpreted, random_form, run
 from tests.support import count
 from workbench.backends.device import Device
 from workbench.ir.axis import AxisType
@@ -463,3 +464,21 @@ def test_an_opt_prints_as_python_that_makes_it(
 
 def test_ranges_are_those_of_the_graph() -> None:
     assert {name: r.extent for name, r in ranges(MATMUL).items()} == sizes(MATMUL)
+
+
+def test_every_input_has_a_name_for_its_tile() -> None:
+    """Letters are 26; a fused sum can have more inputs."""
+    g0, r0, inputs = axis("g0", 4), axis("r0", 3), 29
+    loads = [load(param(slot, 3), r0) for slot in range(1, inputs + 1)]
+    total = reduced(Ops.ADD, sum(loads[1:], loads[0]), r0)
+    graph = kernel("g0 r0", (at(param(0, 4), g0), total, "g0"))
+    for slot in range(1, inputs + 1):
+        graph, _ = apply_opt(graph, opt("STAGE", "g0", slot), LLVM)
+    verify(graph, "kernel")
+    names = [*"abcdefghijklmnopqrstuvwxyz", "in27", "in28", "in29"]
+    assert {f"{name}_r0" for name in names} <= set(ranges(graph))
+    stages = {n.arg[0] for n in graph.toposort() if n.op is Ops.STAGE}
+    assert stages == {f"{name.upper()}s" for name in names}
+    arrays = [np.zeros(4, np.float32), *np.eye(29, 3, dtype=np.float32)]
+    for device in ("PYTHON", "LLVM"):
+        assert run(graph, device, arrays).tolist() == [3.0] * 4

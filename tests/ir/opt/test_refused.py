@@ -108,7 +108,12 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
         "t0 is spread over 2 threads already",
         "one THREAD",
     ),
-    (THREADED, opt("SPLIT", "t0", 2), "SPLIT applies to loop axes, and t0 is THREAD", "g0"),
+    (
+        THREADED,
+        opt("SPLIT", "t0", 2),
+        "SPLIT applies to loop axes, and t0 is THREAD",
+        "g0",
+    ),
     (MATMUL, opt("THREAD", "r0", 2), "applies to global output axes", "g0 (8)"),
     (MATMUL, opt("THREAD", "g1", 5), "5 does not divide 16", "THREAD"),
     (MATMUL, opt("GROUP", "g1", 4), "applies to reduce axes", "r0 (12)"),

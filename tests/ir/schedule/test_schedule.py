@@ -428,3 +428,16 @@ def test_long_chains_of_movement_are_cut() -> None:
     names = {d.name for d in engine.planned([x.uop])[0].decisions}
     assert "store-long-index" in names
     assert np.array_equal(x.numpy(), wanted)
+
+
+def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
+    """Also where an epilogue is what would be computed again."""
+    n = 64
+    a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
+    for stored, epilogue in (((a @ b).relu() @ c, 1), ((a @ b) @ c, 0)):
+        found = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
+        (figures,) = [decision.figures for decision in found]
+        again = figures["evaluations"] - figures["elements"]
+        assert again == n**3 - n**2
+        per_element = figures["cost_to_recompute"] / again
+        assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue

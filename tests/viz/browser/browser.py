@@ -112,6 +112,24 @@ def opened(browser: Any, path: Path, width: int = 1400, dark: bool = False) -> A
     return page
 
 
+def shown(
+    browser: Any, folder: Path, html: str, mode: str = "", **more: Any
+) -> Iterator[Any]:
+    """Yield the page of some HTML, from disk, in the mode that a key leads to; in the end, fail
+    on errors that nobody caught."""
+    path = folder / "page.html"
+    path.write_text(html, encoding="utf-8")
+    page = opened(browser, path, **more)
+    if mode:
+        page.set_default_timeout(5000)
+        page.click(".wb-header", position={"x": 4, "y": 4})
+        page.keyboard.press(mode)
+    yield page
+    faults = page.faults
+    page.context.close()
+    assert faults == []
+
+
 def _local(page: Any, url: str) -> None:
     if not url.startswith(("file:", "blob:", "data:")):
         page.faults.append(f"asked for {url}")

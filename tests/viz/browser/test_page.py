@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import FAINT, opened, session_page
+from tests.viz.browser.browser import FAINT, session_page, shown
 from tests.viz.support import softmax
 from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
@@ -47,16 +47,6 @@ def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
 @pytest.fixture
 def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
     yield from shown(browser, tmp_path, session_page(record))
-
-
-def shown(browser: Any, folder: Path, html: str, **more: Any) -> Iterator[Any]:
-    path = folder / "page.html"
-    path.write_text(html, encoding="utf-8")
-    page = opened(browser, path, **more)
-    yield page
-    faults = page.faults
-    page.context.close()
-    assert faults == []
 
 
 def keys(page: Any, pressed: str) -> None:
@@ -526,3 +516,45 @@ def test_a_pane_can_stand_alone(session: Any, only: str, pane: str) -> None:
         ".wb-strip",
     )
     assert [p for p in panes if session.is_visible(p)] == [pane]
+
+
+def test_all_that_a_search_tried_is_a_tree(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """The way to the best is open; a branch opens by click and by arrow, and text stays text."""
+    trials = [
+        [0, None, "start: as given", 2e-3, ""],
+        [1, 0, '<img src=x onerror="boom">', 1e-3, ""],
+        [2, 0, "UPCAST", None, "did not end"],
+        [3, 2, "never seen", 3e-3, ""],
+        [4, 1, "UNROLL", 5e-4, ""],
+    ]
+    searched = json.loads(json.dumps(record))
+    searched["variants"][0]["search"] = {
+        "tried": 5, "timed": 4, "best": 4, "speedup": 4.0, "seconds": 9.5, "ended": "over",
+        "device": "LLVM", "trials": trials,
+    }  # fmt: skip
+    tree = '[aria-label="what the search tried"]'
+    for page in shown(browser, tmp_path, export_html(searched)):
+        assert "5 tried, 4 timed" in page.inner_text(".wb-tried-pane summary")
+        assert not page.is_visible(tree)
+        page.click(".wb-tried-pane summary")
+        page.wait_for_selector(tree)
+        assert page.evaluate(FAINT) == []
+        rows = f"{tree} [role=treeitem]"
+        assert page.locator(rows).count() == 4, "all but what is below UPCAST"
+        assert "best" in page.inner_text(f"{tree} [aria-selected=true]")
+        assert page.locator(f"{tree} img").count() == 0
+        assert "500 µs" in page.inner_text(f"{tree} [aria-level='3']")
+        page.click("[data-key=tried-2]")
+        assert "never seen" in page.inner_text(tree)
+        assert focused(page) == "tried-2"
+        keys(page, "ArrowLeft")
+        assert "never seen" not in page.inner_text(tree)
+        keys(page, "ArrowRight j")
+        assert focused(page) == "tried-3"
+        other = next(
+            i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0
+        )
+        page.click(f"[data-key=variant-{other}]")
+        assert not page.is_visible(".wb-tried-pane"), "nothing was searched there"

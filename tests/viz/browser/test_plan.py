@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import opened, session_page
+from tests.viz.browser.browser import session_page, shown
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -37,17 +37,9 @@ def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
 
 
 def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
-    path = folder / "page.html"
-    path.write_text(html, encoding="utf-8")
-    page = opened(browser, path)
-    page.set_default_timeout(5000)
-    page.click(".wb-header", position={"x": 4, "y": 4})
-    page.keyboard.press("3")
-    page.wait_for_selector(".wb-plan .wb-g-stage > *")
-    yield page
-    faults = page.faults
-    page.context.close()
-    assert faults == []
+    for page in shown(browser, folder, html, mode="3"):
+        page.wait_for_selector(".wb-plan .wb-g-stage > *")
+        yield page
 
 
 def stored(record: Record) -> Record:
@@ -166,10 +158,10 @@ def test_search_and_zoom(page: Any) -> None:
     page.keyboard.press("Enter")
     assert page.inner_text(".wb-plan .wb-g-count") == "1 of 1"
     assert "max" in page.text_content(".wb-g-picked .wb-g-label")
-    shown = "document.querySelector('.wb-plan .wb-g-svg > g').getAttribute('transform')"
-    before = page.evaluate(shown)
+    moved = "document.querySelector('.wb-plan .wb-g-svg > g').getAttribute('transform')"
+    before = page.evaluate(moved)
     page.click('.wb-plan [aria-label="zoom in"]')
-    assert page.evaluate(shown) != before
+    assert page.evaluate(moved) != before
 
 
 def test_a_decision_is_tried_the_other_way_and_undone(

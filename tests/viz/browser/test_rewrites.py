@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import opened, session_page
+from tests.viz.browser.browser import session_page, shown
 from tests.viz.support import array
 from workbench.ir.expr import to_expr
 from workbench.ir.uop import UOp
@@ -74,20 +74,12 @@ def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
 
 def rewrites_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
     """Open a page in Rewrites mode, at the rewrites of the softmax's `decompose`."""
-    path = folder / "page.html"
-    path.write_text(html, encoding="utf-8")
-    page = opened(browser, path)
-    page.set_default_timeout(5000)
-    page.click(".wb-header", position={"x": 4, "y": 4})
-    page.keyboard.press("2")
-    page.click('.wb-rw-pass:has-text("decompose")')
-    page.wait_for_function(
-        "document.querySelector('.wb-rw-at').textContent.startsWith('before')"
-    )
-    yield page
-    faults = page.faults
-    page.context.close()
-    assert faults == []
+    for page in shown(browser, folder, html, mode="2"):
+        page.click('.wb-rw-pass:has-text("decompose")')
+        page.wait_for_function(
+            "document.querySelector('.wb-rw-at').textContent.startsWith('before')"
+        )
+        yield page
 
 
 def decompose(record: Record) -> Record:
@@ -322,15 +314,15 @@ def test_history_names_the_rule_and_leads_to_it(page: Any) -> None:
 
 def test_the_wheel_zooms_only_with_control(page: Any) -> None:
     page.keyboard.press("j")
-    shown = "document.querySelector('.wb-g-svg > g').getAttribute('transform')"
+    moved = "document.querySelector('.wb-g-svg > g').getAttribute('transform')"
     page.hover(".wb-rw .wb-g-stage")
-    before = page.evaluate(shown)
+    before = page.evaluate(moved)
     page.mouse.wheel(0, 120)
-    assert page.evaluate(shown) == before
+    assert page.evaluate(moved) == before
     page.keyboard.down("Control")
     page.mouse.wheel(0, -120)
     page.keyboard.up("Control")
-    page.wait_for_function(f"{shown} !== {json.dumps(before)}")
+    page.wait_for_function(f"{moved} !== {json.dumps(before)}")
 
 
 def test_offline_what_needs_python_says_so(page: Any) -> None:
@@ -370,9 +362,9 @@ def test_questions_to_python(session: Any, record: Record) -> None:
         "because": because,
     })  # fmt: skip
     assert (asked["pass"], asked["step"]) == (place, 1)
-    shown = page.inner_text(".wb-rw-answer").split("\n")
-    assert shown[0] == text and shown[1] == " " * start + "^" * 5
-    assert because in shown[-1]
+    told = page.inner_text(".wb-rw-answer").split("\n")
+    assert told[0] == text and told[1] == " " * start + "^" * 5
+    assert because in told[-1]
 
     page.click('[data-key="values"]')
     axes = answer(

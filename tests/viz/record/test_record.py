@@ -282,9 +282,30 @@ def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) ->
         r["text"] for r in rows if r["kind"] == "statement" and found & {*r["nodes"]}
     ]
     assert "acc0 += p1[g0*8 + r0] * p2[r0*4 + g1]" in lit
-    assert all(
-        r["lines"] for r in rows if r["kind"] == "statement" and r["text"] in lit
-    )
+    assert all(r["lines"] for r in rows), "loops have the lines of what is in them"
+
+
+def test_a_loop_leads_to_the_lines_of_what_is_computed_in_it() -> None:
+    """As in a notebook: a product in one line, what is done with it in another."""
+    x, y = array(64, 64), array(64, 96)
+    likeness = x @ y
+    nearest = likeness.argmax(axis=1)
+    record = build(explore(nearest))
+    texts = [line["text"] for line in record["lines"]]
+    product = next(i for i, text in enumerate(texts) if "x @ y" in text)
+    assert [kernel["title"] for kernel in record["kernels"]][0] == "matmul"
+    for variant in record["variants"]:
+        rows = variant["loops"]["rows"]
+        loops = [r for r in rows if r["kind"] != "statement"]
+        assert loops and all(r["lines"] for r in loops)
+        if variant["kernel"] == 0:
+            assert all(r["lines"] == [product] for r in loops)
+        (code,) = [c for c in variant["code"] if c["language"] == "C"]
+        heads = [
+            link for line, link in zip(code["lines"], code["links"], strict=True)
+            if line.lstrip().startswith("for (long")
+        ]  # fmt: skip
+        assert heads and all(link["lines"] for link in heads)
 
 
 def test_instructions_lead_to_lines_of_source() -> None:

@@ -105,7 +105,7 @@ class Pool:
         this very class: if the lock is taken, whoever holds it or comes next sorts it in."""
         self._returned.append(block)
         if not self._lock.locked():
-            with self._lock:  # Ctrl-C cannot come between taking it and seeing it given back
+            with self._lock:  # no Ctrl-C comes between taking it and the block
                 self._sort()
 
     def clear(self) -> None:

@@ -37,12 +37,15 @@ TILE_ROWS = (8, 6, 4, 3, 2)
 """Rows along an axis."""
 CHUNKS = (2, 1, 3, 4)
 """Vectors of lanes; where two tiles cost the same, the first."""
-LATENCY = 8
-"""Multiply-adds that can be on their way at once: fewer sums wait for each other."""
 OVERHEAD = 1
-"""Slots that a step of the reduction takes beside its loads and multiply-adds."""
+"""Slots that the loop itself takes at each step of the reduction: counting and jumping back. A
+slot is the time in which one multiply-add and one load can begin."""
+ISSUE = 1 / 8
+"""Slots that each load and multiply-add takes of those beside it: they overlap, but not wholly,
+so that of tiles as large the one with fewer loads comes first."""
 MASKING = 1.03
-"""What an axis that is rounded up costs beside the elements computed for nothing."""
+"""What an axis that is rounded up costs beside the elements computed for nothing: the masks of
+its last loads and stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def register_tile(kernel: UOp, target: Target) -> Step | None:
     tiles = [
         tile
         for amounts in _amounts(axis, rows, wide)
-        if (tile := _tile(amounts, operands, wide, each))
+        if (tile := _tile(amounts, operands, target, wide, each))
         and amounts[axis] <= most
         and tile.registers <= target.vector_registers
         and math.prod(amounts.values()) <= target.max_lanes
@@ -107,9 +110,14 @@ def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
 
 
 def _tile(
-    amounts: dict[UOp, int], operands: list[UOp], wide: int, gathered: int
+    amounts: dict[UOp, int],
+    operands: list[UOp],
+    target: Target,
+    wide: int,
+    gathered: int,
 ) -> Tile:
-    """Return the tile; `gathered` is how many loads a vector takes that is not of neighbours."""
+    """Return the tile; `gathered` is how many loads a vector takes that is not of neighbours. Fewer
+    sums than `target.fmas_in_flight` wait for each other."""
     axis = next(iter(amounts))
     steps = {**amounts, axis: max(1, amounts[axis] // wide)}
     sums = registers = math.prod(steps.values())
@@ -120,7 +128,8 @@ def _tile(
         registers += _kept(load, steps, axis)
     waste = math.prod(-(-r.extent // n) * n / r.extent for r, n in amounts.items())
     waste *= MASKING ** sum(bool(r.extent % n) for r, n in amounts.items())
-    slots = max(sums, loaded, LATENCY) + (sums + loaded) / 8 + OVERHEAD
+    busy = max(sums, loaded, target.fmas_in_flight)
+    slots = busy + ISSUE * (sums + loaded) + OVERHEAD
     cost = slots * waste / math.prod(amounts.values())
     return Tile(amounts, registers, loaded, cost)
 

@@ -25,6 +25,7 @@ from workbench.ir.uop import UOp, split_gate
 from workbench.target import Target
 
 HERE = "the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused"
+LETTERS = 26
 ON_A_GPU = "the work-group loads the tile into shared memory together, then a barrier"
 
 
@@ -90,7 +91,8 @@ def inputs(kernel: UOp) -> tuple[int, ...]:
 
 
 def _letter(slot: int) -> str:
-    return chr(ord("a") + slot - 1)
+    """Return what input `slot` is called in names: a to z, then in27 and on."""
+    return chr(ord("a") + slot - 1) if slot <= LETTERS else f"in{slot}"
 
 
 def _loads(kernel: UOp) -> dict[object, list[UOp]]:

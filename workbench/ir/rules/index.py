@@ -108,26 +108,31 @@ def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
 
 def div_common(i: UOp, c: UOp) -> UOp | None:
     """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but a small rest."""
-    parts, constant = terms(i)
-    factor = math.gcd(c.arg, *parts.values())
-    if factor <= 1 or factor == c.arg:
+    found = _reduced(i, c)
+    if found is None:
         return None
-    reduced = from_terms(
-        {a: k // factor for a, k in parts.items()}, constant // factor, i
-    )
+    reduced, factor, _ = found
     return reduced // (int(c.arg) // factor)
 
 
 def mod_common(i: UOp, c: UOp) -> UOp | None:
     """(g*a + b) % (g*d) is g*((a + b//g) % d) + b%g, where g divides all coefficients."""
+    found = _reduced(i, c)
+    if found is None:
+        return None
+    reduced, factor, rest = found
+    return (reduced % (int(c.arg) // factor)) * factor + rest
+
+
+def _reduced(i: UOp, c: UOp) -> tuple[UOp, int, int] | None:
+    """Return a + b//g, g and b%g of g*a + b, for the greatest g that divides c, too; None where
+    there is none between 1 and c."""
     parts, constant = terms(i)
     factor = math.gcd(c.arg, *parts.values())
     if factor <= 1 or factor == c.arg:
         return None
-    reduced = from_terms(
-        {a: k // factor for a, k in parts.items()}, constant // factor, i
-    )
-    return (reduced % (int(c.arg) // factor)) * factor + constant % factor
+    quotients = {a: k // factor for a, k in parts.items()}
+    return from_terms(quotients, constant // factor, i), factor, constant % factor
 
 
 def distribute(i: UOp, c: UOp, d: UOp) -> UOp:

@@ -37,11 +37,13 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known of all values beforehand: who is asked for (and why), what computing each
-    costs, which have a reduction below them, which a product of matrices (a reduction that
-    reads its operands many times), and which are stored (True) or fused by force."""
+    costs, and together with the product of matrices that it is computed from; which have a
+    reduction below them, which a product (a reduction that reads its operands many times), and
+    which are stored (True) or fused by force."""
 
     asked: Mapping[UOp, str]
     cost: Mapping[UOp, float]
+    whole_cost: Mapping[UOp, float]
     reduces: Mapping[UOp, bool]
     products: Mapping[UOp, bool]
     forced: Mapping[UOp, bool]
@@ -61,28 +63,31 @@ def choose(
         return Decision("store-long-index", node, True, reason), None
     if _is_free(node):
         return _moved(node, reads), None
-    figures = _figures(node, reads, facts)
     obstacle = _obstacle(node, reads, facts, held)
     if obstacle is not None:
+        figures = _figures(node, reads, facts, facts.whole_cost)
         return Decision(obstacle[0], node, True, obstacle[1], figures), None
-    return _by_cost(node, reads, figures)
+    return _by_cost(node, reads, _figures(node, reads, facts, facts.cost))
 
 
 def _forced(
     node: UOp, reads: list[Access], facts: Facts
 ) -> tuple[Decision, Staging | None]:
-    figures = _figures(node, reads, facts)
+    figures = _figures(node, reads, facts, facts.whole_cost)
     stored, reason = facts.forced[node], "you asked for it"
     if stored:
         return Decision("store-forced", node, True, reason, figures, True), None
-    cheaper = figures["cost_to_recompute"] > node.size * STAGE_COST
+    again = _figures(node, reads, facts, facts.cost)["cost_to_recompute"]
+    cheaper = again > node.size * STAGE_COST
     row = staging(node, reads) if cheaper else None
     return Decision("fuse-forced", node, False, reason, figures, True), row
 
 
-def _figures(node: UOp, reads: list[Access], facts: Facts) -> dict[str, float]:
+def _figures(
+    node: UOp, reads: list[Access], facts: Facts, cost: Mapping[UOp, float]
+) -> dict[str, float]:
     evaluations = sum(a.evaluations for a in reads)
-    each = facts.cost[node] / max(1, node.size)
+    each = cost[node] / max(1, node.size)
     reuse = 1.0 if facts.reduces[node] else TILE_REUSE
     return {
         "reads": len(reads),

@@ -7,7 +7,8 @@ the figures, so that a reader can disagree.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.uop import UOp
@@ -37,13 +38,19 @@ _OP_COST = {Ops.EXP2: 20.0, Ops.LOG2: 20.0, Ops.IDIV: 10.0, Ops.MOD: 10.0}
 _OP_COST |= {Ops.SIN: 100.0, Ops.COS: 100.0}
 _OP_COST |= {Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}
 _CAP = 1e30
+NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
 
 
-def totals(nodes: dict[UOp, None], boundaries: Collection[UOp]) -> dict[UOp, float]:
+def totals(
+    nodes: dict[UOp, None],
+    boundaries: Collection[UOp],
+    products: Mapping[UOp, bool] = NO_PRODUCTS,
+) -> dict[UOp, float]:
     """Return per node what computing all of it costs, everything below it fused once.
 
-    What is stored anyway, and a reduction, which is decided for itself, cost a read. The cost of
-    a value that several others use is shared out among them.
+    What is stored anyway, and a reduction, which is decided for itself, cost a read; not those
+    of `products`, which are computed with what reads them. The cost of a value that several
+    others use is shared out among them.
     """
     users = Counter(s for node in nodes for s in set(node.src))
     cost: dict[UOp, float] = {}
@@ -51,7 +58,8 @@ def totals(nodes: dict[UOp, None], boundaries: Collection[UOp]) -> dict[UOp, flo
     for node in nodes:
         below = sum(to_users[s] for s in set(node.src))
         cost[node] = min(_CAP, below + _own(node))
-        read = node in boundaries or node.op is Ops.REDUCE_AXIS
+        apart = node.op is Ops.REDUCE_AXIS and not products.get(node, False)
+        read = node in boundaries or apart
         to_users[node] = float(node.size) if read else cost[node] / max(1, users[node])
     return cost
 

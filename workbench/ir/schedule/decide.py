@@ -55,11 +55,13 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
     asked = _asked(roots, nodes)
     _check_forced(forced, nodes, asked)
     stops = set(asked)
+    products = products_below(nodes, stops)
     facts = Facts(
         asked,
         totals(nodes, asked),
+        totals(nodes, asked, products),
         reducing(nodes, stops),
-        products_below(nodes, stops),
+        products,
         forced,
     )
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}

@@ -10,38 +10,28 @@ one row are an isotonic regression, found by pooling adjacent violators (Ayer et
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from workbench.viz.layout.proper import Proper
 
 SWEEPS = 10
 NODES, MIXED, DUMMIES = 1.0, 2.0, 8.0
 """How much a line weighs, by what its ends are."""
-ANCHOR = 1000.0
-"""How much a vertex that should stay where it is holds on to that."""
 
 Pull = tuple[int, float, float]
 """A vertex beside, how far from it one wants to be, and the weight of that."""
 
 
-def placed(
-    graph: Proper,
-    rows: Sequence[Sequence[int]],
-    gap: float,
-    anchors: Mapping[int, float] | None = None,
-) -> list[float]:
-    """Return the middle of each vertex; those with `anchors` stay near them."""
-    anchors = anchors or {}
+def placed(graph: Proper, rows: Sequence[Sequence[int]], gap: float) -> list[float]:
+    """Return the middle of each vertex."""
     x = _packed(graph, rows, gap)
-    for vertex, place in anchors.items():
-        x[vertex] = place
     up, down = _pulls(graph)
     both = [[*u, *d] for u, d in zip(up, down, strict=True)]
     for sweep in range(SWEEPS):
         # at last between both, so that what the last sweep left behind is not bent
         beside = both if sweep >= SWEEPS - 2 else (up, down)[sweep % 2]
         for row in rows if sweep % 2 == 0 else reversed(rows):
-            _settle(graph, row, beside, x, gap, anchors)
+            _settle(graph, row, beside, x, gap)
     return x
 
 
@@ -81,7 +71,6 @@ def _settle(
     beside: Sequence[Sequence[Pull]],
     x: list[float],
     gap: float,
-    anchors: Mapping[int, float],
 ) -> None:
     """Put a row where it is best, given the vertices beside."""
     offsets, wanted = [], []
@@ -95,9 +84,6 @@ def _settle(
         for near, shift, strength in beside[vertex]:
             total += (x[near] + shift) * strength
             weight += strength
-        if vertex in anchors:
-            total += anchors[vertex] * ANCHOR
-            weight += ANCHOR
         wanted.append((total / weight - at, weight))
     for vertex, level, offset in zip(row, rising(wanted), offsets, strict=True):
         x[vertex] = level + offset

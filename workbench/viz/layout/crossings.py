@@ -11,7 +11,7 @@ minimization"; the matrix is the crossing table of Juenger and Mutzel 1997.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -31,19 +31,9 @@ SAVE = 100
 class Order:
     """An order of each row that improves in place. `rows` are vertices from left to right."""
 
-    def __init__(
-        self,
-        graph: Proper,
-        rows: Sequence[Sequence[int]],
-        work: int,
-        stay: Container[int] = (),
-    ):
-        """Start from `rows`; the vertices of `stay` keep the order that they have there.
-
-        `work` is how many cells of matrices may be looked at.
-        """
+    def __init__(self, graph: Proper, rows: Sequence[Sequence[int]], work: int):
+        """Start from `rows`; `work` is how many cells of matrices may be looked at."""
         self.vertices = [np.array(row) for row in rows]
-        self.stays = [np.array([v in stay for v in row], bool) for row in rows]
         self.number = number = [0] * len(graph.layer)
         for row in rows:
             for place, vertex in enumerate(row):
@@ -109,7 +99,7 @@ class Order:
         crossing = self._above(row) + self._below(row)
         excess = (crossing - crossing.T).take(order, 0).take(order, 1)
         self.work -= STEP + count * count
-        while (move := _best_move(excess, self.stays[row][order])) is not None:
+        while (move := _best_move(excess)) is not None:
             moved = _moved(count, *move)
             excess, order = excess.take(moved, 0).take(moved, 1), order[moved]
             self.work -= STEP + count * count
@@ -168,14 +158,13 @@ def _summed(rows: Array, groups: Array, count: int) -> Array:
     return found
 
 
-def _best_move(excess: Array, stays: Array) -> tuple[int, int] | None:
+def _best_move(excess: Array) -> tuple[int, int] | None:
     """Return (from, to) of the move that saves most crossings; None where none does.
 
     `excess[i, k]` is what it costs to have i left of k rather than right of it.
     """
     sums = excess.cumsum(1)
     change = sums.diagonal()[:, None] - sums + excess * _lower(len(excess))
-    change[stays] = 0
     vertex, place = divmod(int(change.argmin()), len(excess))
     return (vertex, place) if change[vertex, place] < 0 else None
 

@@ -1,5 +1,12 @@
 """The layers, places and ways of a graph's picture, without heights: for callers that draw
-rows themselves. `arrange` gives curves in pixels."""
+rows themselves.
+
+    layers_of -> proper -> ordered -> placed
+
+Every node stands in a layer below its sources; the lines of one value run down together and
+branch off to its readers, into the port of the operand that they are.
+Source: Sugiyama, Tagawa, Toda 1981, whose four steps these are.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Source: Sugiyama, Tagawa, Toda 1981 (barycenter sweeps); Lourenco, Martin, Stuet
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from random import Random
 
 from workbench.viz.layout.crossings import Order
@@ -55,15 +55,6 @@ def ordered(graph: Proper) -> Rows:
         if best.crossings() > fewest:
             best.restore(saved)
     return best.rows
-
-
-def inserted(graph: Proper, rows: Rows, stay: Container[int]) -> Rows:
-    """Return `rows` with all vertices but those of `stay` moved to where they cross little."""
-    if max(map(len, rows)) > WIDEST:
-        return rows
-    order = Order(graph, rows, WORK, stay)
-    _mend(order, range(len(rows)))
-    return order.rows
 
 
 def _start(

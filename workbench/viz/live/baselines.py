@@ -54,6 +54,12 @@ def measure_all(session: Session) -> dict[str, Any]:
     return {}
 
 
+def add_rows(session: Session) -> None:
+    """Name the baselines that were given in the record, before they are timed."""
+    for name in known(session):
+        add_row(session, name)
+
+
 def add_row(session: Session, name: str) -> int:
     """Return the place of a baseline's row, added where it is new."""
     rows = session.record["baselines"]

@@ -74,7 +74,9 @@ def _is_place(value: Any, table: Any) -> bool:
 
 
 def _is_text(value: Any, record: Any) -> bool:
-    return isinstance(value, str) and len(value) <= MOST_TEXT
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
+        return False
+    return not any("\ud800" <= c <= "\udfff" for c in value)  # half of a character
 
 
 def _is_variant(value: Any, record: Any) -> bool:

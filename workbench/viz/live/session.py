@@ -65,11 +65,14 @@ class Listener(Protocol):
     """Whoever shows a session: it is told of replies to it, of patches, and of progress; now
     and then it gets the whole record, packed, for pages that open later, and what to look at."""
 
-    def tell(self, message: Message) -> None: ...
+    def tell(self, message: Message) -> None:
+        """Pass on a reply, a patch or progress."""
 
-    def renew(self, record: str) -> None: ...
+    def renew(self, record: str) -> None:
+        """Keep the whole record, packed, for pages that open later."""
 
-    def look(self, view: Message) -> None: ...
+    def look(self, view: Message) -> None:
+        """Show these panes and places."""
 
 
 class Session:
@@ -94,6 +97,7 @@ class Session:
         self.recorder = Recorder(exploration)
         self.number = next(_NUMBERS)
         self.recorder.first()
+        baselines.add_rows(self)  # so that pages know what there is to time
         self.device: str = self.recorder.record["device"]
         self.edited: dict[int, tuning.Edited] = {}
         self.timings: dict[tuple[int, str], Any] = {}
@@ -295,7 +299,10 @@ class Session:
             stopped = error_row(TaskStopped("stopped", "somebody asked for it"))
             self.send(self._reply(request, None, stopped), asker)
             return
-        self.handle(request, asker)
+        try:
+            self.handle(request, asker)
+        finally:
+            self.status(None)
 
     def _ahead(self) -> Iterator[None]:
         mine = self.recorder

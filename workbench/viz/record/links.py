@@ -15,6 +15,7 @@ from typing import Any
 from workbench.backends.device import Device
 from workbench.backends.runtime.assembly import AsmLine
 from workbench.ir.lower.lower import levels
+from workbench.ir.ops import Ops
 from workbench.ir.rewrite import without
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled, Kernel
@@ -50,11 +51,23 @@ class Linker:
         )
 
     def source(self) -> list[Link | None]:
-        """Return the link of every line of the source; None for a brace or a comment."""
-        return [
+        """Return the link of every line of the source; None for a brace or a comment. Where a
+        loop begins or ends, it has the user's lines of all that is in the loop."""
+        found = [
             self._link(self.links.of_line(number), places) if places else None
             for number, places in enumerate(self.links.positions, 1)
         ]
+        known = [link for link in found if link is not None]
+        for places, link in zip(self.links.positions, found, strict=True):
+            if link is not None and self._is_loop(places):
+                depth = len(link["axes"])
+                inside = [k for k in known if k["axes"][:depth] == link["axes"]]
+                link["lines"] = list(dict.fromkeys(n for k in inside for n in k["lines"]))
+        return found
+
+    def _is_loop(self, places: Sequence[int]) -> bool:
+        linear = self.links.linear
+        return any(linear[p].op in (Ops.LOOP, Ops.ENDLOOP) for p in places)
 
     def assembly(self, code: Sequence[AsmLine]) -> list[Link | None]:
         """Return the link of every line of the assembly; None for a label."""

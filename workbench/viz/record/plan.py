@@ -109,6 +109,7 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
             "figures": [[k.replace("_", " "), v] for k, v in d.figures.items()],
             "kernel": kernels.get(d.node),
             "forced": d.forced,
+            "asked": d.name == "store-asked",
         }
         for d in ex.decisions
     ]

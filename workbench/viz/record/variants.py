@@ -75,15 +75,26 @@ def nest_row(
     kernel: Kernel, nodes: Nodes, caches: Caches, linker: Linker | None = None
 ) -> dict[str, Any]:
     """Return the loop nest of a kernel; every use says which cache holds its bytes. With a
-    linker, statements say what they compute.
+    linker, statements say what they compute, and loops what is computed in them.
 
     Errors: CompileError where the kernel needs more scratch than the target gives.
     """
     nest = loop_nest(kernel.ast, Device[kernel.device].target)
-    return {
-        "buffers": [b._asdict() for b in nest.buffers],
-        "rows": [_row(row, nodes, caches, linker) for row in nest.rows],
-    }
+    rows = [_row(row, nodes, caches, linker) for row in nest.rows]
+    _lead_loops(rows)
+    return {"buffers": [b._asdict() for b in nest.buffers], "rows": rows}
+
+
+def _lead_loops(rows: Sequence[dict[str, Any]]) -> None:
+    """Give loops and lanes the user's lines of the statements in them."""
+    around: list[dict[str, Any]] = []
+    for row in rows:
+        del around[row["depth"] :]
+        if row["kind"] != "statement":
+            around.append(row)
+            continue
+        for loop in around:
+            loop["lines"] += [n for n in row["lines"] if n not in loop["lines"]]
 
 
 def _row(

@@ -52,15 +52,28 @@ function redo(app) {
 const apply_opt = (app, opt) =>
   opt && act(app, "offers", { do: "apply", variant: app.view.variant, opt });
 
-const measure = (app) =>
-  act(app, "results", {
-    do: "measure",
-    variants: [app.view.variant, pinned(app)].filter(is_new),
-    cold: app.view.cold,
-  });
+const measure = (app) => {
+  const { variant, cold } = app.view;
+  const variants = [variant, pinned(app)].filter(is_new);
+  return told(app, variant, { do: "measure", variants, cold }, ({ timing }) => timing?.text);
+};
 const is_new = (value, place, all) => all.indexOf(value) === place;
 
-const check = (app) => act(app, "results", { do: "check", variant: app.view.variant });
+const check = (app) => {
+  const { variant } = app.view;
+  return told(app, variant, { do: "check", variant }, (row) => row.check && checked_text(row.check));
+};
+
+const checked_text = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
+
+/** Ask, and say at once what was found: the list of results may be out of sight. */
+async function told(app, variant, request, outcome) {
+  const reply = await act(app, "results", request);
+  const row = app.record.variants[variant];
+  const found = reply && row && outcome(row);
+  if (found) say(app, `${row.name.slice(0, 40)}: ${found}`, 6000);
+  return reply;
+}
 
 const search = (app) =>
   act(app, "results", { do: "search", variant: app.view.variant, budget_s: 10 });
@@ -110,14 +123,14 @@ function copied_by_hand(text) {
 const copy_python = (app) =>
   app.variant() && copy(app, app.variant().python, "the kernel as Python");
 
-function say(app, text) {
+function say(app, text, for_ms = 2500) {
   app.said = text;
   app.changed("said");
   clearTimeout(app.said_until);
   app.said_until = setTimeout(() => {
     app.said = "";
     app.changed("said");
-  }, 2500);
+  }, for_ms);
 }
 
 // parts of panes that several use

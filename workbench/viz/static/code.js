@@ -7,7 +7,8 @@ function code_pane(app) {
   const bar = h("div", { class: "wb-code-bar" });
   const trouble = h("div", { class: "wb-trouble" });
   const body = h("div", { class: "wb-code-body" });
-  el.append(bar, trouble, body);
+  const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
+  el.append(bar, trouble, body, origin);
   const state = { editing: null, helpers: false, shown: null, asked: new Set() };
   const redo_body = () => app.changed("editing");
 
@@ -30,7 +31,8 @@ function code_pane(app) {
       )
     )
       refill(bar, ...code_bar(app, variant, code, state, redo_body));
-    if (has_any(changes, "failure", "variant")) refill(trouble, failure(app, "code"));
+    if (has_any(changes, "failure", "variant", "record"))
+      refill(trouble, failure(app, "code"), variant?.edited && error_box(variant.error));
     const shown = [
       code,
       state.editing,
@@ -45,12 +47,15 @@ function code_pane(app) {
       fill_body(app, body, variant, code, state, redo_body);
     }
     if (changes.has("code")) mark_line(app, body, code);
+    if (has_any(changes, "code", "record", "variant", "picked")) refill(origin, made_by(app));
     if (has_any(changes, "picked", "code") && app.view.picked?.by !== "code")
       show_first_lit(app, body);
     if (has_any(changes, "variant", "language", "live")) ask_for_code(app, variant, state);
   };
   return { el, update };
 }
+
+const MOST_MAKERS = 3; // rules that a line names
 
 const code_of = (variant, language) =>
   variant?.code.find((code) => code.language === language) || null;
@@ -116,6 +121,7 @@ function code_bar(app, variant, code, state, again) {
 
 function nothing_to_show(app, variant) {
   if (app.pending("code")) return "Compiling…";
+  if (variant?.edited && variant.error) return "There is no program.";
   return variant?.error ? "There is no program: see the error with the loops." : "No program yet.";
 }
 
@@ -183,4 +189,31 @@ function ask_for_code(app, variant, state) {
   act(app, "code", { do: "code", variant: place, language }).then(
     (reply) => reply || state.asked.delete(key),
   );
+}
+
+/** The rules that made what the pinned line computes, the latest first: each leads to its rewrite. */
+function made_by(app) {
+  const { code, picked } = app.view;
+  if (!code || picked?.by !== "code") return null;
+  const { passes } = app.record;
+  const by_rule = new Map();
+  for (const { pass, step, node } of node_history(app.record, passes_of(app), picked.nodes)) {
+    const rule = step > 0 ? passes[pass].rewrites[step - 1][0] : -1;
+    if (rule >= 0 && !by_rule.has(rule)) by_rule.set(rule, { pass, step, node });
+  }
+  const links = [...by_rule].slice(0, MOST_MAKERS).map(([rule, place]) =>
+    h(
+      "button",
+      {
+        class: "wb-button",
+        type: "button",
+        "data-key": `made-by-${rule}`,
+        title: app.record.rules[rule].doc || "see the rewrite",
+        onclick: () => app.select({ ...place, mode: "rewrites", pane: "mode" }),
+      },
+      words(rule_name(app, rule), "", 40),
+      " ›",
+    ),
+  );
+  return links.length ? [h("span", { class: "wb-quiet" }, "made by rule"), ...links] : null;
 }

@@ -95,6 +95,13 @@ function debounced(act, wait_ms) {
   };
 }
 
+/** Whether a text has all words of a query, in any order; signs count where there is nothing else. */
+function has_words(text, query) {
+  const [here, wanted] = [text, query.trim()].map((words) => words.toLowerCase());
+  const parts = wanted.match(/[\p{L}\p{N}_]+/gu) || [wanted];
+  return parts.every((part) => here.includes(part));
+}
+
 // figures
 
 /** 0.0213 -> "21.3 ms" */

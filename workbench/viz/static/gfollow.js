@@ -2,6 +2,7 @@
 // its neighbours, beside what stands there; what stays is pushed down only where there is no room.
 
 const TIGHT = 46; // the least from a layer to the next, where something new is put between
+const TIGHT_GAP = 4; // the least between boxes of which one has grown
 
 /** Return the layout of a graph of which a part has a place already: that part stays, and is
  * pushed down only where what is new between it does not fit. */
@@ -19,13 +20,15 @@ function layout_next(graph, before) {
   return { places, routes };
 }
 
-/** Return y per node: known ones keep theirs, new ones are spread between their neighbours. */
+/** Return y per node: known ones keep theirs, new ones are spread between their neighbours. What a
+ * step took away pushes nothing: its lines may run up for as long as they are seen. */
 function layout_heights(graph, order, known) {
   const up = graph.nodes.map(() => []);
   const down = graph.nodes.map(() => []);
   const place = new Int32Array(order.length);
   order.forEach((n, i) => (place[n] = i));
-  for (const { a, b } of graph.edges) if (place[a] < place[b]) up[b].push(a), down[a].push(b);
+  for (const { a, b, state } of graph.edges)
+    if (place[a] < place[b] && !(state === "gone" && known[b])) up[b].push(a), down[a].push(b);
   // steps to, and place of, the next known node below
   const below = known.map(() => [0, Infinity]);
   for (const n of [...order].reverse())
@@ -43,13 +46,14 @@ function layout_heights(graph, order, known) {
     else if (end === Infinity) y[n] = top + PITCH;
     else {
       const room = (end - top) / (steps + 1);
-      y[n] = top + (room < TIGHT ? PITCH : Math.min(PITCH, room)); // too tight: push what is below
+      y[n] = top + Math.max(TIGHT, Math.min(PITCH, room)); // too tight: push what is below
     }
   }
   return y;
 }
 
-/** Give what has no column yet the free place nearest to its neighbours. */
+/** Give what has no column yet the free place nearest to its neighbours; what has one leaves it
+ * only where it would stand on something: boxes grow with their words, or are pushed down. */
 function layout_beside(graph, order, places) {
   const near = graph.nodes.map(() => []);
   for (const { a, b } of graph.edges) near[a].push(b), near[b].push(a);
@@ -62,8 +66,14 @@ function layout_beside(graph, order, places) {
     return found;
   };
   const put = (n) => shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  const others = (n) => [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
   const unplaced = order.filter((n) => Number.isNaN(places[n].x));
-  order.filter((n) => !Number.isNaN(places[n].x)).forEach(put);
+  layout_apart(graph, order.filter((n) => !Number.isNaN(places[n].x)), places);
+  for (const n of order) {
+    if (Number.isNaN(places[n].x)) continue;
+    places[n].x = layout_free(graph, places, n, places[n].x, others(n), 0);
+    put(n);
+  }
   const is_placed = (n) => !Number.isNaN(places[n].x);
   // outward from what has a place, so that each new one has a neighbour to stand by
   while (unplaced.length) {
@@ -71,19 +81,35 @@ function layout_beside(graph, order, places) {
     const [n] = unplaced.splice(at, 1);
     const xs = near[n].filter(is_placed).map((m) => places[m].x);
     const wanted = xs.length ? xs.reduce((sum, x) => sum + x, 0) / xs.length : 0;
-    const others = [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
-    places[n].x = layout_free(graph, places, n, wanted, others);
+    places[n].x = layout_free(graph, places, n, wanted, others(n));
     put(n);
   }
 }
 
-function layout_free(graph, places, n, wanted, others) {
+/** Move the boxes of a row apart where some have grown into others: all of them a little. */
+function layout_apart(graph, listed, places) {
+  const rows = new Map(); // y -> nodes
+  for (const n of listed) rows.set(places[n].y, (rows.get(places[n].y) || []).concat(n));
+  const width = graph.nodes.map(({ w }) => w);
+  const x = places.map((place) => place.x);
+  for (const row of rows.values()) {
+    row.sort((a, b) => x[a] - x[b]);
+    if (row.every((n, i) => !i || x[n] - x[row[i - 1]] >= (width[n] + width[row[i - 1]]) / 2)) continue;
+    layout_settle(row, row.map((n) => [x[n], 1]), width, x, TIGHT_GAP);
+    for (const n of row) places[n].x = x[n];
+  }
+}
+
+/** Return the x nearest to `wanted` at which node `n` has a gap to the `others`; `least` is the gap
+ * that will do at `wanted` itself. */
+function layout_free(graph, places, n, wanted, others, least = COLUMN_GAP) {
   const { w, h } = graph.nodes[n];
   const taken = others
     .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
-    .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2 + COLUMN_GAP]);
-  const is_free = (x) => taken.every(([at, apart]) => Math.abs(at - x) >= apart - 0.01);
-  const sides = taken.flatMap(([at, apart]) => [at - apart, at + apart]);
-  const fits = [wanted, ...sides].filter(is_free);
+    .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2]);
+  const is_free = (x, gap) => taken.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
+  if (is_free(wanted, least)) return wanted;
+  const sides = taken.flatMap(([at, apart]) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);
+  const fits = sides.filter((x) => is_free(x, COLUMN_GAP));
   return fits.reduce((best, x) => (Math.abs(x - wanted) < Math.abs(best - wanted) ? x : best), fits[0]);
 }

@@ -1,14 +1,15 @@
-// Where the nodes of a graph go: layers by longest path, lines past a layer as shared dummies,
-// rows ordered by barycentres, columns by pooling.
+// Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
+// rows in an order in which they cross little (gorder.js), columns by pooling.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
 // `slots` of `b`, both places in `nodes`. The result has {x, y} per node (middle of the box) and
 // the points of each edge; null for one that is too long to draw: a stub at each end.
 
 const PITCH = 56; // from a layer to the next, pixels
+const SHORTEN_ROUNDS = 4;
+const MANY_READERS = 32; // one of so many is taken to make no line longer
 const COLUMN_GAP = 18;
 const LONG_EDGE = 6; // layers; what is longer is a stub
-const SWEEPS = 12;
 const DUMMY_WIDTH = 6;
 
 /** Return the layout of a graph: the next one after `before` (Map key -> {x, y}) where they have
@@ -50,7 +51,7 @@ function layout_topological(graph) {
   return order;
 }
 
-/** Return a layer per node: the longest way from a source; what has none stands by its reader. */
+/** Return a layer per node: the longest way from a source, or farther down by its readers. */
 function layout_layers(graph) {
   const order = layout_topological(graph);
   const place = new Int32Array(order.length);
@@ -61,9 +62,26 @@ function layout_layers(graph) {
   for (const { a, b } of graph.edges)
     if (place[a] < place[b]) sources[b].push(a), targets[a].push(b);
   for (const n of order) for (const t of targets[n]) layer[t] = Math.max(layer[t], layer[n] + 1);
-  for (const n of order)
-    if (!sources[n].length && targets[n].length) layer[n] = Math.min(...targets[n].map((t) => layer[t])) - 1;
+  layout_shorten(order, layer, sources, targets);
   return layer;
+}
+
+/** Move nodes down towards their readers where that makes the lines shorter in all. A line runs from
+ * a source to its last reader. */
+function layout_shorten(order, layer, sources, targets) {
+  const end_without = (a, n) => targets[a].reduce((end, t) => (t === n ? end : Math.max(end, layer[t])), layer[a]);
+  for (let round = 0, has_moved = true; has_moved && round < SHORTEN_ROUNDS; round++) {
+    has_moved = false;
+    for (const n of [...order].reverse()) {
+      if (!targets[n].length) continue;
+      const lowest = targets[n].reduce((least, t) => Math.min(least, layer[t]), Infinity) - 1;
+      const near = [...new Set(sources[n])].filter((a) => targets[a].length <= MANY_READERS);
+      const ends = near.map((a) => end_without(a, n));
+      const grown = (at) => ends.reduce((sum, end) => sum + Math.max(end, at), -at);
+      if (lowest <= layer[n] || grown(lowest) > grown(layer[n])) continue;
+      [layer[n], has_moved] = [lowest, true];
+    }
+  }
 }
 
 /** Return the graph with a dummy wherever a line passes a layer; lines of one source share. */
@@ -96,79 +114,13 @@ function layout_proper(graph, layers) {
   const down = layer.map(() => []);
   const entering = new Map();
   for (const [, below] of links) entering.set(below, (entering.get(below) || 0) + 1);
+  links.sort((one, other) => one[2] - other[2]); // so that `up` is in the order of the ports
   for (const [above, below, share] of links) {
     const port = entering.get(below) > 1 ? share : 0; // a chain goes straight down
     up[below].push([above, port]);
     down[above].push([below, port]);
   }
   return { count, layer, width, up, down, chains };
-}
-
-/** Return the rows: vertices from left to right, so that few lines cross. */
-function layout_rows({ layer, up, down }) {
-  const least = Math.min(...layer, 0);
-  const rows = [];
-  const first = new Float64Array(layer.length).fill(-1);
-  let count = 0;
-  // the first order: depth first from below, so that a tree starts out without crossings
-  const below = layer.map((_, v) => v).filter((v) => !down[v].length);
-  const stack = below.sort((a, b) => layer[b] - layer[a]).reverse();
-  while (stack.length) {
-    const v = stack.pop();
-    if (first[v] >= 0) continue;
-    first[v] = count++;
-    stack.push(...up[v].map(([s]) => s).reverse());
-  }
-  layer.forEach((l, v) => (rows[l - least] ??= []).push(v));
-  for (let i = 0; i < rows.length; i++) (rows[i] ??= []).sort((a, b) => first[a] - first[b]);
-  return layout_sweep(rows, up, down);
-}
-
-function layout_sweep(rows, up, down) {
-  const at = [];
-  const number = (row) => row.forEach((v, i) => (at[v] = i));
-  rows.forEach(number);
-  let best = rows.map((row) => [...row]);
-  let fewest = layout_crossings(rows, up, at);
-  for (let sweep = 0; sweep < SWEEPS && fewest; sweep++) {
-    const near = sweep % 2 ? down : up;
-    for (const row of sweep % 2 ? [...rows].reverse() : rows) {
-      const middle = new Map(row.map((v) => [v, layout_middle(near[v], at, at[v])]));
-      row.sort((a, b) => middle.get(a) - middle.get(b) || at[a] - at[b]);
-      number(row);
-    }
-    const crossings = layout_crossings(rows, up, at);
-    if (crossings < fewest) [best, fewest] = [rows.map((row) => [...row]), crossings];
-  }
-  return best;
-}
-
-function layout_middle(near, at, otherwise) {
-  if (!near.length) return otherwise;
-  return near.reduce((sum, [v, port]) => sum + at[v] + port * 0.5, 0) / near.length;
-}
-
-/** Count crossings between neighbouring rows, by a tree of counts over the upper row. */
-function layout_crossings(rows, up, at) {
-  let crossings = 0;
-  for (let i = 1; i < rows.length; i++) {
-    const size = rows[i - 1].length + 1;
-    const tree = new Int32Array(size + 1);
-    let total = 0;
-    for (const v of rows[i]) {
-      const ends = up[v].map(([s]) => at[s]);
-      for (const end of ends) {
-        let upto = 0;
-        for (let k = end + 1; k > 0; k -= k & -k) upto += tree[k];
-        crossings += total - upto;
-      }
-      for (const end of ends) {
-        total++;
-        for (let k = end + 1; k <= size; k += k & -k) tree[k]++;
-      }
-    }
-  }
-  return crossings;
 }
 
 /** Return x per vertex: each row as near to its neighbours as order and widths allow. */
@@ -198,10 +150,10 @@ function layout_columns({ layer, width, up, down, count }, rows) {
 }
 
 /** Put a row at the places it wants, in its order and without overlap (isotonic regression). */
-function layout_settle(row, wanted, width, x) {
+function layout_settle(row, wanted, width, x, gap = COLUMN_GAP) {
   const offsets = [];
   let at = 0;
-  for (const v of row) offsets.push(at + width[v] / 2), (at += width[v] + COLUMN_GAP);
+  for (const v of row) offsets.push(at + width[v] / 2), (at += width[v] + gap);
   const blocks = []; // [mean, weight, members]
   wanted.forEach(([place, weight], i) => {
     let block = [place - offsets[i], weight, 1];
@@ -215,10 +167,12 @@ function layout_settle(row, wanted, width, x) {
   for (const [mean, , members] of blocks) for (let k = 0; k < members; k++, i++) x[row[i]] = mean + offsets[i];
 }
 
+/** Return the points of an edge: it bends between two layers and runs straight past the nodes. */
 function layout_route(graph, places, { a, b, slot, slots }, proper, chain, x) {
   if (!chain) return null;
-  const points = [[places[a].x, places[a].y + graph.nodes[a].h / 2]];
-  for (const v of chain) points.push([x[v], proper.layer[v] * PITCH]);
+  const half = graph.nodes[a].h / 2;
+  const points = [[places[a].x, places[a].y + half]];
+  for (const v of chain) for (const side of [-half, half]) points.push([x[v], proper.layer[v] * PITCH + side]);
   points.push(layout_port(graph.nodes[b], places[b], slot, slots));
   return points;
 }

@@ -3,7 +3,7 @@
 const SCALES = [0.02, 3]; // the least and the greatest scale
 const MINIMAP = 110; // pixels, the longer side
 
-function graph_bounds({ nodes, regions = [] }) {
+function graph_bounds({ nodes, regions = [], words = [] }) {
   if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
   const margin = regions.length ? 14 : 10;
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
@@ -12,6 +12,11 @@ function graph_bounds({ nodes, regions = [] }) {
     box.right = Math.max(box.right, x + w / 2 + margin);
     box.top = Math.min(box.top, y - height / 2 - margin);
     box.bottom = Math.max(box.bottom, y + height / 2 + margin);
+  }
+  for (const { x, w } of words) {
+    // words grow a little as the picture shrinks
+    box.left = Math.min(box.left, x - 0.65 * w);
+    box.right = Math.max(box.right, x + 0.65 * w);
   }
   return box;
 }

@@ -70,8 +70,8 @@ function svg_painter() {
       return keep(`${edge.state} ${path}`, () => svg_edge(drawing, edge, path));
     });
     for (const node of drawing.nodes) {
-      const { key, label, sub, state, x, y } = node;
-      const box = keep(`${key} ${state} ${x} ${y} ${label} ${sub}`, () => svg_node(node));
+      const { key, label, sub, state, x, y, badge, stored } = node;
+      const box = keep(`${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored}`, () => svg_node(node));
       boxes.set(key, linked(box, { by: "node", axes: [], nodes: [node.n], lines: [] }));
     }
     grounds.replaceChildren(...regions);

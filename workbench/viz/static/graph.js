@@ -34,6 +34,7 @@ function graph_view(label, on = {}) {
   let is_fitted = false; // all of it is shown, and stays so when the pane changes its size
   let hit = () => ({});
   let wish = null; // what to bring into sight once there is a size
+  let aim = null; // what was brought into sight last, until the reader pans or zooms
   const marks = { picked: null, found: new Set(), lit: new Set() };
 
   /** Show a drawing; `at` says what to look at: {keys, first: those of them that count if not
@@ -56,7 +57,7 @@ function graph_view(label, on = {}) {
     if (listing.open) fill_list();
     painter.mark(marks);
     wish = at || wish;
-    if (size.width) look();
+    if (size.width && size.height) look();
   }
 
   function look() {
@@ -67,6 +68,7 @@ function graph_view(label, on = {}) {
       const fits = all.length && scale_to_fit(graph_bounds({ nodes: all }), size) >= READABLE;
       bring_into_sight(fits || !first.length ? all : first);
     }
+    aim = wish || aim;
     wish = null;
     is_first = false;
     place();
@@ -77,6 +79,12 @@ function graph_view(label, on = {}) {
     view = wanted;
     is_fitted = false;
     place();
+  }
+
+  /** The reader moved it: from now on it stays as it is when the pane changes its size. */
+  function move_by_hand(wanted) {
+    aim = null;
+    move(wanted);
   }
 
   function place() {
@@ -103,12 +111,13 @@ function graph_view(label, on = {}) {
     if (!size.width) return;
     move(centred(bounds, Math.min(MOST_FITTED, scale_to_fit(bounds, size)), size));
     is_fitted = true;
+    aim = "all";
   }
 
   function zoom_at(factor, x = size.width / 2, y = size.height / 2) {
     const scale = Math.min(SCALES[1], Math.max(SCALES[0], view.scale * factor));
     const by = scale / view.scale;
-    move({ scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
+    move_by_hand({ scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
   }
 
   function pick(key) {
@@ -153,7 +162,7 @@ function graph_view(label, on = {}) {
   };
   const hit_at = (x, y) => hit((x - view.x) / view.scale, (y - view.y) / view.scale, view.scale);
   graph_pointer(stage, map, {
-    view: () => view, move, zoom_at,
+    view: () => view, move: move_by_hand, zoom_at,
     click: (x, y) => {
       const { node, edge, region } = hit_at(x, y);
       if (node) chosen(node);
@@ -164,13 +173,16 @@ function graph_view(label, on = {}) {
     hover: (x, y) => hover(hit_at(x, y)),
     map_to: (x, y) => {
       const k = map_scale(bounds);
-      move({ ...view, x: size.width / 2 - (bounds.left + x / k) * view.scale, y: size.height / 2 - (bounds.top + y / k) * view.scale });
+      move_by_hand({ ...view, x: size.width / 2 - (bounds.left + x / k) * view.scale, y: size.height / 2 - (bounds.top + y / k) * view.scale });
     },
   });
   new ResizeObserver(() => {
     size = { width: stage.clientWidth, height: stage.clientHeight };
     painter?.resize(size.width, size.height);
-    if (size.width && painter) look();
+    if (!size.width || !size.height || !painter) return; // not shown now
+    wish ??= aim;
+    look();
+    if (by_key.has(marks.picked)) bring_into_sight([by_key.get(marks.picked)]);
   }).observe(stage);
   graph_theme(() => {
     for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);
@@ -193,12 +205,12 @@ const hover_text = (node) => (node ? `${node.label} ${node.sub || ""}${node.hint
 
 /** A field that finds nodes: Enter goes to the next, Shift+Enter to the one before. */
 function graph_search(label) {
-  const field = h("input", { type: "search", class: "wb-input", placeholder: "/ find a node", "aria-label": `find in ${label}` });
+  const field = h("input", { type: "search", class: "wb-input", placeholder: "/ find", "aria-label": `find in ${label}` });
   const count = h("span", { class: "wb-g-count", role: "status" });
   const made = { el: h("span", { class: "wb-g-search" }, field, count), field, on_find: () => [], on_go: () => {} };
   let found = [];
   let at = -1;
-  const say_count = () => (count.textContent = !field.value ? "" : at < 0 ? plural(found.length, "match").replace(/hs$/, "hes") : `${at + 1} of ${found.length}`);
+  const say_count = () => (count.textContent = !field.value ? "" : !found.length ? "nothing found" : at < 0 ? plural(found.length, "match").replace(/hs$/, "hes") : `${at + 1} of ${found.length}`);
   made.search = () => {
     found = field.value ? made.on_find(field.value) : (made.on_find(""), []);
     at = -1;
@@ -217,12 +229,12 @@ function graph_search(label) {
   return made;
 }
 
-/** Return the nodes that a query finds: words of the label, type or shape, or #number. */
+/** Return the nodes that a query finds: words of the label, type or shape in any order, or #number. */
 function graph_find(drawing, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   if (/^#\d+$/.test(wanted)) return drawing.nodes.filter((node) => `#${node.n}` === wanted);
-  return drawing.nodes.filter((node) => `${node.label} ${node.sub || ""} ${node.op || ""}`.toLowerCase().includes(wanted));
+  return drawing.nodes.filter((node) => has_words(`${node.label} ${node.sub || ""} ${node.op || ""}`, wanted));
 }
 
 // pointer and theme

@@ -125,7 +125,7 @@ function speed_line(app) {
 const real = (timing) => timing && !timing.emulator;
 
 function speed(name, timing) {
-  const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}%`;
+  const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}% of peak`;
   return h(
     "span",
     {},

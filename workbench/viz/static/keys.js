@@ -15,6 +15,7 @@ const KEYS = [
   ["d", "diff to the pinned variant", toggle_diff],
   ["y", "copy as Python", copy_python],
   ["f", "fit the graph", null],
+  ["g", "Rewrites: the whole graph, or what is near the change", null],
   ["F", "full screen", (app) => app.toggle_full()],
   ["Esc", "unpin, then out of the widget", null],
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
@@ -33,6 +34,7 @@ const STEPS = {
   PageDown: 10,
   PageUp: -10,
 };
+const LETTERS = ["j", "k"];
 const ACROSS = { ArrowRight: 1, ArrowLeft: -1 };
 
 function listen_keys(app, root, middle) {
@@ -59,19 +61,31 @@ function answer_key(app, root, middle, event) {
   const own = mode?.keys?.[key];
   if (own && own(event) !== false) return true;
   if (walk(target, key)) return true;
-  if (key in MODE_KEYS) return (app.select({ mode: MODE_KEYS[key], pane: "mode" }), true);
+  if (key in MODE_KEYS) return (go_to_mode(app, root, middle, MODE_KEYS[key], target), true);
   if (ACT_OF.has(key)) return (ACT_OF.get(key)(app), true);
   if (key === "h" || key === "l") return (step_pass(app, key === "l" ? 1 : -1), true);
   if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
+  if (LETTERS.includes(key) && is_across(target)) return (mode?.focus(), true);
   // letters do nothing elsewhere on the page; Enter and space work buttons by themselves
   return key === "/" || key === "f";
 }
+
+/** Show a mode; what walks a list walks its lists from now on. */
+function go_to_mode(app, root, middle, mode, target) {
+  app.select({ mode, pane: "mode" });
+  if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
+}
+
+/** Whether an element is in a list that lies: tabs and passes. Letters walk those that stand. */
+const is_across = (target) =>
+  target.closest("[data-walk]")?.getAttribute("aria-orientation") === "horizontal";
 
 /** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget. */
 function escape_key(app, root, target) {
   if (target.closest("input, textarea, select")) root.focus();
   else if (app.view.help) app.select({ help: false });
   else if (app.view.picked || app.view.opt) app.select({ ...NOTHING, opt: null });
+  else if (document.fullscreenElement === root) document.exitFullscreen();
   else if (target !== root) root.focus();
   else root.blur();
   return true;
@@ -83,7 +97,8 @@ function walk(target, key) {
   const item = target.closest("[data-item]");
   if (!list || !item) return false;
   if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
-  const across = list.getAttribute("aria-orientation") === "horizontal";
+  const across = is_across(target);
+  if (across && LETTERS.includes(key)) return false;
   const step = STEPS[key] ?? (across ? ACROSS[key] : undefined);
   if (step === undefined) return false;
   const items = [...list.querySelectorAll("[data-item]")].filter((i) => i.offsetParent);
@@ -117,7 +132,7 @@ function help_sheet(app) {
     h(
       "p",
       {},
-      "They act while the workbench has its ring. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
+      "They act while the workbench has its ring; JupyterLab's own (Ctrl+B, Ctrl+S, ..) wait until it is left: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
     ),
     h("dl", {}, ...rows.flat()),
   );

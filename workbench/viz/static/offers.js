@@ -28,6 +28,7 @@ function offers_pane(app, state) {
     refill(
       rest,
       variant && !variant.offers.length && h("p", { class: "wb-quiet" }, nothing_next(app, variant)),
+      variant?.offers.length > 0 && !shown.length && nothing_found(),
       left > 0 && button(app, `${left} more`, again({ all: true }), { name: "more" }),
     );
     refill(refused, shows_refused && refused_list(variant.refused.filter((row) => fits(row, state))));
@@ -44,7 +45,7 @@ function filter_buttons(app, ops, state, again) {
   ];
 }
 
-const fits = (row, { find }) => `${row.opt} ${row.why}`.toLowerCase().includes(find.toLowerCase());
+const fits = (row, { find }) => has_words(`${row.opt} ${row.why}`, find);
 const fitting = (offers, state) =>
   offers.filter((offer) => fits(offer, state) && (!state.op || offer.op === state.op));
 
@@ -61,6 +62,8 @@ function shown_offers(app, variant, state, list) {
   state.shown = { asked_for, opts: shown.map((offer) => offer.opt) };
   return shown;
 }
+
+const nothing_found = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "nothing found");
 
 function nothing_next(app, variant) {
   if (app.pending("offers", { variant: app.view.variant })) return "Looking for opts…";
@@ -174,6 +177,7 @@ function offer_row(app, offer, { chosen, busy, best, says }) {
 }
 
 function refused_list(refused) {
+  if (!refused.length) return nothing_found();
   return h(
     "div",
     { class: "wb-refused" },

@@ -34,6 +34,7 @@ function mode_plan(app) {
     }
     if (has_any(changes, "record", "failure")) refill(failed, failure(app, "plan"));
     if (has_any(changes, "record", "node", "kernel", "live", "pending", "told")) refill(detail, ...plan_detail(app, state.kernel, tell_of));
+    if (has_any(changes, "node", "kernel", "told")) detail.scrollTop = 0;
     if (has_any(changes, "record", "node", "kernel", "stored")) refill(side, ...plan_list(app, state, () => update(new Set(["stored"]))));
     if (has_any(changes, "record", "node")) {
       const place = plan.nodes.findIndex((node) => node.n === app.view.node);

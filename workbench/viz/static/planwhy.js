@@ -129,9 +129,9 @@ function decision_parts(app, decision) {
   const figures = decision.figures.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, plan_figure(value))));
   return [
     h("p", { class: "wb-plan-reason" }, words(decision.reason, "", 600), decision.forced && h("b", {}, " (forced by you)")),
+    h("div", { class: "wb-plan-try" }, ...plan_buttons(app, decision)),
     h("p", {}, figures_said(decision)),
     figures.length > 0 && h("table", { class: "wb-plan-figures", title: "cost: in operations, roughly" }, h("tbody", {}, ...figures)),
-    h("div", { class: "wb-plan-try" }, ...plan_buttons(app, decision)),
   ];
 }
 
@@ -152,8 +152,9 @@ function figures_said({ stored, figures }) {
 
 function plan_buttons(app, decision) {
   const { node, stored, forced } = decision;
-  const replan = (store) => () => act(app, "plan", { do: "replan", node, store });
+  const replan = (store) => () => act(app, app.view.mode === "rewrites" ? "rewrites" : "plan", { do: "replan", node, store });
   const waits = app.pending("replan");
+  if (decision.asked) return []; // it is stored whatever it costs
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];
   const title = "plan again with this decision turned round, and time it";
   return [

@@ -167,8 +167,8 @@ function variant_row(app, i, level) {
         is_pinned ? "◆" : "",
       ),
       words(variant.name, "wb-clip", 40),
-      variant.edited && h("i", { class: "wb-quiet" }, " edited"),
-      variant.error && h("b", { class: "wb-bad", title: variant.error.what }, " !"),
+      variant.edited && !variant.name.startsWith("edited") && h("i", { class: "wb-quiet wb-mark" }, "edited"),
+      variant.error && h("b", { class: "wb-bad wb-mark", title: variant.error.what }, "!"),
     ),
     ...(busy
       ? [h("span", { class: "wb-quiet wb-span3" }, "timing…")]
@@ -261,7 +261,6 @@ function emulated(app) {
 
 function result_buttons(app) {
   const python = true;
-  const numpy = app.record.baselines.some((b) => b.name === "numpy");
   return h(
     "div",
     { class: "wb-buttons" },
@@ -286,10 +285,20 @@ function result_buttons(app) {
       key: "p",
       title: "ratios and diffs refer to this variant",
     }),
-    !numpy &&
-      button(app, "+ numpy", () => act(app, "results", { do: "baseline" }), {
-        python,
-        title: "time numpy at the same expression",
-      }),
+    ...baseline_button(app),
   );
+}
+
+/** What others are is the user's to say; once they are given they can be timed again. */
+function baseline_button(app) {
+  if (app.record.baselines.length)
+    return [
+      button(app, "Time baselines", () => act(app, "results", { do: "baseline" }), {
+        python: true,
+        name: "baselines",
+        title: "in turns with the pinned variant",
+      }),
+    ];
+  const hint = 'to compare with numpy: ex = explore(...); ex.baseline("numpy", lambda: a @ b)';
+  return can_ask(app) ? [h("span", { class: "wb-quiet wb-small wb-hint" }, hint)] : [];
 }

@@ -75,7 +75,7 @@ function mode_rewrites(app) {
     if (has_any(changes, "failure")) refill(ask_room, failure(app, "rewrites"));
     if (place === null) return refill(said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
     const step = shown_step(place);
-    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live")) {
+    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live", "pending")) {
       mark_step(side.list, step);
       refill(head, ...step_bar(app, state, place, step, { go, step_by, set, count: count(place), close_loops }));
       refill(said, ...said_of(app, state, place, step, go));
@@ -202,7 +202,7 @@ function decision_words(app, node) {
 /** Keys of this mode. In lists other than that of the rewrites, arrows walk the list, and in those
  * of other panes j and k too. */
 function rewrites_keys({ el, side, step_by, go, graph, count, set, pass }) {
-  const in_list_outside = (event, here) => event.target.closest("[data-walk]") && !here().contains(event.target);
+  const in_list_outside = ({ target }, here) => target.closest("[data-walk]") && !is_across(target) && !here().contains(target);
   const unless_outside = (here, act_on) => (event) => (in_list_outside(event, here) ? false : act_on());
   const letter = (by) => unless_outside(el, () => step_by(by));
   const arrow = (act_on) => unless_outside(() => side.list, act_on);

@@ -2,13 +2,14 @@
 
 /** The passes on the way to the variant that is shown; those that changed nothing on demand. */
 function pass_tree(app, state, current) {
-  const wanted = state.filter.trim().toLowerCase();
+  const wanted = state.filter;
   const rows = passes_of(app).filter((place) => {
     const pass = app.record.passes[place];
-    const fits = !wanted || `${pass.name} ${pass.doc}`.toLowerCase().includes(wanted);
+    const fits = has_words(`${pass.name} ${pass.doc}`, wanted);
     return fits && (state.idle || pass.changed || pass.error || place === current);
   });
   const items = rows.map((place) => pass_item(app, place, place === current));
+  if (!items.length) return h("p", { class: "wb-quiet", role: "status" }, "nothing found");
   return walkable("tree", "passes", { class: "wb-rw-passes" }, ...items);
 }
 

@@ -261,9 +261,9 @@ function of_node(app, node) {
 function of_axis(app, axis) {
   const loops = app.variant()?.loops;
   const rows = loops ? loops.rows.filter((row) => row.axis === axis) : [];
-  const nodes = [...new Set(rows.flatMap((row) => row.nodes))];
+  const [nodes, lines] = ["nodes", "lines"].map((name) => [...new Set(rows.flatMap((row) => row[name]))]);
   return {
-    picked: { by: "loop", axes: [axis], nodes, lines: [] },
+    picked: { by: "loop", axes: [axis], nodes, lines },
     code: null,
     node: null,
     axis,

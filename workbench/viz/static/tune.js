@@ -8,17 +8,19 @@ function mode_tune(app) {
   const top = h("div", { class: "wb-pane wb-nest-pane" });
   const next = h("div", { class: "wb-pane wb-next-pane" }, heading("NEXT", find, choice), list.el);
   const pasting = h("div", { class: "wb-foot" });
-  const el = h("div", { class: "wb-tune" }, top, next, pasting);
+  const tried = tried_pane(app);
+  const el = h("div", { class: "wb-tune" }, top, tried.el, next, pasting);
 
   const update = (changes) => {
     const variant = app.variant();
     const renewed = has_any(changes, "record", "kernel", "variant");
-    if (renewed || has_any(changes, "axis", "node")) refill(top, ...nest_parts(app, variant));
+    if (renewed || has_any(changes, "axis", "node", "failure")) refill(top, ...nest_parts(app, variant));
     if (renewed || has_any(changes, "opt", "live", "pending", "offers", "failure")) {
       find.hidden = !variant || variant.offers.length + variant.refused.length === 0;
       refill(choice, ...next_choice(app, variant, state));
       list.update(variant);
     }
+    if (renewed) tried.update();
     if (has_any(changes, "live", "variant")) refill(pasting, paste_box(app));
     if (renewed || changes.has("live")) ask_for_offers(app, variant, state);
   };
@@ -47,10 +49,28 @@ function nest_parts(app, variant) {
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
     heading("LOOPS", h("span", { class: "wb-quiet" }, legend)),
+    verdict(app, variant),
     error_box(variant.error),
     axis_bars(app, variant),
     loop_table(app, variant),
   ];
+}
+
+/** What the results say of this variant, where there is no room for them beside the loops. */
+function verdict(app, { name, timing, check }) {
+  return h(
+    "div",
+    { class: "wb-verdict" },
+    failure(app, "results"),
+    (timing || check) &&
+      h(
+        "p",
+        {},
+        words(name, "", 40),
+        timing && h("b", { title: timing.text }, ` ${seconds_text(timing.median_s)}${timing.emulator ? " EMULATOR" : ""}`),
+        check && h("span", { class: check.ok ? "wb-good" : "wb-bad" }, " ", words(checked_text(check), "", 400)),
+      ),
+  );
 }
 
 /** How many opts are possible; what is not, and why, takes the place of the list. */

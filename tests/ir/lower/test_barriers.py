@@ -1,0 +1,132 @@
+"""Barriers are counted where work-items exchange elements: held against a run that watches who
+wrote what every work-item reads."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import pytest
+
+from tests.ir.lower.test_orders import WORK_GROUPS
+from tests.kernels import EXAMPLES, LLVM, reordered
+from workbench.ir.lower.barriers import WORK_ITEMS, barriers
+from workbench.ir.lower.tree import build_tree
+from workbench.ir.ops import Ops
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.uop import UOp
+
+Pairs = set[tuple[int, int]]
+ORDERS = 12
+
+
+class Place(NamedTuple):
+    """A step of a loop (its position in the loop around it), or a statement's position."""
+
+    position: int
+    axis: UOp | None = None
+    step: int = 0
+
+    @property
+    def is_work_item(self) -> bool:
+        return self.axis is not None and self.axis.axis_kind in WORK_ITEMS
+
+
+Path = tuple[Place, ...]
+
+
+class Watched:
+    """A run of a statement tree that computes nothing but indexes of tiles."""
+
+    def __init__(self, tree: UOp):
+        self.steps: dict[UOp, int] = {}
+        self.written: dict[tuple[UOp, tuple[int, ...]], Path] = {}
+        self.waits: dict[Path, Pairs] = defaultdict(set)
+        self.body(tree.src, ())
+
+    def body(self, children: Sequence[UOp], around: Path) -> None:
+        for position, child in enumerate(children):
+            if child.op is not Ops.LOOP:
+                self.statement(child, (*around, Place(position)))
+                continue
+            axis = child.src[0]
+            for step in range(axis.extent):
+                self.steps[axis] = step
+                self.body(child.src[1:], (*around, Place(position, axis, step)))
+
+    def statement(self, node: UOp, here: Path) -> None:
+        lanes = [r for r in node.ranges if r.axis_kind.is_lane]
+        for lane in lanes:
+            self.steps[lane] = 0  # lanes belong to one work-item, all of them
+        for load in node.toposort():
+            if load.op is Ops.LOAD and is_tile(load.src[0]):
+                self.read(self.written[self.element(load.src[0])], here)
+        if node.op is Ops.STORE and is_tile(node.src[0]):
+            for number in range(max((r.extent for r in lanes), default=1)):
+                self.steps |= dict.fromkeys(lanes, number)
+                self.written[self.element(node.src[0])] = here
+
+    def element(self, index: UOp) -> tuple[UOp, tuple[int, ...]]:
+        return index.src[0], tuple(self.value(part) for part in index.src[1:])
+
+    def value(self, node: UOp) -> int:
+        if node.op is Ops.RANGE:
+            return self.steps[node]
+        if node.op is Ops.CONST:
+            return int(node.arg)
+        one, other = (self.value(part) for part in node.src)
+        return {Ops.ADD: one + other, Ops.MUL: one * other}[node.op]
+
+    def read(self, filled: Path, here: Path) -> None:
+        depth = next(i for i, (a, b) in enumerate(zip(filled, here)) if a != b)  # noqa: B905
+        writer, reader = ({p[1:] for p in q if p.is_work_item} for q in (filled, here))
+        if writer != reader:
+            positions = filled[depth].position, here[depth].position
+            assert positions[0] < positions[1], "a loop that had to be cut was not"
+            loop = tuple(p for p in here[:depth] if not p.is_work_item)
+            self.waits[loop].add(positions)
+
+
+def is_tile(index: UOp) -> bool:
+    """Whether it is an element of a STAGE: accumulators are a work-item's own."""
+    define = index.src[0]
+    return define.op is Ops.DEFINE and not define.arg.name.startswith("acc")
+
+
+def fewest(pairs: Pairs) -> int:
+    """Return how few places to wait at come between all pairs, by trying all of them."""
+    places = range(1, max(after for _, after in pairs) + 1)
+    return next(
+        many
+        for many in range(1, len(places) + 1)
+        for chosen in combinations(places, many)
+        if all(any(a < place <= b for place in chosen) for a, b in pairs)
+    )
+
+
+@pytest.mark.parametrize("name", WORK_GROUPS)
+def test_barriers_are_where_work_items_exchange_elements(name: str) -> None:
+    example, listed = WORK_GROUPS[name]
+    graph = example.graph
+    for opt in listed:
+        graph, _ = apply_opt(graph, opt, LLVM)
+    pick, found = random.Random(name), set()
+    for seed in range(ORDERS):
+        order = list(graph.arg.order)
+        if seed:
+            pick.shuffle(order)
+        form = reordered(graph, order)
+        waits = Watched(build_tree(form, LLVM)).waits
+        assert barriers(form) == sum(map(fewest, waits.values())), form.arg.order
+        found.add(barriers(form))
+    assert len(found) > 1
+
+
+def test_one_barrier_serves_both_tiles_of_a_step() -> None:
+    """Nine work-groups, three steps each; a plain kernel has no work-items to wait for."""
+    assert barriers(EXAMPLES["tiled_matmul"].graph) == 9 * 3
+    for name in EXAMPLES.keys() - {"tiled_matmul"}:
+        assert barriers(EXAMPLES[name].graph) == 0

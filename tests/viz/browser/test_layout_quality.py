@@ -1,0 +1,94 @@
+"""The page's layout against dot's crossings, from state to state, and on graphs that are too much."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.layouts import (
+    BOUNDS,
+    STILL,
+    drawn,
+    drawn_crossings,
+    flat,
+    functions_page,
+    lines_through_boxes,
+    moves,
+    sample,
+)
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any) -> Iterator[Any]:
+    made = functions_page(browser)
+    yield made
+    made.context.close()
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_crosses_little_more_than_dot(page: Any, name: str) -> None:
+    graph = sample(name)
+    drawing = drawn(page, graph.widths, graph.edges)
+    assert drawn_crossings(drawing) <= BOUNDS[name] * graph.dot_crossings
+    assert drawing.stubs <= 0.12 * len(graph.edges)  # those cross nothing
+    assert lines_through_boxes(drawing, graph.widths) == 0
+    assert drawing.ms < 2000  # 200 is the budget; a shared machine may be slow
+
+
+def test_the_same_graph_gets_the_same_picture(page: Any) -> None:
+    graph = sample("F100")
+    one, other = (drawn(page, graph.widths, graph.edges) for _ in range(2))
+    assert (one.places, one.pieces) == (other.places, other.pieces)
+
+
+def test_lines_run_from_the_source_to_the_port_and_only_downward(page: Any) -> None:
+    graph = sample("F100")
+    drawing = drawn(page, graph.widths, graph.edges)
+    ports: dict[int, list[float]] = {}
+    for (source, target), pieces in zip(graph.edges, drawing.pieces, strict=True):
+        if pieces is None:
+            continue
+        way = [tuple(point) for piece in pieces for point in flat(piece)]
+        heights = [y for _, y in way]
+        assert heights == sorted(heights)
+        assert abs(way[0][0] - drawing.places[source][0]) < 0.1
+        assert abs(way[-1][0] - drawing.places[target][0]) < graph.widths[target] / 2
+        ports.setdefault(target, []).append(way[-1][0])
+    assert len(ports) > 50
+    assert all(ends == sorted(ends) for ends in ports.values()), "operands in order"
+
+
+def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
+    found = moves(page)
+    for view in ("whole", "near"):
+        seen = [move for move in found if move.view == view]
+        far = [move for move in seen if move.most >= 1]
+        assert len(seen) >= 40
+        assert len(far) <= (1 - STILL[view]) * len(seen), far
+    assert sum(move.overlaps for move in found) == 0
+
+
+@pytest.mark.parametrize("kind", ["chain", "skips", "hub", "fan"])
+def test_ten_thousand_nodes_do_not_hang(page: Any, kind: str) -> None:
+    count, pick = 10_000, random.Random(0)
+    edges = [(i, i + 1) for i in range(count - 1)]
+    if kind == "skips":
+        edges += [(pick.randrange(i), i) for i in range(2, count)]
+    if kind == "hub":
+        edges += [(0, i) for i in range(2, count)]
+    if kind == "fan":
+        edges = [(0, i) for i in range(1, count)]
+    drawing = drawn(page, [40.0] * count, edges)
+    layers = 2 if kind == "fan" else count
+    assert len({y for _, y in drawing.places}) == layers
+    assert drawing.ms < 20_000  # 1,000 is the aim
+
+
+def test_two_thousand_nodes_open_soon(page: Any) -> None:
+    count, pick = 2_000, random.Random(0)
+    edges = [(max(0, i - pick.randrange(1, 90)), i) for i in range(1, count)] * 2
+    edges += [(pick.randrange(i), i) for i in range(1, count, 2)]
+    assert drawn(page, [80.0] * count, edges).ms < 10_000  # 1,000 is the aim
