@@ -120,9 +120,7 @@ def test_every_file_is_on_the_map(folder: str) -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     named = re.findall(rf"`({folder}/\w+\*?\.py)`", text)
     files = {f.name for f in (ROOT / "workbench" / folder).glob("*.py")}
-    on_the_map = {
-        f.name for path in named for f in (ROOT / "workbench").glob(path)
-    }
+    on_the_map = {f.name for path in named for f in (ROOT / "workbench").glob(path)}
     assert files - on_the_map == {"__init__.py"}
 
 

@@ -294,6 +294,8 @@ def test_counts_are_of_the_program() -> None:
     assert plain.loads == 2 * 48 * 64 * 80 + 48 * 64
     assert plain.bytes_loaded == 4 * plain.loads and plain.bytes_stored == 4 * 48 * 64
     assert plain.barriers == 0
+    summed_together = matmul().apply(Opt(OptOps.GROUP, "r0", 4))
+    assert summed_together.counts.barriers == 48 * 64, "one for each element's group"
     wide = matmul().apply(UPCAST).counts
     assert wide.fmas == plain.fmas // 8 and wide.stores == plain.stores // 8
     assert wide.bytes_stored == plain.bytes_stored

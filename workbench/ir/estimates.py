@@ -30,8 +30,9 @@ class Counts(Displayed):
     """What one run of the generated program does, all its threads together. loads, stores, fmas
     and other count instructions: a vector is one, and so is one that a mask shuts out, in part
     or whole. other are operations on values and conditions, lanes combined and lanes shuffled;
-    index arithmetic is not counted. The bytes are those that loads and stores move; barriers
-    are those between work-items of a group (none on a CPU: there loops are split instead)."""
+    index arithmetic is not counted. The bytes are those that loads and stores move; barriers is
+    how often the kernel's work-groups wait until a tile is filled, before work-items read what
+    others wrote (see ir/lower/barriers.py; on a CPU, loops are cut there instead)."""
 
     loads: int = 0
     stores: int = 0
@@ -61,8 +62,8 @@ def estimate(kernel: UOp) -> Estimates:
 _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}
 
 
-def count(linear: tuple[UOp, ...]) -> Counts:
-    """Return what a linear program does in one run."""
+def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
+    """Return what a linear program does in one run; it has no barriers, so that they are given."""
     totals = dict.fromkeys(
         ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
     )
@@ -82,4 +83,4 @@ def count(linear: tuple[UOp, ...]) -> Counts:
             totals["fmas"] += trips[-1]
         elif node.dtype.kind != "index" and node.op in _COUNTED:
             totals["other"] += trips[-1]
-    return Counts(**totals)
+    return Counts(**totals, barriers=barriers)

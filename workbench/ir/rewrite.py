@@ -154,6 +154,14 @@ def rules_off() -> frozenset[str]:
     return _OFF.get()
 
 
+def advice() -> str:
+    """Return what to try where a node is left over that a rule should have taken apart."""
+    off = sorted(rules_off())
+    if off:
+        return f"switch {' and '.join(off)} on again"
+    return "tell us: a rule of lowering should have taken it apart"
+
+
 @contextmanager
 def without(names: Iterable[str]) -> Iterator[None]:
     """Switch rules off, by name, in every rewrite of a `with` block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 from workbench.errors import DTypeError, ShapeError
 
@@ -18,7 +19,7 @@ def seed(given: object) -> int:
 
 def budget(given: object) -> float:
     """Return a time in seconds. Errors: DTypeError unless it is a number, 0 or more."""
-    if isinstance(given, int | float) and given >= 0:
+    if isinstance(given, int | float) and 0 <= given <= sys.float_info.max:
         return given
     raise DTypeError(
         f"budget_s={given!r:.40} is no time", "it is seconds, 0 or more", "budget_s=0.5"

@@ -17,6 +17,7 @@ from workbench.backends.runtime.machine import Caches
 from workbench.backends.runtime.speeds import Speeds, speeds
 from workbench.display import Printed
 from workbench.ir.estimates import Counts, Estimates, count, estimate
+from workbench.ir.lower.barriers import barriers
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
@@ -125,7 +126,7 @@ def cost(
     with unobserved():
         block, linear = lower(kernel, target)
     threads = _threads(linear)
-    counts, traffic = count(linear), Traffic(block)
+    counts, traffic = count(linear, barriers(kernel)), Traffic(block)
     core = work(linear, target, found)
     names = [*found.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}

@@ -16,6 +16,7 @@ from workbench.backends.device import Device
 from workbench.display import Displayed
 from workbench.ir.estimates import Counts, Estimates, count, estimate
 from workbench.ir.expr import to_expr
+from workbench.ir.lower.barriers import barriers
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic import heuristic
 from workbench.ir.opt.opt import Axis, Opt, axes
@@ -113,7 +114,7 @@ class Kernel(Displayed):
     def counts(self) -> Counts:
         """What the generated program does in one run (on its own device)."""
         with unobserved():
-            return count(self.built(self.device).linear)
+            return count(self.built(self.device).linear, barriers(self.ast))
 
     @property
     def cost(self) -> Cost:
@@ -212,7 +213,8 @@ class Kernel(Displayed):
         name = self._device(device)
         with without(self.rules_off):
             built, passes = watched(self.original, self.applied_opts, name)
-        return Compiled(name, built, passes, self.estimates, count(built.linear))
+        counts = count(built.linear, barriers(self.ast))
+        return Compiled(name, built, passes, self.estimates, counts)
 
     def run(self, device: str | None = None) -> tuple[Array, ...]:
         """Return the outputs on the expression's own data, in the tensor's shape.

@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import combinations
+from functools import cache
+from itertools import combinations, product
 from typing import NamedTuple
 
 import pytest
@@ -20,7 +21,7 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.uop import UOp
 
 Pairs = set[tuple[int, int]]
-ORDERS = 12
+ORDERS = 4
 
 
 class Place(NamedTuple):
@@ -36,6 +37,7 @@ class Place(NamedTuple):
 
 
 Path = tuple[Place, ...]
+Element = tuple[UOp, tuple[int, ...]]
 
 
 class Watched:
@@ -43,7 +45,7 @@ class Watched:
 
     def __init__(self, tree: UOp):
         self.steps: dict[UOp, int] = {}
-        self.written: dict[tuple[UOp, tuple[int, ...]], Path] = {}
+        self.written: dict[Element, dict[frozenset[Place], Path]] = defaultdict(dict)
         self.waits: dict[Path, Pairs] = defaultdict(set)
         self.body(tree.src, ())
 
@@ -61,15 +63,16 @@ class Watched:
         lanes = [r for r in node.ranges if r.axis_kind.is_lane]
         for lane in lanes:
             self.steps[lane] = 0  # lanes belong to one work-item, all of them
-        for load in node.toposort():
-            if load.op is Ops.LOAD and is_tile(load.src[0]):
-                self.read(self.written[self.element(load.src[0])], here)
+        for index in tiles_read(node):
+            self.read(self.written[self.element(index)], here)
         if node.op is Ops.STORE and is_tile(node.src[0]):
             for number in range(max((r.extent for r in lanes), default=1)):
                 self.steps |= dict.fromkeys(lanes, number)
-                self.written[self.element(node.src[0])] = here
+                writers = self.written[self.element(node.src[0])]
+                writers.pop(who(here), None)  # the latest is the last
+                writers[who(here)] = here
 
-    def element(self, index: UOp) -> tuple[UOp, tuple[int, ...]]:
+    def element(self, index: UOp) -> Element:
         return index.src[0], tuple(self.value(part) for part in index.src[1:])
 
     def value(self, node: UOp) -> int:
@@ -80,14 +83,33 @@ class Watched:
         one, other = (self.value(part) for part in node.src)
         return {Ops.ADD: one + other, Ops.MUL: one * other}[node.op]
 
-    def read(self, filled: Path, here: Path) -> None:
+    def read(self, writers: dict[frozenset[Place], Path], here: Path) -> None:
+        """What every work-item that reads has written itself needs no barrier."""
+        filled = list(writers.values())[-1]
         depth = next(i for i, (a, b) in enumerate(zip(filled, here)) if a != b)  # noqa: B905
-        writer, reader = ({p[1:] for p in q if p.is_work_item} for q in (filled, here))
-        if writer != reader:
+        reader = who(here)
+        known = {place.axis for place in reader}
+        more = [p.axis for p in who(filled) if p.axis and p.axis not in known]
+        steps = [[Place(0, axis, n) for n in range(axis.extent)] for axis in more]
+        if not all(reader.union(others) in writers for others in product(*steps)):
             positions = filled[depth].position, here[depth].position
             assert positions[0] < positions[1], "a loop that had to be cut was not"
-            loop = tuple(p for p in here[:depth] if not p.is_work_item)
+            # the work-items of a group come to it together
+            loop = tuple(
+                p._replace(step=0) if p.is_work_item else p for p in here[:depth]
+            )
             self.waits[loop].add(positions)
+
+
+def who(path: Path) -> frozenset[Place]:
+    """Return the work-items that are at a place: a step of each axis that it stands in."""
+    return frozenset(p._replace(position=0) for p in path if p.is_work_item)
+
+
+@cache
+def tiles_read(node: UOp) -> list[UOp]:
+    loads = (n.src[0] for n in node.toposort() if n.op is Ops.LOAD)
+    return [index for index in loads if is_tile(index)]
 
 
 def is_tile(index: UOp) -> bool:

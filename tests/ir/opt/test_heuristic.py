@@ -104,13 +104,14 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
     """A tile of 1024 rows of 32 lanes has 128 KiB, and 2000 sums have 8,000 bytes."""
     product = kernels(zeros(512, 1024) @ zeros(1024, 512))[-1]
     (columns,) = kernels(zeros(3000, 2000).sum(axis=0))
-    cases = (
-        (product, "pack-operand", "tile_bytes", "l2_bytes", 1),
-        (columns, "reduce-outside", "row_bytes", "l1_bytes", 2),
-    )
-    for kernel, name, figure, cache, times in cases:
-        needed = int(times * steps(kernel, AVX2)[name].figures[figure])
-        holds, lacks = (replace(AVX2, **{cache: n}) for n in (needed, needed - times))
+    tile = int(steps(product, AVX2)["pack-operand"].figures["tile_bytes"])
+    row = 2 * int(steps(columns, AVX2)["reduce-outside"].figures["row_bytes"])
+    l2 = [replace(AVX2, l2_bytes=n) for n in (tile, tile - 1)]
+    l1 = [replace(AVX2, l1_bytes=n) for n in (row, row - 1)]
+    for kernel, name, (holds, lacks) in (
+        (product, "pack-operand", l2),
+        (columns, "reduce-outside", l1),
+    ):
         assert name in steps(kernel, holds)
         assert name not in steps(kernel, lacks)
         assert heuristic(kernel, holds)[1] != heuristic(kernel, lacks)[1]

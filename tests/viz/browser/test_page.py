@@ -33,8 +33,8 @@ def record() -> Record:
 
 def timing(median_s: float, spread: float, emulator: bool = False) -> Record:
     return {
-        "median_s": median_s, "min_s": median_s, "spread": spread, "samples": [median_s],
-        "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
+        "median_s": median_s, "min_s": median_s, "spread": spread,
+        "samples": [median_s] * 3, "beside": [], "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
         "emulator": emulator, "text": "",
     }  # fmt: skip
 
@@ -289,6 +289,38 @@ def test_search_narrows_the_opts_offline(page: Any) -> None:
     assert 0 < page.locator(".wb-offer[role=option]").count() < every
 
 
+def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) -> None:
+    page.focus(".wb")
+    keys(page, "/")
+    pane = "document.querySelector('.wb-next-pane').getBoundingClientRect().height"
+    before = page.evaluate(pane)
+    page.keyboard.type("r0 unroll")
+    rows = page.locator(".wb-offer[role=option]")
+    assert all(
+        row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[role=option]")
+    )
+    assert rows.count() > 0
+    page.fill(".wb-find", "no such opt")
+    page.wait_for_selector(".wb-next-pane >> text=nothing found")
+    assert page.evaluate(pane) == before
+
+
+def test_letters_walk_what_a_tab_shows(page: Any, record: Record) -> None:
+    page.click("[data-key=mode-rewrites]")
+    before = page.inner_text(".wb-rw-at")
+    keys(page, "j")
+    page.wait_for_function(
+        "was => document.querySelector('.wb-rw-at').textContent !== was", arg=before
+    )
+    assert selected(page, "mode") == ["Rewrites"]
+    page.click("[data-key=mode-tune]")
+    keys(page, "j")
+    assert focused(page).startswith("loop-")
+    page.focus("[data-key=kernel-0]")
+    keys(page, "2 j")
+    assert not focused(page).startswith("kernel-")
+
+
 def test_rewrites_are_stepped_and_searched_offline(page: Any, record: Record) -> None:
     step_twice(page, record)
     page.wait_for_selector(".wb-rw .wb-g-node")
@@ -441,6 +473,56 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
     assert "<b>no data</b>" in session.inner_text(".wb-results [role=alert]")
 
 
+@pytest.mark.parametrize("width", [800, 1400])
+def test_what_was_found_is_said_where_one_is(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    """A check, and what went wrong with it, from Tune, where the results may be out of sight."""
+    for page in shown(browser, tmp_path, session_page(record), width=width):
+        page.focus(".wb")
+        keys(page, "c")
+        found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+        told(page, "check", patch={"append": {}, "set": [found]})
+        page.wait_for_selector(".wb-notices >> text=wrong: 3 of 9")
+        page.wait_for_selector(
+            ":is(.wb-verdict, .wb-about) :text('wrong: 3 of 9') >> visible=true"
+        )
+        keys(page, "c")
+        told(page, "check", error={"what": "no data", "because": "", "try": ""})
+        page.wait_for_selector("[role=alert]:has-text('no data') >> visible=true")
+
+
+def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
+    """No baseline was given: the words say how; a COPY cannot be fused. An error is shown in the
+    mode where the button is."""
+    assert session.locator("[data-key=baselines]").count() == 0
+    assert 'ex.baseline("numpy"' in session.inner_text(".wb-results")
+    place = next(i for i, p in enumerate(record["passes"]) if p["unit"] == "decision")
+    session.click(f"[data-key=pass-{place}]")
+    asked = {d["node"] for d in record["plan"]["decisions"] if d["asked"]}
+    seen = set()
+    for step, row in enumerate(record["passes"][place]["rewrites"], 1):
+        session.click(f"[data-key=rw-{step}]")
+        session.wait_for_selector(f".wb-rw-at:has-text('{step} of')")
+        count = session.locator("[data-key=replan]").count()
+        assert count == (row[1] not in asked), step
+        seen.add(count)
+    assert seen == {0, 1}
+    session.locator("[data-key^=rw-]").last.click()
+    session.click("[data-key=replan]")
+    told(session, "replan", error={"what": "cannot", "because": "so", "try": ""})
+    session.wait_for_selector(".wb-rw [role=alert]:has-text('cannot')")
+
+
+def told(page: Any, do: str, error: Any = None, patch: Any = None) -> None:
+    """Answer the last request `do`."""
+    page.wait_for_function("(d) => sent.some((m) => m.do === d)", arg=do)
+    request = page.evaluate("(d) => sent.findLast((m) => m.do === d)", do)
+    page.evaluate("sent.length = 0")
+    reply = {"id": request["id"], "ok": error is None, "error": error, "result": {}}
+    page.evaluate("(r) => hear(r)", reply | {"patch": patch})
+
+
 def test_progress_can_be_stopped(session: Any) -> None:
     status = {"task": "search", "done": 3, "total": 10, "text": "3 of 10"}
     session.evaluate("m => hear(m)", {"status": status})
@@ -448,6 +530,27 @@ def test_progress_can_be_stopped(session: Any) -> None:
     assert session.evaluate("sent.some(m => m.do === 'stop')")
     session.evaluate("m => hear(m)", {"status": status | {"task": None}})
     session.wait_for_selector("progress", state="detached")
+
+
+def test_ratios_are_of_times_of_one_run(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    made = json.loads(json.dumps(record))
+    (auto,) = [v for v in made["variants"] if v["name"] == "auto"][:1]
+    auto["kernel"] = 0
+    then = timing(1e-4, spread=0.0) | {"beside": [["plain", 1e-3, 0.01, None]]}
+    auto["timing"] = then  # the plain one takes 2 ms by now
+    shown_as = []
+    for one in (then, then | {"beside": []}, then | {"samples": [1e-4]}):
+        auto["timing"] = one
+        for page in shown(browser, tmp_path, export_html(made)):
+            cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
+            shown_as.append(tuple(cells[-2:]))
+    assert shown_as == [
+        ("± <0.1%", "10.0x"),
+        ("± <0.1%", "~20.0x"),
+        ("one run", "10.0x"),
+    ]
 
 
 def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:

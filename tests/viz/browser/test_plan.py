@@ -164,15 +164,47 @@ def test_search_and_zoom(page: Any) -> None:
     assert page.evaluate(moved) != before
 
 
+NODE_BOXES = """() => {
+  const stage = document.querySelector(".wb-plan .wb-g-stage").getBoundingClientRect();
+  return [...document.querySelectorAll(".wb-plan .wb-g-box")].map((e) => e.getBoundingClientRect())
+    .map((b) => b.left >= stage.left && b.right <= stage.right && b.top >= stage.top && b.bottom <= stage.bottom);
+}"""
+VIEW = "document.querySelector('.wb-plan .wb-g-svg > g').getAttribute('transform')"
+
+
+def test_it_stays_fitted_until_the_reader_moves_it(page: Any) -> None:
+    """After another size, after it was hidden, and while a value is picked."""
+    for size in ({"width": 1000, "height": 520}, {"width": 1700, "height": 1000}):
+        before = page.evaluate(VIEW)
+        page.evaluate("document.body.style.display = 'none'")
+        page.set_viewport_size(size)
+        page.evaluate(
+            "h => { document.body.style.display = ''; document.body.style.setProperty('--wb-height', h); }",
+            f"{size['height'] - 60}px",
+        )
+        page.wait_for_function(f"was => {VIEW} !== was", arg=before)
+        page.wait_for_function(f"({NODE_BOXES})().every(Boolean)")
+        page.click("[data-key^=decision-] >> nth=0")
+    page.click('.wb-plan [aria-label="zoom in"]')
+    moved = page.evaluate(VIEW)
+    page.set_viewport_size({"width": 1400, "height": 700})
+    page.wait_for_timeout(200)
+    assert page.evaluate(VIEW) == moved
+
+
 def test_a_decision_is_tried_the_other_way_and_undone(
     session: Any, record: Record
 ) -> None:
-    page, decision = session, stored(record)
-    place = record["plan"]["decisions"].index(decision)
+    page, decisions = session, record["plan"]["decisions"]
+    page.click(f'[data-key="decision-{stored(record)["node"]}"]')
+    page.wait_for_selector(".wb-plan-detail :text('contiguous() asks for it')")
+    assert page.locator('[data-key="replan"]').count() == 0, "it cannot be fused"
+    place, decision = next((i, d) for i, d in enumerate(decisions) if not d["stored"])
+    page.click('[data-key="stored-only"]')
     page.click(f'[data-key="decision-{decision["node"]}"]')
-    page.click('[data-key="replan"]:has-text("fuse anyway")')
+    page.click('[data-key="replan"]:has-text("cut here")')
     asked = answer(page, [[["plan", "decisions", place, "forced"], True]])
-    assert (asked["node"], asked["store"]) == (decision["node"], False)
+    assert (asked["node"], asked["store"]) == (decision["node"], True)
     page.wait_for_selector('[data-key="replan-undo"]')
     assert "forced" in page.inner_text(".wb-plan-list [aria-selected=true]")
     page.click('[data-key="replan-undo"]')

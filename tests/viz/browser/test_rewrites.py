@@ -241,6 +241,12 @@ def test_a_line_of_code_leads_to_its_rules(page: Any) -> None:
     page.keyboard.press("1")
     page.click('.wb-code-tabs button:has-text("LLVM"), [role=tab]:has-text("LLVM")')
     page.click('.wb-line:has-text(" shl i32") >> nth=0')
+    maker = page.locator('.wb-code-origin [data-key^="made-by-"]').first
+    rule = maker.inner_text().removesuffix(" ›")
+    maker.click()
+    page.wait_for_selector(f".wb-rw-rule:has-text('{rule}')")
+    page.keyboard.press("1")
+    page.click('.wb-line:has-text(" shl i32") >> nth=0')
     page.keyboard.press("2")
     page.click('.wb-rw-history [role=option]:has-text("exp2-polynomial")')
     assert "exp2-polynomial" in page.inner_text(".wb-rw-rule")

@@ -77,3 +77,24 @@ def test_variants_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> N
         tuning.edited_variant(session, source, 0)
         request = {"do": "edit", "variant": 0, "language": "LLVM", "text": "x"}
         assert session.handle(request)["error"]["what"] == "no more variants"
+
+
+def test_what_was_made_by_hand_comes_back_first() -> None:
+    """Before anything is compiled, which takes long: whoever runs the cell again looks for it."""
+    with session_of(matmul()) as session:
+        auto = done(session, "auto", kernel=0)["variant"]
+        edited(session, auto, "define", "; by hand\ndefine")
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    with session_of(matmul()) as session:
+        steps = session._steps_ahead()
+        next(steps)
+        names = [row["name"] for row in session.record["variants"]]
+        if "mine 1" not in names:  # the plain one was kept, too
+            next(steps)
+            names = [row["name"] for row in session.record["variants"]]
+        assert names == ["plain", "mine 1"]
+        assert not any(row["passes"] for row in session.record["variants"])
+        for _ in steps:
+            pass
+        names = sorted(row["name"] for row in session.record["variants"])
+        assert names == ["auto", "edited 1", "mine 1", "plain"], "each once"

@@ -193,6 +193,11 @@ def test_measure(session: Session) -> None:
         assert timing["min_s"] <= timing["median_s"] and timing["cold_s"] > 0
         assert timing["device"] == "LLVM" and not timing["emulator"]
         assert 0 < timing["fraction"] and timing["samples"] and "peak" in timing["text"]
+    (beside,) = session.row(auto)["timing"]["beside"]
+    plain_then = session.row(0)["timing"]["median_s"]
+    assert beside[:2] == ["plain", plain_then]
+    done(session, "measure", variants=[0], cold=False)
+    assert session.row(auto)["timing"]["beside"] == [beside], "still of its own run"
     statuses = [m["status"] for m in page_of(session).messages if "status" in m]
     assert statuses[0]["task"] == "measure" and statuses[-1]["task"] is None
     assert any("warm" in s["text"] for s in statuses)
@@ -461,8 +466,40 @@ def test_why_not_and_rules_off() -> None:
         again = ask(session, "code", variant=made, language="LLVM")
         assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
         root = session.record["kernels"][kernel]["root"]
-        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True)
+        assert again["error"]["try"] == f"switch {names[rule]} on again"
+        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=made)
         assert back == {"variant": root}
+
+
+def test_switching_a_rule_off_keeps_the_opts() -> None:
+    x = array(8, 8)
+    with session_of(explore(x * 1.5 + x.sqrt())) as session:
+        _keeps_the_opts(session)
+
+
+def _keeps_the_opts(session: Session) -> None:
+    done(session, "code", variant=0, language="LLVM")
+    done(session, "offers", variant=0)
+    opt = session.row(0)["offers"][0]["opt"]
+    auto = done(session, "apply", variant=0, opt=opt)["variant"]
+    rows = session.record["rules"]
+    rule = next(i for i, r in enumerate(rows) if r["set"] and r["file"])
+    other = next(i for i, r in enumerate(rows) if r["set"] and r["file"] and i != rule)
+
+    def switched(of: int, which: int, on: bool) -> int:
+        asked = {"kernel": 0, "rule": which, "on": on, "of": of}
+        found: int = done(session, "rule_off", **asked)["variant"]
+        return found
+
+    made = switched(auto, rule, False)
+    assert session.row(made)["opts"] == session.row(auto)["opts"] != []
+    assert session.row(made)["rules_off"] == [rows[rule]["name"]]
+    assert session.row(made)["parent"] == auto, "back leads to it"
+    both = switched(made, other, False)
+    assert set(session.row(both)["rules_off"]) == {
+        rows[rule]["name"], rows[other]["name"],
+    }  # fmt: skip
+    assert switched(both, other, True) == made and switched(made, rule, True) == auto
 
 
 def test_a_rule_that_only_simplifies_can_be_off() -> None:
@@ -516,6 +553,22 @@ def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
         forced = [d for d in page.record["plan"]["decisions"] if d["forced"]]
         done(session, "replan", node=forced[0]["node"], store=None)
         assert len(session.record["kernels"]) == 1
+
+
+@pytest.mark.parametrize("do", ["replan", "baseline"])
+def test_what_fails_is_no_longer_under_way(do: str) -> None:
+    with session_of(explore(array(4, 4) + 1)) as session:
+        page = Page(session)
+        asked = {"id": 7, "do": do}
+        if do == "replan":
+            rows = session.record["plan"]["decisions"]
+            copy = next(d for d in rows if d["asked"])
+            asked |= {"node": copy["node"], "store": False}
+        job = session.job(asked, page)
+        assert session.jobs.submit(session, job, ASKED).wait(30)
+        assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
+        statuses = [m["status"]["task"] for m in page.messages if "status" in m]
+        assert statuses[0] == do and statuses[-1] is None
 
 
 def test_search() -> None:

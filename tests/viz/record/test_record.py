@@ -299,7 +299,8 @@ def test_a_loop_leads_to_the_lines_of_what_is_computed_in_it() -> None:
         loops = [r for r in rows if r["kind"] != "statement"]
         assert loops and all(r["lines"] for r in loops)
         if variant["kernel"] == 0:
-            assert all(r["lines"] == [product] for r in loops)
+            assert any(product in r["lines"] for r in loops)
+            assert all("argmax" not in texts[n] for r in loops for n in r["lines"])
         (code,) = [c for c in variant["code"] if c["language"] == "C"]
         heads = [
             link for line, link in zip(code["lines"], code["links"], strict=True)

@@ -33,6 +33,7 @@ from workbench.backends.render.facts import is_number, may_overflow
 from workbench.dtypes import dtypes
 from workbench.errors import CompileError
 from workbench.ir.ops import COMPARE, Ops
+from workbench.ir.rewrite import advice
 from workbench.ir.uop import UOp
 
 # fmt: off
@@ -62,7 +63,7 @@ def arithmetic(values: Values, node: UOp, count: int) -> Expression:
         raise CompileError(
             "render",
             f"C has no operator for {op.name}",
-            hint="a rule of lowering should have taken it apart",
+            hint=advice(),
         )
     return _narrowed(values, node, _infix(values, node, *INFIX[op]))
 

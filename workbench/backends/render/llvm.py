@@ -36,6 +36,7 @@ from workbench.backends.render.survey import (
 )
 from workbench.errors import CompileError
 from workbench.ir.ops import Ops
+from workbench.ir.rewrite import advice
 from workbench.ir.uop import KernelInfo, UOp
 from workbench.target import Target
 
@@ -159,5 +160,5 @@ class _Writer:
         raise CompileError(
             "render",
             f"LLVM has no instruction for {node.op.name}",
-            hint="a rule of lowering should have taken it apart",
+            hint=advice(),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from string import Template
 from typing import NamedTuple
 
 from workbench.backends.render.source import Source
@@ -79,59 +80,75 @@ def _memory(size: int) -> Buffer:
     return buffer
 
 
+_WALK = Template("""define void @$name(ptr %args, i64 %lo, i64 %hi$takes_part) {
+entry:
+  %p0 = load ptr, ptr %args, align 8
+  %begin = $begin
+  %mine = getelementptr i8, ptr %p0, i64 %begin
+  %half = getelementptr i8, ptr %mine, i64 $half
+  br label %pass
+pass:
+  %i = phi i64 [ %lo, %entry ], [ %i.next, %walked ]
+$starts
+  br label %step
+step:
+  %j = phi i64 [ 0, %pass ], [ %j.next, %step ]
+$sums
+  %at = mul i64 %j, $stride
+$moves
+  %j.next = add i64 %j, 1
+  %more = icmp slt i64 %j.next, $steps
+  br i1 %more, label %step, label %walked
+walked:
+  %i.next = add i64 %i, 1
+  %again = icmp slt i64 %i.next, %hi
+  br i1 %again, label %pass, label %done
+done:
+$used
+  ret void
+}
+""")
+_START = "  %s$n = phi $kind [ zeroinitializer, %entry ], [ %y$n, %walked ]"
+_SUM = "  %x$n = phi $kind [ %s$n, %pass ], [ %y$n, %step ]"
+_LOAD = """  %o$n = add i64 %at, $offset
+  %a$n = getelementptr i8, ptr %mine, i64 %o$n
+  %v$n = load $kind, ptr %a$n, align 4
+"""
+_READ = _LOAD + "  %y$n = or $kind %x$n, %v$n"
+_COPY = (
+    _LOAD
+    + """  %b$n = getelementptr i8, ptr %half, i64 %o$n
+  store $kind %v$n, ptr %b$n, align 4
+  %y$n = or $kind %x$n, zeroinitializer"""
+)
+_USED = "  store $kind %y$n, ptr %mine, align 4"
+"""What was read is used, or it need not have been."""
+
+
 def _source(
     vector: int, steps: int, threads: int, copies: bool, passes: int, size: int
 ) -> Source:
     """Return a kernel that walks its thread's part of the buffer `hi - lo` times."""
-    kind = f"<{vector // 4} x i32>"
-    each = range(_UNROLLED)
     part = vector * _UNROLLED * steps * (2 if copies else 1)
     name = "bandwidth_copy" if copies else "bandwidth_read"
-    takes_part = ", i64 %part" if threads > 1 else ""
-    begin = f"mul i64 %part, {part}" if threads > 1 else "add i64 0, 0"
-    lines = [
-        f"define void @{name}(ptr %args, i64 %lo, i64 %hi{takes_part}) {{",
-        "entry:",
-        "  %p0 = load ptr, ptr %args, align 8",
-        f"  %begin = {begin}",
-        "  %mine = getelementptr i8, ptr %p0, i64 %begin",
-        f"  %half = getelementptr i8, ptr %mine, i64 {part // 2}",
-        "  br label %pass",
-        "pass:",
-        "  %i = phi i64 [ %lo, %entry ], [ %i.next, %walked ]",
-        *(f"  %s{n} = phi {kind} [ zeroinitializer, %entry ], [ %y{n}, %walked ]" for n in each),
-        "  br label %step",
-        "step:",
-        "  %j = phi i64 [ 0, %pass ], [ %j.next, %step ]",
-        *(f"  %x{n} = phi {kind} [ %s{n}, %pass ], [ %y{n}, %step ]" for n in each),
-        f"  %at = mul i64 %j, {vector * _UNROLLED}",
-    ]  # fmt: skip
-    for n in each:
-        lines += [
-            f"  %o{n} = add i64 %at, {n * vector}",
-            f"  %a{n} = getelementptr i8, ptr %mine, i64 %o{n}",
-            f"  %v{n} = load {kind}, ptr %a{n}, align 4",
-        ]
-        if copies:
-            lines += [
-                f"  %b{n} = getelementptr i8, ptr %half, i64 %o{n}",
-                f"  store {kind} %v{n}, ptr %b{n}, align 4",
-                f"  %y{n} = or {kind} %x{n}, zeroinitializer",
-            ]
-        else:
-            lines.append(f"  %y{n} = or {kind} %x{n}, %v{n}")
-    lines += [
-        "  %j.next = add i64 %j, 1",
-        f"  %more = icmp slt i64 %j.next, {steps}",
-        "  br i1 %more, label %step, label %walked",
-        "walked:",
-        "  %i.next = add i64 %i, 1",
-        "  %again = icmp slt i64 %i.next, %hi",
-        "  br i1 %again, label %pass, label %done",
-        "done:",
-    ]
-    # What was read is used, or it need not have been.
-    for n in each:
-        lines.append(f"  store {kind} %y{n}, ptr %mine, align 4")
-    text = "\n".join([*lines, "  ret void", "}", ""])
+    text = _WALK.substitute(
+        name=name,
+        takes_part=", i64 %part" if threads > 1 else "",
+        begin=f"mul i64 %part, {part}" if threads > 1 else "add i64 0, 0",
+        half=part // 2,
+        stride=vector * _UNROLLED,
+        steps=steps,
+        starts=_each(_START, vector),
+        sums=_each(_SUM, vector),
+        moves=_each(_COPY if copies else _READ, vector),
+        used=_each(_USED, vector),
+    )
     return Source(name, "LLVM IR", text, ((dtypes.uint8, size),), 0, passes, threads)
+
+
+def _each(lines: str, vector: int) -> str:
+    """Return lines once for each vector of a step."""
+    template, kind = Template(lines), f"<{vector // 4} x i32>"
+    return "\n".join(
+        template.substitute(n=n, kind=kind, offset=n * vector) for n in range(_UNROLLED)
+    )

@@ -16,6 +16,7 @@ import os
 import threading
 from contextlib import suppress
 from functools import lru_cache
+from string import Template
 
 from workbench.backends.runtime import jit
 from workbench.backends.runtime.objects import object_of
@@ -107,39 +108,34 @@ def _functions() -> list[jit.Code]:
     return jit.load_functions(object_of(_text()), _NAMES)
 
 
-def _text() -> str:
-    """Return the LLVM IR of a worker, of posting a job and of doing one's share of it.
-
-    Words: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi, 5 threads, and 16 how many parts
-    are done. The ticket is the job's number times 65,536 plus the next part to be taken, and is
-    moved by compare-and-swap: a part taken is a part of the job whose fields were read. While a
-    job is being written the ticket says that no part is left.
-    """
-    pause = "  call void @llvm.x86.sse2.pause()" if jit.is_x86() else ""
-    declared = "declare void @llvm.x86.sse2.pause()" if pause else ""
-    fields = ("kernel", "arguments", "lo", "hi", "threads")
-    loads = "\n".join(
-        f"  %{name}.at = getelementptr i64, ptr %shared, i64 {word}\n"
-        f"  %{name} = load i64, ptr %{name}.at, align 8"
-        for word, name in enumerate(fields, 1)
-    )
-    stores = "\n".join(
-        f"  %at{word} = getelementptr i64, ptr %shared, i64 {word}\n"
-        f"  store i64 %{name}, ptr %at{word}, align 8"
-        for word, name in enumerate(fields, 1)
-    )
-    take = f"""look:
-{{phis}}
+# Words that a worker and the caller share: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi,
+# 5 threads, and LINE how many parts are done. The ticket is the job's number times PARTS plus the
+# next part to be taken, and is moved by compare-and-swap: a part taken is a part of the job whose
+# fields were read. While a job is being written the ticket says that no part is left.
+_FIELDS = tuple(enumerate(("kernel", "arguments", "lo", "hi", "threads"), 1))
+_LOADS = "\n".join(
+    f"  %{name}.at = getelementptr i64, ptr %shared, i64 {word}\n"
+    f"  %{name} = load i64, ptr %{name}.at, align 8"
+    for word, name in _FIELDS
+)
+_STORES = "\n".join(
+    f"  %at{word} = getelementptr i64, ptr %shared, i64 {word}\n"
+    f"  store i64 %{name}, ptr %at{word}, align 8"
+    for word, name in _FIELDS
+)
+_IDLE = "  %idle = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %take ], [ 0, %run ]"
+_TAKE = Template(f"""look:
+$counter
   %ticket = load atomic i64, ptr %shared acquire, align 8
   %part = and i64 %ticket, {PARTS - 1}
-{loads}
+{_LOADS}
   %left = icmp slt i64 %part, %threads
-  br i1 %left, label %take, label %{{none}}
+  br i1 %left, label %take, label %$none
 take:
   %next = add i64 %ticket, 1
   %swap = cmpxchg ptr %shared, i64 %ticket, i64 %next acq_rel monotonic
-  %mine = extractvalue {{{{ i64, i1 }}}} %swap, 1
-  br i1 %mine, label %run, label %{{again}}
+  %mine = extractvalue {{ i64, i1 }} %swap, 1
+  br i1 %mine, label %run, label %look
 run:
   %table = inttoptr i64 %arguments to ptr
   %slot = getelementptr ptr, ptr %table, i64 %part
@@ -147,21 +143,16 @@ run:
   %code = inttoptr i64 %kernel to ptr
   call void %code(ptr %own, i64 %lo, i64 %hi, i64 %part)
   %count = atomicrmw add ptr %done, i64 1 acq_rel
-  br label %{{again}}"""
-    phis = (
-        "  %idle = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %take ], [ 0, %run ]"
-    )
-    worker = take.format(phis=phis, none="rest", again="look")
-    share = take.format(phis="", none="wait", again="look")
-    done = f"  %done = getelementptr i64, ptr %shared, i64 {LINE}"
-    return f"""{declared}
+  br label %look""")
+"""Take a part and run it; where none is left go on at `none`."""
+_POOL = Template(f"""$declared
 define i64 @pool_work(ptr %shared) {{
 entry:
-{done}
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
   br label %look
-{worker}
+{_TAKE.substitute(counter=_IDLE, none="rest")}
 rest:
-{pause}
+$pause
   %more = add i64 %idle, 1
   %tired = icmp ugt i64 %more, {SPINS}
   br i1 %tired, label %sleep, label %look
@@ -170,7 +161,7 @@ sleep:
 }}
 
 define void @pool_post(ptr %shared, i64 %kernel, i64 %arguments, i64 %lo, i64 %hi, i64 %threads) {{
-{done}
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
   %ticket = load i64, ptr %shared, align 8
   %job = lshr i64 %ticket, 16
   %number = add i64 %job, 1
@@ -178,7 +169,7 @@ define void @pool_post(ptr %shared, i64 %kernel, i64 %arguments, i64 %lo, i64 %h
   %closed = or i64 %open, {PARTS - 1}
   store atomic i64 %closed, ptr %shared seq_cst, align 8
   fence seq_cst
-{stores}
+{_STORES}
   store atomic i64 0, ptr %done monotonic, align 8
   store atomic i64 %open, ptr %shared seq_cst, align 8
   ret void
@@ -186,15 +177,24 @@ define void @pool_post(ptr %shared, i64 %kernel, i64 %arguments, i64 %lo, i64 %h
 
 define void @pool_share(ptr %shared) {{
 entry:
-{done}
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
   br label %look
-{share}
+{_TAKE.substitute(counter="", none="wait")}
 wait:
-{pause}
+$pause
   %finished = load atomic i64, ptr %done acquire, align 8
   %all = icmp eq i64 %finished, %threads
   br i1 %all, label %out, label %wait
 out:
   ret void
 }}
-"""
+""")
+"""A worker; posting a job; doing one's share of it, until all parts are done."""
+
+
+def _text() -> str:
+    """Return the LLVM IR of the pool for this machine: x86 has an instruction to pause."""
+    name = "void @llvm.x86.sse2.pause()"
+    if not jit.is_x86():
+        return _POOL.substitute(declared="", pause="")
+    return _POOL.substitute(declared=f"declare {name}", pause=f"  call {name}")

@@ -122,7 +122,7 @@ def _mended(rates: Mapping[str, Rate]) -> dict[str, Rate]:
     """Return speeds of which none is below that of the level behind it, or below one thread's."""
     found: dict[str, Rate] = {}
     behind = Rate(0.0, 0.0)
-    for level, rate in reversed(rates.items()):
+    for level, rate in reversed([*rates.items()]):
         one = max(rate.one, behind.one)
         behind = found[level] = Rate(one, max(rate.all, behind.all, one))
     return dict(reversed(found.items()))

@@ -16,7 +16,7 @@ from workbench.ir.estimates import Estimates
 from workbench.ir.rewrite import without
 from workbench.pipeline import build
 from workbench.trace import unobserved
-from workbench.viz.live.figures import EMULATOR, timing_row
+from workbench.viz.live.figures import EMULATOR, timing_row, with_beside
 from workbench.viz.record.variants import error_row
 
 if TYPE_CHECKING:
@@ -119,18 +119,26 @@ def _show(session: Session, name: str, outcome: dict[str, Any]) -> None:
             sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
         )
         timing = timing_row(samples.samples_s, work, name)
+        if OURS in outcome["found"]:
+            pinned = session.record["pinned"]
+            ours = _our_row(session, pinned, outcome["found"][OURS])
+            both = {name: timing, session.row(pinned)["name"]: ours}
+            timing = with_beside(both)[name]
     error = outcome.get("error")
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _show_ours(session: Session, variant: int, samples: Samples) -> None:
+def _our_row(session: Session, variant: int, samples: Samples) -> dict[str, Any]:
     known = session.row(variant)["timing"]
     peak = known["gflops"] / known["fraction"] if known and known["fraction"] else None
     work = session.kernels[variant].estimates
-    device = session.kernels[variant].device
-    row = timing_row(samples.samples_s, work, device, peak)
-    session.timings[variant, device] = row
+    return timing_row(samples.samples_s, work, session.kernels[variant].device, peak)
+
+
+def _show_ours(session: Session, variant: int, samples: Samples) -> None:
+    row = _our_row(session, variant, samples)
+    session.timings[variant, row["device"]] = row
     session.set(variant, "timing", row)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.backends.runtime.timing import Samples
@@ -39,12 +39,36 @@ def timing_row(
         "fraction": fraction,
         "device": device,
         "emulator": emulator,
+        "beside": [],
     }
     return row | {"text": _text(row)}
 
 
+def with_beside(rows: Mapping[str, Row]) -> dict[str, Row]:
+    """Return timings of variants, by name, that were taken in turns: each tells those of the
+    others, because a ratio means something between times of one run only; a machine is slower an
+    hour later.
+
+    `beside` has rows (name, median in seconds, spread, cold seconds or None).
+    """
+    told = {n: [n, r["median_s"], r["spread"], r["cold_s"]] for n, r in rows.items()}
+    return {
+        name: row | {"beside": [other for n, other in told.items() if n != name]}
+        for name, row in rows.items()
+    }
+
+
+def spread_text(row: Row) -> str:
+    """Return how far off a median may be, as text: a single run says nothing of that."""
+    if len(row["samples"]) < 2:
+        return "(one run)"
+    least = 0.001
+    spread = row["spread"]
+    return f"\u00b1 {spread:.1%}" if spread >= least else f"\u00b1 < {least:.1%}"
+
+
 def _text(row: Row) -> str:
-    parts = [f"{seconds_text(row['median_s'])} \u00b1 {row['spread']:.1%}"]
+    parts = [f"{seconds_text(row['median_s'])} {spread_text(row)}"]
     if row["cold_s"] is not None:
         parts.append(f"cold {seconds_text(row['cold_s'])}")
     if row["emulator"]:

@@ -4,6 +4,7 @@ kernel is without a rule, and which rewrite was wrong."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
@@ -107,22 +108,25 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
     }
 
 
-def rule_off(session: Session, kernel: int, rule: int, on: bool | None) -> Result:
-    """Return the variant of a kernel with one more rule off, or on again; the kernel itself
-    where none is off."""
-    row = _rule(session, rule)
+def rule_off(
+    session: Session, kernel: int, rule: int, on: bool | None, of: int | None
+) -> Result:
+    """Return the variant `of` (None: the plain one of a kernel) with the same opts and one more
+    rule off, or on again.
+
+    Errors: WorkbenchError for a rule that kernels are not made with; KernelOptError where an opt
+    is not possible without the rule.
+    """
+    name = _rule(session, rule).name
     root = session.record["kernels"][kernel]["root"]
-    off = session.off.setdefault(kernel, [])
-    if on and row.name in off:
-        off.remove(row.name)
-    elif not on and row.name not in off:
-        session.kernels[root].without(row.name)  # refused before it is noted
-        off.append(row.name)
-    if not off:
-        return {"variant": root}
-    made = session.kernels[root].without(*off)
-    name = tuning.free_name(session, kernel, "without")
-    return {"variant": tuning.variant_of(session, made, root, name)}
+    chosen = root if of is None else of
+    known = session.kernels[chosen]
+    off = [rule_name for rule_name in known.rules_off if rule_name != name]
+    made = replace(known, rules_off=()).without(*off, *([] if on else [name]))
+    parent = session.row(chosen)["parent"] if on else chosen
+    named = tuning.free_name(session, kernel, "without") if made.rules_off else ""
+    parent = root if parent is None else parent
+    return {"variant": tuning.variant_of(session, made, parent, named)}
 
 
 def _rule(session: Session, place: int) -> Rule:

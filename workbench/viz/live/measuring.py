@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from workbench.kernel import searching
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz.live import tuning
-from workbench.viz.live.figures import timing_row
+from workbench.viz.live.figures import timing_row, with_beside
 from workbench.viz.live.searched import search_row
 from workbench.viz.record.variants import error_row
 from workbench.worker.client import QUIET_S, TaskStopped, Worker
@@ -73,7 +73,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
             session.set(made, "search", search_row(found))
             session.tell_changes()
         if not session.jobs.is_stopped():
-            group = list(dict.fromkeys((variant, made)))
+            group = list(dict.fromkeys((variant, made, reference(session, variant))))
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     return {"variant": made}
 
@@ -91,7 +91,8 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
     try:
         with lent(session, [made]) as worker:
             check_variant(session, worker, made)
-            time_group(session, worker, [variant, made], False, BUDGET_S, SAMPLES)
+            group = list(dict.fromkeys((variant, made, reference(session, variant))))
+            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     except TaskStopped:
         raise
     except WorkbenchError as error:
@@ -147,8 +148,8 @@ def time_group(
     kernels = [sent(session, v) for v in variants]
     found = times(session, worker, variants[0], kernels, cold, budget_s, samples)
     with session.lock:
-        for variant, result in zip(variants, found, strict=True):
-            _set_timing(session, variant, result)
+        results = dict(zip(variants, found, strict=True))
+        _set_timings(session, results)
         session.tell_changes()
 
 
@@ -178,18 +179,30 @@ def times(
     return found
 
 
-def _set_timing(session: Session, variant: int, result: Result) -> None:
-    if "error" in result:
-        session.set(variant, "error", result["error"])
-    if not result.get("samples"):
-        return
-    device = device_of(session, variant)
-    row = timing_row(
-        result["samples"], session.kernels[variant].estimates, device,
-        result.get("peak"), result.get("cold", ()),
-    )  # fmt: skip
-    session.timings[variant, device] = row
-    session.set(variant, "timing", row)
+def _set_timings(session: Session, results: Mapping[int, Result]) -> None:
+    made: dict[str, Result] = {}
+    for variant, result in results.items():
+        if "error" in result:
+            session.set(variant, "error", result["error"])
+        if result.get("samples"):
+            made[session.row(variant)["name"]] = timing_row(
+                result["samples"], session.kernels[variant].estimates,
+                device_of(session, variant), result.get("peak"), result.get("cold", ()),
+            )  # fmt: skip
+    found = with_beside(made)
+    for variant in results:
+        row = found.get(session.row(variant)["name"])
+        if row is not None:
+            session.timings[variant, device_of(session, variant)] = row
+            session.set(variant, "timing", row)
+
+
+def reference(session: Session, variant: int) -> int:
+    """Return the variant that ratios of a variant refer to: the pinned one, or the plain one."""
+    pinned, number = session.record["pinned"], session.row(variant)["kernel"]
+    if pinned is not None and session.row(pinned)["kernel"] == number:
+        return int(pinned)
+    return int(session.record["kernels"][number]["root"])
 
 
 def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:

@@ -30,7 +30,8 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "values":   {"variant": "variant or null", "pass": "pass", "step": "number",
                  "node": "node", "at": "positions"},
     "why_not":  {"pass": "pass", "step": "number", "node": "node", "rule": "rule"},
-    "rule_off": {"kernel": "kernel", "rule": "rule", "on": "flag"},
+    "rule_off": {"kernel": "kernel", "rule": "rule", "on": "flag",
+                 "of": "variant or null"},
     "bisect":   {"kernel": "kernel"},
     "replan":   {"node": "node", "store": "flag"},
     "search":   {"variant": "variant", "budget_s": "seconds"},
@@ -38,7 +39,7 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "ping":     {"have": "number or null"},
 }
 # fmt: on
-_MAY_LACK = {"have", "cold"}
+_MAY_LACK = {"have", "cold", "of"}
 
 
 def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:

@@ -31,6 +31,8 @@ MOST_SOURCE_BYTES = 150_000
 """Longer source is not kept: all of a file stays well below what is read again."""
 MOST_SEARCHES, MOST_SEARCH_BYTES = 8, 100_000
 """Those that hold all that a search tried, and how much that may be."""
+MOST_BESIDE = 16
+"""Variants that were timed in one run."""
 LANGUAGES = ("C", "LLVM")
 
 
@@ -205,6 +207,10 @@ def _timing(row: Mapping[str, Any]) -> Entry:
     found |= {n: _maybe(row[n]) for n in ("cold_s", "fraction")}
     found["samples"] = [_number(s) for s in row["samples"]][:100]
     found |= {"device": str(row["device"])[:40], "emulator": row["emulator"] is True}
+    found["beside"] = [
+        [str(name)[:80], _number(median), _number(spread), _maybe(cold)]
+        for name, median, spread, cold in row.get("beside", ())[:MOST_BESIDE]
+    ]
     text = str(row["text"])[:200]
     earlier = ", measured earlier"
     return found | {"text": text if text.endswith(earlier) else text + earlier}

@@ -102,7 +102,6 @@ class Session:
         self.edited: dict[int, tuning.Edited] = {}
         self.timings: dict[tuple[int, str], Any] = {}
         self.checks: dict[tuple[int, str], Any] = {}
-        self.off: dict[int, list[str]] = {}
         self.watched: int | None = None
         self._pieces: Iterator[str] = self.recorder.rest()
         # what was kept is of the scheduler's own plan
@@ -312,6 +311,10 @@ class Session:
             yield
 
     def _steps_ahead(self) -> Iterator[None]:
+        # first what was made by hand: somebody may miss it
+        for _ in tuning.restored(self, made_by_hand=True):
+            self.tell_changes()
+            yield
         while self._add_piece():
             yield
         for _ in tuning.restored(self):

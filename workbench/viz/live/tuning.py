@@ -140,13 +140,11 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
 
     Errors: WorkbenchError where there are too many.
     """
-    number = session.row(parent)["kernel"]
-    for variant, known in enumerate(session.kernels):
-        same = session.row(variant)["kernel"] == number and known.ast is kernel.ast
-        same = same and known.rules_off == kernel.rules_off
-        if same and variant not in session.edited:
-            return variant
+    known = session.recorder.variant_of(parent, kernel)
+    if known is not None:
+        return known
     _leave_room(session)
+    number = session.row(parent)["kernel"]
     named = name or free_name(session, number, "mine")
     made = session.recorder.add_variant(number, kernel, named, parent)
     session.set(made, "rules_off", list(kernel.rules_off))
@@ -207,10 +205,14 @@ def adopt(session: Session, variant: int) -> None:
         session.put(("pinned",), variant)
 
 
-def restored(session: Session) -> Iterator[None]:
+def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session kept, one per step; those that are no longer
-    possible are left out. Nothing is run."""
+    possible are left out. Nothing is run. `made_by_hand`: without the default opts, and what was
+    made from them, which are there when this session has found them itself."""
+    autos = {key[:2] for key, entry in session.kept.items() if entry["name"] == "auto"}
     for key, entry in list(session.kept.items()):
+        if made_by_hand and key[:2] in autos:
+            continue
         with session.lock:
             if 0 <= key.kernel < len(session.record["kernels"]):
                 _restore(session, key, entry)

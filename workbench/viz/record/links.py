@@ -62,7 +62,8 @@ class Linker:
             if link is not None and self._is_loop(places):
                 depth = len(link["axes"])
                 inside = [k for k in known if k["axes"][:depth] == link["axes"]]
-                link["lines"] = list(dict.fromkeys(n for k in inside for n in k["lines"]))
+                lines = (line for other in inside for line in other["lines"])
+                link["lines"] = list(dict.fromkeys(lines))
         return found
 
     def _is_loop(self, places: Sequence[int]) -> bool:

@@ -150,9 +150,25 @@ class Recorder:
     def _add_auto(self, variant: int) -> None:
         auto = self.kernels[variant].optimized()
         if auto.applied_opts:
-            number = self.record["variants"][variant]["kernel"]
-            made = self.add_variant(number, auto, "auto", variant)
+            made = self.variant_of(variant, auto)
+            if made is None:
+                number = self.record["variants"][variant]["kernel"]
+                made = self.add_variant(number, auto, "auto", variant)
+            else:  # somebody was quicker, by hand or by a search
+                self.put(("variants", made, "name"), "auto")
             self.add_compiled(made)
+
+    def variant_of(self, root: int, kernel: Kernel) -> int | None:
+        """Return the variant that `kernel` is, one of the kernel of variant `root`, and not source
+        edited by hand; None where there is none."""
+        listed = self.record["variants"]
+        for variant, known in enumerate(self.kernels):
+            row = listed[variant]
+            same = row["kernel"] == listed[root]["kernel"] and not row["edited"]
+            same = same and known.rules_off == kernel.rules_off
+            if same and known.ast is kernel.ast:
+                return variant
+        return None
 
     def add_variant(
         self, number: int, kernel: Kernel, name: str, parent: int | None = None

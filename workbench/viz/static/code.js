@@ -191,29 +191,39 @@ function ask_for_code(app, variant, state) {
   );
 }
 
-/** The rules that made what the pinned line computes, the latest first: each leads to its rewrite. */
+/** The rules that made what the pinned line computes, the latest first, else the pass that did: each
+ * leads to its rewrite. */
 function made_by(app) {
   const { code, picked } = app.view;
   if (!code || picked?.by !== "code") return null;
-  const { passes } = app.record;
-  const by_rule = new Map();
-  for (const { pass, step, node } of node_history(app.record, passes_of(app), picked.nodes)) {
-    const rule = step > 0 ? passes[pass].rewrites[step - 1][0] : -1;
-    if (rule >= 0 && !by_rule.has(rule)) by_rule.set(rule, { pass, step, node });
+  const { passes, rules } = app.record;
+  const history = node_history(app.record, passes_of(app), picked.nodes).filter((row) => !row.origin);
+  const named = new Map(); // by name, so that each is there once
+  for (const { pass, step, node } of history) {
+    const rule = step ? passes[pass].rewrites[step - 1][0] : -1;
+    if (rule >= 0 && !named.has(rules[rule].name))
+      named.set(rules[rule].name, { doc: rules[rule].doc, place: { pass, step, node } });
   }
-  const links = [...by_rule].slice(0, MOST_MAKERS).map(([rule, place]) =>
-    h(
-      "button",
-      {
-        class: "wb-button",
-        type: "button",
-        "data-key": `made-by-${rule}`,
-        title: app.record.rules[rule].doc || "see the rewrite",
-        onclick: () => app.select({ ...place, mode: "rewrites", pane: "mode" }),
-      },
-      words(rule_name(app, rule), "", 40),
-      " ›",
-    ),
-  );
-  return links.length ? [h("span", { class: "wb-quiet" }, "made by rule"), ...links] : null;
+  const is_rule = named.size > 0;
+  if (!is_rule && history.length) {
+    const [{ pass, node }] = history;
+    const step = timeline_of(app.record, passes[pass]).steps.length;
+    named.set(passes[pass].name, { doc: passes[pass].doc, place: { pass, step, node } });
+  }
+  const links = [...named].slice(0, MOST_MAKERS).map(([name, { doc, place }]) => maker_link(app, name, doc, place));
+  return links.length ? [h("span", { class: "wb-quiet" }, is_rule ? "made by rule" : "made by pass"), ...links] : null;
 }
+
+const maker_link = (app, name, doc, place) =>
+  h(
+    "button",
+    {
+      class: "wb-button",
+      type: "button",
+      "data-key": `made-by-${name}`,
+      title: doc,
+      onclick: () => app.select({ ...place, mode: "rewrites", pane: "mode" }),
+    },
+    words(name, "", 40),
+    " ›",
+  );

@@ -10,6 +10,7 @@
 
 const ORDER_STARTS = 6;
 const ORDER_SHAKES = 250; // at most
+const ORDER_SHAKES_EACH = 3; // per vertex, so that a small graph is drawn at once
 const ORDER_WORK = 12e6; // cells to look at in all
 const ORDER_WIDEST = 600; // vertices; wider rows stay as the sweep orders them: matrices too big
 const ORDER_GROUP = 16; // vertices that a shake pushes, at most
@@ -31,7 +32,8 @@ function layout_rows(graph) {
     if (!best.crossings()) break;
   }
   best.work = work;
-  for (let shake = 0; shake < ORDER_SHAKES && best.crossings() && best.work < ORDER_WORK; shake++) {
+  const shakes = Math.min(ORDER_SHAKES, ORDER_SHAKES_EACH * graph.layer.length);
+  for (let shake = 0; shake < shakes && best.crossings() && best.work < ORDER_WORK; shake++) {
     const [fewest, saved] = [best.crossings(), best.saved()];
     layout_mend(best, layout_shake(graph, best, random));
     if (best.crossings() > fewest) best.restore(saved);

@@ -182,7 +182,7 @@ function graph_view(label, on = {}) {
     if (!size.width || !size.height || !painter) return; // not shown now
     wish ??= aim;
     look();
-    if (by_key.has(marks.picked)) bring_into_sight([by_key.get(marks.picked)]);
+    if (aim && by_key.has(marks.picked)) bring_into_sight([by_key.get(marks.picked)]);
   }).observe(stage);
   graph_theme(() => {
     for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);

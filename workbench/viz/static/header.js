@@ -117,6 +117,8 @@ function speed_line(app) {
     class: "wb-speed",
     title: "median time of this kernel; share of the machine's peak",
   });
+  const has_share = timed.some((v) => v && v.timing.fraction !== null);
+  if (has_share) shown.at(-1).append(h("span", { class: "wb-quiet" }, " of peak"));
   shown.forEach((part, i) => el.append(i ? h("span", { class: "wb-quiet" }, "→") : "", part));
   others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));
   return el;
@@ -125,7 +127,7 @@ function speed_line(app) {
 const real = (timing) => timing && !timing.emulator;
 
 function speed(name, timing) {
-  const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}% of peak`;
+  const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}%`;
   return h(
     "span",
     {},
@@ -229,13 +231,19 @@ function notices(app) {
         h(
           "div",
           { class: "wb-notice wb-silent" },
-          "Python does not answer (busy, or restarted): looking still works.",
-          button(app, "ask again", app.ping),
+          "Python does not answer (busy; if restarted, run the cell again): looking still works.",
+          button(app, "ask again", () => ask_again(app)),
         ),
       app.said && h("div", { class: "wb-notice" }, app.said),
     );
   };
   return { el, update };
+}
+
+/** Ask whether Python is there. One that was restarted knows nothing of this page, and is silent. */
+function ask_again(app) {
+  app.ping();
+  say(app, "asking … after a restart only running the cell again helps");
 }
 
 function progress(app) {

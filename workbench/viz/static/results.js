@@ -188,27 +188,43 @@ function time_cells(app, timing, hidden = false) {
     h(
       "span",
       { class: "wb-figure wb-quiet wb-spread" },
-      app.view.cold ? "" : `± ${percent(timing.spread)}`,
+      app.view.cold ? "" : spread_text(timing),
     ),
     ratio_cell(app, timing, reference),
   ];
 }
 
+/** How far off a median may be; of a single run nothing is known. */
+const spread_text = ({ spread, samples }) =>
+  samples.length < 2 ? "one run" : spread < 0.001 ? "± <0.1%" : `± ${percent(spread)}`;
+
 const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
+/** The ratio to the pinned variant, of times that were taken in turns, in one run; else of the
+ * last times of both, marked ~. */
 function ratio_cell(app, timing, reference) {
   if (!real(reference)) return h("span");
-  const [a, b] = app.view.cold
-    ? [reference.cold_s, timing.cold_s]
-    : [reference.median_s, timing.median_s];
+  const then = timed_beside(app, timing, reference);
+  const at = then || reference;
+  const [a, b] = app.view.cold ? [at.cold_s, timing.cold_s] : [at.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
-  const same = reference !== timing && !app.view.cold && overlap(reference, timing);
-  const title = same ? "no measurable difference" : "times as fast as the pinned variant";
+  const same = reference !== timing && !app.view.cold && overlap(at, timing);
+  const apart = then ? "" : "~";
+  const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
+  const title = apart ? `${meaning}; timed apart: the machine may have been slower or faster` : meaning;
   return h(
     "b",
     { class: "wb-figure", title },
-    same ? "≈" : `${three(a / b).replace(/\.00$/, "")}x`,
+    same ? "≈" : `${apart}${three(a / b).replace(/\.00$/, "")}x`,
   );
+}
+
+/** The pinned variant's timing in the run that `timing` is of; null if it was in another. */
+function timed_beside(app, timing, reference) {
+  if (timing === reference) return reference;
+  const { name } = app.record.variants[pinned(app)];
+  const found = (timing.beside || []).find(([other]) => other === name);
+  return found ? { median_s: found[1], spread: found[2], cold_s: found[3] } : null;
 }
 
 /** Whether the intervals of two timings touch: then no difference was measured. */
@@ -218,23 +234,6 @@ function overlap(one, other) {
     t.median_s * (1 + t.spread),
   ]);
   return a[0] <= b[1] && b[0] <= a[1];
-}
-
-function baseline_rows(app) {
-  const rows = app.record.baselines.map((b) =>
-    h(
-      "div",
-      {
-        class: "wb-row wb-variant wb-baseline",
-        title: b.error ? String(b.error) : "somebody else's code",
-      },
-      h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
-      ...(b.error
-        ? [words(String(b.error), "wb-bad wb-span3 wb-clip")]
-        : time_cells(app, b.timing, b.timing?.emulator)),
-    ),
-  );
-  return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
 }
 
 /** Times of the emulator stand apart: they say nothing about speed. */
@@ -287,18 +286,4 @@ function result_buttons(app) {
     }),
     ...baseline_button(app),
   );
-}
-
-/** What others are is the user's to say; once they are given they can be timed again. */
-function baseline_button(app) {
-  if (app.record.baselines.length)
-    return [
-      button(app, "Time baselines", () => act(app, "results", { do: "baseline" }), {
-        python: true,
-        name: "baselines",
-        title: "in turns with the pinned variant",
-      }),
-    ];
-  const hint = 'to compare with numpy: ex = explore(...); ex.baseline("numpy", lambda: a @ b)';
-  return can_ask(app) ? [h("span", { class: "wb-quiet wb-small wb-hint" }, hint)] : [];
 }

@@ -75,11 +75,13 @@ function mode_rewrites(app) {
     if (has_any(changes, "failure")) refill(ask_room, failure(app, "rewrites"));
     if (place === null) return refill(said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
     const step = shown_step(place);
-    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live", "pending")) {
+    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live")) {
       mark_step(side.list, step);
       refill(head, ...step_bar(app, state, place, step, { go, step_by, set, count: count(place), close_loops }));
       refill(said, ...said_of(app, state, place, step, go));
     }
+    // the button that tries a decision the other way says when that is under way
+    if (changes.has("pending") && app.record.passes[place].unit === "decision") refill(said, ...said_of(app, state, place, step, go));
     const is_picked = app.view.node !== null;
     if (has_any(changes, "node", "pass", "step", "record", "live") && (is_picked || panel.firstChild)) refill(panel, node_panel(app, place, step, state));
     if (has_any(changes, "record", "kernel", "variant", "pass", "step")) draw(place, changes.has("drawn"));

@@ -73,7 +73,7 @@ function roof_grid({ x0, x1, y0, y1, across, up }) {
 /** The slope of a level: bytes a second times operations a byte, up to the ceiling. */
 function roof_slope({ x0, y0, across, up }, [level, rate], peak, i) {
   const from = Math.max(x0, y0 / rate);
-  const named = from * (peak / rate / from) ** (0.1 + 0.2 * i); // each level's name somewhere else
+  const named = from * (peak / rate / from) ** (i % 2 ? 0.3 : 0.1); // each level's name somewhere else
   return svg("g", {},
     svg("path", { class: "wb-roof-line", "stroke-dasharray": ROOF_DASHES[level], d: `M${across(from)} ${up(from * rate)}L${across(peak / rate)} ${up(peak)}` }),
     svg("text", { class: "wb-roof-name", x: across(named) - 3, y: up(named * rate) - 3, "text-anchor": "end" }, level === "memory" ? "mem" : level));

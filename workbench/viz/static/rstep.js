@@ -18,15 +18,17 @@ function rule_off_button(app, rule) {
   return button(app, is_off ? "switch on" : "switch off", () => switch_rule(app, rule, Boolean(is_off)), { python: true, name: "rule-off", title });
 }
 
-/** Make the variant of the kernel with a rule on or off; then check and time it beside the root. */
+/** Make the variant that is shown with a rule on or off; then check it and time it beside the one
+ * it came from. A node of that one's passes is none of the new one's. */
 async function switch_rule(app, rule, on) {
-  const { kernel } = app.view;
-  const reply = await act(app, "rewrites", { do: "rule_off", kernel, rule, on });
+  const { kernel, variant: of } = app.view;
+  const reply = await act(app, "rewrites", { do: "rule_off", kernel, of, rule, on });
   const made = reply?.result?.variant;
-  const { root } = app.record.kernels[kernel];
-  if (!Number.isInteger(made) || made === root) return;
+  if (!Number.isInteger(made)) return;
+  app.select(NOTHING);
+  if (!app.record.variants[made]?.rules_off.length) return;
   await act(app, "rewrites", { do: "check", variant: made });
-  await act(app, "rewrites", { do: "measure", variants: [made, root], cold: false });
+  await act(app, "rewrites", { do: "measure", variants: [made, of], cold: false });
 }
 
 /** Before and after as text, what differs emphasised, and what the names stand for. */
