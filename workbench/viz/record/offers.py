@@ -17,8 +17,10 @@ from workbench.kernel.outlook import Outlook, outlooks
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
-MOST_PREDICTED = 40
+MOST_PREDICTED, FEWEST_PREDICTED = 40, 4
 """Opts of one kernel that are predicted: each takes ten milliseconds or so."""
+PREDICTED_NODES = 8_000
+"""Nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
 
 def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -38,7 +40,9 @@ def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]
 
 def _predicted(kernel: Kernel, legal: Sequence[Opt]) -> dict[Opt, Outlook]:
     """Return what is predicted of opts: of every kind and axis the largest amounts."""
-    chosen = in_turns(legal)[:MOST_PREDICTED]
+    affordable = PREDICTED_NODES // len(kernel.ast.toposort())
+    most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
+    chosen = in_turns(legal)[:most]
     try:
         return {o.opt: o for o in outlooks(kernel.ast, chosen, kernel.target)}
     except WorkbenchError:  # without a compiler there are offers all the same
