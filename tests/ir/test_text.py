@@ -80,7 +80,9 @@ args = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(tuple),
-        st.builds(KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple), scalars),
+        st.builds(
+            KernelInfo, st.text(), st.lists(st.text(), max_size=2).map(tuple), scalars
+        ),
         st.builds(Storage, st.text(), shapes, st.text()),
     ),
     max_leaves=6,

@@ -18,10 +18,10 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "results", "roofline", "about",
-    "axes", "loops", "offers", "tried", "tune", "diff", "lines", "code", "strip", "expr", "states",
-    "replay", "scene", "gcross", "gorder", "glayout", "gfollow", "gwords", "gpaint", "gmap",
-    "graph", "rlists", "rnode", "rstep", "rewrites", "planwhy", "plan", "main",
+    "dom", "store", "links", "actions", "keys", "header", "baselines", "results", "roofline",
+    "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines", "code", "strip", "expr",
+    "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow", "gwords", "gpaint",
+    "gmap", "graph", "rlists", "rnode", "rstep", "rewrites", "planwhy", "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
 

@@ -514,13 +514,30 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
     session.wait_for_selector(".wb-rw [role=alert]:has-text('cannot')")
 
 
-def told(page: Any, do: str, error: Any = None, patch: Any = None) -> None:
+def test_what_a_compiler_says_stands_over_the_code(
+    session: Any, record: Record
+) -> None:
+    made = len(record["variants"])
+    error = {"what": "line 3: expected ';'", "because": "", "try": ""}
+    broken = record["variants"][0] | {"name": "edited 1", "parent": 0, "edited": True}
+    session.click(".wb-code-bar >> text=edit")
+    session.click("[data-key=run-edit]")
+    patch = {"append": {"variants": [broken | {"error": error}]}, "set": []}
+    told(session, "edit", patch=patch, result={"variant": made})
+    session.wait_for_selector(".wb-code-pane [role=alert] >> text=expected ';'")
+    row = session.inner_text(f"[data-key=variant-{made}] .wb-name")
+    assert row.split() == ["edited", "1", "!"]
+
+
+def told(
+    page: Any, do: str, error: Any = None, patch: Any = None, result: Any = None
+) -> None:
     """Answer the last request `do`."""
     page.wait_for_function("(d) => sent.some((m) => m.do === d)", arg=do)
     request = page.evaluate("(d) => sent.findLast((m) => m.do === d)", do)
     page.evaluate("sent.length = 0")
-    reply = {"id": request["id"], "ok": error is None, "error": error, "result": {}}
-    page.evaluate("(r) => hear(r)", reply | {"patch": patch})
+    reply = {"id": request["id"], "ok": error is None, "error": error}
+    page.evaluate("(r) => hear(r)", reply | {"result": result, "patch": patch})
 
 
 def test_progress_can_be_stopped(session: Any) -> None:

@@ -13,7 +13,7 @@ from tests.viz.browser.browser import session_page, shown
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-from workbench.viz.page import export_html
+from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
 
 Record = dict[str, Any]
@@ -162,6 +162,21 @@ def test_search_and_zoom(page: Any) -> None:
     before = page.evaluate(moved)
     page.click('.wb-plan [aria-label="zoom in"]')
     assert page.evaluate(moved) != before
+
+
+def test_another_plan_at_the_same_places_has_its_own_numbers(
+    session: Any, record: Record
+) -> None:
+    numbers = ".wb-plan .wb-g-badge"
+    assert session.locator(numbers).all_text_contents() == ["1", "2"]
+    fused = json.loads(json.dumps(record))
+    for node in fused["plan"]["nodes"]:
+        node["stored_by"] = {None: None, 0: None, 1: 0}[node["stored_by"]]
+    session.evaluate("m => hear(m)", {"result": {"record": packed(fused)}})
+    session.wait_for_function(
+        f"document.querySelectorAll('{numbers}').length === 1", timeout=3000
+    )
+    assert session.inner_html(numbers) == "1"
 
 
 NODE_BOXES = """() => {

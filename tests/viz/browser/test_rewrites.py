@@ -382,7 +382,7 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     page.click('[data-key="rule-off"]')
     made = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
     asked = answer(page, "rule_off", {"variant": made})
-    assert (asked["kernel"], asked["on"]) == (0, False)
+    assert (asked["kernel"], asked["of"], asked["on"]) == (0, 0, False)
     assert asked["rule"] == decompose(record)["rewrites"][0][0]
     assert answer(page, "check", {})["variant"] == made
     assert answer(page, "measure", {})["variants"] == [made, 0]

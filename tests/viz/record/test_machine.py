@@ -15,12 +15,16 @@ def test_this_machine_has_a_name_and_cores() -> None:
 
 
 def test_speeds_are_those_of_all_cores() -> None:
-    rates = {"L1": Rate(2e11, 4e11), "memory": Rate(1e10, 1.5e10)}
+    rates = {
+        "L1": Rate(2e11, 4e11),
+        "L2": Rate(1e11, 5e8),
+        "memory": Rate(1e10, 1.5e10),
+    }
     peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
     rows = speed_rows(Speeds(peaks, rates, rates, 1e-9, 1e-10))
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
-    assert rows["bandwidth"] == [["L1", 4e11], ["memory", 1.5e10]]
-    assert rows["one_thread"]["bandwidth"] == [["L1", 2e11], ["memory", 1e10]]
+    assert rows["bandwidth"] == [["L1", 4e11], ["L2", 1e11], ["memory", 1.5e10]]
+    assert [rate for _, rate in rows["one_thread"]["bandwidth"]] == [2e11, 1e11, 1e10]
     assert set(speed_rows(None).values()) == {None} and set(speed_rows(None)) == set(
         rows
     )

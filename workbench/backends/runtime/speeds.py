@@ -46,7 +46,12 @@ class Rate:
 
     def of(self, threads: int) -> float:
         """Return the speed of so many threads: they share what all have together."""
-        return min(self.one * threads, max(self.all, self.one))
+        return min(self.one * threads, self.together)
+
+    @property
+    def together(self) -> float:
+        """The speed of all threads; what came out below that of one was disturbed."""
+        return max(self.all, self.one)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from workbench.backends.runtime import machine as system
-from workbench.backends.runtime.pool import cores
 from workbench.backends.runtime.speeds import Speeds, known
 
 
@@ -28,10 +27,9 @@ def speed_rows(found: Speeds | None) -> dict[str, Any]:
     """
     if found is None:
         return {"peak": None, "bandwidth": None, "one_thread": None}
-    parts = cores()
     return {
-        "peak": {kind: rate.of(parts) for kind, rate in found.peak.items()},
-        "bandwidth": [[level, rate.of(parts)] for level, rate in found.read.items()],
+        "peak": {kind: rate.together for kind, rate in found.peak.items()},
+        "bandwidth": [[level, rate.together] for level, rate in found.read.items()],
         "one_thread": {
             "peak": {kind: rate.one for kind, rate in found.peak.items()},
             "bandwidth": [[level, rate.one] for level, rate in found.read.items()],

@@ -17,7 +17,7 @@ const KEYS = [
   ["f", "fit the graph", null],
   ["g", "Rewrites: the whole graph, or what is near the change", null],
   ["F", "full screen", (app) => app.toggle_full()],
-  ["Esc", "unpin, then out of the widget", null],
+  ["Esc", "unpin, out of full screen, then out of the widget", null],
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
 ];
 const ACT_OF = new Map(

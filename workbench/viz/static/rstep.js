@@ -24,9 +24,9 @@ async function switch_rule(app, rule, on) {
   const { kernel, variant: of } = app.view;
   const reply = await act(app, "rewrites", { do: "rule_off", kernel, of, rule, on });
   const made = reply?.result?.variant;
-  if (!Number.isInteger(made)) return;
+  if (!app.record.variants[made]) return;
   app.select(NOTHING);
-  if (!app.record.variants[made]?.rules_off.length) return;
+  if (on && !app.record.variants[made].rules_off.length) return; // known already
   await act(app, "rewrites", { do: "check", variant: made });
   await act(app, "rewrites", { do: "measure", variants: [made, of], cold: false });
 }
