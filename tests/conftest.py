@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -14,6 +15,11 @@ from tests.support import LONG, count
 # earlier run, the user or another worker compiled.
 _CACHE = tempfile.TemporaryDirectory(prefix="workbench-test-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
+
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that; what Ctrl-C
+# does is tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Short runs repeat exactly; long ones look for new failures.
 settings.register_profile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,8 @@ def test_counts_are_what_the_program_does(
         arrays = [np.array(array_of(b)) for b in buffers]
         arrays[0][:] = 0
         done = executed(chosen.compile("LLVM")["linear"], arrays)
-        assert astuple(chosen.counts) == astuple(done)
+        counts = replace(chosen.counts, barriers=0)  # tests/ir/lower/test_barriers.py
+        assert astuple(counts) == astuple(done)
         np.testing.assert_allclose(
             arrays[0], chosen.run("LLVM")[0].reshape(-1), rtol=1e-4, atol=1e-5
         )

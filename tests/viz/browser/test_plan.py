@@ -85,10 +85,12 @@ def test_it_opens_in_full_and_nothing_is_covered(page: Any) -> None:
     assert found == {"out": 0, "wide": [], "covered": [], "small": 0}
 
 
-def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
-    page: Any, record: Record
-) -> None:
-    for kernel in (1, 0):
+def ground(page: Any, kernel: int) -> dict[str, float]:
+    """Return where a kernel's ground can be clicked, once the picture has come to rest."""
+    before, spot = None, {}
+    while before is None or spot != before:
+        before = spot
+        page.wait_for_timeout(100)
         spot = page.evaluate(
             """(k) => {
               const path = document.querySelectorAll(".wb-plan .wb-g-region")[k];
@@ -99,6 +101,14 @@ def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
             }""",
             kernel,
         )
+    return spot
+
+
+def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
+    page: Any, record: Record
+) -> None:
+    for kernel in (1, 0):
+        spot = ground(page, kernel)
         page.mouse.click(spot["x"], spot["y"])
         page.wait_for_selector(
             f".wb-kernels [data-key=kernel-{kernel}][aria-selected=true]"
