@@ -53,7 +53,9 @@ def table(entry: Entry, search_s: float) -> bool:
     forms["default"] = kernel.optimized()
     if search_s:
         start = forms[by_hand]
-        forms["search"] = start.search(budget_s=search_s, cached=False).kernel
+        forms["search"] = start.search(
+            budget_s=search_s, cached=False, progress=False
+        ).kernel
     wrong = [name for name, form in forms.items() if not form.check().ok]
     speeds = raced(entry, {name: form.launch() for name, form in forms.items()})
     peers = [name for name in ("numpy", "torch") if name in speeds]

@@ -83,7 +83,7 @@ def test_ratios_are_of_neighbours_in_time() -> None:
     assert REPORT.rows[0].ratio_of_least("torch") == 2.0
     assert REPORT.rows[0].share_of_peak() == 0.5  # 2e9 in 0.4 s, of 10 GFLOP/s
     said = "\n".join(text.summary(REPORT))
-    assert "geometric mean: 1.00, <= 0.8: OVER" in said
+    assert "geometric mean: 1.00, <= 0.8 (2 rows): OVER" in said
     assert "rows above 1.5 of torch: matmul 512 2.0: OVER" in said
     assert "matmul 512: 0.50 of the best of numpy and torch, >= 0.95: OVER" in said
 
@@ -91,7 +91,7 @@ def test_ratios_are_of_neighbours_in_time() -> None:
 def test_a_busy_machine_is_no_judge() -> None:
     busy = replace(REPORT, machine={"load": "3.0"})
     said = "\n".join(text.summary(busy))
-    assert "<= 0.8: (the machine was busy)" in said and "OVER" not in said
+    assert "(2 rows): (the machine was busy)" in said and "OVER" not in said
     alone = "\n".join(text.summary(replace(REPORT, threads=1)))
     assert "<= 0.8: (the budgets are for 2 threads)" in alone
 

@@ -65,6 +65,7 @@ def run(
     Units: `budget_s` seconds of sampling for a row; compiling comes on top. With `smoke` the
     inputs are tiny, and only the answers mean something.
     """
+    where = machine()  # the load is that of others as long as nothing runs
     with crew(threads) as workers:
         present, absent = _present(list(peers), workers)
         rows = []
@@ -74,7 +75,7 @@ def run(
             )
             told(rows[-1])
     versions = {peer.name: peer.version for peer in (OURS, *present)}
-    return Report(machine(), versions, tuple(absent), threads, tuple(rows))
+    return Report(where, versions, tuple(absent), threads, tuple(rows))
 
 
 def _present(peers: list[Peer], workers: Crew) -> tuple[list[Peer], list[str]]:

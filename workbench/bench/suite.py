@@ -54,6 +54,9 @@ class Entry:
     torch: Callable[..., Any]
     """The form for torch: `torch(torch, *inputs)`."""
     flops: Callable[..., int] | None = None
+    is_extra: bool = False
+    """Shown, but not in the set that the budgets are for: odd sizes, and work so small that
+    what a call costs shows."""
 
     def arrays(self, smoke: bool) -> Arrays:
         """Return the inputs."""
@@ -95,7 +98,14 @@ def product_flops(m: int, k: int, n: int) -> int:
     return 2 * m * k * n
 
 
-def matmul(name: str, m: int, k: int, n: int, smoke: tuple[int, int, int]) -> Entry:
+def matmul(
+    name: str,
+    m: int,
+    k: int,
+    n: int,
+    smoke: tuple[int, int, int],
+    is_extra: bool = False,
+) -> Entry:
     """Return the entry of an (m, k) times (k, n) product."""
     return Entry(
         name, (m, k, n), smoke, product,
@@ -103,6 +113,7 @@ def matmul(name: str, m: int, k: int, n: int, smoke: tuple[int, int, int]) -> En
         array=lambda np, a, b: a @ b,
         torch=lambda torch, a, b: a @ b,
         flops=product_flops,
+        is_extra=is_extra,
     )  # fmt: skip
 
 
@@ -156,6 +167,7 @@ ENTRIES: tuple[Entry, ...] = (
         tensor=lambda a, b: a + b,
         array=lambda np, a, b: a + b,
         torch=lambda torch, a, b: a + b,
+        is_extra=True,
     ),
     Entry(
         "relu(a*b+c)*0.5+a", (2048, 2048), (3, 5), three,
@@ -198,12 +210,14 @@ ENTRIES: tuple[Entry, ...] = (
         tensor=lambda x: x.argmax(axis=1),
         array=lambda np, x: x.argmax(axis=1),
         torch=lambda torch, x: x.argmax(dim=1),
+        is_extra=True,
     ),
     Entry(
         "cumsum of rows", (2048, 512), (3, 5), one,
         tensor=lambda x: x.cumsum(axis=1),
         array=lambda np, x: np.cumsum(x, axis=1),
         torch=lambda torch, x: x.cumsum(dim=1),
+        is_extra=True,
     ),
     Entry(
         "softmax of rows", (2048, 2048), (3, 5), one,
@@ -229,11 +243,12 @@ ENTRIES: tuple[Entry, ...] = (
         tensor=lambda table, index: table[index],
         array=lambda np, table, index: table[index],
         torch=lambda torch, table, index: torch.nn.functional.embedding(index, table),
+        is_extra=True,
     ),
     matmul("matmul 512", 512, 512, 512, (4, 6, 8)),
     matmul("matmul 1024", 1024, 1024, 1024, (6, 4, 2)),
-    matmul("matmul 509x383x701", 509, 383, 701, (5, 3, 7)),
-    matmul("matmul 64", 64, 64, 64, (2, 3, 4)),
+    matmul("matmul 509x383x701", 509, 383, 701, (5, 3, 7), is_extra=True),
+    matmul("matmul 64", 64, 64, 64, (2, 3, 4), is_extra=True),
     Entry(
         "64 matmuls of 32", (64, 32), (3, 4),
         lambda data, count, n: two(data, count, n, n),
@@ -241,6 +256,7 @@ ENTRIES: tuple[Entry, ...] = (
         array=lambda np, a, b: a @ b,
         torch=lambda torch, a, b: a @ b,
         flops=lambda count, n: 2 * count * n**3,
+        is_extra=True,
     ),
     Entry(
         "matvec 4096", (4096, 4096), (5, 7),
@@ -256,6 +272,7 @@ ENTRIES: tuple[Entry, ...] = (
         array=lambda np, x, w, b: np.maximum(x @ w.T + b, 0),
         torch=lambda torch, x, w, b: torch.relu(torch.nn.functional.linear(x, w, b)),
         flops=product_flops,
+        is_extra=True,
     ),
     Entry(
         "conv 3x3, 4x64x56x56", (4, 64, 64, 56), (2, 3, 4, 5),
