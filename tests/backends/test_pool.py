@@ -109,6 +109,25 @@ def test_an_idle_pool_uses_no_core(job: Job) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here"
+)
+def test_who_is_woken_is_sent_to_another_core(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers, sent = Pool(), []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0, 1, 2, 3})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *given: sent.append(given))
+    job.run(workers, 2)
+    deadline = time.monotonic() + 20
+    while not workers._asleep and time.monotonic() < deadline:
+        time.sleep(0.001)
+    ((_, thread),) = workers._asleep
+    job.run(workers, 2)
+    ((whom, cores),) = sent
+    assert whom == thread and cores < {0, 1, 2, 3}
+
+
 def test_a_forked_child_has_a_pool_of_its_own(job: Job) -> None:
     job.run(pool(), 2)
     child = os.fork()

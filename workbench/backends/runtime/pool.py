@@ -36,6 +36,14 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def _other_cores() -> set[int] | None:
+    """Return the cores that this process may use but for the one it is on, None if unknown."""
+    here = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    if here is None or not hasattr(os, "sched_setaffinity"):
+        return None
+    return os.sched_getaffinity(0) - {here()}
+
+
 class Pool:
     """The workers, and the words they share with whoever hands out a job."""
 
@@ -51,7 +59,7 @@ class Pool:
         self._shared = start + -start % (8 * LINE)
         self._ticket = ctypes.c_int64.from_address(self._shared)
         self._busy = threading.Lock()
-        self._asleep: list[threading.Lock] = []
+        self._asleep: list[tuple[threading.Lock, int]] = []
         self._workers = 0
 
     def run(self, kernel: int, arguments: int, parts: int, lo: int, hi: int) -> None:
@@ -64,10 +72,20 @@ class Pool:
                 self._start()
             try:
                 self._post(self._shared, kernel, arguments, lo, hi, parts)
-                while self._asleep:
-                    self._asleep.pop().release()
+                self._wake()
             finally:  # after Ctrl-C, too: what is posted works on memory of the caller's
                 self._share(self._shared)
+
+    def _wake(self) -> None:
+        """Ring all bells. A worker wakes on the core of who rings, and would wait there until
+        the system moves it, for the caller is busy with its own part: it is sent elsewhere."""
+        elsewhere = _other_cores() if self._asleep else None
+        while self._asleep:
+            bell, thread = self._asleep.pop()
+            if elsewhere:
+                with suppress(OSError):
+                    os.sched_setaffinity(thread, elsewhere)
+            bell.release()
 
     def _start(self) -> None:
         self._workers += 1
@@ -79,13 +97,14 @@ class Pool:
             seen = self._work(self._shared)
             bell = threading.Lock()
             bell.acquire()
-            self._asleep.append(bell)
+            sleeper = bell, threading.get_native_id()
+            self._asleep.append(sleeper)
             # A job posted before the bell hung there rang nothing: look before sleeping.
             if self._ticket.value >> 16 == seen >> 16:
                 bell.acquire()
             else:
                 with suppress(ValueError):  # the bell has been taken and rung meanwhile
-                    self._asleep.remove(bell)
+                    self._asleep.remove(sleeper)
 
 
 @lru_cache(maxsize=1)
