@@ -65,6 +65,7 @@ def kernels(chosen: list[str]) -> Iterator[tuple[str, Kernel]]:
 
 
 def random(*shape: int) -> Tensor:
+    """Return a tensor of normally distributed float32, computed."""
     rng = np.random.default_rng(0)
     return Tensor(rng.standard_normal(shape, dtype=np.float32)).realize()
 

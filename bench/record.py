@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from workbench import Tensor
+from workbench.bench.graphs import blurred, digits
 from workbench.viz import explore, page
 from workbench.viz.record.record import Recorder
 
@@ -99,18 +100,6 @@ def array(*shape: int) -> Tensor:
 
 def matmul() -> Tensor:
     return (array(512, 512) @ array(512, 512) + array(512)).relu()
-
-
-def digits() -> Tensor:
-    """Return the expression of the tour: the nearest of 1,280 known digits."""
-    new, known = array(512, 64), array(64, 1280)
-    return ((known * known).sum(axis=0) - 2 * (new @ known)).argmin(axis=1)
-
-
-def blurred() -> Tensor:
-    """Return the other expression of the tour: rows mixed with their neighbours."""
-    rows = array(512, 8, 8).pad(((0, 0), (1, 1), (0, 0)))
-    return (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:]) / 4
 
 
 def one_large_kernel(nodes: int = 480) -> Tensor:

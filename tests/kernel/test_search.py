@@ -208,7 +208,7 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
         stopped = run(kernel, budget_s=60.0, cached=False, shown=False, worker=worker)
         over.set()
         presser.join()
-        assert stopped.ended == "stopped" and stopped.seconds < 20
+        assert stopped.ended == "stopped" and stopped.seconds < 10
 
 
 def test_killed_workers_are_a_note_and_no_end(kernel: Kernel) -> None:

@@ -10,6 +10,7 @@ The layout is that of the page, so all of this asks a page in Chromium (`functio
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -234,3 +235,19 @@ def _tensors() -> Iterator[Tensor]:
 
 def _ones(*shape: int) -> Tensor:
     return Tensor(np.ones(shape, np.float32))
+
+
+LARGE = ("chain", "skips", "hub", "fan")
+
+
+def large(kind: str, count: int) -> list[tuple[int, int]]:
+    """Return the edges of a graph of one of the LARGE kinds."""
+    pick = random.Random(0)
+    if kind == "fan":
+        return [(0, i) for i in range(1, count)]
+    edges = [(i, i + 1) for i in range(count - 1)]
+    if kind == "skips":
+        edges += [(pick.randrange(i), i) for i in range(2, count)]
+    if kind == "hub":
+        edges += [(0, i) for i in range(2, count)]
+    return edges

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.viz.layouts import sample
+from tests.viz.layouts import LARGE, large, sample
 from workbench.viz.layout import layered
 from workbench.viz.layout.layering import layers_of
 
@@ -82,17 +81,13 @@ def test_ports_are_in_the_order_of_operands() -> None:
     assert all(found.x[3] - 20 < x < found.x[3] + 20 for x in ends)
 
 
-@pytest.mark.parametrize("kind", ["chain", "skips", "hub", "fan"])
+@pytest.mark.parametrize("kind", LARGE)
 def test_ten_thousand_nodes_do_not_hang(kind: str) -> None:
-    count, pick = 10_000, random.Random(0)
-    edges = [(i, i + 1) for i in range(count - 1)]
-    if kind == "skips":
-        edges += [(pick.randrange(i), i) for i in range(2, count)]
-    if kind == "hub":
-        edges += [(0, i) for i in range(2, count)]
-    if kind == "fan":
-        edges = [(0, i) for i in range(1, count)]
+    count = 10_000
+    edges = large(kind, count)
     begun = time.process_time()
     found = layered([40.0] * count, edges)
     assert len(set(found.layer)) == (2 if kind == "fan" else count)
-    assert time.process_time() - begun < 20
+    assert (
+        time.process_time() - begun < 30
+    )  # a hub takes 12; pictures have some hundred nodes

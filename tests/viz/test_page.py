@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.viz.support import array, matmul
+from tests.viz.support import matmul
+from workbench.bench.graphs import blurred, digits
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, page
 from workbench.viz.record.record import build
@@ -99,18 +100,6 @@ def test_code_can_stand_inside_a_page() -> None:
 
 def test_size() -> None:
     assert len(page.esm()) + len(page.css()) < LARGEST_BYTES
-
-
-def digits() -> Tensor:
-    """Return the first expression of the tour: the nearest of 1,280 known digits."""
-    new, known = array(512, 64), array(64, 1280)
-    return ((known * known).sum(axis=0) - 2 * (new @ known)).argmin(axis=1)
-
-
-def blurred() -> Tensor:
-    """Return the tour's second: rows mixed with their neighbours."""
-    rows = array(512, 8, 8).pad(((0, 0), (1, 1), (0, 0)))
-    return (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:]) / 4
 
 
 @pytest.mark.parametrize("make", [digits, blurred])

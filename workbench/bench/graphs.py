@@ -1,4 +1,4 @@
-"""What the latencies are measured on: a matmul's kernel, and graphs of any size."""
+"""What the latencies are measured on: a matmul's kernel, the tour, and graphs of any size."""
 
 from __future__ import annotations
 
@@ -22,6 +22,22 @@ def matmul_kernel(n: int) -> Kernel:
     items = matmul(n).schedule()
     kernel = next(i.kernel for i in reversed(items) if i.kernel is not None)
     return Kernel.from_text(to_text(kernel))
+
+
+def digits() -> Tensor:
+    """Return the tour's first expression: which of 1,280 known digits is most like each new one."""
+    return (_random(512, 64) @ _random(64, 1280)).argmax(axis=1)
+
+
+def blurred() -> Tensor:
+    """Return the tour's second expression: rows of images mixed with their neighbours."""
+    rows = _random(512, 8, 8).pad(((0, 0), (1, 1), (0, 0)))
+    return (rows[:, :-2] + 2 * rows[:, 1:-1] + rows[:, 2:]) / 4
+
+
+def _random(*shape: int) -> Tensor:
+    rng = np.random.default_rng(0)
+    return Tensor(rng.standard_normal(shape, dtype=np.float32)).realize()
 
 
 def chain(tensor: Any, count: int) -> Any:

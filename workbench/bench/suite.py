@@ -55,8 +55,8 @@ class Entry:
     """The form for torch: `torch(torch, *inputs)`."""
     flops: Callable[..., int] | None = None
     is_extra: bool = False
-    """Shown, but not in the set that the budgets are for: odd sizes, and work so small that
-    what a call costs shows."""
+    """Shown beside the set that the budgets are for, which has the common large operations:
+    more operations, an odd size, and work so small that what a call costs shows."""
 
     def arrays(self, smoke: bool) -> Arrays:
         """Return the inputs."""

@@ -146,8 +146,11 @@ class SearchResult(Printed):
             if data["kernel"] != kernel_key(kernel):
                 raise ValueError("it is of another kernel")
             tried = tuple(_trial(row, place) for place, row in enumerate(data["tried"]))
-            best, speedup = _whole(data["best"], len(tried)), _seconds(data["speedup"])
-            told = str(data["ended"]), _seconds(data["seconds"]) or 0.0
+            best, speedup = (
+                _whole(data["best"], len(tried)),
+                seconds_of(data["speedup"]),
+            )
+            told = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
             device = str(data["device"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             because = f"{type(error).__name__}: {error}"
@@ -177,7 +180,7 @@ def _row(trial: Trial) -> dict[str, Any]:
 def _trial(row: Mapping[str, Any], place: int) -> Trial:
     parent = None if row["parent"] is None else _whole(row["parent"], place)
     opts = tuple(_opt(*parts) for parts in row["opts"])
-    seconds = _seconds(row["seconds"])
+    seconds = seconds_of(row["seconds"])
     return Trial(place, parent, opts, str(row["how"]), seconds, str(row["note"]))
 
 
@@ -194,7 +197,8 @@ def _whole(value: Any, below: int) -> int:
     return value
 
 
-def _seconds(value: Any) -> float | None:
+def seconds_of(value: Any) -> float | None:
+    """Return a time, or a ratio of times, that was read from a file; ValueError if it is none."""
     if value is None:
         return None
     number = float(value)

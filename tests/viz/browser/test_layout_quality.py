@@ -10,11 +10,13 @@ import pytest
 
 from tests.viz.layouts import (
     BOUNDS,
+    LARGE,
     STILL,
     drawn,
     drawn_crossings,
     flat,
     functions_page,
+    large,
     lines_through_boxes,
     moves,
     sample,
@@ -68,27 +70,22 @@ def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
         far = [move for move in seen if move.most >= 1]
         assert len(seen) >= 40
         assert len(far) <= (1 - STILL[view]) * len(seen), far
+    assert sum(move.most < 1 for move in found) >= 0.95 * len(found)
     assert sum(move.overlaps for move in found) == 0
 
 
-@pytest.mark.parametrize("kind", ["chain", "skips", "hub", "fan"])
+@pytest.mark.parametrize("kind", LARGE)
 def test_ten_thousand_nodes_do_not_hang(page: Any, kind: str) -> None:
-    count, pick = 10_000, random.Random(0)
-    edges = [(i, i + 1) for i in range(count - 1)]
-    if kind == "skips":
-        edges += [(pick.randrange(i), i) for i in range(2, count)]
-    if kind == "hub":
-        edges += [(0, i) for i in range(2, count)]
-    if kind == "fan":
-        edges = [(0, i) for i in range(1, count)]
+    count = 10_000
+    edges = large(kind, count)
     drawing = drawn(page, [40.0] * count, edges)
     layers = 2 if kind == "fan" else count
     assert len({y for _, y in drawing.places}) == layers
-    assert drawing.ms < 20_000  # 1,000 is the aim
+    assert drawing.ms < 5_000  # 1,000 is the aim
 
 
 def test_two_thousand_nodes_open_soon(page: Any) -> None:
     count, pick = 2_000, random.Random(0)
     edges = [(max(0, i - pick.randrange(1, 90)), i) for i in range(1, count)] * 2
     edges += [(pick.randrange(i), i) for i in range(1, count, 2)]
-    assert drawn(page, [80.0] * count, edges).ms < 10_000  # 1,000 is the aim
+    assert drawn(page, [80.0] * count, edges).ms < 5_000  # 1,000 is the aim

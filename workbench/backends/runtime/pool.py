@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from string import Template
@@ -38,10 +39,21 @@ def cores() -> int:
 
 def _other_cores() -> set[int] | None:
     """Return the cores that this process may use but for the one it is on, None if unknown."""
-    here = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    here = _current_core()
     if here is None or not hasattr(os, "sched_setaffinity"):
         return None
     return os.sched_getaffinity(0) - {here()}
+
+
+@lru_cache(maxsize=1)
+def _current_core() -> Callable[[], int] | None:
+    """Return the system's question on which core a thread is, None where there is none."""
+    if os.name != "posix":
+        return None
+    question: Callable[[], int] | None = getattr(
+        ctypes.CDLL(None), "sched_getcpu", None
+    )
+    return question
 
 
 class Pool:

@@ -112,15 +112,17 @@ def _is_free(node: UOp) -> bool:
 def _moved(node: UOp, reads: list[Access]) -> Decision:
     """Fuse what only moves a value. A padded one is masked wherever it is read: in a product of
     matrices so often that a copy with its zeros in memory is cheaper."""
-    figures = {
-        "evaluations": sum(a.evaluations for a in reads),
-        "elements": node.size,
-        "cost_of_masks": sum(a.evaluations for a in reads) * MASK_COST / TILE_REUSE,
-        "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
-    }
-    if node.op is Ops.PAD and figures["cost_of_masks"] > figures["cost_to_store"]:
-        reason = "testing every read for the padding costs more than storing it"
-        return Decision("store-padded", node, True, reason, figures)
+    if node.op is Ops.PAD:
+        evaluations = sum(a.evaluations for a in reads)
+        figures = {
+            "evaluations": evaluations,
+            "elements": node.size,
+            "cost_of_masks": evaluations * MASK_COST / TILE_REUSE,
+            "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
+        }
+        if figures["cost_of_masks"] > figures["cost_to_store"]:
+            reason = "testing every read for the padding costs more than storing it"
+            return Decision("store-padded", node, True, reason, figures)
     reason = "it moves or widens what its source gives"
     return Decision("fuse-free", node, False, reason)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from workbench.ir.opt.trial import Trial
-from workbench.kernel.search_result import SearchResult
+from workbench.kernel.search_result import SearchResult, seconds_of
 
 MOST_TRIALS = 1000
 """Rows that are kept of one search: the first ones, and the best with all that it comes from."""
@@ -70,8 +69,8 @@ def search_read(row: Mapping[str, Any] | None) -> Row | None:
         "tried": _count(row["tried"]),
         "timed": _count(row["timed"]),
         "best": _count(row["best"]),
-        "speedup": _number(row["speedup"]),
-        "seconds": _number(row["seconds"]) or 0.0,
+        "speedup": seconds_of(row["speedup"]),
+        "seconds": seconds_of(row["seconds"]) or 0.0,
         "ended": str(row["ended"])[:200],
         "device": str(row["device"])[:40],
         "trials": trials,
@@ -79,19 +78,10 @@ def search_read(row: Mapping[str, Any] | None) -> Row | None:
 
 
 def _told(how: Any, seconds: Any, note: Any) -> list[Any]:
-    return [str(how)[:MOST_TEXT], _number(seconds), str(note)[:MOST_TEXT]]
+    return [str(how)[:MOST_TEXT], seconds_of(seconds), str(note)[:MOST_TEXT]]
 
 
 def _count(value: Any) -> int:
     if type(value) is not int or value < 0:
         raise ValueError(f"{value!r} is no number of a form")
     return value
-
-
-def _number(value: Any) -> float | None:
-    if value is None:
-        return None
-    number = float(value)
-    if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{value!r} is no time")
-    return number
