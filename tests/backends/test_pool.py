@@ -15,6 +15,7 @@ import pytest
 
 from tests.support import count
 from workbench.backends.runtime import jit
+from workbench.backends.runtime import pool as runtime_pool
 from workbench.backends.runtime.pool import Pool, pool
 
 COUNTER = """
@@ -107,27 +108,25 @@ def test_an_idle_pool_uses_no_core(job: Job) -> None:
     assert time.process_time() - before < 0.1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.skipif(
     not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here"
 )
-def test_who_is_woken_is_sent_to_another_core(
-    job: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_woken_is_sent_to_another_core(monkeypatch: pytest.MonkeyPatch) -> None:
     workers, sent = Pool(), []
+    monkeypatch.setattr(runtime_pool, "_current_core", lambda: lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0, 1, 2, 3})
     monkeypatch.setattr(os, "sched_setaffinity", lambda *given: sent.append(given))
-    job.run(workers, 2)
-    deadline = time.monotonic() + 20
-    while not workers._asleep and time.monotonic() < deadline:
-        time.sleep(0.001)
-    ((_, thread),) = workers._asleep
-    job.run(workers, 2)
-    ((whom, cores),) = sent
-    assert whom == thread and cores < {0, 1, 2, 3}
+    bells = [threading.Lock() for _ in range(2)]
+    for thread, bell in enumerate(bells, 7001):
+        bell.acquire()
+        workers._asleep.append((bell, thread))
+    workers._wake()
+    assert sorted(sent) == [(7001, {0, 1, 3}), (7002, {0, 1, 3})]
+    assert not workers._asleep and not any(bell.locked() for bell in bells)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_has_a_pool_of_its_own(job: Job) -> None:
     job.run(pool(), 2)
     child = os.fork()
