@@ -97,13 +97,14 @@ class _LLVM(DeviceInfo):
         from workbench.backends.runtime.pool import cores
 
         found = host()
-        l1_bytes, l2_bytes = _own_caches()
+        l1_bytes, l2_bytes, cache_bytes = _caches()
         return Target(
             "LLVM",
             vector_bytes=found.vector_bytes,
             vector_registers=found.vector_registers,
             l1_bytes=l1_bytes,
             l2_bytes=l2_bytes,
+            cache_bytes=cache_bytes,
             converts_float16=found.converts_float16,
             cores=cores(),
         )
@@ -137,7 +138,7 @@ class _C(DeviceInfo):
 
     def _target(self) -> Target:
         if find_spec("llvmlite") is None:
-            l1_bytes, l2_bytes = _own_caches()
+            l1_bytes, l2_bytes, _ = _caches()
             return Target("C", l1_bytes=l1_bytes, l2_bytes=l2_bytes)
         # Compilers differ in what they know of float16; all of them know integers.
         return replace(Device["LLVM"].target, device="C", converts_float16=False)
@@ -180,13 +181,14 @@ class _Python(DeviceInfo):
         return Emulation(source)
 
 
-def _own_caches() -> tuple[int, int]:
-    """Return the bytes of the two caches that a core has for itself; those of a common processor
-    where the system does not tell. It reads a few small files, once: half a millisecond."""
+def _caches() -> tuple[int, int, int]:
+    """Return the bytes of the two caches that a core has for itself, and of the largest; those of
+    a common processor where the system does not tell. It reads a few small files, once: half a
+    millisecond."""
     from workbench.backends.runtime.machine import TYPICAL, caches
 
     found = dict(TYPICAL) | dict(caches())
-    return found["L1"], found["L2"]
+    return found["L1"], found["L2"], (caches() or TYPICAL)[-1][1]
 
 
 class Devices:

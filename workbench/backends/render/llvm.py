@@ -13,6 +13,8 @@ instructions, llvm_operands the names; survey.py says what the arguments are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.backends.render.llvm_lanes import (
     broadcast,
     combine_lanes,
@@ -27,6 +29,7 @@ from workbench.backends.render.llvm_plan import Flow, follow
 from workbench.backends.render.llvm_text import Text, global_name
 from workbench.backends.render.llvm_values import SUPPORTED, constant, elementwise
 from workbench.backends.render.source import Source
+from workbench.backends.render.streams import streamed
 from workbench.backends.render.survey import (
     ALIGNMENT_BYTES,
     Plan,
@@ -63,19 +66,23 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     """
     info: KernelInfo = linear[0].arg
     plan, flow = survey(linear, target), follow(linear)
-    writer = _Writer(plan, flow)
+    writer = _Writer(plan, flow, streamed(linear, target))
     writer.prologue()
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
-    head, foot = _frame(info.name, plan, flow)
+    past_caches = sorted(int(p.arg[0]) for p in writer.memory.past_caches)
+    head, foot = _frame(info.name, plan, flow, past_caches)
     body = writer.text.lines, writer.text.positions
-    return finished(info.name, "LLVM IR", plan, head, body, foot)
+    return finished(info.name, "LLVM IR", plan, head, body, foot, past_caches)
 
 
-def _frame(name: str, plan: Plan, flow: Flow) -> tuple[list[str], list[str]]:
+def _frame(
+    name: str, plan: Plan, flow: Flow, past_caches: Sequence[int]
+) -> tuple[list[str], list[str]]:
     """Return the lines before and after those of the function's body."""
     head = ["; " + words for words in about(name, plan)]
+    head += [f";   p{slot} is written past the caches" for slot in past_caches]
     if flow.zero_bytes:
         zeros = f"[{flow.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
         head.append(f"@zeros = private constant {zeros}")
@@ -83,17 +90,18 @@ def _frame(name: str, plan: Plan, flow: Flow) -> tuple[list[str], list[str]]:
     taken = f"ptr %args, i64 %lo, i64 %hi{thread}"
     define = f"define void {global_name(name)}({taken}) #0 {{"
     attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
-    return [*head, define], ["}", attributes, ""]
+    marks = ["!0 = !{i32 1}"] if past_caches else []
+    return [*head, define], ["}", attributes, *marks, ""]
 
 
 class _Writer:
     """Writes one node after another."""
 
-    def __init__(self, plan: Plan, flow: Flow):
+    def __init__(self, plan: Plan, flow: Flow, streams: frozenset[UOp]):
         self.plan, self.flow = plan, flow
         self.text = Text(_TAKEN)
         self.operands = Operands(flow, self.text)
-        self.memory = Memory(plan, self.operands, self.text)
+        self.memory = Memory(plan, streams, self.operands, self.text)
         self.loops = Loops(self.operands, self.text)
 
     def prologue(self) -> None:
@@ -134,6 +142,8 @@ class _Writer:
         if self.plan.sliced is not None:
             self.text.put("br label %done")
             self.text.begin("done")
+        if self.memory.past_caches:  # such stores may overtake what is stored later
+            self.text.put("fence seq_cst")
         self.text.put("ret void")
 
     def _value(self, node: UOp) -> str:

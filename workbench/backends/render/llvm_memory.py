@@ -30,11 +30,16 @@ from workbench.ir.uop import UOp
 
 
 class Memory:
-    """Writes what touches memory."""
+    """Writes what touches memory. `past_caches` has the arguments of which lines have been
+    stored whole and past the caches: those must begin where a line does."""
 
-    def __init__(self, plan: Plan, operands: Operands, text: Text):
-        self.plan, self.operands, self.text = plan, operands, text
+    def __init__(
+        self, plan: Plan, streamed: frozenset[UOp], operands: Operands, text: Text
+    ):
+        self.plan, self.streamed = plan, streamed
+        self.operands, self.text = operands, text
         self.bases: dict[tuple[str, str], str] = {}
+        self.past_caches: set[UOp] = set()
 
     # pointers
 
@@ -133,8 +138,16 @@ class Memory:
             self._masked_store(kind, text, value.dtype, address, condition[0])
             return
         self.text.put(
-            f"store {kind} {text}, ptr {pointer}, align {_alignment(address)}"
+            f"store {kind} {text}, ptr {pointer}{self._manner(value.dtype, address)}"
         )
+
+    def _manner(self, dtype: DType, address: UOp) -> str:
+        """Return how to store: aligned to what, and past the caches where whole lines can be."""
+        place, whole = memory(address), dtype.itemsize % ALIGNMENT_BYTES == 0
+        if place in self.streamed and whole and _begins_line(address):
+            self.past_caches.add(place)
+            return f", align {ALIGNMENT_BYTES}, !nontemporal !0"
+        return f", align {_alignment(address)}"
 
     def _masked_store(
         self, kind: str, text: str, dtype: DType, address: UOp, condition: UOp
@@ -143,7 +156,7 @@ class Memory:
         lane by lane at an edge, where the machine is slow."""
         pointer = self.operands.operand(address)
         test = self.operands.operand(condition)
-        place = f"ptr {pointer}, align {_alignment(address)}"
+        place = f"ptr {pointer}{self._manner(dtype, address)}"
         whole = self.text.unique("whole")
         after = self.text.unique("stored")
         if dtype.count == 1:
@@ -175,7 +188,18 @@ def _gep(is_inside: bool) -> str:
 
 def _alignment(address: UOp) -> int:
     """Return the bytes an address is a multiple of: scratch is aligned, arguments need not be."""
-    itemsize = element_type(address).itemsize
     if memory(address).op is Ops.PARAM:
-        return itemsize
-    return max(itemsize, math.gcd(ALIGNMENT_BYTES, divisor(address.src[1]) * itemsize))
+        return element_type(address).itemsize
+    return _step(address)
+
+
+def _begins_line(address: UOp) -> bool:
+    """Return whether an address in memory that is aligned is the first of a cache line."""
+    return _step(address) == ALIGNMENT_BYTES
+
+
+def _step(address: UOp) -> int:
+    """Return the bytes, at most a line's, that all distances from where the memory begins to an
+    address are multiples of."""
+    itemsize = element_type(address).itemsize
+    return math.gcd(ALIGNMENT_BYTES, divisor(address.src[1]) * itemsize)

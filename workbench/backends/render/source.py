@@ -16,7 +16,8 @@ class Source:
     `params` has the dtype and the number of elements of each argument, by slot (dtype void
     for a slot that the kernel never touches); `extent` is the number of steps of the loop
     that a launch may cut into slices, None where it runs whole; `threads` is how many parts
-    it has that run at once, each with scratch memory of its own; `block` is the lowered
+    it has that run at once, each with scratch memory of its own; `aligned` are the slots whose
+    memory must begin at a multiple of 64 bytes, as a Buffer does; `block` is the lowered
     statement tree, for the emulator. `lines` has, for each line of the text, the positions in
     the linear program of the nodes whose code it is (none for a brace or a comment); it is
     empty where nobody knows.
@@ -32,6 +33,7 @@ class Source:
     scratch_bytes: int = 0
     extent: int | None = None
     threads: int = 1
+    aligned: tuple[int, ...] = ()
     block: UOp | None = None
     lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
 

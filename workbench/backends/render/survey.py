@@ -123,6 +123,7 @@ def finished(
     head: Sequence[str],
     body: tuple[Sequence[str], Sequence[tuple[int, ...]]],
     foot: Sequence[str],
+    aligned: Sequence[int] = (),
 ) -> Source:
     """Return the Source of a kernel from its lines: those before the body, the body's with the
     positions in the program of what they are code of, and those behind it."""
@@ -135,5 +136,6 @@ def finished(
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
         extent=None if plan.sliced is None else plan.sliced.extent,
         threads=plan.threads,
+        aligned=tuple(aligned),
         lines=((),) * len(head) + tuple(positions) + ((),) * len(foot),
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.backends.render.source import Source
 from workbench.backends.runtime.assembly import AsmLine
-from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.runtime.buffer import ALIGNMENT_BYTES, Buffer
 from workbench.backends.runtime.jit import Code
 from workbench.backends.runtime.pool import pool
 from workbench.dtypes import DType, dtypes
@@ -132,6 +132,13 @@ class NativeProgram(ABC):
                     f"cannot launch {self.source.name}",
                     f"argument {slot} is {dtype}[{size}], and was given"
                     f" {buffer.dtype}[{buffer.size}]",
+                )
+            if slot in self.source.aligned and buffer.address % ALIGNMENT_BYTES:
+                raise DeviceError(
+                    f"cannot launch {self.source.name}",
+                    f"argument {slot} is a part of a buffer that begins inside of a cache line,"
+                    " and the kernel writes whole lines",
+                    "a buffer of its own",
                 )
 
 
