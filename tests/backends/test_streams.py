@@ -28,7 +28,7 @@ def random(*shape: int) -> Tensor:
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of a few kilobytes are too much for the caches of this LLVM device."""
     device = Device["LLVM"]
-    small = replace(device.target, vector_bytes=64, l2_bytes=L2, cache_bytes=LAST)
+    small = replace(device.target, vector_bytes=64, l2_bytes=L2, stream_bytes=LAST)
     monkeypatch.setitem(vars(device), "target", small)
     for table in ("_programs", "_tuned"):
         monkeypatch.setattr(pipeline, table, {})
@@ -130,7 +130,7 @@ def test_a_buffer_that_begins_inside_of_a_line_is_refused() -> None:
 def test_without_need_a_kernel_is_as_it_was() -> None:
     (kernel,) = explore(random(2048) + random(2048)).kernels
     built = kernel.optimized().built("LLVM")
-    plain = render(built.linear, replace(kernel.target, cache_bytes=1 << 30))
+    plain = render(built.linear, replace(kernel.target, stream_bytes=0))
     assert plain.aligned == ()
     assert "nontemporal" not in plain.text
     assert "fence" not in plain.text

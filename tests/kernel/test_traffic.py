@@ -57,6 +57,13 @@ def test_what_fits_stays_and_what_does_not_comes_again() -> None:
     assert traffic.into(16 << 10, shared=True) == 4 * 4096 * 4, "in, in, in and back"
 
 
+def test_what_goes_past_the_caches_moves_once() -> None:
+    kernel = kernel_of(array(4096) + array(4096))
+    (output,) = (n for n in kernel.toposort() if n.op is Ops.PARAM and not n.arg[0])
+    traffic = Traffic(build_tree(kernel, TARGET), streamed=[output])
+    assert traffic.into(16 << 10, shared=True) == 3 * 4096 * 4, "in, in, and out"
+
+
 def test_lines_far_apart_crowd_each_other_out() -> None:
     """A column of a matrix of 512 lies in one line of 32, and a cache finds lines by low bits."""
     crowded = Traffic(build_tree(kernel_of(array(64, 512).sum(axis=0)), TARGET))

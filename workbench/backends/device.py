@@ -97,14 +97,14 @@ class _LLVM(DeviceInfo):
         from workbench.backends.runtime.pool import cores
 
         found = host()
-        l1_bytes, l2_bytes, cache_bytes = _caches()
+        l1_bytes, l2_bytes, last_bytes = _caches()
         return Target(
             "LLVM",
             vector_bytes=found.vector_bytes,
             vector_registers=found.vector_registers,
             l1_bytes=l1_bytes,
             l2_bytes=l2_bytes,
-            cache_bytes=cache_bytes,
+            stream_bytes=last_bytes,
             converts_float16=found.converts_float16,
             cores=cores(),
         )

@@ -5,6 +5,7 @@ An atom is whatever is not a sum or a product by a constant: a RANGE, a division
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from workbench.ir.ops import Ops
@@ -41,3 +42,21 @@ def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
     if total is None:
         return zero.like(constant)
     return total + constant if constant else total
+
+
+def divisor(index: UOp) -> int:
+    """Return a number that divides every value of `index`; 0 divides only zero."""
+    done: dict[UOp, int] = {}
+    for node in index.toposort():
+        below = [done[s] for s in node.src]
+        if node.op is Ops.CONST:
+            done[node] = abs(int(node.arg))
+        elif node.op is Ops.ADD:
+            done[node] = math.gcd(*below)
+        elif node.op is Ops.MUL:
+            done[node] = below[0] * below[1]
+        elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
+            done[node] = below[0] << int(node.src[1].arg)
+        else:
+            done[node] = 1
+    return done[index]

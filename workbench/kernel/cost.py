@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from workbench.backends.render.streams import streamed
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.machine import Caches
 from workbench.backends.runtime.speeds import Speeds, speeds
@@ -126,7 +127,10 @@ def cost(
     with unobserved():
         block, linear = lower(kernel, target)
     threads = _threads(linear)
-    counts, traffic = count(linear, barriers(kernel)), Traffic(block)
+    counts, traffic = (
+        count(linear, barriers(kernel)),
+        Traffic(block, streamed(linear, target)),
+    )
     core = work(linear, target, found)
     names = [*found.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}

@@ -46,10 +46,11 @@ class Held(NamedTuple):
 
 
 class Traffic:
-    """What a statement tree moves, for caches of any size."""
+    """What a statement tree moves, for caches of any size. What is `streamed` is written past
+    them: it does not come in first."""
 
-    def __init__(self, block: UOp):
-        self.block = block
+    def __init__(self, block: UOp, streamed: Collection[UOp] = ()):
+        self.block, self.streamed = block, streamed
         self._accesses: dict[UOp, tuple[Access, ...]] = {}
         self._held: dict[tuple[UOp, bool], Mapping[Key, Held]] = {}
 
@@ -58,7 +59,10 @@ class Traffic:
         each other, so that what fits is there already. `shared` by all threads, or one each."""
         moved = self._root(self.block, cache_bytes, shared)
         written = sum(count for (_, writes), count in moved.items() if writes)
-        both = sum(max(moved[b, False], moved[b, True]) for b in {b for b, _ in moved})
+        both = sum(
+            max(moved[b, False], moved[b, True])
+            for b in {b for b, _ in moved}.difference(self.streamed)
+        )
         # what is written comes in first, and goes back
         return LINE_BYTES * (both + written)
 

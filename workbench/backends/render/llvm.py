@@ -66,12 +66,13 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     """
     info: KernelInfo = linear[0].arg
     plan, flow = survey(linear, target), follow(linear)
-    writer = _Writer(plan, flow, streamed(linear, target))
+    streams = streamed(linear, target)
+    writer = _Writer(plan, flow, streams)
     writer.prologue()
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
-    past_caches = sorted(int(p.arg[0]) for p in writer.memory.past_caches)
+    past_caches = sorted(int(p.arg[0]) for p in streams)
     head, foot = _frame(info.name, plan, flow, past_caches)
     body = writer.text.lines, writer.text.positions
     return finished(info.name, "LLVM IR", plan, head, body, foot, past_caches)
@@ -142,7 +143,7 @@ class _Writer:
         if self.plan.sliced is not None:
             self.text.put("br label %done")
             self.text.begin("done")
-        if self.memory.past_caches:  # such stores may overtake what is stored later
+        if self.memory.streamed:  # such stores may overtake what is stored later
             self.text.put("fence seq_cst")
         self.text.put("ret void")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from workbench.backends.render.llvm_operands import Operands
-from workbench.backends.render.llvm_plan import divisor, split_offset
+from workbench.backends.render.llvm_plan import split_offset
 from workbench.backends.render.llvm_text import Text
 from workbench.backends.render.llvm_values import (
     constant,
@@ -17,6 +17,7 @@ from workbench.backends.render.llvm_values import (
     suffix,
     type_of,
 )
+from workbench.backends.render.streams import fills_lines
 from workbench.backends.render.survey import (
     ALIGNMENT_BYTES,
     Plan,
@@ -24,14 +25,14 @@ from workbench.backends.render.survey import (
     elements,
     memory,
 )
-from workbench.dtypes import DType, dtypes
+from workbench.dtypes import dtypes
+from workbench.ir.affine import divisor
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
 
 class Memory:
-    """Writes what touches memory. `past_caches` has the arguments of which lines have been
-    stored whole and past the caches: those must begin where a line does."""
+    """Writes what touches memory. `streamed` has the arguments that are written past the caches."""
 
     def __init__(
         self, plan: Plan, streamed: frozenset[UOp], operands: Operands, text: Text
@@ -39,7 +40,6 @@ class Memory:
         self.plan, self.streamed = plan, streamed
         self.operands, self.text = operands, text
         self.bases: dict[tuple[str, str], str] = {}
-        self.past_caches: set[UOp] = set()
 
     # pointers
 
@@ -135,28 +135,23 @@ class Memory:
             text = self.text.step(f"zext {type_of(value.dtype)} {text} to {kind}")
         pointer = self.operands.operand(address)
         if condition:
-            self._masked_store(kind, text, value.dtype, address, condition[0])
+            self._masked_store(node, kind, text)
             return
-        self.text.put(
-            f"store {kind} {text}, ptr {pointer}{self._manner(value.dtype, address)}"
-        )
+        self.text.put(f"store {kind} {text}, ptr {pointer}{self._manner(node)}")
 
-    def _manner(self, dtype: DType, address: UOp) -> str:
-        """Return how to store: aligned to what, and past the caches where whole lines can be."""
-        place, whole = memory(address), dtype.itemsize % ALIGNMENT_BYTES == 0
-        if place in self.streamed and whole and _begins_line(address):
-            self.past_caches.add(place)
+    def _manner(self, store: UOp) -> str:
+        """Return how to store: aligned to what, and past the caches or not."""
+        if memory(store.src[0]) in self.streamed and fills_lines(store):
             return f", align {ALIGNMENT_BYTES}, !nontemporal !0"
-        return f", align {_alignment(address)}"
+        return f", align {_alignment(store.src[0])}"
 
-    def _masked_store(
-        self, kind: str, text: str, dtype: DType, address: UOp, condition: UOp
-    ) -> None:
+    def _masked_store(self, store: UOp, kind: str, text: str) -> None:
         """Store where the condition holds: at once where all of it does, which is nearly always;
         lane by lane at an edge, where the machine is slow."""
-        pointer = self.operands.operand(address)
+        address, value, condition = store.src
+        dtype, pointer = value.dtype, self.operands.operand(address)
         test = self.operands.operand(condition)
-        place = f"ptr {pointer}{self._manner(dtype, address)}"
+        place = f"ptr {pointer}{self._manner(store)}"
         whole = self.text.unique("whole")
         after = self.text.unique("stored")
         if dtype.count == 1:
@@ -188,18 +183,7 @@ def _gep(is_inside: bool) -> str:
 
 def _alignment(address: UOp) -> int:
     """Return the bytes an address is a multiple of: scratch is aligned, arguments need not be."""
-    if memory(address).op is Ops.PARAM:
-        return element_type(address).itemsize
-    return _step(address)
-
-
-def _begins_line(address: UOp) -> bool:
-    """Return whether an address in memory that is aligned is the first of a cache line."""
-    return _step(address) == ALIGNMENT_BYTES
-
-
-def _step(address: UOp) -> int:
-    """Return the bytes, at most a line's, that all distances from where the memory begins to an
-    address are multiples of."""
     itemsize = element_type(address).itemsize
-    return math.gcd(ALIGNMENT_BYTES, divisor(address.src[1]) * itemsize)
+    if memory(address).op is Ops.PARAM:
+        return itemsize
+    return max(itemsize, math.gcd(ALIGNMENT_BYTES, divisor(address.src[1]) * itemsize))

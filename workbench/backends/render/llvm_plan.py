@@ -6,7 +6,6 @@ which must be known before the loop is written. Constant parts of indexes live o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from workbench.backends.render.survey import ALIGNMENT_BYTES
@@ -87,21 +86,3 @@ def split_offset(index: UOp) -> tuple[UOp, int]:
             if offset.op is Ops.CONST:
                 return rest, int(offset.arg)
     return index, 0
-
-
-def divisor(index: UOp) -> int:
-    """Return a number that divides every value of `index`; 0 divides only zero."""
-    done: dict[UOp, int] = {}
-    for node in index.toposort():
-        below = [done[s] for s in node.src]
-        if node.op is Ops.CONST:
-            done[node] = abs(int(node.arg))
-        elif node.op is Ops.ADD:
-            done[node] = math.gcd(*below)
-        elif node.op is Ops.MUL:
-            done[node] = below[0] * below[1]
-        elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
-            done[node] = below[0] << int(node.src[1].arg)
-        else:
-            done[node] = 1
-    return done[index]

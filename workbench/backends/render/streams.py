@@ -9,27 +9,46 @@ elsewhere they lose, for the next kernel finds nothing in the cache (measured: b
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
-from workbench.backends.render.survey import elements, memory
+from workbench.backends.render.survey import (
+    ALIGNMENT_BYTES,
+    element_type,
+    elements,
+    memory,
+)
+from workbench.ir.affine import divisor
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
 
 def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
-    """Return the PARAMs of a linear program that are written once, never read, and better kept
-    out of the caches of `target`."""
-    loaded, stored = _moved(linear)
-    read = sum(_distinct(place, nbytes) for place, nbytes in loaded.items())
-    written = sum(_distinct(place, nbytes) for place, nbytes in stored.items())
-    if read < written or read + written <= target.cache_bytes:
+    """Return the PARAMs of a linear program that are written once, in whole lines but for edges,
+    never read, and better kept out of the caches of `target`."""
+    if not target.stream_bytes:
         return frozenset()
+    loaded, stored = _moved(linear)
+    read = sum(min(nbytes, _size(place)) for place, nbytes in loaded.items())
+    written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
+    if read < written or read + written <= target.stream_bytes:
+        return frozenset()
+    in_lines = {
+        memory(n.src[0]) for n in linear if n.op is Ops.STORE and fills_lines(n)
+    }
     return frozenset(
         place
-        for place, nbytes in stored.items()
-        if place not in loaded and target.l2_bytes < nbytes <= _size(place)
+        for place in in_lines.intersection(stored).difference(loaded)
+        if target.l2_bytes < stored[place] <= _size(place)
     )
+
+
+def fills_lines(store: UOp) -> bool:
+    """Return whether a STORE writes whole cache lines, if its memory begins with one."""
+    address, value, *_ = store.src
+    starts = divisor(address.src[1]) * element_type(address).itemsize
+    return math.gcd(starts, value.dtype.itemsize) % ALIGNMENT_BYTES == 0
 
 
 def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
@@ -53,10 +72,5 @@ def _params(moved: Counter[UOp]) -> Counter[UOp]:
     return Counter({p: n for p, n in moved.items() if p.op is Ops.PARAM})
 
 
-def _distinct(place: UOp, nbytes: int) -> int:
-    """Return how many different bytes of a PARAM that is, at most."""
-    return min(nbytes, _size(place))
-
-
 def _size(place: UOp) -> int:
-    return elements(place) * place.dtype.scalar.itemsize
+    return elements(place) * element_type(place).itemsize
