@@ -38,14 +38,5 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SilentRules(), "silent-rules")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if LONG:
-        return
-    skip = pytest.mark.skip(reason="runs in the long profile only: make test-long")
-    for item in items:
-        if "long" in item.keywords:
-            item.add_marker(skip)
-
-
 def pytest_unconfigure() -> None:
     _CACHE.cleanup()

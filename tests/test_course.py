@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
@@ -27,6 +29,9 @@ from course.rewriting import (
     element,
 )
 from course.scheduling import check_index, check_two_kernels
+from IPython.core.formatters import DisplayFormatter
+from nbconvert import HTMLExporter
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.ir.patterns import var
@@ -141,6 +146,50 @@ def test_pictures_are_well_formed_whatever_they_are_called() -> None:
         for node in root.iter():
             assert 0 <= float(node.get("x", 0)) <= width
             assert 0 <= float(node.get("y", 0)) <= height
+        assert picture.size == (width, height)
+
+
+def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
+    """A course's pictures, as nbconvert and screen readers have them."""
+    told = {
+        "share <of> the peak: plain 2% of \"it\", tile 40%": bars(
+            [("plain", 0.02, '2%  of "it"'), ("tile", 0.4, "40%")], "share <of> the peak"
+        ),
+        "roof: a 50% at 0.25 multiply-adds per load": roofline([("a", 0.25, 0.5)], "roof"),
+        "error: exp2 from -0.5 to 2": curve([0.0, 1.0, 2.0], [("exp2", [1, 2, -0.5])], "error"),
+    }  # fmt: skip
+    cells = []
+    for picture in told.values():
+        formats, _ = DisplayFormatter().format(picture)
+        cells.append(
+            new_code_cell("1", outputs=[new_output("display_data", data=formats)])
+        )
+    page = HTMLExporter().from_notebook_node(new_notebook(cells=cells))[0]
+    found = Images()
+    found.feed(page)
+    assert [image["alt"] for image in found.images] == list(told)
+    for image, (words, picture) in zip(found.images, told.items(), strict=True):
+        svg = b64decode(image["src"].partition("base64,")[2]).decode()
+        assert svg == picture.svg and repr(picture) == words
+        root = ElementTree.fromstring(svg)
+        assert root.get("role") == "img" and root[0].tag.endswith("title")
+        assert root[0].text == words, "where the SVG stands by itself"
+        assert (image["width"], image["height"]) == (
+            root.get("width"),
+            root.get("height"),
+        )
+
+
+class Images(HTMLParser):
+    """The attributes of each <img> of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: list[dict[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.images.append({name: value or "" for name, value in attrs})
 
 
 def test_a_race_takes_kernels_and_functions() -> None:
@@ -148,5 +197,8 @@ def test_a_race_takes_kernels_and_functions() -> None:
     found = race(contestants, flops=2 * 32**3, budget_s=0.1)
     assert list(found.seconds) == list(found.share) == ["kernel", "nothing"]
     assert found.seconds["kernel"] > found.seconds["nothing"]
-    assert "kernel: " in repr(found) and "<svg" in found._repr_svg_()
+    assert (
+        "kernel: " in repr(found)
+        and '<img src="data:image/svg+xml' in found._repr_html_()
+    )
     assert race(contestants, budget_s=0.1).share == {}

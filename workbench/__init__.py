@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.kernel.search_result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.tensor import Tensor as Tensor
     from workbench.viz.exploration import Exploration as Exploration
@@ -40,6 +41,7 @@ _HOME = {
     "OptOps": "workbench.ir.opt.opt",
     "AxisType": "workbench.ir.axis",
     "Kernel": "workbench.kernel.kernel",
+    "SearchResult": "workbench.kernel.search_result",
     "KernelOptError": "workbench.errors",
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration",

@@ -1,9 +1,11 @@
 """Small pictures as SVG text: bars, a roofline, a curve. They are cards with a ground of their
-own, because an SVG in a notebook does not know the colours of the page."""
+own, because an SVG in a notebook does not know the colours of the page. A notebook shows them as
+an <img>, which can say in words what is on it: JupyterLab and nbconvert show a bare SVG without."""
 
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,13 +19,19 @@ FONT = "font-family='system-ui, sans-serif' font-size='13'"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An SVG, and in words what is on it."""
+    """An SVG of a size in pixels, and in words what is on it."""
 
     svg: str
     words: str
+    size: tuple[int, int]
 
-    def _repr_svg_(self) -> str:
-        return self.svg
+    def _repr_html_(self) -> str:
+        data = b64encode(self.svg.encode()).decode()
+        width, height = self.size
+        return (
+            f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(self.words)}" '
+            f'width="{width}" height="{height}">'
+        )
 
     def __repr__(self) -> str:
         return self.words
@@ -50,7 +58,8 @@ def bars(
     if longest > full:
         x, end = left + room * full / most, top + len(rows) * step - 6
         parts.append(_line([(x, top - 4), (x, end)], ORANGE, 2))
-    return Picture(_card(top + len(rows) * step + 12, parts), _bar_words(rows, title))
+    told = [f"{name} {' '.join(label.split())}".strip() for name, _, label in rows]
+    return _card(top + len(rows) * step + 12, parts, title, told)
 
 
 def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
@@ -86,8 +95,11 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
         parts.append(f"<circle cx='{at:.1f}' cy='{up:.1f}' r='9' fill='{BLUE}'/>")
         parts.append(_text(at, up + 4, str(number), "#ffffff", "middle"))
         parts.append(_text(490, 190 + 20 * number, f"{number}  {name}", INK))
-    words = ", ".join(name for name, _, _ in points)
-    return Picture(_card(bottom + 56, parts), f"{title}: {words}")
+    told = [
+        f"{name} {share:.0%} at {ratio:.3g} multiply-adds per load"
+        for name, ratio, share in points
+    ]
+    return _card(bottom + 56, parts, title, told)
 
 
 def curve(
@@ -117,8 +129,8 @@ def curve(
         ]
         parts.append(_line(points, colour, 1.6))
         parts.append(_text(right + 12, top + 20 + 22 * place, name, colour))
-    words = ", ".join(name for name, _ in lines)
-    return Picture(_card(bottom + 34, parts), f"{title}: {words}")
+    told = [f"{name} from {min(ys):.3g} to {max(ys):.3g}" for name, ys in lines]
+    return _card(bottom + 34, parts, title, told)
 
 
 def _placed(points: Sequence[Point]) -> list[Point]:
@@ -134,10 +146,6 @@ def _placed(points: Sequence[Point]) -> list[Point]:
 def _along(value: float, low: float, high: float) -> float:
     """Return where `value` lies between low (0) and high (1), on a logarithmic scale."""
     return math.log(min(max(value, low), high) / low) / math.log(high / low)
-
-
-def _bar_words(rows: Sequence[tuple[str, float, str]], title: str) -> str:
-    return f"{title}: " + ", ".join(name for name, _, _ in rows)
 
 
 def _text(x: float, y: float, words: str, colour: str, anchor: str = "start") -> str:
@@ -158,11 +166,16 @@ def _line(points: Sequence[tuple[float, float]], colour: str, width: float) -> s
     )
 
 
-def _card(height: float, parts: Sequence[str]) -> str:
+def _card(
+    height: float, parts: Sequence[str], title: str, told: Sequence[str]
+) -> Picture:
+    """Return a picture; `told` says in words what it shows beside its title."""
+    words = f"{title}: {', '.join(told)}"
     size = f"width='{WIDTH}' height='{height:.0f}' viewBox='0 0 {WIDTH} {height:.0f}'"
     ground = (
         f"<rect x='0.5' y='0.5' width='{WIDTH - 1}' height='{height - 1:.0f}' rx='6' "
         f"fill='{GROUND}' stroke='{LINE}'/>"
     )
-    body = "\n".join(parts)
-    return f"<svg xmlns='http://www.w3.org/2000/svg' {size} {FONT}>\n{ground}\n{body}\n</svg>"
+    body = "\n".join([f"<title>{escape(words)}</title>", ground, *parts])
+    head = f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {size} {FONT}>"
+    return Picture(f"{head}\n{body}\n</svg>", words, (WIDTH, round(height)))

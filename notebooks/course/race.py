@@ -43,8 +43,8 @@ class Race:
         title = "share of the multiply-add peak of one core" if self.share else "time"
         return bars(rows, title, full=1.0)
 
-    def _repr_svg_(self) -> str:
-        return self.picture.svg
+    def _repr_html_(self) -> str:
+        return self.picture._repr_html_()
 
     def __repr__(self) -> str:
         return "\n".join(

@@ -96,6 +96,30 @@ def test_limit_stops_after_that_many_matches() -> None:
     assert rewrite(node, FOLD, limit=2) is rewrite(node, FOLD, limit=99) is g * h
 
 
+def test_what_came_to_rest_is_not_looked_at_again() -> None:
+    looked: list[UOp] = []
+
+    def notes(x: UOp) -> bool:
+        looked.append(x)
+        return False
+
+    rules = RuleSet("notes", [Rule("note", x + c, x, where=notes), *FOLD.rules])
+    rested = rewrite((g + 1) * (h + 2) + 3, rules)
+    looked.clear()
+    assert rewrite(rested, rules) is rested and not looked
+    assert rewrite((rested + 4) * 1, rules) is rewrite((rested + 4) * 1, FOLD)
+    assert rested in looked and g not in looked
+    looked.clear()
+    assert rewrite(rested, RuleSet("others", rules.rules)) is rested and g in looked
+
+
+def test_what_a_limit_kept_from_rest_is_looked_at_again() -> None:
+    rules = RuleSet("fold-again", FOLD.rules)
+    node = (g + 0) * (h + 0)
+    assert rewrite(node, rules, limit=1) is g * (h + 0)
+    assert rewrite(g * (h + 0), rules) is g * h
+
+
 def test_without_switches_rules_off() -> None:
     assert rewrite((g + 0) * 1, FOLD.without("add-zero")) is g + 0
     with pytest.raises(WorkbenchError, match="no rule add-nothing"):

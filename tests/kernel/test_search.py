@@ -23,12 +23,11 @@ import numpy as np
 import pytest
 
 from tests.processes import children
-from workbench import Context, Kernel, Opt, OptOps, Tensor, explore
+from workbench import Context, Kernel, Opt, OptOps, SearchResult, Tensor, explore
 from workbench.backends.runtime.cache import cache_folder
 from workbench.errors import ParseError, WorkbenchError
 from workbench.ir.opt.trial import Trial
 from workbench.kernel import measuring, searching
-from workbench.kernel.search_result import SearchResult
 from workbench.kernel.searching import run
 from workbench.worker import client, wire
 from workbench.worker.client import Worker
@@ -99,6 +98,30 @@ def test_it_prints_and_is_plain_data(kernel: Kernel, tmp_path: Path) -> None:
     other = explore(numbers(4, 4) + 1).kernels[0]
     with pytest.raises(ParseError, match="another kernel"):
         SearchResult.load(path, other)
+
+
+def test_a_form_is_asked_for_by_a_number_that_there_is(kernel: Kernel) -> None:
+    trials = tuple(
+        Trial(number, None, opts, "start: as given", 1.0)
+        for number, opts in enumerate([(), (Opt(OptOps.UPCAST, "g1", 4),)])
+    )
+    found = SearchResult(kernel, kernel, trials, 1, 1.0, "ended", 1.0, "LLVM")
+    for number in (1, np.int64(1)):
+        assert found.form(number).applied_opts == trials[1].opts  # type: ignore[arg-type]
+    wrong: list[Any] = [2, 99, -1, 2**70, True, 1.0, None, "1", [0], np.ones(2)]
+    for number in wrong:
+        with pytest.raises(WorkbenchError, match="there is no form") as caught:
+            found.form(number)
+        assert caught.value.because == "2 were tried, numbered from 0"
+        assert caught.value.hint == "0 to 1; the best is 1"
+
+
+def test_a_result_that_cannot_be_saved_says_so(kernel: Kernel, tmp_path: Path) -> None:
+    trial = Trial(0, None, (), "start: as given", 1.0)
+    found = SearchResult(kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM")
+    for path in (tmp_path, tmp_path / "missing" / "search.json"):
+        with pytest.raises(WorkbenchError, match="cannot write"):
+            found.save(path)
 
 
 BROKEN: list[Any] = [

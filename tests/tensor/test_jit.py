@@ -180,6 +180,51 @@ def test_nests_names_and_other_arguments() -> None:
         assert caught.value.because and caught.value.hint
 
 
+NAN = float("nan")
+# fmt: off
+PLAIN: dict[str, tuple[Any, Any, bool]] = {
+    # what it is captured with, what it is replayed with, and whether that is the same
+    "nan": (NAN, float("nan"), True),
+    "nan of numpy": (np.float32(NAN), np.float32(NAN), True),
+    "nan in a nest": ({"a": [NAN, 2]}, {"a": [float("nan"), 2]}, True),
+    "complex nan": (complex(0, NAN), complex(0, NAN), True),
+    "nan, then a number": (NAN, 1.0, False),
+    "a number, then nan": (1.0, NAN, False),
+    "equal": (1.5, 1.5, True),
+    "minus zero": (-0.0, -0.0, True),
+    "zero, then minus zero": (0.0, -0.0, False),
+    "minus zero, then zero": (-0.0, 0.0, False),
+    "minus zero of numpy": (np.float32(0), np.float32(-0.0), False),
+    "complex minus zero": (complex(1, 0.0), complex(1, -0.0), False),
+    "an integer zero": (0, 0, True),
+    "another type": (1, 1.0, False),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_float_is_the_same_as_a_constant_is(name: str) -> None:
+    captured, given, is_same = PLAIN[name]
+    call = TinyJit(lambda x, value: x + 1)
+    for _ in range(3):
+        call(held(np.float32([2])), captured)
+    if is_same:
+        assert call(held(np.float32([3])), given).item() == 4
+        return
+    with pytest.raises(JitError, match="called otherwise"):
+        call(held(np.float32([3])), given)
+
+
+def test_a_replay_has_the_nan_or_the_zero_that_was_captured() -> None:
+    for value in (NAN, -0.0, 0.0):
+        call = TinyJit(lambda x, value: x * value)
+        made = [call(held(np.float32([2, -3])), value).numpy() for _ in range(4)]
+        expected = np.float32([2, -3]) * np.float32(value)
+        for got in made:
+            np.testing.assert_array_equal(got, expected)
+            assert np.signbit(got).tolist() == np.signbit(expected).tolist()
+
+
 def test_what_does_not_fit_is_told() -> None:
     call = TinyJit(lambda x: x + 1)
     for _ in range(3):

@@ -51,7 +51,7 @@ def test_exploring_computes_nothing() -> None:
 def test_text_has_kernels_and_reasons() -> None:
     text = str(matmul())
     assert "1 kernel, 3 copies, on LLVM" in text
-    assert "kernel 0: matmul+bias+relu" in text
+    assert "kernel 1: matmul+bias+relu" in text
     assert "it is a result that was asked for" in text
     assert "matmul+bias+relu" in repr(matmul())
 
@@ -178,7 +178,7 @@ def test_both_places_of_one_source() -> None:
 def test_graphviz_source_without_dot() -> None:
     dot = softmax().to_graphviz().source
     assert dot.count("subgraph cluster_") == 2
-    assert 'label="0  max+exp"' in dot
+    assert 'label="1  max+exp"' in dot
     assert "->" in dot
 
 

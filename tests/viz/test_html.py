@@ -18,6 +18,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, formatters
+from workbench.viz.exploration import MOST_KERNELS
 from workbench.viz.html import source
 from workbench.viz.model.graph import folded
 from workbench.viz.model.kinds import KINDS
@@ -113,7 +114,7 @@ def test_what_the_picture_of_an_exploration_shows(
         "linearize", "Scheduling: ", "rangeify",
     ):  # fmt: skip
         assert words in text, words
-    assert 'alt="The tensor graph, 11 nodes; kernel 0 matmul+bias+relu"' in html
+    assert 'alt="The tensor graph, 11 nodes; kernel 1 matmul+bias+relu"' in html
 
 
 def svg_of(html: str) -> str:
@@ -134,6 +135,27 @@ def test_the_picture_stands_alone_and_a_table_says_the_same() -> None:
     listed = html.partition("The graph as a table")[2].partition("</table>")[0]
     for node in folded(softmax().graph).nodes:
         assert node.label in words and f"<td>{escape(node.label)}</td>" in listed
+
+
+def test_kernels_are_numbered_as_in_the_page() -> None:
+    """From 1: in the picture, on the cards, in the table and in the words beside it."""
+    ex = softmax()
+    html = picture(ex)
+    first, second = (kernel.title for kernel in ex.kernels)
+    badges = re.findall(r'<span class="no">(\d+)</span> ?(?:<b>)?([^<]+)<', html)
+    assert badges == [("1", first), ("2", second)] * 2, "the legend, and the cards"
+    svg = ElementTree.fromstring(svg_of(html))
+    numbers = [
+        t.text for t in svg.iter(f"{NAMESPACE}text") if t.get("class") == "badge"
+    ]
+    assert numbers == ["1", "2"]
+    assert f"; kernel 1 {first}; kernel 2 {second}" in html
+    cells = re.findall(r"<td>([\d, ]+) \(stored by (\d)\)</td>", html)
+    assert cells == [("1", "1"), ("2", "2")]
+    many = [array(4) + float(n + 1) for n in range(MOST_KERNELS + 2)]
+    listed = picture(explore(*many)).partition("2 more kernels, by title")[2]
+    assert re.findall(r"<td>(\d+)</td>", listed)[:2] == ["13", "14"]
+    assert "kernel 12: " in str(explore(*many)) and MOST_KERNELS == 12
 
 
 def test_names_are_escaped() -> None:

@@ -88,6 +88,4 @@ def test_ten_thousand_nodes_do_not_hang(kind: str) -> None:
     begun = time.process_time()
     found = layered([40.0] * count, edges)
     assert len(set(found.layer)) == (2 if kind == "fan" else count)
-    assert (
-        time.process_time() - begun < 30
-    )  # a hub takes 12; pictures have some hundred nodes
+    assert time.process_time() - begun < 15  # 4 on a busy machine

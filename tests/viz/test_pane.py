@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from tests.viz.live.support import session_of
 from workbench import Tensor, explore
 from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
 from workbench.viz.exploration import Exploration
 from workbench.viz.live import show
-from workbench.viz.model.why import why_not
 from workbench.viz.pane import PANES
 
 WITHOUT_LINE = re.compile(r"  test_pane\.py:\d+|\d+ \w?s\b")
@@ -53,8 +54,9 @@ def test_one_pane_prints_that_pane(ex: Exploration) -> None:
     two = explore(*ex.tensors, Tensor(A) * 3)
     assert len(two.kernels) == 2
     for pane in (two.loops, two.rewrites(), two.code(), two.results):
-        assert "kernel 0: " in str(pane) and "kernel 1: " in str(pane)
-        assert "kernel 0: " not in str(two.code(1))
+        assert "kernel 1: " in str(pane) and "kernel 2: " in str(pane)
+        assert "kernel 0: " not in str(pane), "readers count from 1, as in the page"
+    assert "kernel 2: " in str(two.code(1)) and "kernel 1: " not in str(two.code(1))
 
 
 def test_results_are_those_of_the_workbench(
@@ -125,18 +127,38 @@ def test_a_notebook_shows_the_one_pane(
 def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:
     record = next(r for r in ex.passes if r.name == "simplify-tensor")
     match = next(m for m in record.matches if m.rule.name == "mul-one")
-    assert why_not("mul-one", match.before, "simplify-tensor").fires
-    said = why_not("add-zero", match.before, record.name)
+    assert ex.why_not(match.rule, match.before, record.name).fires
+    said = ex.why_not("add-zero", match.before, record.name)
     assert said.because == "the op is MUL, and ADD is needed"
-    later = why_not("mul-zero", match.before, record.name)
-    assert not later.fires
+    assert str(said).splitlines()[1].strip().strip("^") == "", "a caret under the part"
+    after = ex.why_not("add-zero", Tensor(A) + 0).after
+    assert after is not None and after.op is Ops.COPY, "a tensor stands for its node"
+    assert not ex.why_not("mul-zero", match.before, record.name).fires
     lowered = ex.kernels[0].compile()["lowered"]
     fma = next(n for n in lowered.toposort() if n.op is Ops.FMA)
-    assert not why_not("form-fma", fma, "decompose").fires
-    shifted = next(n for n in ex.kernels[0].ast.toposort() if n.dtype.name == "index")
-    for name in ("idiv-by-shift", "no such pass"):
-        assert not why_not("idiv-by-shift", shifted // 4, "decompose").fires, name
-    assert why_not("idiv-by-shift", shifted // 4, "no such pass").fires
+    assert not ex.why_not("form-fma", fma, "decompose").fires
+    # what a pass leaves alone, and what an earlier rule of it takes, is of that pass alone
+    index = next(n for n in ex.kernels[0].ast.toposort() if n.dtype.name == "index")
+    said = ex.why_not("idiv-by-shift", index // 4, "decompose")
+    assert not said.fires and "the set decompose leaves this node alone" in said.because
+    assert ex.why_not("idiv-by-shift", index // 4).fires
+    sum_ = UOp.index(3) + UOp.index(0)
+    for of_pass in ("simplify-tensor", "simplify-kernel"):
+        said = ex.why_not("add-zero", sum_, of_pass)
+        assert said.because == "fold-constants, an earlier rule, fires here first"
+    assert ex.why_not("add-zero", sum_).fires
+
+
+def test_a_rule_or_a_node_that_is_none_is_refused(ex: Exploration) -> None:
+    node = ex.kernels[0].ast
     with pytest.raises(WorkbenchError, match="no rule 'mul-on'") as error:
-        why_not("mul-on", match.before)
-    assert "mul-one" in error.value.hint
+        ex.why_not("mul-on", node)
+    assert "mul-one" in error.value.hint and error.value.because
+    wrong: list[Any] = [None, 3, "x" * 1000, ""]
+    for rule in wrong:
+        with pytest.raises(WorkbenchError, match="there is no rule") as error:
+            ex.why_not(rule, node)
+        assert len(str(error.value)) < 400 and error.value.hint
+    for nothing in (None, "g0", ex.kernels[0]):
+        with pytest.raises(WorkbenchError, match="a rule is held against a node"):
+            ex.why_not("add-zero", nothing)  # type: ignore[arg-type]

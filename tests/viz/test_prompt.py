@@ -38,15 +38,15 @@ print("<kernel>"); k
 print("<compiled>"); k.compile()
 """
 WORDS = {
-    "ex": ["2 kernels, 1 copy, on LLVM", "kernel 1: sum+div", "decisions", "passes"],
-    "ex.loops": ["G g0 x64", "p0 out", "kernel 1: sum+div"],
+    "ex": ["2 kernels, 1 copy, on LLVM", "kernel 2: sum+div", "decisions", "passes"],
+    "ex.loops": ["G g0 x64", "p0 out", "kernel 2: sum+div"],
     "ex.plan": ["it is a result that was asked for", "cost to store"],
     "ex.passes": ["simplify-tensor", "decisions", "merge-axes"],
     "ex.passes[2]": ["decide", "decisions"],
     "ex.decisions": ["stored", "contiguous() asks for it"],
     "ex.results": ["plain: no opts", "not timed"],
     "ex.code(k2)": ["for (", "#include <stdint.h>"],
-    "show": ["G g0 x64", "kernel 1: sum+div"],
+    "show": ["G g0 x64", "kernel 2: sum+div"],
     "search": ["tried in", "best: number", "start: as given"],
     "compare": ["answers: equal", "bytes loaded", "--- this"],
     "counts": ["loads=", "bytes_stored="],

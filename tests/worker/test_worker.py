@@ -124,9 +124,30 @@ def test_a_crash_is_told_and_the_next_task_works(
     with pytest.raises(WorkerEnded) as caught:
         check(worker, kernel, inside(kernel, "*(volatile int *)8 = 1;"))
     assert "SIGSEGV" in caught.value.because
-    with pytest.raises(WorkerEnded, match="SIGABRT"):
+    assert caught.value.hint == "look for an index outside its buffer"
+    with pytest.raises(WorkerEnded, match="SIGABRT") as caught:
         check(worker, kernel, inside(kernel, "extern void abort(void); abort();"))
+    assert caught.value.hint == "", "there are many reasons"
     assert check(worker, kernel, inside(kernel, ""))["ok"]
+
+
+@NEEDS_C
+@pytest.mark.parametrize(
+    ("name", "what", "because", "hint"),
+    [
+        ("SIGBUS", "the program crashed", "ended by SIGBUS", "outside its buffer"),
+        ("SIGKILL", "the program was killed", "when memory runs out", "much memory"),
+    ],
+)
+def test_what_a_signal_says(
+    worker: Worker, kernel: Kernel, name: str, what: str, because: str, hint: str
+) -> None:
+    """A program that is killed is not to blame for an index."""
+    raised = f"extern int raise(int); raise({getattr(signal, name):d});"
+    with pytest.raises(WorkerEnded) as caught:
+        check(worker, kernel, inside(kernel, raised))
+    assert caught.value.what == what and name in caught.value.because
+    assert because in caught.value.because and hint in caught.value.hint
 
 
 @NEEDS_C

@@ -7,11 +7,13 @@ free range, so that a tile is computed where it is used and not hoisted out as a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.ranges import closed
+from workbench.ir.remembered import remembered
 from workbench.ir.uop import KernelInfo, UOp
 
 STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
@@ -33,7 +35,8 @@ class Statement:
     reads: tuple[UOp, ...]
 
 
-def statements(sink: UOp) -> dict[UOp, Statement]:
+@remembered
+def statements(sink: UOp) -> Mapping[UOp, Statement]:
     """Return the statements of a kernel by node, producers first.
 
     A REDUCE that closes lanes only has no loop and is no statement: it is a value.
@@ -91,15 +94,20 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
     reads: dict[UOp, list[UOp]] = {}
     below: dict[UOp, dict[UOp, None]] = {}
     for node in sink.toposort():
-        merged: dict[UOp, None] = {}
+        merged = _NOTHING
         for source in node.src:
-            merged.update(below[source])
+            more = below[source]
+            if more and more is not merged:  # a table of its own only where two meet
+                merged = {**merged, **more} if merged else more
         if is_statement(node):
             found.append(node)
             reads[node] = list(merged)
-            merged = {} if node.op is Ops.STORE else {node: None}
+            merged = _NOTHING if node.op is Ops.STORE else {node: None}
         below[node] = merged
     return found, reads
+
+
+_NOTHING: dict[UOp, None] = {}
 
 
 def tree_statements(block: UOp) -> list[UOp]:
@@ -129,13 +137,12 @@ def kinds(sink: UOp) -> UOp:
     """Return the kernel with GLOBAL and LOOP derived: an output axis may be spread over
     work-groups where it is outermost in the order and every statement stands inside it.
     Axes that a rewrite has made needless leave the order."""
-    present = {n.axis_name for n in sink.toposort() if n.op is Ops.RANGE}
+    nests = [set(s.nest) for s in statements(sink).values()]
+    ranges = {axis.axis_name: axis for nest in nests for axis in nest}
     info: KernelInfo = sink.arg._replace(
-        order=tuple(n for n in sink.arg.order if n in present)
+        order=tuple(n for n in sink.arg.order if n in ranges)
     )
     sink = sink.replace(arg=info)
-    nests = [set(s.nest) for s in statements(sink).values()]
-    ranges = {n.axis_name: n for n in sink.toposort() if n.op is Ops.RANGE}
     changes: dict[UOp, UOp] = {}
     outermost = True
     for name in info.order:

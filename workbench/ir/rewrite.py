@@ -22,7 +22,7 @@ from typing import Any
 from workbench.errors import EndlessRewrite, WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import Matcher, Pat, compile_rule
-from workbench.ir.uop import UOp
+from workbench.ir.uop import UOp, rest
 from workbench.trace import Match, recording
 
 
@@ -223,6 +223,9 @@ def _run(
         node, stage, result = stack.pop()
         if node in done:
             continue
+        if node._rest is by_op:  # an earlier rewrite came to rest here
+            done[node] = node
+            continue
         if stage == 0:
             stack.append((node, 1, node))
             stack.extend([(s, 0, s) for s in reversed(node.src) if s not in done])
@@ -251,6 +254,8 @@ def _run(
                 break
         else:
             done[node] = done[rebuilt] = rebuilt
+            if fuse > 0:
+                rest(rebuilt, by_op)
     return done[root]
 
 

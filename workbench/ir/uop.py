@@ -60,6 +60,7 @@ class UOp:
         "__weakref__",
         "_bounds",
         "_ranges",
+        "_rest",
         "_shape",
         "arg",
         "dtype",
@@ -74,6 +75,8 @@ class UOp:
     _shape: Any
     _bounds: Any
     _ranges: Any
+    _rest: Any
+    """The rules that nothing here or below matches any more, as the last rewrite found it."""
 
     def __new__(
         cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
@@ -98,6 +101,7 @@ class UOp:
             fill(node, "_shape", _UNSET)
             fill(node, "_bounds", _UNSET)
             fill(node, "_ranges", _UNSET)
+            fill(node, "_rest", None)
             _nodes[key] = node
             return node
 
@@ -321,6 +325,11 @@ def _const_key(op: Ops, dtype: DType, arg: Any) -> Any:
         return tuple([struct.pack("<d", v) for v in arg]) if dtype.is_float else arg
     value = dtype.const(arg)
     return struct.pack("<d", value) if dtype.is_float else value
+
+
+def rest(node: UOp, rules: object) -> None:
+    """Note that no rule of `rules` fires at this node, nor at any below it."""
+    object.__setattr__(node, "_rest", rules)
 
 
 def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:

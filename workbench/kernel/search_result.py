@@ -9,13 +9,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.runtime.cache import key_of
 from workbench.display import Printed
-from workbench.errors import ParseError
+from workbench.errors import ParseError, WorkbenchError
+from workbench.files import write_whole
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.opt.trial import Trial
 from workbench.ir.text import to_text
@@ -50,9 +52,21 @@ class SearchResult(Printed):
     is_kept: bool = False
 
     def form(self, number: int) -> Kernel:
-        """Return the kernel of a trial. Errors: KernelOptError where opts no longer apply."""
+        """Return the kernel of a trial, by the number that stands before it in `tree()`.
+
+        Errors: WorkbenchError for a number that no trial has; KernelOptError where opts no
+        longer apply.
+        """
+        try:
+            place = -1 if isinstance(number, bool) else index(number)
+        except TypeError:
+            place = -1
+        if not 0 <= place < len(self.tried):
+            because = f"{len(self.tried)} were tried, numbered from 0"
+            hint = f"0 to {len(self.tried) - 1}; the best is {self.best}"
+            raise WorkbenchError(f"there is no form {number!r:.40}", because, hint)
         plain = replace(self.given, ast=self.given.original, applied_opts=())
-        return plain.apply(*self.tried[number].opts)
+        return plain.apply(*self.tried[place].opts)
 
     def ranked(self) -> tuple[Trial, ...]:
         """Return the trials that were measured, the fastest first."""
@@ -120,8 +134,11 @@ class SearchResult(Printed):
         }
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it as JSON; `type(result).load(path, kernel)` reads it, in another session too."""
-        Path(path).write_text(json.dumps(self.to_dict()), encoding="utf-8")
+        """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
+
+        Errors: WorkbenchError where the file cannot be written; what was there stays.
+        """
+        write_whole(path, lambda: json.dumps(self.to_dict()))
 
     @staticmethod
     def load(path: str | PathLike[str], kernel: Kernel) -> SearchResult:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from workbench.tensor.tensor import Tensor
 
 
@@ -52,13 +54,23 @@ def with_tensors(nest: Any, given: Iterator[Tensor]) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two nests without tensors are alike; what has no truth when compared is not."""
+    """Whether two nests without tensors are alike; what has no truth when compared is not.
+
+    Floats are alike as constants are: -0.0 is not 0.0, since 1 / -0.0 is another value than
+    1 / 0.0; and a NaN is what it was, though it is not equal to itself.
+    """
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, complex | np.complexfloating):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, float | np.floating):
+        if a != a or b != b:
+            return bool(a != a and b != b)
+        return bool(a == b and np.signbit(a) == np.signbit(b))
     try:
         return a is b or bool(a == b)
     except Exception:  # whatever somebody else's == raises

@@ -21,7 +21,13 @@ from workbench.viz.model.decisions import MOST_DECISIONS, decision_cells
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.loops import LoopNest, Row
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows
-from workbench.viz.model.words import bytes_text, error_text, figure_text, plural
+from workbench.viz.model.words import (
+    bytes_text,
+    error_text,
+    figure_text,
+    kernel_number,
+    plural,
+)
 from workbench.viz.palette import kernel_colour
 
 
@@ -216,6 +222,6 @@ def passes_part(what: str, records: Sequence[PassRecord]) -> str:
     return fold(summary, table(heads, cells, ["", "", "n", "w", "w"]))
 
 
-def badge(number: int) -> str:
-    """Return the number of a kernel on its colour."""
-    return tag("span", str(number), "no")
+def badge(place: int) -> str:
+    """Return the number of a kernel, which stands at `place` of `.kernels`, on its colour."""
+    return tag("span", str(kernel_number(place)), "no")

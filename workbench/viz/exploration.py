@@ -11,6 +11,9 @@ import numpy as np
 
 from workbench.display import Displayed
 from workbench.errors import WorkbenchError
+from workbench.files import write_whole
+from workbench.ir.explain import Explanation
+from workbench.ir.rewrite import Rule
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
 from workbench.kernel.bisect import Culprit
@@ -26,10 +29,12 @@ from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.passes import pass_rows, passes_text
 from workbench.viz.model.planned import planned
+from workbench.viz.model.why import why_not
 from workbench.viz.model.words import (
     bytes_text,
     error_text,
     figure_text,
+    kernel_number,
     plural,
 )
 from workbench.viz.pane import Pane
@@ -104,26 +109,28 @@ class Exploration(Displayed):
         return Pane(self, "results")
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return passes and rewrites of a kernel (its number, or a form of it; None: of all).
+        """Return passes and rewrites of a kernel (its place, or a form of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
         return Pane(self, "rewrites", None if kernel is None else self.form(kernel))
 
     def code(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return the C of a kernel (its number, or a form of it; None: of all).
+        """Return the C of a kernel (its place, or a form of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
         return Pane(self, "code", None if kernel is None else self.form(kernel))
 
     def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
-        """Return (its number, the kernel) of a kernel here (its number, or a form of it).
+        """Return (its place, the kernel) of a kernel here (its place, or a form of it).
+
+        Places are those of `.kernels`, from 0; in words and pictures kernels count from 1.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        number = self._number(kernel)
-        return number, kernel if isinstance(kernel, Kernel) else self.kernels[number]
+        place = self._place(kernel)
+        return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
 
     def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
         """Return the Exploration with some decisions forced: a value is stored (True: "cut
@@ -138,17 +145,28 @@ class Exploration(Displayed):
 
     def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
-        of a kernel (its number, or itself with any opts; None: of all); None where none is.
+        of a kernel (its place, or itself with any opts; None: of all); None where none is.
 
         Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel
         are too large to be computed again and again.
         """
         chosen = range(len(self.kernels)) if kernel is None else [kernel]
-        for number, form in map(self.form, chosen):
-            found = bisected(self.passes, self.items, form, number)
+        for place, form in map(self.form, chosen):
+            found = bisected(self.passes, self.items, form, place)
             if found is not None:
                 return found
         return None
+
+    def why_not(
+        self, rule: Rule | str, node: UOp | Tensor, of_pass: str = ""
+    ) -> Explanation:
+        """Return why a rule (itself, or its name) fires, or does not fire, at a node; printed,
+        the rule with the part that failed marked. `of_pass` is the name of a pass: there an
+        earlier rule may come first. Of an opt: `kernel.why_not`.
+
+        Errors: WorkbenchError for a rule that does not exist, and for what is no node.
+        """
+        return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
 
     def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> Values:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
@@ -159,16 +177,16 @@ class Exploration(Displayed):
         """
         return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
 
-    def _number(self, kernel: Kernel | int) -> int:
+    def _place(self, kernel: Kernel | int) -> int:
         """Return the place of a kernel, or of the kernel that a form of it was made from."""
         originals = [k.original for k in self.kernels]
-        number: Any = kernel
+        place: Any = kernel
         if isinstance(kernel, Kernel):
-            number = (*originals, kernel.original).index(kernel.original)
+            place = (*originals, kernel.original).index(kernel.original)
         elif isinstance(kernel, np.integer):
-            number = int(kernel)
-        if type(number) is int and 0 <= number < len(originals):
-            return number
+            place = int(kernel)
+        if type(place) is int and 0 <= place < len(originals):
+            return place
         last = len(originals) - 1
         because = f"it has {plural(last + 1, 'kernel')}"
         hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
@@ -183,7 +201,7 @@ class Exploration(Displayed):
 
     def select(self, **view: Any) -> None:
         """Show something in the notebook's workbench of this exploration: mode ("tune",
-        "rewrites" or "plan"), kernel (or its number), variant, node, line (places in the
+        "rewrites" or "plan"), kernel (or its place), variant, node, line (places in the
         record), axis (a name), language ("C", "LLVM", "asm" or "IR").
 
         Errors: WorkbenchError for anything else.
@@ -193,11 +211,9 @@ class Exploration(Displayed):
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.
 
-        Errors: OSError where the file cannot be written.
+        Errors: WorkbenchError where the file cannot be written; what was there stays.
         """
-        made = Path(path)
-        made.write_text(self.page.to_html(self), encoding="utf-8")
-        return made
+        return write_whole(path, lambda: self.page.to_html(self))
 
     def to_widget(self) -> Any:
         """Return the workbench as a Jupyter widget, to be put beside others."""
@@ -211,7 +227,7 @@ class Exploration(Displayed):
     def to_networkx(self) -> networkx.DiGraph[int]:
         """Return the tensor graph as a networkx.DiGraph.
 
-        Nodes have op, dtype, shape, label, arg, line, kernels (their numbers), kernel (the first
+        Nodes have op, dtype, shape, label, arg, line, kernels (their places), kernel (the first
         of them or None) and title; edges have position: which source of its target it is.
         """
         return export.to_networkx(self.graph)
@@ -284,11 +300,12 @@ def of(
     )  # fmt: skip
 
 
-def _kernel_text(number: int, kernel: Kernel) -> str:
+def _kernel_text(place: int, kernel: Kernel) -> str:
     where = "" if kernel.line is None else f"  {kernel.line}"
     figures = kernel.estimates
     work = f"{figure_text(figures.flops)} operations, {bytes_text(figures.bytes)}"
-    return f"kernel {number}: {kernel.title}{where}  ({work})\n{_indented(str(kernel))}"
+    head = f"kernel {kernel_number(place)}: {kernel.title}{where}  ({work})"
+    return f"{head}\n{_indented(str(kernel))}"
 
 
 def _indented(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.viz.model.graph import GraphNode, TensorGraph, folded, size_text
+from workbench.viz.model.words import kernel_number
 from workbench.viz.palette import kernel_colour
 
 if TYPE_CHECKING:
@@ -42,14 +43,15 @@ def to_graphviz(graph: TensorGraph) -> graphviz.Digraph:
     made = graphviz.Digraph(
         "tensors", node_attr={"shape": "box", "fontname": "Helvetica"}
     )
-    for number, title in enumerate(graph.titles):
-        with made.subgraph(name=f"cluster_{number}") as cluster:
+    for place, title in enumerate(graph.titles):
+        with made.subgraph(name=f"cluster_{place}") as cluster:
             cluster.attr(
-                label=graphviz.escape(f"{number}  {title}"), style="filled,rounded",
-                color=kernel_colour(number), fillcolor=kernel_colour(number) + "40",
+                label=graphviz.escape(f"{kernel_number(place)}  {title}"),
+                style="filled,rounded",
+                color=kernel_colour(place), fillcolor=kernel_colour(place) + "40",
             )  # fmt: skip
             for node in shown.nodes:
-                if node.kernels and node.kernels[0] == number:
+                if node.kernels and node.kernels[0] == place:
                     _add(cluster, node)
     for node in shown.nodes:
         if not node.kernels:

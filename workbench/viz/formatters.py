@@ -28,7 +28,12 @@ from workbench.viz.html import code, fold, muted, page, source, table, tag
 from workbench.viz.model import rewrites
 from workbench.viz.model.graph import TensorGraph
 from workbench.viz.model.passes import outcome, pass_rows, passes_text
-from workbench.viz.model.words import bytes_text, figure_text, plural
+from workbench.viz.model.words import (
+    bytes_text,
+    figure_text,
+    kernel_number,
+    plural,
+)
 from workbench.viz.palette import kernel_colour
 from workbench.viz.pane import Pane
 from workbench.viz.svg import graph_picture, graph_rows
@@ -64,7 +69,10 @@ def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle
         parts.append(kernel_card(kernel, number, decisions, deadline))
     rest = ex.kernels[MOST_KERNELS:]
     if rest:
-        listed = [(str(MOST_KERNELS + i), escape(k.title)) for i, k in enumerate(rest)]
+        listed = [
+            (str(kernel_number(place)), escape(kernel.title))
+            for place, kernel in enumerate(rest, MOST_KERNELS)
+        ]
         summary = f"{plural(len(rest), 'more kernel')}, by title"
         parts.append(fold(summary, table(["kernel", "computes"], listed)))
     parts.append(passes_part("Scheduling", ex.passes))
@@ -185,7 +193,7 @@ def _graph_part(graph: TensorGraph) -> str:
         "stores; a heavy line is a value that goes through memory from one kernel to the next.",
         "capt",
     )
-    picture = tag("div", graph_picture(graph), "scroll plan")
+    picture = tag("div", graph_picture(graph), "scroll")
     heads = ["value", "size", "computed from", "kernels", "line"]
     cells = [[escape(cell) for cell in row] for row in graph_rows(graph)]
     listed = fold("The graph as a table", table(heads, cells, ["", "", "w", "", ""]))

@@ -15,7 +15,7 @@ from workbench.viz.model import loops, rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
 from workbench.viz.model.provenance import scheduled
-from workbench.viz.model.words import error_text
+from workbench.viz.model.words import error_text, kernel_number
 from workbench.viz.record.variants import c_code, variant_row
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_STEPS = 200
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pane(Printed):
     """One pane of an exploration. `name` is a key of PANES; `form` is the kernel that it is of,
-    with its number (None: all of them)."""
+    with its place (None: all of them)."""
 
     exploration: Exploration
     name: str
@@ -147,9 +147,9 @@ def _said(error: Mapping[str, str]) -> str:
     return f"failed: {error['what']}: {error['because']}".rstrip(": ")
 
 
-def _head(number: int, kernel: Kernel) -> str:
+def _head(place: int, kernel: Kernel) -> str:
     where = "" if kernel.line is None else f"  {kernel.line}"
-    return f"kernel {number}: {kernel.title or kernel.name}{where}"
+    return f"kernel {kernel_number(place)}: {kernel.title or kernel.name}{where}"
 
 
 def _step(match: Match) -> str:

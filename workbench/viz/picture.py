@@ -79,9 +79,7 @@ def picture(graph: TensorGraph) -> Picture:
     )
     last = rows[-1] if rows else Row(BETWEEN / 2, 0.0)
     height = last.y + last.height / 2 + BETWEEN / 2
-    regions = tuple(
-        _region(k, graph, boxes, routes, ends) for k in range(len(graph.titles))
-    )
+    regions = _regions(graph, boxes, routes, ends)
     return Picture(graph, boxes, routes, regions, layout.width + 2 * MARGIN, height)
 
 
@@ -141,11 +139,9 @@ def _points(
 ) -> tuple[Point, ...]:
     """Return the points of an edge: straight down past the nodes of the layers between, of which
     only each `every`-th counts."""
-    (first, _), *between, (last, _) = route
+    (first, layer), (last, _) = route[0], route[-1]
     points = [(round(first + MARGIN, 1), source.y + source.height / 2)]
-    for at, passed in between:
-        if passed % every:
-            continue
+    for at, passed in route[every - layer % every : -1 : every]:
         x, row = round(at + MARGIN, 1), rows[passed]
         _go_on(points, (x, row.y - row.height / 2))
         _go_on(points, (x, row.y + row.height / 2))
@@ -160,23 +156,25 @@ def _go_on(points: list[Point], point: Point) -> None:
     points.append(point)
 
 
-def _region(
-    kernel: int,
+def _regions(
     graph: TensorGraph,
     boxes: Sequence[Box],
     routes: Sequence[Sequence[Point]],
     ends: Sequence[tuple[int, int]],
-) -> str:
-    """Return the ground under everything a kernel computes: a patch behind each node and a band
-    along each line. All go round the same way, so that they fill as one."""
-    inside = [n.kernels[:1] == (kernel,) for n in graph.nodes]
-    patches = [_patch(b) for b, is_in in zip(boxes, inside, strict=True) if is_in]
-    bands = [
-        f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
-        for route, (a, b) in zip(routes, ends, strict=True)
-        if inside[a] and inside[b] and route[-1][1] - route[0][1] <= LONGEST_BAND
-    ]
-    return "".join(patches + bands)
+) -> tuple[str, ...]:
+    """Return per kernel the ground under everything it computes: a patch behind each node and a
+    band along each line. All go round the same way, so that they fill as one."""
+    parts: list[list[str]] = [[] for _ in graph.titles]
+    inside = [n.kernels[0] if n.kernels else None for n in graph.nodes]
+    for box, kernel in zip(boxes, inside, strict=True):
+        if kernel is not None:
+            parts[kernel].append(_patch(box))
+    for route, (a, b) in zip(routes, ends, strict=True):
+        kernel, is_short = inside[a], route[-1][1] - route[0][1] <= LONGEST_BAND
+        if kernel is not None and kernel == inside[b] and is_short:
+            band = f"{curve(route, BAND)}{curve(route[::-1], -BAND, joins=True)}Z"
+            parts[kernel].append(band)
+    return tuple(map("".join, parts))
 
 
 def _patch(box: Box) -> str:

@@ -71,7 +71,6 @@ _RULES = """
  td.s{border-left:1px solid var(--wb-line)}
  td.w{white-space:normal;min-width:180px}
  td.st{padding-top:3px;padding-bottom:3px;white-space:normal}
- .plan{max-height:640px;overflow:auto}
  td.st pre{margin:0;padding:1px 6px;background:var(--wb-card);border-radius:4px;
  white-space:pre-wrap;display:inline-block;border:0}
  details{margin:3px 0}

@@ -20,7 +20,7 @@ from workbench.viz.model.graph import (
     is_cut,
     size_text,
 )
-from workbench.viz.model.words import plural
+from workbench.viz.model.words import kernel_number, plural
 from workbench.viz.palette import kernel_colour
 from workbench.viz.picture import Box, Picture, Point, curve, picture, second_line
 from workbench.viz.style import DARK, LIGHT
@@ -57,15 +57,17 @@ def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
     rows = []
     for node in shown.nodes[:MOST_NODES]:
         sources = ", ".join(labels[edge.source] for edge in read[node.number])
-        kernels = ", ".join(map(str, node.kernels))
+        kernels = ", ".join(str(kernel_number(k)) for k in node.kernels)
         if node.stored_by is not None:
-            kernels += f" (stored by {node.stored_by})"
+            kernels += f" (stored by {kernel_number(node.stored_by)})"
         rows.append((node.label, size_text(node), sources, kernels, node.line))
     return rows
 
 
 def _alt(graph: TensorGraph) -> str:
-    kernels = [f"kernel {i} {title}" for i, title in enumerate(graph.titles)]
+    kernels = [
+        f"kernel {kernel_number(i)} {title}" for i, title in enumerate(graph.titles)
+    ]
     words = [f"The tensor graph, {plural(len(graph.nodes), 'node')}", *kernels]
     return "; ".join(words)
 
@@ -154,5 +156,5 @@ def _badge(kernel: int, x: float, y: float) -> str:
     colour = kernel_colour(kernel)
     return (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="9" fill="{colour}" stroke="#111"/>'
-        f'<text class="badge" x="{x:.1f}" y="{y + 4:.1f}">{kernel}</text>'
+        f'<text class="badge" x="{x:.1f}" y="{y + 4:.1f}">{kernel_number(kernel)}</text>'
     )

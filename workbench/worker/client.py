@@ -38,13 +38,20 @@ LATE, LATE_S = 1.5, 1.0
 LAST_WORDS = 2000
 HELD_BYTES = 1 << 30
 """Bytes of data that a worker holds; the oldest go first."""
+AFTER = {
+    "SIGSEGV": "look for an index outside its buffer",
+    "SIGBUS": "look for an index outside its buffer",
+    "SIGKILL": "close what holds much memory, and run it again",
+}
+"""What to try, by the signal that ended a worker."""
 Row = dict[str, Any]
 Progress = Callable[[Row], None]
 MODULE = "workbench.worker.process"
 
 
 class WorkerEnded(WorkbenchError):
-    """The worker process crashed or hung: the program that it ran is to blame."""
+    """The worker process crashed or hung, of which the program that it ran is to blame, or was
+    killed, of which it may not be."""
 
 
 class TaskStopped(WorkbenchError):
@@ -286,11 +293,14 @@ def _hung(quiet_s: float) -> WorkerEnded:
 def _crashed(process: _Process) -> WorkerEnded:
     status, said = process.ending()
     how = f"its process ended with status {status}"
-    if status < 0:
-        how = f"its process was ended by {_signal_name(-status)}"
-    hint = "look for an index outside its buffer" if status < 0 else ""
+    name = _signal_name(-status) if status < 0 else ""
+    if name:
+        how = f"its process was ended by {name}"
+    if name == "SIGKILL":  # nothing that a program does by itself
+        how += ", by the system, as it does when memory runs out, or by somebody"
     because = f"{how}: {said}" if said else how
-    return WorkerEnded("the program crashed", because, hint)
+    what = "the program was killed" if name == "SIGKILL" else "the program crashed"
+    return WorkerEnded(what, because, AFTER.get(name, ""))
 
 
 def _signal_name(number: int) -> str:

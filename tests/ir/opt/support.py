@@ -1,11 +1,12 @@
-"""What the tests of opts share: three kernels, and short forms."""
+"""What the tests of opts share: three kernels, short forms, and a check of hints."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
-from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps, axes
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -27,3 +28,10 @@ def apply(graph: UOp, *opts: Opt, target: Target = LLVM) -> UOp:
 
 def sizes(graph: UOp) -> dict[str, int]:
     return {a.name: a.size for a in axes(graph)}
+
+
+def check_what_is_offered(graph: UOp, opt: Opt, hint: str, target: Target) -> None:
+    """Fail unless the opts that a hint spells out are legal: UPCAST("g1", 4), PADTO("g1", 5)."""
+    for op, name, amount in re.findall(r'([A-Z]+)\("(\w+)", (\d+)\)', hint):
+        offered = Opt(OptOps[op], name, int(amount))
+        assert why_not(graph, offered, target) is None, f"{opt}: {hint}"

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import random
-import re
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.ir.opt.support import apply, opt
+from tests.ir.opt.support import apply, check_what_is_offered, opt
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import (
     EXAMPLES,
@@ -41,7 +40,6 @@ from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.ir.uop import UOp
 from workbench.ir.verify import verify
-from workbench.target import Target
 
 PAIRS = 10_000
 SEED = os.environ.get("WORKBENCH_TEST_SEED", "")
@@ -132,13 +130,6 @@ def outcome(graph: UOp, opt: Opt, device: str) -> UOp | None:
     return None
 
 
-def check_what_is_offered(graph: UOp, opt: Opt, hint: str, target: Target) -> None:
-    """Fail unless the opts that a hint spells out are legal: UPCAST("g1", 4), PADTO("g1", 5)."""
-    for op, name, amount in re.findall(r'([A-Z]+)\("(\w+)", (\d+)\)', hint):
-        offered = Opt(OptOps[op], name, int(amount))
-        assert why_not(graph, offered, target) is None, f"{opt}: {hint}"
-
-
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("device", TARGETS)
 @pytest.mark.parametrize("name", FUZZED)
@@ -166,8 +157,8 @@ def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
             if len(chosen) < MOST_OPTS and dice.random() < 0.3:
                 graph, chosen = made, [*chosen, opt]
                 sensible = list(actions(graph, TARGETS[device]))
-    least = pairs / 50 if name == "one row" else pairs / 20
-    assert legal > least, "too few were legal to mean anything"
+    # about one draw in five is legal, but a single short walk may be unlucky
+    assert legal >= pairs // 40, "too few were legal to mean anything"
 
 
 def computes(

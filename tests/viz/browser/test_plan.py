@@ -13,6 +13,7 @@ from tests.viz.browser.browser import session_page, shown
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.formatters import exploration_bundle
 from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
 
@@ -290,3 +291,23 @@ def test_a_large_plan_is_painted_and_can_be_searched(
           const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
           return data.some((v) => v);
         }""")
+
+
+def test_the_still_picture_is_whole(browser: Any, tmp_path: Path) -> None:
+    """What stands in for the page where there is no Python: nothing is cut off below."""
+    x = array(64, 64)
+    still = exploration_bundle(explore((x.softmax(1) @ x).softmax(1).reshape(4096)))
+    path = tmp_path / "still.html"
+    path.write_text(f"<meta charset=utf-8>{still['text/html']}", encoding="utf-8")
+    page = browser.new_page(viewport={"width": 800, "height": 600})
+    page.goto(path.as_uri())
+    height, hidden = page.evaluate("""() => {
+      const image = document.querySelector("img");
+      const end = image.getBoundingClientRect().bottom, hidden = [];
+      for (let e = image.parentElement; e; e = e.parentElement)
+        if (e !== document.documentElement && e !== document.body && e.getBoundingClientRect().bottom < end)
+          hidden.push(e.className);
+      return [image.getBoundingClientRect().height, hidden];
+    }""")
+    page.close()
+    assert height > 700 and hidden == []

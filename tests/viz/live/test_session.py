@@ -471,6 +471,25 @@ def test_why_not_and_rules_off() -> None:
         assert back == {"variant": root}
 
 
+def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
+    """A rule may be in the sets of several passes: where it fired, it is said to fire."""
+    x = array(6, 8)
+    with session_of(
+        explore(x.pad(((1, 1), (0, 0))).reshape(4, 16) + x.sum())
+    ) as session:
+        for variant in range(len(session.record["variants"])):
+            done(session, "code", variant=variant, language="LLVM")
+        rules, asked = session.record["rules"], set()
+        for place, row in enumerate(session.record["passes"]):
+            for rule, node, *_ in row["rewrites"]:
+                if rule >= 0 and rules[rule]["file"]:  # no opt and no step
+                    of = {"pass": place, "step": 0, "node": node, "rule": rule}
+                    because = done(session, "why_not", **of)["because"]
+                    assert because.startswith("it fires"), (row["name"], rules[rule])
+                    asked.add(row["name"])
+        assert asked >= {"simplify-index", "simplify-kernel", "machine-division"}
+
+
 def test_switching_a_rule_off_keeps_the_opts() -> None:
     x = array(8, 8)
     with session_of(explore(x * 1.5 + x.sqrt())) as session:
@@ -574,7 +593,7 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
 def test_search() -> None:
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
-        made = done(session, "search", variant=0, budget_s=1.5)["variant"]
+        made = done(session, "search", variant=0, budget_s=3)["variant"]
         row = session.row(made)
         assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
         if made:
@@ -583,7 +602,7 @@ def test_search() -> None:
         assert {"search", "measure"} <= tasks
         tried = row["search"]
         rows = {number: parent for number, parent, *_ in tried["trials"]}
-        assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
+        assert tried["tried"] == len(rows) >= 2 and tried["best"] in rows
         assert {p for p in rows.values() if p is not None} <= set(rows)
         assert any(seconds for _, _, _, seconds, _ in tried["trials"])
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:

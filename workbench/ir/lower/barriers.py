@@ -10,8 +10,8 @@ import math
 
 from workbench.ir.axis import AxisType
 from workbench.ir.loops import Statement, statements
-from workbench.ir.lower.place import Item, Loop, place
 from workbench.ir.ops import Ops
+from workbench.ir.place import Item, Loop, place
 from workbench.ir.uop import UOp
 
 WORK_ITEMS = (AxisType.LOCAL, AxisType.GROUP_REDUCE)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from workbench.dtypes import DType, dtypes
-from workbench.ir.lower.vectors import width
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, leaves
+from workbench.ir.vectors import width
 from workbench.target import Target
 
 At = Mapping[UOp, int]

@@ -1,21 +1,18 @@
 """The statement tree: which loops, in which order, with what storage.
 
-place.py puts the statements into loops. Then a value is a register, or an array over exactly
-those loops whose instance differs between the places that make it and the places that read it.
+`ir/place.py` puts the statements into loops, and `ir/storage.py` says what keeps their values;
+here that is written down as UOps.
 """
 
 from __future__ import annotations
-
-import math
 
 from workbench.dtypes import dtypes
 from workbench.errors import CompileError
 from workbench.ir.axis import AxisType
 from workbench.ir.identity import identity
-from workbench.ir.loops import Statement, statements
-from workbench.ir.lower.place import Item, Loop, place
-from workbench.ir.lower.vectors import Vectors, choose_vectors
 from workbench.ir.ops import Ops
+from workbench.ir.place import Item, Loop
+from workbench.ir.storage import Layout, layout
 from workbench.ir.uop import KernelInfo, Storage, UOp
 from workbench.target import Target
 from workbench.trace import became
@@ -29,104 +26,42 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 
     Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
     """
-    found = statements(sink)
-    root, items = place(found)
-    return _Emission(sink, found, items, root, target).block()
+    placed = layout(sink, target)
+    _check_budget(placed, target)
+    return _Emission(sink.arg, placed).block()
+
+
+def _check_budget(placed: Layout, target: Target) -> None:
+    """Refuse arrays and stages that together are more than the device gives a kernel."""
+    excess = placed.excess(target)
+    if excess is None:
+        return
+    split = ", ".join(excess.split)
+    hint = f"another loop order, with {split} outside of what reads it"
+    raise CompileError(
+        "statement-tree", str(excess), hint=hint if split else "a smaller tile"
+    )
 
 
 class _Emission:
-    """Turns placed items into statements: decides storage, then writes the tree as UOps."""
+    """Writes statements, placed and with storage, as UOps."""
 
-    def __init__(
-        self,
-        sink: UOp,
-        found: dict[UOp, Statement],
-        items: list[Item],
-        root: Loop,
-        target: Target,
-    ):
-        self.info: KernelInfo = sink.arg
-        self.found, self.items, self.root, self.target = found, items, root, target
-        self.vectors: Vectors = choose_vectors(found, target)
-        self.arrays: dict[UOp, tuple[UOp, ...]] = {}
-        self.defines: dict[UOp, UOp] = {}
+    def __init__(self, info: KernelInfo, placed: Layout):
+        self.info, self.placed = info, placed
+        self.vectors, self.kept = placed.vectors, placed.kept
         self.registers: dict[UOp, UOp] = {}
-        self.held_lanes: dict[UOp, tuple[UOp, ...]] = {}
 
     def block(self) -> UOp:
-        for number, node in enumerate(n for n in self.found if n.op is not Ops.STORE):
-            self._storage(node, number)
-        self._check_budget()
-        for item in self.items:
+        for item in self.placed.items:
             self._around_own_loops(item)
-        children = self._children(self.root)
+        children = self._children(self.placed.root)
         return UOp(Ops.BLOCK, dtypes.void, self._sliced(children), self.info)
-
-    # storage
-
-    def _storage(self, node: UOp, number: int) -> None:
-        statement = self.found[node]
-        places = [i for i in self.items if i.statement.node is node]
-        readers = [i for i in self.items if node in i.statement.reads and not i.init]
-        paths = [i.place.path() for i in (*places, *readers)]
-        inside = self._inside_own(statement, places[-1].place.path())
-        self.arrays[node] = array = tuple(
-            axis
-            for axis in statement.pre
-            if axis in inside or len({p[axis] for p in paths if axis in p}) > 1
-        )
-        extents = [a.extent for a in array]
-        if node.op is Ops.STAGE:
-            name, logical = node.arg
-            shape = (*extents, *(r.extent for r in statement.lanes), *logical)
-            define = Storage(name, shape, "scratch")
-        else:
-            vector = self.vectors.axes[
-                node
-            ]  # last, so that arrays keep its elements together
-            lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
-            lanes += self.vectors.held(statement)
-            self.held_lanes[node] = lanes
-            shape = (*extents, *(r.extent for r in lanes))
-            define = Storage(f"acc{number}", shape, "scratch" if array else "register")
-        self.defines[node] = UOp(Ops.DEFINE, node.dtype, (), define)
-
-    def _inside_own(self, statement: Statement, path: dict[UOp, Loop]) -> set[UOp]:
-        """Return the loops round a reduction that lie inside its outermost own loop."""
-        if statement.node.op is not Ops.REDUCE:
-            return set()
-        order = list(path)
-        first = min(order.index(r) for r in statement.own)
-        return {a for a in order[first:] if a not in statement.own}
-
-    def _check_budget(self) -> None:
-        """Refuse arrays and stages that together are more than the device gives a kernel."""
-        sizes = {
-            node: node.dtype.itemsize * math.prod(define.arg.shape)
-            for node, define in self.defines.items()
-            if define.arg.space == "scratch"
-        }
-        total, limit = sum(sizes.values()), self.target.scratch_bytes
-        if total <= limit:
-            return
-        largest = max(sizes, key=lambda node: sizes[node])
-        name, size = self.defines[largest].arg.name, sizes[largest]
-        split = ", ".join(a.axis_name for a in self.arrays[largest])
-        others = f", {total:,} with the other arrays" if total > size else ""
-        raise CompileError(
-            "statement-tree",
-            f"{name} is an array of {size:,} bytes over {split or 'its own axes'}{others}; "
-            f"this device gives a kernel {limit:,} bytes",
-            hint=f"another loop order, with {split} outside of what reads it"
-            if split
-            else "a smaller tile",
-        )
 
     def _around_own_loops(self, item: Item) -> None:
         """Where an array accumulator's innermost loops are its own, keep it in registers there:
         load it before those loops, store it after."""
         node = item.statement.node
-        if item.init or node.op is not Ops.REDUCE or not self.arrays[node]:
+        if item.init or node.op is not Ops.REDUCE or not self.kept[node].array:
             return
         loop, around = item.home, None
         while loop is not None and loop.axis in item.statement.own:
@@ -134,8 +69,8 @@ class _Emission:
         if around is None:
             return
         assert loop is not None
-        lanes = self.held_lanes[node]
-        name = self.defines[node].arg.name + "r"
+        define, _, lanes = self.kept[node]
+        name = define.arg.name + "r"
         arg = Storage(name, tuple(r.extent for r in lanes), "register")
         self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
         inside, outside = _at(register, lanes), self._element(node)
@@ -186,26 +121,28 @@ class _Emission:
             into = (
                 self._element(node)
                 if register is None
-                else _at(register, self.held_lanes[node])
+                else _at(register, self.kept[node].lanes)
             )
             return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
-        lanes = item.statement.lanes
+        define, array, lanes = self.kept[node]
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
         return _store(
-            _at(self.defines[node], (*self.arrays[node], *lanes, *indexes)),
+            _at(define, (*array, *lanes, *indexes)),
             value,
             vector,
         )
 
     def _element(self, node: UOp) -> UOp:
-        return _at(self.defines[node], (*self.arrays[node], *self.held_lanes[node]))
+        define, array, lanes = self.kept[node]
+        return _at(define, (*array, *lanes))
 
     def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
         """Return the finished value of a reduction; lanes it still holds are combined."""
         zero = UOp.index(0)
-        array = tuple(a if a in here else zero for a in self.arrays[node])
-        value = _load(_at(self.defines[node], (*array, *self.held_lanes[node])))
-        held = self.vectors.held(self.found[node])
+        define, array, lanes = self.kept[node]
+        place = tuple(a if a in here else zero for a in array)
+        value = _load(_at(define, (*place, *lanes)))
+        held = self.vectors.held(self.placed.found[node])
         return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg) if held else value
 
     def _stage_reads(
@@ -222,10 +159,10 @@ class _Emission:
             if node.op is Ops.INDEX and node.src[0] in stop:
                 stage = node.src[0]
                 zero = UOp.index(0)
-                array = tuple(a if a in here else zero for a in self.arrays[stage])
-                lanes = self.found[stage].lanes
+                define, array, lanes = self.kept[stage]
+                place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
-                changes[node] = _at(self.defines[stage], (*array, *lanes, *inner))
+                changes[node] = _at(define, (*place, *lanes, *inner))
         return value.substitute(changes)
 
     def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:

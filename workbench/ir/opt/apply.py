@@ -19,7 +19,8 @@ from workbench.ir.opt import (
     unroll,
     upcast,
 )
-from workbench.ir.opt.budget import MAKING, holds_stages, refuse_bytes
+from workbench.ir.opt.amounts import offered
+from workbench.ir.opt.budget import refuse_bytes
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -71,42 +72,55 @@ def _named(axis: str | int | None, names: list[str]) -> str | int | None:
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
-    if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
-        return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
-    with unobserved():
-        tried = _tried(kernel, resolve(kernel, opt), target)
+    tried = _tried(kernel, opt, target)
     return tried if isinstance(tried, Refusal) else None
 
 
-def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal | None:
-    """Return why an opt is not legal; else what it makes, or None where that need not be made to
-    know."""
+def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
+    """Return what an opt makes, or why it is not legal: how much memory it needs is known only
+    of what it makes."""
+    if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
+        return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
+    with unobserved():
+        named = resolve(kernel, opt)
+        made = _made(kernel, named, target)
+        if isinstance(made, Refusal) and opt.op in _SPLITTING:
+            return _or_padded(
+                kernel, named, _with_amounts(kernel, named, made, target), target
+            )
+        return made
+
+
+def _made(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
+    """Return what an opt with its axes by name makes, or why it is not legal; whether another
+    amount or PADTO first would help is not said, as that takes forms of their own."""
     refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, opt, target)
     if refusal is not None:
-        is_split = opt.op in _SPLITTING
-        return _or_padded(kernel, opt, refusal, target) if is_split else refusal
-    if opt.op not in MAKING and not holds_stages(kernel):
-        return None
+        return refusal
     made: UOp = _TABLE[opt.op].apply(kernel, opt)
     return refuse_bytes(opt, made, target) or made
 
 
 def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
-    """Return `kernel` with an opt of the action table applied; None where it is not legal, with
-    no word why: that takes longer."""
-    if _TABLE[opt.op].why_not(kernel, opt, target) is not None:
-        return None
-    made: UOp = _TABLE[opt.op].apply(kernel, opt)
-    return made if refuse_bytes(opt, made, target) is None else None
+    """Return `kernel` with `opt` applied, its axes by name; None where it is not legal."""
+    made = _made(kernel, opt, target)
+    return None if isinstance(made, Refusal) else made
+
+
+def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
+    """Say which amounts would be legal, where the hint was left to that."""
+    if refusal.hint:
+        return refusal
+    extent = ranges(kernel)[str(opt.axis)].extent
+    hint = offered(opt, extent, lambda other: form(kernel, other, target) is not None)
+    return Refusal(refusal.because, hint)
 
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
     """Add PADTO to the hint where rounding the axis up would make the opt legal."""
     pad = Opt(OptOps.PADTO, opt.axis, opt.arg)
-    if opt.op is OptOps.PADTO or padto.why_not(kernel, pad, target) is not None:
-        return refusal
-    padded = padto.apply(kernel, pad)
-    if _TABLE[opt.op].why_not(padded, opt, target) is not None:
+    padded = refusal if opt.op is OptOps.PADTO else _made(kernel, pad, target)
+    if isinstance(padded, Refusal) or isinstance(_made(padded, opt, target), Refusal):
         return refusal
     return Refusal(refusal.because, f"{refusal.hint}, or {pad} first")
 
@@ -123,17 +137,17 @@ def apply_opt(
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.
     """
-    refusal = why_not(kernel, opt, target)
-    if refusal is not None:
-        raise refusal_error(opt, refusal, where)
+    made = _tried(kernel, opt, target)
+    if isinstance(made, Refusal):
+        raise refusal_error(opt, made, where)
     named = resolve(kernel, opt)
     doc = caption(opt.op)
     with recording(f"opt-{opt.op.name.lower()}", doc, kernel) as record:
-        after: UOp = _TABLE[opt.op].apply(kernel, named)
-        record.after = after
-        if record.matches is not None:
-            record.matches.append(Match(named, kernel, after))
-    return after, named
+        if record.matches is not None:  # once more, for whoever watches
+            made = _TABLE[opt.op].apply(kernel, named)
+            record.matches.append(Match(named, kernel, made))
+        record.after = made
+    return made, named
 
 
 def caption(op: OptOps) -> str:
@@ -179,24 +193,18 @@ def amounts(op: OptOps, target: Target) -> Sequence[int]:
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """Return the legal opts of the action table; equal results are listed once."""
-    found: dict[UOp, Opt] = {}
-    with unobserved():
-        for opt in actions(kernel, target):
-            made = form(kernel, opt, target)
-            if made is not None:
-                found.setdefault(made, opt)
-    return tuple(found.values())
+    return judged(kernel, target)[0]
 
 
-def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, Refusal]]:
+def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
     """Return the legal opts of the action table, equal results once, and why others are not."""
     found: dict[UOp, Opt] = {}
-    refused: dict[Opt, Refusal] = {}
+    refused: dict[Opt, str] = {}
     with unobserved():
         for opt in actions(kernel, target):
-            tried = _tried(kernel, opt, target)
-            if isinstance(tried, Refusal):
-                refused[opt] = tried
+            made = _made(kernel, opt, target)
+            if isinstance(made, Refusal):
+                refused[opt] = made.because
             else:
-                found.setdefault(tried or _TABLE[opt.op].apply(kernel, opt), opt)
+                found.setdefault(made, opt)
     return tuple(found.values()), refused

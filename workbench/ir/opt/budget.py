@@ -1,7 +1,8 @@
-"""What the stages of a kernel hold, against what a device gives a work-group.
+"""What the memory of a kernel holds, against what a device gives it.
 
-Lowering bounds what it really allocates (a loop order may need more arrays); this is the part
-that opts ask for, told before anything is lowered.
+Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays
+that the statement tree needs here, which a loop order may add to. Both are told before anything
+is lowered, and the second is the one that lowering has.
 """
 
 from __future__ import annotations
@@ -9,25 +10,22 @@ from __future__ import annotations
 import math
 
 from workbench.ir.axis import AxisType
+from workbench.ir.loops import statements
 from workbench.ir.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps, Refusal
+from workbench.ir.storage import Excess, excess
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
-MAKING = frozenset({OptOps.STAGE, OptOps.GROUP, OptOps.GROUPTOP})
+_MOVING = frozenset({OptOps.ORDER, OptOps.SWAP})
 _WORK_ITEMS = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
-
-
-def holds_stages(kernel: UOp) -> bool:
-    """Whether the kernel has a STAGE."""
-    return any(n.op is Ops.STAGE for n in kernel.toposort())
 
 
 def stage_bytes(kernel: UOp) -> int:
     """Return the bytes of all stages of a work-group: elements, times the lanes and work-items
     that each have their own."""
     total = 0
-    for stage in (n for n in kernel.toposort() if n.op is Ops.STAGE):
+    for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
         each = [r.extent for r in stage.ranges if _has_its_own(r)]
         total += stage.dtype.itemsize * math.prod((*stage.arg[1], *each))
     return total
@@ -37,14 +35,26 @@ def refuse_bytes(opt: Opt, made: UOp, target: Target) -> Refusal | None:
     """Return why `made`, what an opt made, holds too much, or None."""
     needed, limit = stage_bytes(made), target.scratch_bytes
     if needed <= limit:
-        return None
+        over = excess(made, target)
+        return None if over is None else Refusal(str(over), _smaller(opt, over))
     because = (
         f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
     )
-    is_tile = opt.op is OptOps.STAGE
-    return Refusal(
-        because, "a loop further in, or SPLIT first" if is_tile else "a smaller amount"
-    )
+    return Refusal(because, _smaller(opt))
+
+
+def _smaller(opt: Opt, over: Excess | None = None) -> str:
+    """Return what would need less memory than `opt`; "" where a smaller amount may."""
+    if opt.op is OptOps.STAGE:
+        return "a loop further in, or SPLIT first"
+    if opt.op in _MOVING:
+        if over is None or not over.split:
+            return "the loop order as it is"
+        outer = over.split[0]
+        return f"SPLIT of {outer} first: a loop that stays inside of its outer part needs less"
+    if opt.op is OptOps.PADTO:
+        return "a smaller amount"
+    return "opts before it that need less" if opt.op is OptOps.NOLOCALS else ""
 
 
 def _has_its_own(axis: UOp) -> bool:

@@ -59,11 +59,10 @@ def refuse_amount(
     opt: Opt,
     kinds_allowed: frozenset[AxisType],
     what: str,
-    most: int | None = None,
 ) -> Refusal | None:
     """Return why `opt` cannot split its axis, or None: the checks all splitting opts share.
 
-    `most` bounds the amounts that the hint offers; None: the whole axis.
+    Where another amount may do, the hint is left out: whoever can judge opts offers some.
     """
     found = ranges(kernel)
     axis = found.get(str(opt.axis))
@@ -94,21 +93,10 @@ def refuse_amount(
         )
     if axis.extent % amount:
         n = axis.extent
-        because = f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}"
         return Refusal(
-            because, _legal_amounts(opt, n, amount, n if most is None else most)
+            f"axis {opt.axis} has {n} elements, and {amount} does not divide {n}"
         )
     return None
-
-
-def _legal_amounts(opt: Opt, extent: int, amount: int, most: int) -> str:
-    """Return the hint for an amount that does not divide `extent`: the nearest that does."""
-    divisors = [d for d in range(2, min(most, 64) + 1) if extent % d == 0]
-    if not divisors and extent > most:
-        return "another axis, or PADTO first: no amount divides this one"
-    legal = ", ".join(map(str, divisors)) or f"{extent}, the whole axis"
-    nearest = min(divisors, key=lambda d: abs(d - amount), default=0)
-    return f'{opt.op.name}("{opt.axis}", {nearest})   (legal here: {legal})'
 
 
 def amount_of(kernel: UOp, opt: Opt) -> int:

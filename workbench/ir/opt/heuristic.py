@@ -26,7 +26,7 @@ from workbench.ir.axis import AxisType
 from workbench.ir.footprint import touched
 from workbench.ir.loops import Statement, statements
 from workbench.ir.ops import Ops
-from workbench.ir.opt.apply import apply_opt, why_not
+from workbench.ir.opt.apply import form
 from workbench.ir.opt.heuristic_step import PADDING, Step, chosen_lanes
 from workbench.ir.opt.heuristic_tile import register_tile
 from workbench.ir.opt.heuristic_walks import (
@@ -78,9 +78,10 @@ def heuristic(
             before, taken = kernel, []
             with unobserved():
                 for opt in step.opts:
-                    if why_not(kernel, opt, target) is None:
-                        kernel, named = apply_opt(kernel, opt, target)
-                        taken.append(named)
+                    made = form(kernel, opt, target)
+                    if made is not None:
+                        kernel = made
+                        taken.append(opt)
             if not taken:
                 continue
             step = replace(step, opts=tuple(taken))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from workbench.ir.axis import AXIS_ORDER, AxisType
 from workbench.ir.ops import Ops
+from workbench.ir.remembered import remembered
 from workbench.ir.uop import UOp
 
 
@@ -83,7 +85,8 @@ OUTPUT_KINDS = frozenset(
 REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 
-def ranges(kernel: UOp) -> dict[str, UOp]:
+@remembered
+def ranges(kernel: UOp) -> Mapping[str, UOp]:
     """Return the RANGEs of a kernel by axis name, in the order in which axes are listed."""
     position = {name: i for i, name in enumerate(kernel.arg.order)}
     found = [n for n in kernel.toposort() if n.op is Ops.RANGE]

@@ -30,15 +30,13 @@ ON_A_GPU = "a tile of the loop inside each work-item"
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    axis = ranges(kernel).get(str(opt.axis))
-    most = None if axis is None else axis.extent - 1
-    refusal = refuse_amount(kernel, opt, APPLIES, "loop", most)
-    if refusal is None and amount_of(kernel, opt) > (most or 0):
-        because = (
-            f"a tile of all {amount_of(kernel, opt)} elements leaves no outer loop"
-        )
-        return Refusal(because, "less")
-    return refusal
+    refusal = refuse_amount(kernel, opt, APPLIES, "loop")
+    if refusal is not None:
+        return refusal
+    extent = ranges(kernel)[str(opt.axis)].extent
+    if amount_of(kernel, opt) < extent:
+        return None
+    return Refusal(f"a tile of all {extent} elements leaves no outer loop", "less")
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:

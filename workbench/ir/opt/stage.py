@@ -16,11 +16,14 @@ STAGE("g0", 1):
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from workbench.ir.affine import terms
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.remembered import remembered
 from workbench.ir.uop import UOp, split_gate
 from workbench.target import Target
 
@@ -95,7 +98,8 @@ def _letter(slot: int) -> str:
     return chr(ord("a") + slot - 1) if slot <= LETTERS else f"in{slot}"
 
 
-def _loads(kernel: UOp) -> dict[object, list[UOp]]:
+@remembered
+def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
     staged = {n.src[0] for n in _stages(kernel)}
     found: dict[object, list[UOp]] = {}
@@ -109,7 +113,8 @@ def _loads(kernel: UOp) -> dict[object, list[UOp]]:
     return found
 
 
-def _stages(kernel: UOp) -> list[UOp]:
+@remembered
+def _stages(kernel: UOp) -> Sequence[UOp]:
     return [n for n in kernel.toposort() if n.op is Ops.STAGE]
 
 

@@ -29,7 +29,7 @@ MOST = 256
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "global output", MOST)
+    refusal = refuse_amount(kernel, opt, APPLIES, "global output")
     if refusal is not None:
         return refusal
     threads = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.THREAD]

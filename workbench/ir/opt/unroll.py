@@ -18,7 +18,6 @@ from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import (
     amount_of,
     divide,
-    lanes_beside,
     refuse_amount,
     refuse_lanes,
 )
@@ -36,8 +35,7 @@ ON_A_GPU = "several steps per iteration: fewer branches, wider loads"
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    most = target.max_lanes // lanes_beside(kernel, str(opt.axis))
-    refusal = refuse_amount(kernel, opt, APPLIES, "reduce", most)
+    refusal = refuse_amount(kernel, opt, APPLIES, "reduce")
     return refusal or refuse_lanes(kernel, opt, target.max_lanes)
 
 

@@ -17,7 +17,6 @@ from workbench.ir.axis import AxisType
 from workbench.ir.opt.divide import (
     amount_of,
     divide,
-    lanes_beside,
     refuse_amount,
     refuse_lanes,
 )
@@ -33,8 +32,7 @@ ON_A_GPU = "a register tile per work-item; wide loads where the axis has stride 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    most = target.max_lanes // lanes_beside(kernel, str(opt.axis))
-    refusal = refuse_amount(kernel, opt, APPLIES, "output", most)
+    refusal = refuse_amount(kernel, opt, APPLIES, "output")
     return refusal or refuse_lanes(kernel, opt, target.max_lanes)
 
 

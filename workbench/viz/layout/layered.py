@@ -43,13 +43,17 @@ def layered(
     x = placed(graph, ordered(graph), gap)
     left, right = sides(graph, x)
     x = [place - left for place in x]
+    points = [(place, graph.layer[v]) for v, place in enumerate(x)]
+    # a line once, of which its edges are parts: a hub's are as long as the graph is deep
+    lines = [
+        (points[source], *(points[v] for v in line))
+        for source, line in enumerate(graph.lines)
+    ]
     routes = []
     for number, (source, target) in enumerate(edges):
-        way = [source, *graph.lines[source][: graph.leaves[number] or 0]]
         port = x[target] + graph.ports[number] * widths[target]
-        routes.append(
-            (*((x[v], graph.layer[v]) for v in way), (port, graph.layer[target]))
-        )
+        way = lines[source][: 1 + (graph.leaves[number] or 0)]
+        routes.append((*way, (port, graph.layer[target])))
     count = len(widths)
     return Layered(
         tuple(x[:count]), tuple(graph.layer[:count]), tuple(routes), right - left

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.ir.explain import explain
 from workbench.ir.ops import Ops
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.rewrite import Rule
 from workbench.kernel.values import Values, values_of_tensor
-from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
 from workbench.viz.live import tuning
+from workbench.viz.model import why
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -97,8 +96,8 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
 
     Errors: WorkbenchError for what is an opt or a step and no rule.
     """
-    row = _rule(session, rule)
-    found = explain(row, session.recorder.node(node), _set_of(row))
+    of_pass = session.record["passes"][place]["name"]
+    found = why.why_not(_rule(session, rule), session.recorder.node(node), of_pass)
     because = f"it fires: {found.because}" if found.fires else found.because
     return {
         "text": found.text,
@@ -135,9 +134,3 @@ def _rule(session: Session, place: int) -> Rule:
         name = session.record["rules"][place]["name"]
         raise WorkbenchError(f"{name} is no rule", "it is a step of its own")
     return found
-
-
-def _set_of(rule: Rule) -> RuleSet | None:
-    """Return the set of the pipeline that a rule is a row of."""
-    sets = (*SCHEDULE_RULES, *COMPILE_RULES)
-    return next((s for s in sets if rule in s.rules), None)

@@ -53,7 +53,8 @@ class Links:
         """Return where nodes of any state of the compilation come from; the axes are those they
         depend on."""
         found = {a: None for node in nodes for a in self.ancestry.of(node)}
-        ranges = {r for n in found if n in self.tree or n in nodes for r in n.ranges}
+        depends = [n for n in found if n in self.tree] + list(nodes)
+        ranges = {r for n in depends for r in n.ranges}
         lines = {line: None for n in found if (line := source_of(n)) is not None}
         return Origin(
             tuple(sorted(r.axis_name for r in ranges)),

@@ -14,19 +14,25 @@ from workbench.ir.uop import UOp
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of the pass
-    that is asked about: there an earlier rule may come first.
+    that is asked about: there an earlier rule may come first, and the pass may leave the node
+    alone. In a pass that does not have the rule it is held against the node by itself.
 
-    Errors: WorkbenchError for a rule that does not exist.
+    Errors: WorkbenchError for a rule that does not exist, and for what is no node.
     """
-    named = rule.name if isinstance(rule, Rule) else rule
+    if not isinstance(node, UOp):
+        because = f"{type(node).__name__} is none"
+        hint = "the .before of a match, or one of kernel.ast.toposort()"
+        raise WorkbenchError("a rule is held against a node", because, hint)
+    named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
     found = next((r for s in tables.values() for r in s.rules if r.name == named), None)
     chosen = rule if isinstance(rule, Rule) else found
     if chosen is None:
         known = [r.name for s in tables.values() for r in s.rules]
         near = difflib.get_close_matches(named, known, 3, 0.4)
-        what = f"there is no rule {named!r}"
-        raise WorkbenchError(what, "", " or ".join(dict.fromkeys(near)))
+        because = f"the passes have {len(dict.fromkeys(known))} rules, of other names"
+        hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
+        raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
     table = tables.get(of_pass)
     belongs = table is not None and chosen in table.rules
     return explain(chosen, node, table if belongs else None)

@@ -27,6 +27,12 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
 
 
+def kernel_number(place: int) -> int:
+    """Return the number that readers know a kernel by: they count from 1, in the page, in
+    pictures and in words. `place` is that of Python, from 0, as in `Exploration.kernels`."""
+    return place + 1
+
+
 def error_text(error: BaseException) -> str:
     """Return an error as it is told: what / because / try, and others with their name."""
     if isinstance(error, WorkbenchError):

@@ -29,9 +29,8 @@ def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]
     first."""
     legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
     found: dict[tuple[OptOps, object, str], dict[str, Any]] = {}
-    for opt, refusal in refused.items():
-        key = opt.op, opt.axis, refusal.because
-        found.setdefault(key, {"opt": str(opt), "why": refusal.because})
+    for opt, because in refused.items():
+        found.setdefault((opt.op, opt.axis, because), {"opt": str(opt), "why": because})
     known = _predicted(kernel, legal)
     offers = [_offer(kernel.ast, opt, known.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer["predicted"] or 0.0))

@@ -16,9 +16,6 @@ from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, split_gate
 from workbench.target import Target
 
-LATENCY_VECTORS = 8
-"""Vectors of accumulators that cover the latency of an FMA; more only cost registers."""
-
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
@@ -87,8 +84,9 @@ def _reduce_axis(
 
 
 def _own_lane(statement: Statement, target: Target) -> UOp | None:
-    """Return the own lane with most unit-stride loads, if registers allow it to stay apart. One
-    without any is gathered: a chain of additions would be slower still, and round more."""
+    """Return the own lane with most unit-stride loads, if registers allow it to stay apart:
+    vectors beyond those that cover the latency of an FMA only cost them. One without any is
+    gathered: a chain of additions would be slower still, and round more."""
     lanes = statement.own_lanes
     if not lanes:
         return None
@@ -104,5 +102,5 @@ def _own_lane(statement: Statement, target: Target) -> UOp | None:
     for lane in statement.lanes:
         rows *= lane.extent
     registers = rows * best.extent // width(best.extent, widest)
-    fits = registers <= max(LATENCY_VECTORS, rows)
+    fits = registers <= max(target.fmas_in_flight, rows)
     return best if width(best.extent, widest) > 1 and fits else None

@@ -7,7 +7,7 @@ Loop fission round a barrier, tiles, row buffers: all fall out of this one walk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from workbench.ir.axis import AxisType
@@ -56,7 +56,7 @@ class Item:
         return () if self.init else self.statement.own
 
 
-def place(found: dict[UOp, Statement]) -> tuple[Loop, list[Item]]:
+def place(found: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
     """Return the root of the loops of a kernel's statements, and what stands in them, each item
     after what it needs."""
     items = _items(found)
@@ -65,7 +65,7 @@ def place(found: dict[UOp, Statement]) -> tuple[Loop, list[Item]]:
     return root, items
 
 
-def _items(found: dict[UOp, Statement]) -> list[Item]:
+def _items(found: Mapping[UOp, Statement]) -> list[Item]:
     """Return the items, each after what it needs."""
     work: dict[UOp, Item] = {}
     items: list[Item] = []
