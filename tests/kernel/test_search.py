@@ -122,6 +122,8 @@ def test_a_result_that_cannot_be_saved_says_so(kernel: Kernel, tmp_path: Path) -
     for path in (tmp_path, tmp_path / "missing" / "search.json"):
         with pytest.raises(WorkbenchError, match="cannot write"):
             found.save(path)
+        with pytest.raises(WorkbenchError, match="cannot read"):
+            SearchResult.load(path, kernel)
 
 
 BROKEN: list[Any] = [

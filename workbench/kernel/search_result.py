@@ -144,10 +144,14 @@ class SearchResult(Printed):
     def load(path: str | PathLike[str], kernel: Kernel) -> SearchResult:
         """Return what was saved of a search of `kernel`: its opts are applied again.
 
-        Errors: ParseError for another file; KernelOptError where opts no longer apply.
+        Errors: WorkbenchError where it cannot be read; ParseError for another file;
+        KernelOptError where opts no longer apply.
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            because = error.strerror or str(error)
+            raise WorkbenchError(f"cannot read {path}", because) from error
         except ValueError as error:
             raise ParseError(f"{path} is no saved search", str(error)) from error
         return SearchResult.from_dict(data, kernel)
