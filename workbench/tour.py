@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.files import write_whole
 from workbench.libraries import library
 
 if TYPE_CHECKING:
@@ -50,16 +51,17 @@ FETCHED = re.compile(
 def tour(options: argparse.Namespace) -> int:
     """Run the tour and write it to `options.html`."""
     started = time.perf_counter()
-    try:  # before the tour runs: a wrong path should not cost its time
+    try:
         options.html.parent.mkdir(parents=True, exist_ok=True)
-        with options.html.open("a", encoding="utf-8"):
-            pass
-        page = static_page(execute(notebooks_folder() / TOUR))
-        options.html.write_text(page, encoding="utf-8")
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
+    made = write_whole(
+        options.html, lambda: static_page(execute(notebooks_folder() / TOUR))
+    )
     seconds = time.perf_counter() - started
-    print(f"wrote {options.html} ({len(page) / 1e6:.1f} MB) in {seconds:.0f} s")
+    print(
+        f"wrote {options.html} ({made.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
+    )
     return 0
 
 
