@@ -8,13 +8,27 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.backends.linear import (
+    at,
+    axis,
+    begin,
+    end,
+    load_from,
+    param,
+    program,
+    store,
+)
 from workbench import Device, Tensor, explore, pipeline
 from workbench.backends.render.llvm import render
 from workbench.backends.render.source import Source
+from workbench.backends.render.streams import streamed
 from workbench.backends.runtime import jit
 from workbench.backends.runtime.buffer import Buffer
 from workbench.backends.runtime.llvm import load
+from workbench.dtypes import dtypes
 from workbench.errors import DeviceError
+from workbench.ir.axis import AxisType
+from workbench.target import Target
 
 L2, LAST = 1 << 10, 16 << 10
 
@@ -52,7 +66,8 @@ CHOICES: dict[str, tuple[Callable[[], Tensor], tuple[int, ...]]] = {
         lambda: random(256, 64)[Tensor(np.arange(0, 16, dtype=np.int32))],
         (),
     ),
-    "lines that nothing begins at": (lambda: random(8192)[1:6000] * 2, ()),
+    "a tail behind a mask": (lambda: random(8192)[1:6000] * 2, (0,)),
+    "rows that begin inside of lines": (lambda: random(64, 67).softmax(), ()),
     "turned": (lambda: random(64, 64).T.contiguous(), (0,)),
     "a row kept": (lambda: random(64, 64).softmax(), (0,)),
 }
@@ -62,6 +77,33 @@ CHOICES: dict[str, tuple[Callable[[], Tensor], tuple[int, ...]]] = {
 def test_where_they_are_chosen(name: str) -> None:
     expression, slots = CHOICES[name]
     assert source(expression()).aligned == slots
+
+
+PLACES = {
+    "one vector after the other": (8, [0], 8, False, True),
+    "with a loop in between": (8, [0], 8, True, False),
+    "every other half of a line": (8, [0], 16, False, False),
+    "lines, far apart": (8, [0, 8], 64, True, True),
+    "in any order": (8, [8, 0], 64, True, True),
+    "halves of two lines": (8, [8, 16], 64, False, False),
+    "two vectors that go on": (8, [0, 8], 16, False, True),
+    "a vector that is not aligned": (8, [4], 8, False, False),
+    "scalars": (1, [0], 1, False, False),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_lines_are_written_at_once(name: str) -> None:
+    """(lanes of a vector of float32, its offsets, what a step moves on, a loop inside, chosen)."""
+    lanes, offsets, step, has_loop, chosen = PLACES[name]
+    g0, r0 = axis("g0", 100), axis("r0", 2, AxisType.REDUCE)
+    out, given = (param(slot, dtypes.float32, 100 * step + 64) for slot in range(2))
+    inner = [begin(r0), end(r0)] if has_loop else []
+    places = [g0 * step + offset for offset in offsets]
+    stores = [store(at(out, i), load_from(at(given, i), lanes)) for i in places]
+    linear = program(begin(g0), *inner, *stores, end(g0))
+    found = streamed(linear, Target("LLVM", l2_bytes=0, stream_bytes=1))
+    assert found == (set(stores) if chosen else set())
 
 
 def test_how_they_are_written() -> None:
@@ -74,10 +116,10 @@ def test_how_they_are_written() -> None:
     assert all(s.endswith(", align 64, !nontemporal !0") for s in stores)
     assert made.text.count("fence seq_cst\n  ret void") == 1
     assert ";   p0 is written past the caches\n" in made.text
-    program = load(made)
+    ready = load(made)
     if jit.is_x86():
-        assert "movntps" in program.assembly
-    assert {line.source_line for line in program.assembly_lines} & {
+        assert "movntps" in ready.assembly
+    assert {line.source_line for line in ready.assembly_lines} & {
         n for n, s in enumerate(made.text.splitlines(), 1) if "!nontemporal" in s
     }, "a store's line is that of its instruction"
 
@@ -87,11 +129,10 @@ def test_how_they_are_written() -> None:
     "name", ["float64", "int32", "float16", "uint16", "int8", "bool"]
 )
 def test_they_are_right(name: str, shape: tuple[int, ...]) -> None:
-    """Whole lines at once are vectors of elements that have 4 bytes or more."""
     dtype, rng = np.dtype(name), np.random.default_rng(1)
     a, b = (rng.integers(0, 2, shape).astype(dtype) for _ in range(2))
     result = Tensor(a).realize() * Tensor(b).realize()
-    assert source(result).aligned == ((0,) if dtype.itemsize >= 4 else ())
+    assert source(result).aligned == (0,)
     expected = a * b
     assert np.array_equal(result.numpy(), expected)
 

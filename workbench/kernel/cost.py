@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.backends.render.streams import streamed
+from workbench.backends.render.survey import memory
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.machine import Caches
 from workbench.backends.runtime.speeds import Speeds, speeds
@@ -127,10 +128,8 @@ def cost(
     with unobserved():
         block, linear = lower(kernel, target)
     threads = _threads(linear)
-    counts, traffic = (
-        count(linear, barriers(kernel)),
-        Traffic(block, streamed(linear, target)),
-    )
+    past_caches = {memory(store.src[0]) for store in streamed(linear, target)}
+    counts, traffic = count(linear, barriers(kernel)), Traffic(block, past_caches)
     core = work(linear, target, found)
     names = [*found.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}

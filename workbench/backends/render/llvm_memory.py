@@ -17,7 +17,7 @@ from workbench.backends.render.llvm_values import (
     suffix,
     type_of,
 )
-from workbench.backends.render.streams import fills_lines
+from workbench.backends.render.streams import alignment
 from workbench.backends.render.survey import (
     ALIGNMENT_BYTES,
     Plan,
@@ -32,7 +32,7 @@ from workbench.ir.uop import UOp
 
 
 class Memory:
-    """Writes what touches memory. `streamed` has the arguments that are written past the caches."""
+    """Writes what touches memory. `streamed` has the STOREs that go past the caches."""
 
     def __init__(
         self, plan: Plan, streamed: frozenset[UOp], operands: Operands, text: Text
@@ -141,8 +141,8 @@ class Memory:
 
     def _manner(self, store: UOp) -> str:
         """Return how to store: aligned to what, and past the caches or not."""
-        if memory(store.src[0]) in self.streamed and fills_lines(store):
-            return f", align {ALIGNMENT_BYTES}, !nontemporal !0"
+        if store in self.streamed:
+            return f", align {alignment(store)}, !nontemporal !0"
         return f", align {_alignment(store.src[0])}"
 
     def _masked_store(self, store: UOp, kind: str, text: str) -> None:

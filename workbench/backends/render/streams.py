@@ -1,32 +1,34 @@
-"""Which outputs of a kernel are written past the caches.
+"""Which stores of a kernel go past the caches.
 
 A store brings its cache line in before it changes it, and throws out another line that somebody
 may want: two moves more than the one that is needed, of what goes back to memory anyway. Machines
 have stores that leave the caches alone ("non-temporal": Intel's optimization manual, 7.4.1). They
 pay where a kernel touches more than the last cache holds and reads at least what it writes;
 elsewhere they lose, for the next kernel finds nothing in the cache (measured: bench/streams.py).
+And they need lines that are written whole, one store right after the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
-from workbench.backends.render.survey import (
-    ALIGNMENT_BYTES,
-    element_type,
-    elements,
-    memory,
-)
-from workbench.ir.affine import divisor
+from workbench.backends.render.survey import element_type, elements, memory
+from workbench.ir.affine import divisor, terms
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
+LINE_BYTES = 64
+"""What goes to memory at once, and what a Buffer begins at a multiple of."""
+LEAST_BYTES = 16
+"""A vector: machines have no such stores of less."""
+
 
 def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
-    """Return the PARAMs of a linear program that are written once, in whole lines but for edges,
-    never read, and better kept out of the caches of `target`."""
+    """Return the STOREs of a linear program that go past the caches of `target`: those to PARAMs
+    that are written once, never read, and too large to be found in a cache later."""
     if not target.stream_bytes:
         return frozenset()
     loaded, stored = _moved(linear)
@@ -34,21 +36,71 @@ def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
     written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
     if read < written or read + written <= target.stream_bytes:
         return frozenset()
-    in_lines = {
-        memory(n.src[0]) for n in linear if n.op is Ops.STORE and fills_lines(n)
-    }
     return frozenset(
-        place
-        for place in in_lines.intersection(stored).difference(loaded)
-        if target.l2_bytes < stored[place] <= _size(place)
+        store
+        for loop, stores in _bodies(linear)
+        for store in _in_lines(loop, stores)
+        if _place(store) not in loaded
+        and target.l2_bytes < stored[_place(store)] < 2 * _size(_place(store))
     )
 
 
-def fills_lines(store: UOp) -> bool:
-    """Return whether a STORE writes whole cache lines, if its memory begins with one."""
-    address, value, *_ = store.src
-    starts = divisor(address.src[1]) * element_type(address).itemsize
-    return math.gcd(starts, value.dtype.itemsize) % ALIGNMENT_BYTES == 0
+def alignment(store: UOp) -> int:
+    """Return the bytes, at most a cache line's, that the distances of a STORE's addresses from
+    where its memory begins are multiples of."""
+    address = store.src[0]
+    step = divisor(address.src[1]) * element_type(address).itemsize
+    return math.gcd(LINE_BYTES, step)
+
+
+def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
+    """Yield the STOREs to PARAMs of each loop's body, and its RANGE where no other loop comes
+    between those of one step and the next."""
+    around: list[tuple[UOp | None, list[UOp]]] = []
+    for node in linear:
+        if node.op is Ops.LOOP:
+            if around:
+                around[-1] = (None, around[-1][1])
+            around.append((node.src[0], []))
+        elif node.op is Ops.ENDLOOP:
+            yield around.pop()
+        elif node.op is Ops.STORE and around and _place(node).op is Ops.PARAM:
+            around[-1][1].append(node)
+
+
+def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
+    """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
+    or that the next step of the loop goes on from."""
+    rows: dict[object, list[tuple[int, UOp]]] = {}
+    for store in stores:
+        nbytes = store.src[1].dtype.itemsize
+        if nbytes >= LEAST_BYTES and alignment(store) % min(nbytes, LINE_BYTES) == 0:
+            parts, offset = terms(store.src[0].src[1])
+            row = _place(store), frozenset(parts.items())
+            rows.setdefault(row, []).append((offset, store))
+    for row in rows.values():
+        for run in _runs(sorted(row, key=lambda found: found[0])):
+            first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
+            whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
+            goes_on = (
+                terms(first.src[0].src[1])[0].get(loop) == lanes if loop else False
+            )
+            if goes_on or (whole and alignment(first) == LINE_BYTES):
+                yield from run
+
+
+def _runs(row: Sequence[tuple[int, UOp]]) -> Iterator[list[UOp]]:
+    """Yield STOREs, in order of their offsets, in groups that follow each other without a gap."""
+    run: list[UOp] = []
+    end = 0
+    for offset, store in row:
+        if run and offset != end:
+            yield run
+            run = []
+        run.append(store)
+        end = offset + store.src[1].dtype.count
+    if run:
+        yield run
 
 
 def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
@@ -62,14 +114,18 @@ def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
         elif node.op is Ops.ENDLOOP:
             trips.pop()
         elif node.op is Ops.LOAD:
-            loaded[memory(node.src[0])] += trips[-1] * node.dtype.itemsize
+            loaded[_place(node)] += trips[-1] * node.dtype.itemsize
         elif node.op is Ops.STORE:
-            stored[memory(node.src[0])] += trips[-1] * node.src[1].dtype.itemsize
+            stored[_place(node)] += trips[-1] * node.src[1].dtype.itemsize
     return _params(loaded), _params(stored)
 
 
 def _params(moved: Counter[UOp]) -> Counter[UOp]:
     return Counter({p: n for p, n in moved.items() if p.op is Ops.PARAM})
+
+
+def _place(access: UOp) -> UOp:
+    return memory(access.src[0])
 
 
 def _size(place: UOp) -> int:
