@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Sequence
+from itertools import pairwise, product
 
 import pytest
 
@@ -34,7 +35,8 @@ def test_loops_of_kernels_against_counting(name: str) -> None:
 
 
 def hold_against_counting(kernel: UOp) -> None:
-    """Compare every loop's bytes with what running its statements touches."""
+    """Compare every loop's strides with where its steps lead, and its bytes with what running
+    its statements touches."""
     block = build_tree(kernel, TARGET)
     rows = [r for r in tree_nest(block).rows if r.kind == "loop"]
     loops = [n for n in _preorder(block) if n.op is Ops.LOOP]
@@ -42,6 +44,11 @@ def hold_against_counting(kernel: UOp) -> None:
     for row, loop in zip(rows, loops, strict=True):
         for name, use in row.uses.items():
             _compare(use, _most_touched(loop, name))
+            steps = _steps(loop, name)
+            if all(len(found) == 1 for found in steps):
+                assert use.strides == tuple(sorted(set().union(*steps)))
+            else:
+                assert use.strides is None
 
 
 def _compare(use: Use, counted: int) -> None:
@@ -62,12 +69,7 @@ def _preorder(node: UOp) -> list[UOp]:
 def _most_touched(loop: UOp, name: str) -> int:
     """Return the most elements of buffer `name` that one run of `loop` touches."""
     inner = {n.src[0] for n in _preorder(loop) if n.op is Ops.LOOP}
-    places = {
-        n.src[1:]
-        for s in _preorder(loop)
-        for n in s.toposort()
-        if n.op is Ops.INDEX and _memory_name(n.src[0]) == name
-    }
+    places = {n.src[1:] for n in _accesses(loop, name)}
     ranges = {r for p in places for i in p for r in i.ranges}
     outer = sorted(
         (r for r in ranges if r not in inner and not r.axis_kind.is_lane), key=str
@@ -82,6 +84,45 @@ def _most_touched(loop: UOp, name: str) -> int:
             reached |= {tuple(_value(i, values) for i in p) for p in places}
         most = max(most, sum(None not in place for place in reached))
     return most
+
+
+def _accesses(loop: UOp, name: str) -> set[UOp]:
+    """Return the INDEX nodes of buffer `name` in a loop."""
+    return {
+        n
+        for s in _preorder(loop)
+        for n in s.toposort()
+        if n.op is Ops.INDEX and _memory_name(n.src[0]) == name
+    }
+
+
+def _steps(loop: UOp, name: str) -> list[set[int]]:
+    """Return, for each access of a buffer in a loop, all that its steps move on by, in elements:
+    wherever the other ranges stand."""
+    axis, found = loop.src[0], []
+    for access in _accesses(loop, name):
+        places = [split_gate(place)[0] for place in access.src[1:]]
+        others = sorted({r for p in places for r in p.ranges if r is not axis}, key=str)
+        steps = set()
+        for fixed in product(*[range(r.extent) for r in others]):
+            at = dict(zip(others, fixed, strict=True))
+            flat = [
+                _flat(access.src[0], [_value(p, {**at, axis: i}) for p in places])
+                for i in range(axis.extent)
+            ]
+            steps |= {after - before for before, after in pairwise(flat)}
+        found.append(steps or {0})
+    return found
+
+
+def _flat(memory: UOp, place: Sequence[int | None]) -> int:
+    """Return how many elements of a buffer lie before one of them."""
+    shape = (1,) if memory.op is Ops.PARAM else memory.arg.shape
+    total = 0
+    for index, extent in zip(place, shape, strict=True):
+        assert index is not None
+        total = total * extent + index
+    return total
 
 
 def _memory_name(memory: UOp) -> str:
