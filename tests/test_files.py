@@ -40,6 +40,37 @@ def test_a_link_stays_one_and_a_file_stays_as_private_as_it_was(tmp_path: Path) 
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
 
 
+def test_a_name_may_be_as_long_as_the_system_lets_it(tmp_path: Path) -> None:
+    path = tmp_path / ("\U0001f600" * 63)  # 252 bytes
+    assert write_whole(path, lambda: "page").read_text() == "page"
+
+
+def test_what_is_private_is_never_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, modes, write = tmp_path / "page.html", [], Path.write_bytes
+
+    def watched(part: Path, data: bytes) -> int:
+        modes.append(stat.S_IMODE(part.stat().st_mode))
+        return write(part, data)
+
+    path.write_text("before")
+    path.chmod(0o600)
+    monkeypatch.setattr(Path, "write_bytes", watched)
+    write_whole(path, lambda: "after")
+    assert modes == [0o600] and path.read_bytes() == b"after"
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="the system has no /dev/fd")
+def test_what_another_program_reads_is_written_to() -> None:
+    """/dev/stdout leads to a pipe that has no name of its own."""
+    reader, writer = os.pipe()
+    write_whole(f"/dev/fd/{writer}", lambda: "page")
+    os.close(writer)
+    with open(reader) as heard:
+        assert heard.read() == "page"
+
+
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

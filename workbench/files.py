@@ -27,7 +27,7 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     _look(made)
     text = make()
     try:
-        _write(made.resolve(), text.encode())  # of a link, what it leads to
+        _write(made, text.encode())
     except (OSError, ValueError) as error:
         raise _refused(made, error) from error
     return made
@@ -49,13 +49,16 @@ def _look(path: Path) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    if path.exists() and not path.is_file():  # a pipe, a terminal: nothing to keep
+    is_there = path.exists()
+    if is_there and not path.is_file():  # a pipe, a terminal: nothing to keep
         path.write_bytes(data)
         return
-    part = path.with_name(f".{path.name[:100]}-{token_hex(4)}")
+    path = path.resolve()  # of a link, what it leads to
+    part = path.with_name(f".{path.name[:50]}-{token_hex(4)}")
     try:
+        part.touch(0o600 if is_there else 0o666)  # what is private never is open
         part.write_bytes(data)
-        if path.exists():
+        if is_there:
             shutil.copymode(path, part)
         os.replace(part, path)
     except BaseException:

@@ -11,7 +11,8 @@ import pytest
 from tests.backends.linear import at, buffer_of, param, poisoned, program, store
 from tests.support import ROOT
 from workbench.backends import device as module
-from workbench.backends.device import Device, Devices
+from workbench.backends.device import Device, Devices, _caches
+from workbench.backends.runtime import machine
 from workbench.context import Context
 from workbench.dtypes import dtypes
 from workbench.errors import DeviceError
@@ -88,6 +89,29 @@ def test_target_is_this_machine() -> None:
     assert target.vector_registers in (16, 32)
     assert Device["LLVM"].target is target
     assert Device["PYTHON"].target.device == "PYTHON"
+
+
+@pytest.mark.parametrize(
+    "told, expected",
+    [
+        ((), (32 << 10, 512 << 10, 8 << 20)),
+        ((("L1", 48 << 10), ("L2", 1 << 20)), (48 << 10, 1 << 20, 8 << 20)),
+        ((("L1", 48 << 10), ("L2", 1 << 20), ("L3", 4 << 20)), (48 << 10, 1 << 20, 4 << 20)),
+    ],
+)  # fmt: skip
+def test_a_cache_that_the_system_does_not_tell_of_is_a_common_one(
+    told: machine.Caches, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A last cache that is hidden, as some virtual machines do, must not count as none."""
+    monkeypatch.setattr(machine, "caches", lambda: told)
+    assert _caches() == expected
+
+
+def test_only_what_renders_stores_past_the_caches_has_them() -> None:
+    """The cost model reads it from the Target."""
+    assert Device["LLVM"].target.stream_bytes > 0
+    assert Device["C"].target.stream_bytes == 0
+    assert Device["PYTHON"].target.stream_bytes == 0
 
 
 def test_render_and_load() -> None:

@@ -7,11 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ir.samples import DEEP, axis, chain
+from tests.kernels import EXAMPLES, random_form
+from tests.support import count
 from workbench.dtypes import dtypes
 from workbench.errors import EndlessRewrite, WorkbenchError
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import const, op, var
 from workbench.ir.rewrite import Rule, RuleSet, replay, rewrite
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.uop import UOp
 from workbench.trace import observe
 
@@ -120,6 +126,17 @@ def test_what_a_limit_kept_from_rest_is_looked_at_again() -> None:
     assert rewrite(g * (h + 0), rules) is g * h
 
 
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_no_rule_fires_where_its_set_came_to_rest(name: str) -> None:
+    """It might, if it looked at anything but the node and what is below it."""
+    for seed in range(count(20)):
+        state = random_form(EXAMPLES[name], seed, 3).graph
+        for rules in (KERNEL_RULES, SIMPLIFY, ALL_SMALL_FLOAT_RULES, DECOMPOSE_RULES):
+            state = rewrite(state, rules)
+            again = RuleSet("again", rules.rules, rules.keep)
+            assert rewrite(state, again) is state
+
+
 def test_without_switches_rules_off() -> None:
     assert rewrite((g + 0) * 1, FOLD.without("add-zero")) is g + 0
     with pytest.raises(WorkbenchError, match="no rule add-nothing"):
@@ -169,8 +186,8 @@ def test_an_endless_rewrite_is_stopped_and_recorded(
         rewrite(node, RuleSet("endless", rules))
     (record,) = seen.records
     assert isinstance(record.error, EndlessRewrite) and record.after is None
-    for count in (1, 2, 999):
-        assert isinstance(replay(node, record.matches, count), UOp)  # it ends
+    for steps in (1, 2, 999):
+        assert isinstance(replay(node, record.matches, steps), UOp)  # it ends
 
 
 RECREATES = RuleSet(
@@ -218,8 +235,8 @@ def test_replay_is_the_result_at_every_step(node: UOp, rules: RuleSet) -> None:
     matches = seen.records[0].matches
     assert replay(node, matches) is result and replay(node, matches, 0) is node
     assert rewrite(result, rules) is result
-    for count in range(len(matches) + 1):
-        assert replay(node, matches, count) is rewrite(node, rules, limit=count)
+    for steps in range(len(matches) + 1):
+        assert replay(node, matches, steps) is rewrite(node, rules, limit=steps)
 
 
 def test_a_set_may_mend_what_rules_make() -> None:

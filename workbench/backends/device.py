@@ -140,8 +140,11 @@ class _C(DeviceInfo):
         if find_spec("llvmlite") is None:
             l1_bytes, l2_bytes, _ = _caches()
             return Target("C", l1_bytes=l1_bytes, l2_bytes=l2_bytes)
-        # Compilers differ in what they know of float16; all of them know integers.
-        return replace(Device["LLVM"].target, device="C", converts_float16=False)
+        # Compilers differ in what they know of float16, and in how a store past the caches is
+        # spelled; all of them know integers and plain stores.
+        return replace(
+            Device["LLVM"].target, device="C", converts_float16=False, stream_bytes=0
+        )
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
@@ -188,7 +191,7 @@ def _caches() -> tuple[int, int, int]:
     from workbench.backends.runtime.machine import TYPICAL, caches
 
     found = dict(TYPICAL) | dict(caches())
-    return found["L1"], found["L2"], (caches() or TYPICAL)[-1][1]
+    return found["L1"], found["L2"], max(found.values())
 
 
 class Devices:

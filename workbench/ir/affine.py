@@ -49,7 +49,7 @@ def divisor(index: UOp) -> int:
     done: dict[UOp, int] = {}
     for node in index.toposort():
         below = [done[s] for s in node.src]
-        if node.op is Ops.CONST:
+        if node.op is Ops.CONST and node.dtype.is_int:  # a float may be infinite
             done[node] = abs(int(node.arg))
         elif node.op is Ops.ADD:
             done[node] = math.gcd(*below)

@@ -31,6 +31,8 @@ class Rule:
 
     `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
     names that may return None for "not here". `doc` says why, where that is not plain.
+    All of them may look at the node and at what is below it, and at nothing else: a node at
+    which no rule of a set fires is not shown to that set again.
     """
 
     def __init__(

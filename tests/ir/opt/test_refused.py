@@ -22,6 +22,7 @@ from workbench.target import Target
 THREADED = apply(MATMUL, opt("THREAD", "g0", 2))
 STAGED = apply(MATMUL, opt("STAGE", "g1", 2))
 ONE_ROW = matmul_bias_relu(1, 3, 2).graph
+LONG = matmul_bias_relu(771, 3, 2).graph
 COPY = EXAMPLES["transpose"].graph
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
@@ -68,8 +69,10 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     ),
     (MATMUL, opt("UNROLL", "r0", 5), "5 does not divide 12", "2, 3, 4, 6, 12"),
     (MATMUL, opt("UNROLL", 1, 4), "no axis 1", "r0 (12)"),
-    (MATMUL, opt("SPLIT", "r0", 12), "leaves no outer loop", ""),
-    (MATMUL, opt("SPLIT", "r0", 0), "leaves no outer loop", ""),
+    (MATMUL, opt("SPLIT", "r0", 12), "leaves no outer loop", 'SPLIT("r0", 6)'),
+    (MATMUL, opt("SPLIT", "r0", 0), "leaves no outer loop", "(legal here: 2, 3, 4, 6)"),
+    (LONG, opt("SPLIT", "g1", 0), "leaves no outer loop", "another axis"),
+    (LONG, opt("THREAD", "g0", 0), "256 is the limit", 'THREAD("g0", 3)'),
     (MATMUL, opt("SPLIT", "r0", 7), "7 does not divide 12", "SPLIT"),
     (PRIME, opt("UPCAST", "g0", 2), "7 elements, and 2 does not divide 7", "7"),
     (PRIME, opt("UNROLL", "r0", 4), "4 does not divide 13", "13"),

@@ -166,8 +166,8 @@ class Launch:
         self._run(self._kernel, self._arguments)
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Let a slot be `buffer`, which must be of the same dtype and size; one that the kernel
-        does not use is left alone."""
+        """Let a slot be `buffer`, which must be of the same dtype and size, and begin with a cache
+        line where the Source says `aligned`; one that the kernel does not use is left alone."""
         if slot < self._slots:
             self._held[slot] = buffer
             for part in self._parts:

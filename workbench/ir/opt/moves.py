@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from workbench.errors import KernelOptError
-from workbench.ir.opt.apply import actions, amounts, apply_opt, form
+from workbench.ir.opt.apply import actions, amounts, form, resolve
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -49,11 +48,11 @@ def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
 
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
     """Return `kernel` with `opts` applied; None where one of them is not legal."""
-    try:
-        for opt in opts:
-            kernel, _ = apply_opt(kernel, opt, target)
-    except KernelOptError:
-        return None
+    for opt in opts:
+        made = form(kernel, resolve(kernel, opt), target)
+        if made is None:
+            return None
+        kernel = made
     return kernel
 
 

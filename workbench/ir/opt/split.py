@@ -36,7 +36,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     extent = ranges(kernel)[str(opt.axis)].extent
     if amount_of(kernel, opt) < extent:
         return None
-    return Refusal(f"a tile of all {extent} elements leaves no outer loop", "less")
+    return Refusal(f"a tile of all {extent} elements leaves no outer loop")
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:

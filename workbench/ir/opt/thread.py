@@ -38,10 +38,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(f"{name} is spread over {n} threads already", "one THREAD only")
     amount = amount_of(kernel, opt)
     if amount > MOST:
-        return Refusal(
-            f"{amount} threads were asked for, and {MOST} is the limit",
-            f'THREAD("{opt.axis}", {max(2, target.cores)})',
-        )
+        return Refusal(f"{amount} threads were asked for, and {MOST} is the limit")
     return None
 
 
