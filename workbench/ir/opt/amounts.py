@@ -25,4 +25,4 @@ def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
         return f"{of(nearest)}   (legal here: {', '.join(map(str, legal))})"
     if is_legal(of(0)):
         return f"{of(0)}   (legal here: {extent}, the whole axis)"
-    return "another axis, or PADTO first: no amount divides this one and fits"
+    return "another axis (no amount is legal here)"
