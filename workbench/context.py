@@ -12,11 +12,11 @@ from workbench.errors import WorkbenchError
 class Setting:
     """A named setting with a default, read with `.value`; the environment gives the default."""
 
-    __slots__ = ("_var", "name")
+    __slots__ = ("_var", "default", "name")
 
     def __init__(self, name: str, default: Any):
         raw = os.environ.get(name)
-        self.name = name
+        self.name, self.default = name, default
         start = default if raw is None else _parsed(name, raw, default)
         self._var: ContextVar[Any] = ContextVar(name, default=start)
 
@@ -62,7 +62,7 @@ _SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE)}
 class Context:
     """Scope settings to a block: `with Context(DEV="PYTHON"):`.
 
-    Errors: WorkbenchError for a setting that does not exist.
+    Errors: WorkbenchError for a setting that does not exist, or a value of another type.
     """
 
     def __init__(self, **values: Any):
@@ -72,6 +72,11 @@ class Context:
                 f"no setting {', '.join(unknown)}",
                 "Context takes the settings " + ", ".join(_SETTINGS),
             )
+        for name, value in values.items():
+            kind = type(_SETTINGS[name].default)
+            if not isinstance(value, kind):
+                because = f"it is of type {kind.__name__}, not {type(value).__name__}"
+                raise WorkbenchError(f"cannot set {name}", because)
         self._values = values
         self._tokens: list[tuple[Setting, Token[Any]]] = []
 

@@ -71,6 +71,7 @@ def is_capturing() -> bool:
 def host_buffer(array: Array) -> UOp:
     """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
     dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
+    pool.check_room(array.size * dtype.itemsize)  # a broadcast array may stand for more
     copy = np.array(array, dtype.numpy, order="C", copy=True)
     node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_uids)}", HOST, copy.shape))
     _memory[node] = copy

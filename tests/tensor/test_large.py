@@ -215,6 +215,7 @@ def test_results_beyond_memory_are_refused() -> None:
         lambda: Tensor([1.0, 2.0]).expand(2**50, 2).contiguous().realize(),
         lambda: Tensor(range(2**50)),
         lambda: Tensor([range(2**70)]),
+        lambda: Tensor(np.broadcast_to(np.float32(1), (10**13,))),
     ]
     for action in actions:
         with pytest.raises(DeviceError, match="cannot allocate"):

@@ -221,7 +221,7 @@ class Devices:
         key = self._aliases.get(key, key)
         if key not in self._devices:
             raise DeviceError(
-                f"there is no device {name!r}",
+                f"there is no device {name!r:.60}",
                 "known are " + ", ".join(self._devices),
                 f"one of them, such as {next(iter(self._devices))!r}",
             )

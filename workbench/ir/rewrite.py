@@ -178,10 +178,10 @@ def check_names(names: Iterable[str], sets: Iterable[RuleSet]) -> None:
     """Errors: WorkbenchError where a name is that of no rule of the sets."""
     known = {r.name for rules in sets for r in rules.rules}
     for name in names:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             near = get_close_matches(str(name), known, 3, 0.4)
             raise WorkbenchError(
-                f"there is no rule {name!r} to switch off",
+                f"there is no rule {name!r:.60} to switch off",
                 f"{len(known)} rules are used here, and none has that name",
                 " or ".join(near),
             )

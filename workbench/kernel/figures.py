@@ -65,6 +65,11 @@ def beside(
         because = f"{type(others).__name__} is no dict from names to runs"
         raise WorkbenchError("cannot compare times", because, hint)
     for name, other in others.items():
+        if not isinstance(name, str) or name == "this":
+            because = f"a row needs a name, and {name!r:.40} is none"
+            if name == "this":
+                because = 'the row "this" is the kernel\'s own'
+            raise WorkbenchError("cannot compare times", because, hint)
         if not callable(other) and not isinstance(other, type(kernel)):
             because = f"{name!r:.40} is a {type(other).__name__}, no Kernel or function"
             raise WorkbenchError("cannot compare times", because, hint)

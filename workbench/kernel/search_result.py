@@ -149,10 +149,10 @@ class SearchResult(Printed):
         """
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            because = error.strerror or str(error)
+        except (OSError, TypeError) as error:
+            because = getattr(error, "strerror", None) or str(error)
             raise WorkbenchError(f"cannot read {path}", because) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ParseError(f"{path} is no saved search", str(error)) from error
         return SearchResult.from_dict(data, kernel)
 
@@ -173,7 +173,7 @@ class SearchResult(Printed):
             )
             told = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
             device = str(data["device"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             because = f"{type(error).__name__}: {error}"
             raise ParseError(
                 "this is no saved search of the kernel", because

@@ -64,6 +64,9 @@ class TinyJit(Generic[P, R]):
     """
 
     def __init__(self, function: Callable[P, R]):
+        if not callable(function):
+            because = f"{type(function).__name__} cannot be called"
+            raise JitError("nothing to capture", because, "TinyJit(lambda x: x * 2)")
         self._function, self._state = function, _State()
         self._states: dict[int, _State] = {}
         update_wrapper(self, function)

@@ -40,7 +40,7 @@ def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
         )
         raise WorkbenchError("these are no decisions", because, hint)
     for value, store in changes.items():
-        if store not in (True, False, None):
+        if store is not None and not isinstance(store, bool):
             because = f"{store!r:.40} is not True (store), False (fuse) or None"
             raise WorkbenchError("this is no decision", because, hint)
         yield value, store

@@ -71,21 +71,19 @@ def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
 def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
     """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
     or that the next step of the loop goes on from."""
-    rows: dict[object, list[tuple[int, UOp]]] = {}
+    rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:
         nbytes = store.src[1].dtype.itemsize
         if nbytes >= LEAST_BYTES and alignment(store) % min(nbytes, LINE_BYTES) == 0:
             parts, offset = terms(store.src[0].src[1])
-            row = _place(store), frozenset(parts.items())
-            rows.setdefault(row, []).append((offset, store))
-    for row in rows.values():
+            key = _place(store), frozenset(parts.items())
+            rows.setdefault(key, []).append((offset, store))
+    for (_, steps), row in rows.items():
+        step = None if loop is None else dict(steps).get(loop)
         for run in _runs(sorted(row, key=lambda found: found[0])):
             first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
             whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
-            goes_on = (
-                terms(first.src[0].src[1])[0].get(loop) == lanes if loop else False
-            )
-            if goes_on or (whole and alignment(first) == LINE_BYTES):
+            if step == lanes or (whole and alignment(first) == LINE_BYTES):
                 yield from run
 
 

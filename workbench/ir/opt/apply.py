@@ -80,7 +80,7 @@ def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt makes, or why it is not legal: how much memory it needs is known only
     of what it makes."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
-        return Refusal(f"{opt!r} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
+        return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
         named = resolve(kernel, opt)
         made = _made(kernel, named, target)
@@ -127,7 +127,7 @@ def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refus
 
 def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:
     """Return the error that says so."""
-    return KernelOptError(f"cannot apply {opt}", refusal.because, refusal.hint, where)
+    return KernelOptError(f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where)
 
 
 def apply_opt(

@@ -27,7 +27,7 @@ from workbench.ir.footprint import touched
 from workbench.ir.loops import Statement, statements
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import form
-from workbench.ir.opt.heuristic_step import PADDING, Step, chosen_lanes
+from workbench.ir.opt.heuristic_step import PADDING, Step, Steps, chosen_lanes
 from workbench.ir.opt.heuristic_tile import register_tile
 from workbench.ir.opt.heuristic_walks import (
     REUSE,
@@ -64,7 +64,7 @@ THREAD_STEPS = 1 << 17
 
 def heuristic(
     kernel: UOp, target: Target
-) -> tuple[UOp, tuple[Opt, ...], tuple[Step, ...]]:
+) -> tuple[UOp, tuple[Opt, ...], Steps]:
     """Return (kernel with the default opts, those opts, the steps that fired, each with what was
     applied of it: an opt that is not legal is left out)."""
     applied: list[Opt] = []
@@ -90,7 +90,7 @@ def heuristic(
             if record.matches is not None:
                 record.matches.append(Match(step, before, kernel))
         record.after = kernel
-    return kernel, tuple(applied), tuple(fired)
+    return kernel, tuple(applied), Steps(fired)
 
 
 def turned_block(kernel: UOp, target: Target) -> Step | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workbench.display import Printed
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.uop import UOp
 
@@ -25,6 +26,31 @@ class Step:
 
     def __repr__(self) -> str:
         return self.name
+
+    def __str__(self) -> str:
+        """The step in three lines: its opts, why it fired, and the figures that made it."""
+        opts = ", ".join(str(opt) for opt in self.opts)
+        figures = ", ".join(f"{name} {n:,}" for name, n in self.told_figures)
+        lines = [f"{self.name}: {opts}", f"    {self.why}"]
+        return "\n".join([*lines, *([f"    {figures}"] if figures else [])])
+
+    @property
+    def told_figures(self) -> tuple[tuple[str, float], ...]:
+        """The figures under names for people: "tile_bytes" is "tile bytes"."""
+        return tuple((name.replace("_", " "), n) for name, n in self.figures.items())
+
+
+class Steps(Printed, tuple[Step, ...]):
+    """Steps in the order in which they fired; printed, each with its opts, why, and figures."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        numbered = (f"{number}. {step}" for number, step in enumerate(self, 1))
+        return "\n".join(numbered) or "no steps"
+
+
+NO_STEPS = Steps()
 
 
 def split(axis: UOp, op: OptOps, amount: int) -> tuple[Opt, ...]:

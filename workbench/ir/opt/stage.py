@@ -35,7 +35,7 @@ ON_A_GPU = "the work-group loads the tile into shared memory together, then a ba
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
     order = kernel.arg.order
-    if opt.axis not in order:
+    if not isinstance(opt.axis, str) or opt.axis not in order:
         loops = "one of the loops: " + " ".join(order)
         return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
     found, is_slot = _loads(kernel), type(opt.arg) is int

@@ -17,12 +17,15 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     that is asked about: there an earlier rule may come first, and the pass may leave the node
     alone. In a pass that does not have the rule it is held against the node by itself.
 
-    Errors: WorkbenchError for a rule that does not exist, and for what is no node.
+    Errors: WorkbenchError for a rule that does not exist, and for what is no node or name.
     """
     if not isinstance(node, UOp):
         because = f"{type(node).__name__} is none"
         hint = "the .before of a match, or one of kernel.ast.toposort()"
         raise WorkbenchError("a rule is held against a node", because, hint)
+    if not isinstance(of_pass, str):
+        because = f"{type(of_pass).__name__} is no name of a pass"
+        raise WorkbenchError("cannot look at that pass", because, "ex.passes names them")
     named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
     found = next((r for s in tables.values() for r in s.rules if r.name == named), None)

@@ -1,0 +1,56 @@
+"""What nobody means to hand in, and what a slip of the hand does: each is refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit
+from workbench import explore as explore_
+from workbench.errors import WorkbenchError
+
+explore: Any = explore_  # as a notebook has it: unchecked
+ARRAY = np.array([1, 2])
+
+
+def product() -> Any:
+    x = Tensor(np.ones((33, 17), np.float32))
+    return (x @ x.permute(1, 0)).relu()
+
+
+MISUSES: dict[str, Callable[[Any, Any], Any]] = {
+    "a row named as the kernel's own": lambda ex, k: k.compare_times({"this": k}),
+    "rows without names": lambda ex, k: k.compare_times({1: k}),
+    "an array for a loop": lambda ex, k: k.apply(Opt(OptOps.STAGE, ARRAY, 2)),  # type: ignore[arg-type]
+    "an opt that is text": lambda ex, k: k.apply("x" * 5000),
+    "a pass that is a list": lambda ex, k: ex.why_not("add-zero", k.ast, []),
+    "rules in a list": lambda ex, k: k.without(["form-fma"]),
+    "panes in a list": lambda ex, k: explore(product(), show=[1]),
+    "an array for a decision": lambda ex, k: ex.replan({ex.outputs[0]: ARRAY}),
+    "no path to load from": lambda ex, k: SearchResult.load(None, k),
+    "no search at all": lambda ex, k: SearchResult.from_dict(np.array(1), k),  # type: ignore[arg-type]
+    "an array for a device": lambda ex, k: Context(DEV=ARRAY),
+    "a name for a number": lambda ex, k: Context(DEBUG="2"),
+    "no function to capture": lambda ex, k: TinyJit(None),  # type: ignore[arg-type]
+    "a device of a long name": lambda ex, k: Device["x" * 5000],
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_it_is_refused_in_words(name: str) -> None:
+    ex = explore(product())
+    with pytest.raises(WorkbenchError) as caught:
+        MISUSES[name](ex, ex.kernels[0])
+    assert caught.value.because
+    assert len(str(caught.value)) < 600, "what was wrong is cut, not repeated"
+
+
+def test_a_file_of_brackets_is_no_search(tmp_path: Path) -> None:
+    path = tmp_path / "search.json"
+    path.write_text("[" * 100_000)
+    with pytest.raises(WorkbenchError, match="is no saved search"):
+        SearchResult.load(path, explore(product()).kernels[0])
