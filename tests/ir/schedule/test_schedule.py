@@ -414,6 +414,20 @@ def test_doubling_does_not_double_the_code() -> None:
     agrees(y, np.exp(numbers(4)) * 2.0**24, 1)
 
 
+def test_a_kernel_is_full_by_what_its_values_expand_into() -> None:
+    """Compilers take more than linear time, and a sine is as long as a hundred sums."""
+    chains = {"sums": 0, "sines": 0}
+    for name in chains:
+        y, wanted = Tensor(numbers(2, 3)), numbers(2, 3)
+        for _ in range(200):
+            y = y + 1.0 if name == "sums" else y.sin()
+            wanted = wanted + np.float32(1) if name == "sums" else np.sin(wanted)
+        decisions = engine.planned([y.uop])[0].decisions
+        chains[name] = sum(d.name == "store-large-kernel" for d in decisions)
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
+    assert chains["sums"] == 0 and 10 <= chains["sines"] <= 20
+
+
 def test_dtypes_of_buffers() -> None:
     made = planned(Tensor(A).cast(dtypes.int32) + 1)
     assert made.items[-1].buffers[0].dtype is dtypes.int32

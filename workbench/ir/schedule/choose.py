@@ -27,8 +27,8 @@ MAX_READS = 16
 """A value fused at more different reads than this makes the kernel's code too long."""
 MAX_INDEX = 150
 """Nodes of an access's indexes; chains of reshapes and pads may make them longer and longer."""
-MAX_NODES = 1000
-"""A kernel of more values than this compiles too slowly; the next value starts a new one."""
+MAX_STEPS = 1000
+"""A kernel of more steps than this compiles too slowly; the next value starts a new one."""
 
 
 GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
@@ -53,7 +53,7 @@ def choose(
     node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
 ) -> tuple[Decision, Staging | None]:
     """Return the decision for `node`, read as `reads` says, and how to stage it if it is.
-    `held` counts the values each kernel has already."""
+    `held` counts the steps that computing one element takes in each kernel so far."""
     if node in facts.asked:
         return Decision("store-asked", node, True, facts.asked[node]), None
     if node in facts.forced:
@@ -131,7 +131,7 @@ def _obstacle(
     node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
 ) -> tuple[str, str] | None:
     """Return (name, reason) of what keeps a value from being fused whatever it costs."""
-    if any(held[a.root] > MAX_NODES for a in reads):
+    if any(held[a.root] > MAX_STEPS for a in reads):
         return "store-large-kernel", "the kernel that reads it is full"
     if len(reads) > MAX_READS:
         return "store-many-reads", "it is read in too many ways"

@@ -64,6 +64,12 @@ def totals(
     return cost
 
 
+def steps(node: UOp) -> int:
+    """Return about how many operations of the machine one element of a node takes: what a sine is
+    expanded into is as long as a hundred sums."""
+    return int(_OP_COST.get(node.op, 1.0))
+
+
 def _own(node: UOp) -> float:
     if node.op in ELEMENTWISE:
         return node.size * (0.0 if node.op in CASTS else _OP_COST.get(node.op, 1.0))

@@ -15,7 +15,7 @@ from workbench.errors import WorkbenchError
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.access import Access, push, root_access
 from workbench.ir.schedule.choose import Facts, choose
-from workbench.ir.schedule.cost import products_below, reducing, totals
+from workbench.ir.schedule.cost import products_below, reducing, steps, totals
 from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.staging import Staging
 from workbench.ir.uop import UOp
@@ -83,7 +83,7 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
             plan.fused.append(decision)
         plan.reads[node] = reads
         for access in reads:
-            held[access.root] = held.get(access.root, 0) + 1
+            held[access.root] = held.get(access.root, 0) + steps(node)
             plan.links[node, access] = below = push(node, access)
             for source, at in zip(node.src, below, strict=True):
                 if at is not None:
