@@ -127,7 +127,9 @@ def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refus
 
 def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:
     """Return the error that says so."""
-    return KernelOptError(f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where)
+    return KernelOptError(
+        f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where
+    )
 
 
 def apply_opt(
