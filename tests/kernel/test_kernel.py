@@ -134,6 +134,20 @@ def test_a_kernel_is_immutable_and_apply_makes_another() -> None:
         plain.ast = opted.ast  # type: ignore[misc]
 
 
+def test_the_default_opts_say_why() -> None:
+    """Every one of them belongs to a step; a kernel with other opts has no steps."""
+    plain = matmul()
+    made = plain.optimized()
+    assert made.applied_opts == tuple(o for step in made.steps for o in step.opts)
+    assert made.applied_opts and all(s.why and s.figures for s in made.steps)
+    said = str(made.steps)
+    assert all(
+        s.why in said and all(str(o) in said for o in s.opts) for s in made.steps
+    )
+    for other in (plain, made.apply(Opt(OptOps.NOLOCALS)), made.without()):
+        assert not other.steps
+
+
 def test_integer_axes_are_kept_by_name() -> None:
     assert matmul().apply(Opt(OptOps.UPCAST, 1, 8)).applied_opts == (UPCAST,)
 

@@ -192,6 +192,18 @@ def test_details_stop_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".legal_opts()" in html
 
 
+def test_the_default_opts_say_why() -> None:
+    made = softmax().kernels[0].optimized()
+    html = picture(made)
+    check(html)
+    found = bundle(made)
+    assert found is not None and str(made.steps) in found["text/plain"]
+    for step in made.steps:
+        assert escape(step.why) in html
+        assert all(name in html for name, _ in step.told_figures)
+    assert "Why these opts" not in picture(made.apply(*made.legal_opts()[:1]))
+
+
 def test_long_source_is_cut() -> None:
     assert "and 500 more lines" in source("\n".join(["x"] * 1500))
 

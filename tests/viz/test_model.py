@@ -9,6 +9,7 @@ import pytest
 from tests.viz.support import TARGET, array, check_golden, kernel_of, matmul, softmax
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
+from workbench.ir.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.kernel.timing import seconds_text
 from workbench.tensor.tensor import Tensor
@@ -17,7 +18,7 @@ from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.loops import loop_nest, to_text
 from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
-from workbench.viz.model.title import title_of
+from workbench.viz.model.title import decoded, title_of
 from workbench.viz.model.words import bytes_text, plural
 
 TILE = (
@@ -83,6 +84,20 @@ TITLES: dict[str, Callable[[], Tensor]] = {
 @pytest.mark.parametrize("title", TITLES)
 def test_titles(title: str) -> None:
     assert title_of(kernel_of(TITLES[title]())) == title
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_a_name_says_whether_it_reduces_and_its_loops(title: str) -> None:
+    kernel = kernel_of(TITLES[title]())
+    first, *sizes = kernel.arg.name.split("_")
+    kind, _, loops = decoded(kernel).partition("; ")
+    kinds = {True: "r: it reduces", False: "e: element by element"}
+    assert kind == kinds[any(n.op is Ops.REDUCE for n in kernel.toposort())]
+    assert loops.split(", ") == [
+        f"{n} {name}" for n, name in zip(sizes, kernel.arg.order, strict=True)
+    ]
+    for name in ("mine", "r_9", f"x_{'_'.join(sizes)}"):
+        assert decoded(kernel.replace(arg=kernel.arg._replace(name=name))) == ""
 
 
 def test_decisions_have_reasons() -> None:

@@ -19,6 +19,7 @@ from workbench.ir.expr import to_expr
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.heuristic import heuristic
+from workbench.ir.opt.heuristic_step import NO_STEPS, Steps
 from workbench.ir.opt.opt import Axis, Opt, axes
 from workbench.ir.rewrite import check_names, without
 from workbench.ir.text import to_text
@@ -52,7 +53,8 @@ class Kernel(Displayed):
     """A kernel. `ast` is its graph with `applied_opts` applied; `original` is it without.
 
     `data` says where inputs come from; `shape` is the output's shape as the user sees it;
-    `rules_off` names the rules that opts and compiling do without (see `without`).
+    `rules_off` names the rules that opts and compiling do without (see `without`). `steps` says,
+    of a kernel with the default opts, why it has each of them, with the figures (see `optimized`).
     """
 
     ast: UOp
@@ -63,6 +65,7 @@ class Kernel(Displayed):
     line: SourceLine | None = None
     title: str = ""
     rules_off: tuple[str, ...] = ()
+    steps: Steps = NO_STEPS
 
     @staticmethod
     def from_text(
@@ -166,14 +169,18 @@ class Kernel(Displayed):
             for opt in chosen:
                 ast, named = opts.apply_opt(ast, opt, target, where)
                 applied.append(named)
-        return replace(self, ast=ast, applied_opts=tuple(applied))
+        return replace(self, ast=ast, applied_opts=tuple(applied), steps=NO_STEPS)
 
     def optimized(self) -> Kernel:
-        """Return the un-optimised kernel with the default opts: what `realize` runs."""
+        """Return the un-optimised kernel with the default opts: what `realize` runs. Why it has
+        them is in its `steps`:
+
+            print(k.optimized().steps)
+        """
         target = Device[self.device].target
         with unobserved(), without(self.rules_off):
-            ast, applied, _ = heuristic(self.original, target)
-        return replace(self, ast=ast, applied_opts=applied)
+            ast, applied, steps = heuristic(self.original, target)
+        return replace(self, ast=ast, applied_opts=applied, steps=steps)
 
     def search(
         self,

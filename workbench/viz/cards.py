@@ -21,6 +21,7 @@ from workbench.viz.model.decisions import MOST_DECISIONS, decision_cells
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.loops import LoopNest, Row
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows
+from workbench.viz.model.title import decoded
 from workbench.viz.model.words import (
     bytes_text,
     error_text,
@@ -29,6 +30,8 @@ from workbench.viz.model.words import (
     plural,
 )
 from workbench.viz.palette import kernel_colour
+
+NAMED = "the function's name in the source"
 
 
 def kernel_card(
@@ -69,12 +72,31 @@ def _kernel_title(kernel: Kernel, number: int | None) -> str:
             f"{figures.intensity:.3g} per byte"
         )
     )
-    parts.append(
-        tag("span", code(kernel.name), "mu", title="the function's name in the source")
-    )
+    about = ". ".join(filter(None, [NAMED, decoded(kernel.original)]))
+    parts.append(tag("span", code(kernel.name), "mu", title=about))
     applied = ", ".join(str(opt) for opt in kernel.applied_opts)
     done = tag("div", "Applied: " + code(applied), "capt") if applied else ""
-    return tag("div", " ".join(parts), "title") + done
+    return tag("div", " ".join(parts), "title") + done + _steps_part(kernel)
+
+
+def _steps_part(kernel: Kernel) -> str:
+    """Return why a kernel has the default opts; "" for one that has others."""
+    if not kernel.steps:
+        return ""
+    rows = [
+        (
+            escape(step.name),
+            ", ".join(code(str(opt)) for opt in step.opts),
+            escape(step.why),
+            muted(
+                ", ".join(f"{name} {figure_text(n)}" for name, n in step.told_figures)
+            ),
+        )
+        for step in kernel.steps
+    ]
+    summary = f"Why these opts: {plural(len(rows), 'step')} of the default"
+    heads = ["step", "opts", "because", "figures"]
+    return fold(summary, table(heads, rows, ["", "w", "w", "w"]))
 
 
 def _device(kernel: Kernel) -> str:

@@ -94,8 +94,9 @@ def kernel_bundle(kernel: Kernel) -> Bundle:
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """Return a Kernel as text: what it is, and its loops."""
-    return f"{kernel!r}\n{nest_text(kernel)}"
+    """Return a Kernel as text: what it is, its loops, and why it has the default opts."""
+    why = f"\nthe default opts:\n{kernel.steps}" if kernel.steps else ""
+    return f"{kernel!r}\n{nest_text(kernel)}{why}"
 
 
 def compiled_bundle(compiled: Compiled) -> Bundle:

@@ -2,13 +2,15 @@
 
 The files of static/ are plain functions at top level that share one scope. They are read in the
 order below, without a bundler; each says at its head what it is. They travel with every widget
-and file, so they are compressed, as the record is; the browser unpacks and runs the very source.
+and file, so they are compressed, as the record is; the browser unpacks and runs the very source,
+without its comments.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Mapping
 from functools import cache
@@ -18,12 +20,15 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "baselines", "results", "roofline",
-    "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines", "code", "strip", "expr",
-    "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow", "gwords", "gpaint",
-    "gmap", "graph", "rlists", "rnode", "rstep", "rewrites", "planwhy", "plan", "main",
+    "dom", "store", "links", "actions", "keys", "header", "baselines", "results", "estimate",
+    "roofline", "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines", "code",
+    "strip", "expr", "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow",
+    "gwords", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "without", "pycopy",
+    "rewrites", "planbefore", "planwhy", "plan", "main",
 )  # fmt: skip
 SHEETS = ("theme", "shell", "tune", "code", "graph")
+_COMMENTS = re.compile(r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n", re.MULTILINE | re.DOTALL)
+"""Comments on lines of their own; not the name that debuggers show, which begins with //#."""
 
 _UNPACK = """const packed = "{packed}";
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
@@ -102,7 +107,7 @@ def export_html(record: Mapping[str, Any]) -> str:
 
 @cache
 def _unpack() -> str:
-    return _UNPACK.format(packed=_compressed(scripts()))
+    return _UNPACK.format(packed=_compressed(_COMMENTS.sub("", scripts())))
 
 
 def _compressed(text: str) -> str:

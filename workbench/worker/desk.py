@@ -63,16 +63,17 @@ class Desk:
     def measure(self, task: Row) -> Row:
         """Return samples of every kernel, warm and if asked cold, taken in turns.
 
-        A kernel that fails has an error instead. What was measured when the task is stopped
+        A kernel runs on its own "data", if it names some, else on those of the task. One that
+        fails has an error instead. What was measured when the task is stopped
         is returned.
         """
-        buffers = self._data[task["data"]]
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
         for place, kernel in enumerate(task["kernels"]):
             try:
                 self._continue(place, len(rows), "compiling")
-                source, run = bound(kernel, buffers)
+                key = kernel.get("data", task.get("data"))
+                source, run = bound(kernel, self._data[key])
                 rows[place]["threads"] = source.threads
                 self._continue(place, len(rows), "first run")
                 start = time.perf_counter()

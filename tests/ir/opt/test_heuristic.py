@@ -14,7 +14,7 @@ from workbench.ir.axis import AxisType
 from workbench.ir.opt import heuristic as module
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.heuristic import STEPS, heuristic
-from workbench.ir.opt.heuristic_step import Step
+from workbench.ir.opt.heuristic_step import Step, Steps
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 from workbench.ir.uop import UOp
 from workbench.target import Target
@@ -155,3 +155,12 @@ def test_an_opt_that_is_refused_is_not_said_to_be_applied(
     _, applied, fired = heuristic(kernel, AVX2)
     assert applied == (good,)
     assert [(step.name, step.opts) for step in fired] == [("half", (good,))]
+
+
+def test_steps_print_with_why_and_figures() -> None:
+    opts = Opt(OptOps.PADTO, "g1", 8), Opt(OptOps.UPCAST, "g1", 8)
+    found = Steps([Step("lanes", opts, "stride 1", {"row_bytes": 4096, "slots": 1.2})])
+    assert str(found) == (
+        '1. lanes: PADTO("g1", 8), UPCAST("g1", 8)\n    stride 1\n    row bytes 4,096, slots 1.2'
+    )
+    assert str(Steps()) == "no steps"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tests.viz.browser.lab import LAB, Notebook
@@ -18,6 +19,11 @@ KERNEL = """import numpy as np
 from workbench import Tensor, explore
 ex = explore((Tensor(np.random.rand({n}, 16).astype(np.float32)) * 2).exp())
 ex"""
+PRODUCT = """import numpy as np
+from workbench import Context, Tensor, explore
+a = Tensor(np.random.rand(144, 144).astype(np.float32))
+with Context(LIVE=1): display(explore(a @ a))"""
+SOME_TRIED = re.compile(r"([4-9]|\d\d) tried")
 RAISES = """from unittest import mock
 from workbench.ir.lower import lower
 from workbench.ir.ops import Ops
@@ -125,6 +131,31 @@ def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
     assert [row[0] for row in rows(wb)] == [row[0] for row in before]
     wb.locator("[data-key=time]").click()
     wb.locator("[role=treeitem]:has-text('plain') .wb-spread:has-text('±')").wait_for()
+
+
+def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> None:
+    wb = notebook.cell(PRODUCT).locator(".wb")
+    wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    before = {row[0].strip() for row in rows(wb)}
+    for _ in range(2):  # after a stop there is a next time
+        wb.locator(".wb-results [role=treeitem]:has-text('plain')").click()
+        wb.locator("[data-key=search]").click()
+        told = wb.locator(".wb-notices").filter(has_text=SOME_TRIED)
+        told.wait_for()
+        assert wb.locator("[data-key=search]").inner_text() == "Searching…"
+        told.locator("[data-key=Stop]").click()
+        wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
+        wb.locator("[data-key=search]:has-text('Search')").wait_for()
+        said = wb.locator(".wb-tried-pane summary").inner_text()
+        assert said.endswith("stopped") and int(said.split()[3]) >= 4, said
+        assert wb.locator(".wb-results .wb-error").count() == 0
+    names = [row[0].strip() for row in rows(wb)]
+    assert len(names) == len(set(names)) and before <= set(names)
+    new = set(names) - before  # none where the best so far was there already
+    assert all(name.startswith("search") for name in new), names
+    wb.locator("[data-key=time]").click()
+    timed = wb.locator(".wb-results [aria-selected=true] .wb-spread:has-text('±')")
+    timed.wait_for()
 
 
 def rows(wb: Any) -> list[list[str]]:

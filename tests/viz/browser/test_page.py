@@ -7,13 +7,15 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.viz.browser.browser import FAINT, session_page, shown
-from tests.viz.support import softmax
+from tests.viz.support import array, softmax
+from workbench.viz import explore
 from workbench.viz.page import export_html, packed
 from workbench.viz.record.record import build
 
@@ -401,6 +403,24 @@ def test_a_roofline_stands_beside_the_bound(
         assert all(name in figures for name in fast["cost"]["roofs"] if name != "peak")
 
 
+def test_names_of_dots_stand_apart(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    given = measured(record)
+    plain, fast, _ = given["variants"]
+    fast["counts"] = plain["counts"]
+    fast["timing"] = timing(2.02e-3, spread=0.01)
+    for page in shown(browser, tmp_path, export_html(given)):
+        names = page.locator(".wb-roof-dot .wb-roof-name")
+        assert sorted(names.all_text_contents()) == ["fast", "plain"]
+        left, right = sorted(
+            (n.bounding_box() for n in names.all()), key=itemgetter("x")
+        )
+        upper, lower = sorted((left, right), key=itemgetter("y"))
+        aside = left["x"] + left["width"] <= right["x"]
+        assert aside or upper["y"] + upper["height"] <= lower["y"] + 3  # below letters
+
+
 SCALES = r"""() => {
   const scale = { x: [], y: [] };
   for (const line of document.querySelectorAll(".wb-roof-grid")) {
@@ -527,6 +547,65 @@ def test_what_a_compiler_says_stands_over_the_code(
     session.wait_for_selector(".wb-code-pane [role=alert] >> text=expected ';'")
     row = session.inner_text(f"[data-key=variant-{made}] .wb-name")
     assert row.split() == ["edited", "1", "!"]
+
+
+def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
+    found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+    session.wait_for_selector("[data-key=variant-0] .wb-name >> text=\u2717")
+
+
+def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
+    said = "error: expected type\n  iiiiiiii flot MMMMMM\n           ^"
+    error = {"what": "cannot compile", "because": said, "try": ""}
+    session.focus(".wb")
+    keys(session, "c")
+    told(session, "check", error=error)
+    letters = session.evaluate(LETTERS, ".wb-results [role=alert]")
+    [caret] = [place for letter, place in letters if letter == "^"]
+    [first] = [place for letter, place in letters if letter == "o"]
+    assert caret == pytest.approx(first - 2 * (letters[1][1] - letters[0][1]), abs=0.5)
+
+
+LETTERS = """(selector) => {
+  const node = document.querySelector(`${selector} .wb-as-told`).firstChild, range = document.createRange();
+  const from = node.data.indexOf("i");
+  return [...node.data].map((letter, i) => {
+    range.setStart(node, i);
+    range.setEnd(node, i + 1);
+    return [letter, range.getBoundingClientRect().left];
+  }).slice(from);
+}"""
+"""Returns [letter, where it stands] of a message, from its first i on."""
+
+
+def test_a_note_outlives_figures_that_arrive(session: Any) -> None:
+    session.focus("[data-key=note]")
+    for i, letter in enumerate("two sums"):
+        session.keyboard.type(letter)
+        found = [["variants", 0, "timing"], timing(1e-3 + i * 1e-5, spread=0.01)]
+        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+        session.wait_for_selector(f"text=/1.0{i}/")
+        assert focused(session) == "note"
+    session.keyboard.press("Home")
+    session.keyboard.type("of ")
+    session.click(".wb-header", position={"x": 4, "y": 4})
+    session.wait_for_function("sent.some((m) => m.do === 'note')")
+    notes = session.evaluate("sent.filter((m) => m.do === 'note').map((m) => m.text)")
+    assert notes[-1] == "of two sums"
+
+
+def test_nothing_to_compute_has_nothing_to_press(browser: Any, tmp_path: Path) -> None:
+    nothing: Record = json.loads(json.dumps(build(explore(array(0, 5).relu()))))
+    assert nothing["kernels"] == []
+    for page in shown(browser, tmp_path, session_page(nothing)):
+        assert nothing["nothing"] in page.inner_text(".wb-tune")
+        assert page.locator(":is(.wb-results .wb-buttons, .wb-paste)").count() == 0
+
+
+def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
+    session.click(".wb-code-bar >> text=edit")
+    session.wait_for_function("document.activeElement.matches('.wb-editor')")
 
 
 def told(

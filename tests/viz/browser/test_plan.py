@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.browser import COPIED, session_page, shown
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -239,10 +239,66 @@ def test_a_decision_is_tried_the_other_way_and_undone(
     page.wait_for_selector('[data-key="replan"]')
 
 
-def answer(page: Any, changes: list[Any]) -> Record:
-    """Answer the request to plan again, with what it changed; return the request."""
-    page.wait_for_function("sent.some((m) => m.do === 'replan')")
-    request: Record = page.evaluate("sent.findLast((m) => m.do === 'replan')")
+def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> None:
+    """Asked, timed and moved: each in words, and what moved leads to its own reason."""
+    page, decisions = session, record["plan"]["decisions"]
+    asked = next(i for i, d in enumerate(decisions) if not d["stored"])
+    moved = decisions.index(stored(record))
+    assert page.locator(".wb-plan-before").count() == 0
+    page.click(f'[data-key="decision-{stored(record)["node"]}"]')
+    page.click('[data-key="stored-only"]')
+    page.click(f'[data-key="decision-{decisions[asked]["node"]}"]')
+    page.click('[data-key="replan"]')
+    row = {"kernels": [2, 2], "asked": asked, "moved": [moved], "seconds": None}
+    compared = ["plan", "compared"]
+    answer(page, [[compared, row | {"told": ""}]])
+    page.wait_for_selector(".wb-plan-before:has-text('still 2 kernels')")
+    assert "not timed yet" in page.inner_text(".wb-plan-before")
+    page.click('[data-key="time-plans"]')
+    page.wait_for_selector(".wb-plan-before:has-text('timing both')")
+    told = "1.07 times as slow (1.05 to 1.09)"
+    timed = row | {"seconds": [0.00029, 0.00031], "told": told}
+    assert answer(page, [[compared, timed]], "plans")["do"] == "plans"
+    page.wait_for_selector(f".wb-plan-before:has-text('now is {told}')")
+    said = page.inner_text(".wb-plan-before").split("\n")
+    assert "290 µs" in said and "310 µs" in said, said
+    same = row | {"seconds": [0.00029, 0.00031], "told": "no measurable difference"}
+    patch = {"append": {}, "set": [[compared, same]]}
+    page.evaluate("m => hear(m)", {"patch": patch})
+    page.wait_for_selector(".wb-plan-verdict:text-is('no measurable difference')")
+    page.click(f'[data-key="moved-{decisions[moved]["node"]}"]')
+    assert decisions[moved]["reason"] in page.inner_text(".wb-plan-detail")
+
+
+def test_what_is_copied_is_the_plan(browser: Any, tmp_path: Path) -> None:
+    """By the button and by the key; run where the tensors are, it gives the same."""
+    x = array(96, 96)
+    y = ((x * 0.25 + 1) @ x).softmax(1)
+    own = explore(y)
+    tile = next(d for d in own.decisions if d.name == "store-for-tile")
+    ex = own.replan({tile.node: False})
+    record = json.loads(json.dumps(build(ex)))
+    for page in plan_page(browser, tmp_path, session_page(record)):
+        page.evaluate(COPIED)
+        page.click('[data-key="copy-plan"]')
+        names: Record = {"y": y}
+        exec(page.evaluate("copied"), names)
+        assert [k.ast for k in names["ex"].kernels] == [k.ast for k in ex.kernels]
+        place = next(i for i, d in enumerate(ex.decisions) if d.forced)
+        page.click('[data-key="stored-only"]')
+        page.click(f".wb-plan-list [role=option] >> nth={place}")
+        page.keyboard.press("y")
+        text = page.evaluate("copied")
+        exec(text, names)
+        assert names["decision"].node is tile.node and names["decision"].forced
+        exec(text.replace("# the other way: ", ""), names)
+        assert [k.ast for k in names["ex"].kernels] == [k.ast for k in own.kernels]
+
+
+def answer(page: Any, changes: list[Any], do: str = "replan") -> Record:
+    """Answer a request, with what it changed; return the request."""
+    page.wait_for_function("(name) => sent.some((m) => m.do === name)", arg=do)
+    request: Record = page.evaluate("n => sent.findLast((m) => m.do === n)", do)
     page.evaluate("sent.length = 0")
     reply = {"id": request["id"], "ok": True, "error": None, "result": None}
     page.evaluate("(r) => hear(r)", reply | {"patch": {"append": {}, "set": changes}})

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.browser import COPIED, session_page, shown
+from tests.viz.live import support as live
 from tests.viz.support import array
 from workbench.ir.expr import to_expr
 from workbench.ir.uop import UOp
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.model.provenance import links_of
-from workbench.viz.page import export_html, scripts
+from workbench.viz.page import export_html, packed, scripts
 from workbench.viz.record.record import Recorder
 
 Record = dict[str, Any]
@@ -296,6 +297,27 @@ def test_a_step_shows_what_was_and_what_is(page: Any) -> None:
     page.wait_for_selector('.wb-rw-whole:has-text("fma(")')
 
 
+def test_a_pass_in_one_step_says_what_became_of_a_node(page: Any) -> None:
+    """A function has no rewrites to step through, and no graph: its words and the node share the
+    room, and the strip scrolls to it."""
+    page.click('.wb-rw-pass:has-text("linearize")')
+    assert page.locator(".wb-rw-at").count() == 0
+    page.click(".wb-tab >> text=LLVM")
+    page.click('.wb-line:has-text("fmul") >> nth=0')
+    main, panel = (page.locator(f".wb-rw-{part}") for part in ("main", "panel"))
+    page.wait_for_selector(".wb-rw-history")
+    assert panel.bounding_box()["height"] > 0.4 * main.bounding_box()["height"]
+    strip, block = (
+        page.locator(s).bounding_box()
+        for s in (".wb-blocks", ".wb-block[aria-selected=true]")
+    )
+    assert strip["x"] <= block["x"] + 1
+    assert block["x"] + block["width"] <= strip["x"] + strip["width"] + 1
+    page.focus(".wb")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.ariaLabel") == "filter passes"
+
+
 def test_search_finds_a_node(page: Any) -> None:
     page.keyboard.press("j")
     page.keyboard.press("g")
@@ -338,6 +360,8 @@ def test_offline_what_needs_python_says_so(page: Any) -> None:
         button = page.locator(f'[data-key="{key}"]')
         assert button.get_attribute("aria-disabled") == "true", key
         assert "needs the Python session" in button.get_attribute("title"), key
+    told = page.inner_text(".wb-rw-switch")
+    assert 'from Python: explore(y, without=("form-fma",))' in told
 
 
 def answer(page: Any, do: str, result: Any) -> Record:
@@ -400,6 +424,75 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     )
 
 
+def test_bisecting_is_of_the_variant_and_its_answer_stays(
+    session: Any, record: Record
+) -> None:
+    page = session
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    page.click('.wb-variant:has-text("auto")')
+    page.click('[data-key="bisect"]')
+    page.wait_for_selector(".wb-rw-found :text('computing states')")
+    said = {"pass": None, "step": 0, "text": "every state computes the same"}
+    assert answer(page, "bisect", said)["variant"] == auto
+    page.wait_for_selector(".wb-rw-found :text('every state computes the same')")
+    page.wait_for_timeout(2700)  # longer than what only comes and goes
+    assert page.inner_text(".wb-rw-found").startswith("bisect of auto")
+    page.click('.wb-variant:has-text("plain") >> nth=0')
+    page.wait_for_selector(".wb-rw-found:empty", state="attached")
+    page.click('[data-key="bisect"]')
+    answer(page, "bisect", said | {"text": "rewrite 2 of 5"})
+    page.wait_for_selector(".wb-rw-found :text('bisect of plain')")
+    page.keyboard.press("j")
+    page.click(".wb-rw-list [role=option] >> nth=0")
+    page.click('[data-key="rule-off"]')
+    page.wait_for_selector(".wb-rw-found:empty", state="attached")
+
+
+def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Python sends everything anew; what is off, what that changed and the way back stand over
+    all modes, though the rule fires nowhere now."""
+    rule = "div-power-of-two"
+    with live.session_of(explore((array(16, 16) / 4.0).sum(1))) as python:
+        python.complete()
+        before = copy.deepcopy(python.record)
+        asked = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
+        assert python.handle({"id": 1, **asked})["ok"]
+        anew = copy.deepcopy(python.record)
+        python.handle({"id": 2, "do": "check", "variant": 0})
+        checked = python.record["variants"][0]["check"]
+    for page in shown(browser, tmp_path, session_page(before), mode="2"):
+        page.click('.wb-rw-pass:has-text("simplify-tensor")')
+        page.keyboard.press("j")
+        assert page.locator(".wb-without").is_hidden()
+        page.click('[data-key="rule-off"]')
+        asked = answer(page, "rule_off", {"n": anew["n"], "record": packed(anew)})
+        assert before["rules"][asked["rule"]]["name"] == rule and asked["on"] is False
+        assert answer(page, "check", {})["variant"] == 0
+        times = anew["plan"]["compared"] | {"seconds": [1, 2], "told": "2x slower"}
+        numbered = [[["n"], anew["n"] + 1]]
+        news = [[["plan", "compared"], times], [["variants", 0, "check"], checked]]
+        page.evaluate("(p) => hear({patch: p})", {"append": {}, "set": news + numbered})
+        answer(page, "plans", {})
+        for mode in "123":
+            page.keyboard.press(mode)
+            told = page.inner_text(".wb-without")
+            assert told.startswith(f"without {rule}"), mode
+            for said in ("1 line of C differs", "2x slower", "right"):
+                assert said in told, mode
+        assert "/ 4.0f" in page.inner_text(".wb-code-pane")
+        page.click(f'[data-key="rule-on-{rule}"]')
+        asked = answer(page, "rule_off", {"n": before["n"], "record": packed(before)})
+        assert (asked["rule"], asked["on"]) == (rule, True)
+        page.wait_for_selector(".wb-without", state="hidden")
+        assert "* 0.25f" in page.inner_text(".wb-code-pane")
+    for page in shown(browser, tmp_path, export_html(anew)):
+        assert f"without {rule}" in page.inner_text(".wb-without")
+        button = page.locator(f'[data-key="rule-on-{rule}"]')
+        assert button.get_attribute("aria-disabled") == "true"
+
+
 def test_a_variant_without_a_rule_says_what_changed(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
@@ -414,3 +507,39 @@ def test_a_variant_without_a_rule_says_what_changed(
         page.click(".wb-header", position={"x": 4, "y": 4})
         assert "without form-fma" in page.inner_text(".wb-rw-banner")
         assert "1 line of C" in page.inner_text(".wb-rw-banner")
+
+
+@pytest.mark.parametrize(
+    ("unit", "name"),
+    [("rewrite", ""), ("decision", ""), ("rewrite", "plain"), ("opt", "auto")],
+)
+def test_what_is_copied_gets_at_what_is_shown(
+    page: Any, recorder: Recorder, record: Record, unit: str, name: str
+) -> None:
+    """Run where the tensors are, it finds the very nodes: of a variant's passes, and of those of
+    scheduling, which have none."""
+    passes, variants = record["passes"], record["variants"]
+    of_variants = {p for v in variants for p in v["passes"]}
+    own = {p for v in variants for p in v["passes"] if v["name"] == name}
+    seen = sorted(own or set(range(len(passes))) - of_variants)
+    place = next(p for p in seen if passes[p]["unit"] == unit and passes[p]["rewrites"])
+    kernel = passes[place]["kernel"] or 0
+    variant = next(
+        v for v in variants if v["name"] == (name or "plain") and v["kernel"] == kernel
+    )
+    rewrites = passes[place]["rewrites"]
+    page.evaluate(COPIED)
+    page.click(f"[data-key=kernel-{variant['kernel']}]")
+    page.click(f'[data-key="variant-{variants.index(variant)}"]')
+    page.click(f"[data-key=pass-{place}]")
+    names: Record = {"y": recorder.exploration.tensors}
+    page.click("[data-key=copy-step]")
+    exec(page.evaluate("copied"), names)
+    assert names["found"].name == passes[place]["name"]
+    page.click(f'[data-key="rw-{len(rewrites)}"]')
+    page.keyboard.press("y")
+    exec(page.evaluate("copied"), names)
+    match, (rule, before, after, _) = names["match"], rewrites[-1]
+    assert match.before is recorder.node(before)
+    assert unit == "decision" or match.after is recorder.node(after)
+    assert rule == -1 or str(match.rule).startswith(record["rules"][rule]["name"])

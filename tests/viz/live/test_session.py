@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.kernel.test_bisect import BAD, with_rule
 from tests.viz.live.support import Page, session_of, unpacked
 from tests.viz.record.support import broken, plain
 from tests.viz.support import array, check_golden, matmul, softmax
 from workbench.backends.device import Device
-from workbench.kernel.bisect import Culprit
+from workbench.ir.rewrite import Rule
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.pipeline import COMPILE_RULES
 from workbench.tensor.tensor import Tensor
-from workbench.viz import Exploration, explore
+from workbench.viz import explore
 from workbench.viz.live import ahead, baselines, measuring
 from workbench.viz.live.jobs import AHEAD, ASKED
 from workbench.viz.live.requests import FIELDS
@@ -50,6 +54,19 @@ def done(session: Session, do: str, **fields: Any) -> Any:
     reply = ask(session, do, **fields)
     assert reply["ok"], reply["error"]
     return reply["result"]
+
+
+def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
+    session: Session,
+) -> None:
+    chosen = session.kernels[0].optimized()
+    text = "\n".join(map(str, chosen.applied_opts))
+    made = done(session, "paste", variant=0, text=text)["variant"]
+    assert session.row(made)["steps"] == []
+    assert done(session, "auto", kernel=0)["variant"] == made
+    assert [s["why"] for s in session.row(made)["steps"]] == [
+        s.why for s in chosen.steps
+    ]
 
 
 def test_every_request_is_known() -> None:
@@ -95,7 +112,8 @@ def test_replies(session: Session) -> None:
         {"do": "search", "variant": 0, "budget_s": float("nan")},
         {"do": "replan", "node": 10**9, "store": True},
         {"do": "replan", "node": 0, "store": 1},
-        {"do": "bisect", "kernel": None},
+        {"do": "bisect", "variant": None},
+        {"do": "rule_off", "kernel": 0, "rule": 10**9, "on": False},
         {"do": "measure", "variants": [0, "1"]},
         {"do": "measure", "variants": list(range(99))},
         {"do": "check", "variant": -1},
@@ -492,7 +510,7 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
 
 def test_switching_a_rule_off_keeps_the_opts() -> None:
     x = array(8, 8)
-    with session_of(explore(x * 1.5 + x.sqrt())) as session:
+    with session_of(explore(x * 1.5 + x.exp2())) as session:
         _keeps_the_opts(session)
 
 
@@ -502,8 +520,7 @@ def _keeps_the_opts(session: Session) -> None:
     opt = session.row(0)["offers"][0]["opt"]
     auto = done(session, "apply", variant=0, opt=opt)["variant"]
     rows = session.record["rules"]
-    rule = next(i for i, r in enumerate(rows) if r["set"] and r["file"])
-    other = next(i for i, r in enumerate(rows) if r["set"] and r["file"] and i != rule)
+    rule, other, *_ = (i for i, r in enumerate(rows) if r["set"] == "decompose")
 
     def switched(of: int, which: int, on: bool) -> int:
         asked = {"kernel": 0, "rule": which, "on": on, "of": of}
@@ -521,20 +538,89 @@ def _keeps_the_opts(session: Session) -> None:
     assert switched(both, other, True) == made and switched(made, rule, True) == auto
 
 
+def c_of(session: Session) -> str:
+    """Return the C of all kernels, un-optimised."""
+    rows = [session.row(k["root"]) for k in session.record["kernels"]]
+    return "\n".join(line for row in rows for line in row["code"][0]["lines"])
+
+
+def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
+    a = np.arange(64, dtype=np.float32).reshape(8, 8)
+    ex = explore((Tensor(a) / 4.0).sum(axis=1))
+    with session_of(ex.baseline("numpy", lambda: a.sum(axis=1))) as session:
+        page, before = Page(session), c_of(session)
+        rules = [r["name"] for r in session.record["rules"]]
+        rule = rules.index("div-power-of-two")
+        done(session, "paste", variant=0, text='UPCAST("g0", 2)')
+        done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)
+        assert "* 0.25f" in before and "/ 4.0f" in c_of(session)
+        assert "* 0.25f" not in c_of(session)
+        assert page.record["without"] == {
+            "rules": ["div-power-of-two"], "differs": "1 line of C differs",
+        }  # fmt: skip
+        assert page.record["baselines"][0]["name"] == "numpy"
+        done(session, "check", variant=0)
+        done(session, "plans")
+        assert page.record["variants"][0]["check"]["ok"]
+        assert len(page.record["plan"]["compared"]["seconds"]) == 2
+        (got,) = session.kernels[0].run()
+        np.testing.assert_allclose(got, (a / 4).sum(axis=1))
+        assert page.record == plain(session.record) and broken(page.record) == []
+        session.complete()
+        names = [r["name"] for r in session.record["rules"]]
+        assert "div-power-of-two" not in names, "it fires nowhere"
+        done(session, "rule_off", kernel=0, rule="div-power-of-two", on=True)
+        assert c_of(session) == before
+        assert page.record["without"] == {"rules": [], "differs": ""}
+
+
+def test_a_rule_that_plans_can_be_off() -> None:
+    """`split-reduction` makes two kernels of one, and is known to no kernel."""
+    million = Tensor.ones(1 << 20).contiguous().realize()
+    with session_of(explore(million.sum())) as session:
+        count = len(session.record["kernels"])
+        error = ask(session, "rule_off", kernel=0, rule="no-such", on=False)["error"]
+        assert error["what"] == "there is no rule 'no-such' to switch off"
+        asked = {"kernel": 0, "rule": "split-reduction"}
+        done(session, "rule_off", **asked, on=False)
+        assert (count, len(session.record["kernels"])) == (2, 1)
+        assert session.record["plan"]["compared"]["kernels"] == [2, 1]
+        done(session, "rule_off", **asked, on=True)
+        assert len(session.record["kernels"]) == 2
+
+
+def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
+    numbers = Tensor(np.arange(64, dtype=np.int32)).realize()
+    x = numbers.reshape(8, 8).transpose().reshape(4, 16)
+    with session_of(explore(x + 1)) as session:
+        rules = {m.rule.name for r in session.recorder.exploration.passes
+                 for m in r.matches if isinstance(m.rule, Rule)}  # fmt: skip
+        known = {r.name for rules in COMPILE_RULES for r in rules.rules}
+        (name, *_) = sorted(rules & known)
+        done(session, "rule_off", kernel=0, rule=name, on=False)
+        assert session.record["without"]["rules"] == [name]
+        assert session.row(0)["rules_off"] == [name]
+        assert session.kernels[0].rules_off == (name,)
+        done(session, "check", variant=0)
+        assert session.row(0)["check"]["ok"]
+        done(session, "paste", variant=0, text='UPCAST("g0", 4)')
+        done(session, "rule_off", kernel=0, rule=name, on=True)
+        assert session.row(0)["rules_off"] == []
+
+
 def test_a_rule_that_only_simplifies_can_be_off() -> None:
     x = array(8, 8)
     with session_of(explore(x * 1.5 + x.sqrt())) as session:
         done(session, "code", variant=0, language="LLVM")
         rows = session.record["rules"]
-        places = [i for i, r in enumerate(rows) if r["set"] and r["file"]]
-        for rule in places:
-            reply = ask(session, "rule_off", kernel=0, rule=rule, on=False)
-            if reply["ok"]:
-                done(session, "check", variant=reply["result"]["variant"])
-                assert session.row(reply["result"]["variant"])["check"]["ok"]
-            else:
-                assert "no rule" in reply["error"]["what"]
-        assert places
+        names = [r["name"] for r in rows if r["set"] and r["file"]]
+        for name in names:
+            made = done(session, "rule_off", kernel=0, rule=name, on=False)
+            variant = made.get("variant", 0)
+            done(session, "check", variant=variant)
+            assert session.row(variant)["check"]["ok"]
+            assert name in session.row(variant)["rules_off"]
+        assert {"rejoin-div-mod", "form-fma"} <= set(names)
 
 
 def test_nothing_to_compute() -> None:
@@ -545,15 +631,52 @@ def test_nothing_to_compute() -> None:
         assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
 
 
-def test_bisect(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = done(session, "bisect", kernel=0)
-    assert told == {"text": "every state computes the same", "pass": None, "step": 0}
-    wrong = Culprit("linearize", 2, 5, None, None, None, "it is 3 and not 4")
-    monkeypatch.setattr(Exploration, "bisect", lambda ex, kernel: wrong)
-    told = done(session, "bisect", kernel=0)
-    assert told["text"].startswith("rewrite 2 of 5 in pass linearize")
-    assert session.record["passes"][told["pass"]]["name"] == "linearize"
-    assert told["step"] == 2
+def steps(session: Session, told: Any) -> tuple[str, str]:
+    """Return the names of the pass and of the rule that bisecting found."""
+    row = session.record["passes"][told["pass"]]
+    rule = row["rewrites"][told["step"] - 1][0]
+    return row["name"], session.record["rules"][rule]["name"]
+
+
+def test_bisect_is_of_the_variant_that_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = {"text": "every state computes the same", "pass": None, "step": 0}
+    with session_of(explore(matmul_of_halves())) as session:
+        assert done(session, "bisect", variant=0) == right
+        with with_rule(SIMPLIFY, BAD, monkeypatch):
+            opts = 'UPCAST("g1", 4), UNROLL("r0", 4)'
+            wrong = done(session, "paste", variant=0, text=opts)["variant"]
+            told = done(session, "bisect", variant=wrong)
+            assert done(session, "bisect", variant=0) == right
+        assert steps(session, told) == ("simplify-kernel", "bad")
+        assert told["pass"] in session.row(wrong)["passes"]
+        edited = {"variant": 0, "language": "LLVM", "text": "nothing"}
+        done(session, "edit", **edited)
+        error = ask(session, "bisect", variant=len(session.kernels) - 1)["error"]
+        assert "edited by hand" in error["because"]
+
+
+def matmul_of_halves() -> Tensor:
+    """Return a product of kernels whose rules meet `* 0.5` in opts, not in scheduling."""
+    return (array(8, 16) @ array(16, 16)) * 0.5
+
+
+def test_bisect_finds_a_rule_of_scheduling(monkeypatch: pytest.MonkeyPatch) -> None:
+    with with_rule(KERNEL_RULES, BAD, monkeypatch):
+        with session_of(explore(matmul_of_halves())) as session:
+            told = done(session, "bisect", variant=0)
+            assert steps(session, told) == ("simplify-kernel", "bad")
+            assert told["pass"] not in session.row(0)["passes"]
+
+
+def test_bisect_of_a_variant_that_lacks_a_rule() -> None:
+    with session_of(explore(array(6, 8).exp2())) as session:
+        asked = {"kernel": 0, "rule": "exp2-polynomial", "on": False}
+        made = done(session, "rule_off", **asked)["variant"]
+        told = done(session, "bisect", variant=made)
+        assert "stage render failed" in told["text"]
+        assert session.record["passes"][told["pass"]]["name"] == "render"
 
 
 def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:

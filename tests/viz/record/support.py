@@ -20,7 +20,7 @@ def timeless(record: Record) -> Record:
     """Return a copy without what differs between two runs: times, and what is predicted of
     them."""
     made = copy.deepcopy(record)
-    made["machine"] |= {"peak": None, "bandwidth": None, "one_thread": None}
+    made["machine"] |= dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
     for row in made["passes"]:
         row["seconds"] = 0.0
     for row in made["variants"]:

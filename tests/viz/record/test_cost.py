@@ -16,6 +16,8 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
     found, counts = ex.kernels[0].cost, row["counts"]
     assert row["cost"]["roofs"] == pytest.approx(found.roofs())
     assert row["cost"]["predicted_s"] == pytest.approx(found.predicted_s)
+    assert row["cost"]["seconds"] == pytest.approx(found.seconds)
+    assert row["cost"]["limit"] == found.limit
     assert row["cost"]["flops"] == record["kernels"][0]["flops"]
     assert row["cost"]["bytes"]["L1"] == counts["bytes_loaded"] + counts["bytes_stored"]
     # a roof is bandwidth times operations per byte: no figure of a record contradicts another

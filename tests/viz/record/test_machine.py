@@ -21,10 +21,13 @@ def test_speeds_are_those_of_all_cores() -> None:
         "memory": Rate(1e10, 1.5e10),
     }
     peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
-    rows = speed_rows(Speeds(peaks, rates, rates, 1e-9, 1e-10))
+    copies = {level: Rate(rate.one / 2, rate.all / 2) for level, rate in rates.items()}
+    rows = speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10))
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
     assert rows["bandwidth"] == [["L1", 4e11], ["L2", 1e11], ["memory", 1.5e10]]
     assert [rate for _, rate in rows["one_thread"]["bandwidth"]] == [2e11, 1e11, 1e10]
+    assert rows["copy"] == [["L1", 2e11], ["L2", 5e10], ["memory", 7.5e9]]
+    assert [rate for _, rate in rows["one_thread"]["copy"]] == [1e11, 5e10, 5e9]
     assert set(speed_rows(None).values()) == {None} and set(speed_rows(None)) == set(
         rows
     )

@@ -124,6 +124,7 @@ def test_all_is_there_in_full() -> None:
         for code in row["code"]:
             assert len(code["links"]) == len(code["lines"])
     assert [v["name"] for v in record["variants"]] == ["plain", "auto"]
+    auto = record["variants"][1]
     offers = {o["opt"]: o for o in record["variants"][0]["offers"]}
     assert (
         offers['UPCAST("g1", 2)']["why"]
@@ -132,6 +133,14 @@ def test_all_is_there_in_full() -> None:
             "numbers an instruction: 1 -> 2",
         )
     )
+    steps = matmul().kernels[0].optimized().steps
+    told = [(s["name"], s["opts"], s["why"], s["figures"]) for s in auto["steps"]]
+    assert told and told == [
+        (s.name, [*map(str, s.opts)], s.why, [*map(list, s.told_figures)])
+        for s in steps
+    ]
+    assert [opt for step in auto["steps"] for opt in step["opts"]] == auto["opts"]
+    assert record["variants"][0]["steps"] == []
     ratios = [o["predicted"] for o in record["variants"][0]["offers"]]
     known = [ratio for ratio in ratios if ratio is not None]
     assert known and known == sorted(known, reverse=True) == ratios[: len(known)]

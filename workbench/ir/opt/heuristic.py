@@ -62,9 +62,7 @@ THREAD_STEPS = 1 << 17
 """Lane-steps of work below which waking other cores gains nothing: some ten microseconds."""
 
 
-def heuristic(
-    kernel: UOp, target: Target
-) -> tuple[UOp, tuple[Opt, ...], Steps]:
+def heuristic(kernel: UOp, target: Target) -> tuple[UOp, tuple[Opt, ...], Steps]:
     """Return (kernel with the default opts, those opts, the steps that fired, each with what was
     applied of it: an opt that is not legal is left out)."""
     applied: list[Opt] = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.viz.live import baselines, measuring
+from workbench.viz.live import baselines, measuring, plans
 from workbench.viz.live.jobs import AHEAD
 from workbench.viz.live.opt_text import parse_opt
 
@@ -27,11 +28,16 @@ SLOW_S = 0.1
 
 
 def times(session: Session) -> Iterator[None]:
-    """Time the first kernels plain and with the default opts, then baselines, then offers."""
+    """Time the first kernels plain and with the default opts, then both plans, where there
+    was another, then baselines, then offers."""
     for number, kernel in enumerate(session.record["kernels"][:KERNELS]):
         if kernel["flops"] <= FLOPS:
             _time_kernel(session, number)
             yield
+    if session.before is not None and plans.is_small(session, FLOPS):
+        with suppress(WorkbenchError):  # nobody asked
+            plans.measure(session)
+        yield
     if baselines.known(session):
         baselines.measure_all(session)
         yield

@@ -1,18 +1,18 @@
-"""Requests about rewrites: a node's value at a position, why a rule did not fire, and what a
-kernel is without a rule, and which rewrite was wrong."""
+"""Requests about rewrites: a node's value at a position, why a rule did not fire, and which
+rewrite was wrong."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.rewrite import Rule
+from workbench.kernel.bisect import Culprit
 from workbench.kernel.values import Values, values_of_tensor
-from workbench.viz.live import tuning
 from workbench.viz.model import why
+from workbench.viz.model.bisect import bisected
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -64,31 +64,51 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def bisect(session: Session, kernel: int) -> Result:
-    """Return the first rewrite after which a kernel computes something else, in words, and
-    where it stands; None where all states agree.
+def bisect(session: Session, variant: int) -> Result:
+    """Return the first rewrite after which a variant computes something else, from the tensors
+    to its program, in words, and where it stands; None where all states agree.
 
-    Errors: WorkbenchError where that is too much to compute.
+    Errors: WorkbenchError where that is too much to compute, and for source edited by hand.
     """
+    kernel, row = session.kernels[variant], session.row(variant)
+    if row["edited"]:
+        because = "its source was edited by hand: no rewrite made it"
+        raise WorkbenchError("this cannot be bisected", because, "the variant it is of")
+    ex = session.recorder.exploration
     session.status("bisect", 0, 1, "computing states")
     try:
-        found = session.recorder.exploration.bisect(kernel)
+        found = bisected(ex.passes, ex.items, kernel, row["kernel"])
     finally:
         session.status(None)
     if found is None:
         return {"text": "every state computes the same", "pass": None, "step": 0}
     with session.lock:
-        root = session.record["kernels"][kernel]["root"]
-        if not session.row(root)["passes"]:
-            session.recorder.add_compiled(root)
-        own = session.row(root)["passes"]
-    rows = session.record["passes"]
-    places = [
-        place for place, row in enumerate(rows)
-        if row["name"] == found.stage and (place in own or row["kernel"] in (None, kernel))
-    ]  # fmt: skip
-    place = next((p for p in places if p in own), places[0] if places else None)
+        if not row["passes"]:
+            session.recorder.add_compiled(variant)
+        place = _place_of(session, variant, found)
     return {"text": str(found).split("\n")[0], "pass": place, "step": found.number}
+
+
+def _place_of(session: Session, variant: int, found: Culprit) -> int | None:
+    """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
+    rows, row = session.record["passes"], session.row(variant)
+    of_variants = {p for v in session.record["variants"] for p in v["passes"]}
+    places = [p for p in range(len(rows)) if p not in of_variants] + row["passes"]
+    named = [
+        p for p in places
+        if rows[p]["name"] == found.stage and rows[p]["kernel"] in (None, row["kernel"])
+    ]  # fmt: skip
+    made = [p for p in named if _has_step(session, rows[p], found)]
+    return next(iter(made or reversed(named)), None)
+
+
+def _has_step(session: Session, row: Result, found: Culprit) -> bool:
+    """Whether the pass of a row has the rewrite: others may have its name."""
+    if not 0 < found.number <= len(row["rewrites"]):
+        return False
+    _, before, after, _ = row["rewrites"][found.number - 1]
+    node = session.recorder.node
+    return node(before) is found.before and node(after) is found.after
 
 
 def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:
@@ -97,7 +117,7 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
     Errors: WorkbenchError for what is an opt or a step and no rule.
     """
     of_pass = session.record["passes"][place]["name"]
-    found = why.why_not(_rule(session, rule), session.recorder.node(node), of_pass)
+    found = why.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
     because = f"it fires: {found.because}" if found.fires else found.because
     return {
         "text": found.text,
@@ -107,28 +127,11 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
     }
 
 
-def rule_off(
-    session: Session, kernel: int, rule: int, on: bool | None, of: int | None
-) -> Result:
-    """Return the variant `of` (None: the plain one of a kernel) with the same opts and one more
-    rule off, or on again.
+def rule_at(session: Session, place: int) -> Rule:
+    """Return the rule at a place of the record.
 
-    Errors: WorkbenchError for a rule that kernels are not made with; KernelOptError where an opt
-    is not possible without the rule.
+    Errors: WorkbenchError for what is an opt or a step and no rule.
     """
-    name = _rule(session, rule).name
-    root = session.record["kernels"][kernel]["root"]
-    chosen = root if of is None else of
-    known = session.kernels[chosen]
-    off = [rule_name for rule_name in known.rules_off if rule_name != name]
-    made = replace(known, rules_off=()).without(*off, *([] if on else [name]))
-    parent = session.row(chosen)["parent"] if on else chosen
-    named = tuning.free_name(session, kernel, "without") if made.rules_off else ""
-    parent = root if parent is None else parent
-    return {"variant": tuning.variant_of(session, made, parent, named)}
-
-
-def _rule(session: Session, place: int) -> Rule:
     found = session.recorder.rule(place)
     if found is None:
         name = session.record["rules"][place]["name"]

@@ -126,7 +126,7 @@ def check_variant(session: Session, worker: Worker, variant: int) -> None:
         "original": to_text(kernel.original),
         "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
     }
-    found = _ask(session, worker, task, "check", _patience(session, [variant]))
+    found = ask(session, worker, task, "check", _patience(session, [variant]))
     device = device_of(session, variant)
     with session.lock:
         session.checks[variant, device] = found
@@ -172,9 +172,9 @@ def times(
         "cold": cold,
         "budget_s": budget_s,
         "samples": samples,
-        "float": _float(kernel),
+        "float": float_of(kernel),
     }
-    answer = _ask(session, worker, task, "measure", _patience(session, [variant]))
+    answer = ask(session, worker, task, "measure", _patience(session, [variant]))
     found: list[Result] = answer["kernels"]
     return found
 
@@ -210,9 +210,18 @@ def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Wo
     return session.jobs.lend(alone=any(v in session.edited for v in variants))
 
 
-def _ask(
-    session: Session, worker: Worker, task: Result, name: str, quiet_s: float
+def ask(
+    session: Session,
+    worker: Worker,
+    task: Result,
+    name: str,
+    quiet_s: float = QUIET_S,
 ) -> Result:
+    """Return what the worker makes of a task; pages hear how far it is.
+
+    Errors: as `Worker.ask`.
+    """
+
     def progress(told: Result) -> None:
         session.status(name, told["done"], told["total"], told["text"])
         if session.jobs.is_stopped():
@@ -230,6 +239,12 @@ def _ask(
 def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, which the worker has; its producers have run."""
     key = f"{session.number}-{number}"
+    hold(worker, kernel, key)
+    return key
+
+
+def hold(worker: Worker, kernel: Kernel, key: str) -> None:
+    """See to it that the worker has a kernel's data; its producers have run."""
     device = "LLVM" if Device.available("LLVM") else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:
@@ -238,17 +253,23 @@ def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
         return [(buffer, slot in written) for slot, buffer in enumerate(made)]
 
     worker.hold(key, buffers)
-    return key
 
 
 def sent(session: Session, variant: int) -> Result:
     """Return a variant as the worker wants it."""
-    edited = session.edited.get(variant)
+    edited, form = session.edited.get(variant), form_of(session.kernels[variant])
+    if edited is None:
+        return form
+    return form | {"device": edited.device, "source": edited.text}
+
+
+def form_of(kernel: Kernel) -> Result:
+    """Return a kernel as the worker wants it."""
     return {
-        "ast": session.kernels[variant].to_text(),
-        "device": device_of(session, variant),
-        "source": None if edited is None else edited.text,
-        "rules_off": list(session.kernels[variant].rules_off),
+        "ast": kernel.to_text(),
+        "device": kernel.device,
+        "source": None,
+        "rules_off": list(kernel.rules_off),
     }
 
 
@@ -258,7 +279,7 @@ def device_of(session: Session, variant: int) -> str:
     return session.kernels[variant].device if edited is None else edited.device
 
 
-def _float(kernel: Kernel) -> str:
+def float_of(kernel: Kernel) -> str:
     """Return the float type whose peak a kernel is held against."""
     nodes = kernel.original.toposort()
     is_wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in nodes)

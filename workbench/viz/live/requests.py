@@ -30,10 +30,11 @@ FIELDS: Mapping[str, Mapping[str, str]] = {
     "values":   {"variant": "variant or null", "pass": "pass", "step": "number",
                  "node": "node", "at": "positions"},
     "why_not":  {"pass": "pass", "step": "number", "node": "node", "rule": "rule"},
-    "rule_off": {"kernel": "kernel", "rule": "rule", "on": "flag",
+    "rule_off": {"kernel": "kernel or null", "rule": "rule or name", "on": "flag",
                  "of": "variant or null"},
-    "bisect":   {"kernel": "kernel"},
+    "bisect":   {"variant": "variant"},
     "replan":   {"node": "node", "store": "flag"},
+    "plans":    {},
     "search":   {"variant": "variant", "budget_s": "seconds"},
     "stop":     {},
     "ping":     {"have": "number or null"},
@@ -105,9 +106,11 @@ _KINDS: Mapping[str, Callable[[Any, Any], bool]] = {
     "variant or null": lambda v, r: v is None or _is_variant(v, r),
     "variants": _are_variants,
     "kernel": lambda v, r: _is_place(v, r["kernels"]),
+    "kernel or null": lambda v, r: v is None or _is_place(v, r["kernels"]),
     "pass": lambda v, r: _is_place(v, r["passes"]),
     "node": lambda v, r: _is_place(v, r["nodes"]["op"]),
     "rule": lambda v, r: _is_place(v, r["rules"]),
+    "rule or name": lambda v, r: _is_place(v, r["rules"]) or _is_text(v, r),
     "positions": _are_positions,
     "number": lambda v, r: type(v) is int,
     "seconds": lambda v, r: type(v) in (int, float) and 0 < v <= MOST_SECONDS,
@@ -118,6 +121,7 @@ _KINDS: Mapping[str, Callable[[Any, Any], bool]] = {
 _NAMES = {
     "variants": f"a list of 1 to {MOST_AT_ONCE} variants",
     "text": "a short text",
+    "rule or name": "a rule or the name of one",
     "seconds": f"more than 0 and at most {MOST_SECONDS:g} seconds",
 }
 

@@ -15,9 +15,19 @@ from threading import RLock, Timer
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
+from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration import Exploration
-from workbench.viz.live import ahead, baselines, looking, measuring, saved, tuning
+from workbench.viz.live import (
+    ahead,
+    baselines,
+    looking,
+    measuring,
+    plans,
+    saved,
+    switching,
+    tuning,
+)
 from workbench.viz.live.jobs import AHEAD, Jobs, jobs
 from workbench.viz.live.requests import checked
 from workbench.viz.page import packed
@@ -38,7 +48,6 @@ QUICK: dict[str, Callable[..., Any]] = {
     "device": tuning.device,
     "values": looking.values,
     "why_not": looking.why_not,
-    "rule_off": looking.rule_off,
     "stop": lambda session: session.stop(),
     "ping": lambda session, have: session.about(have),
 }
@@ -50,7 +59,9 @@ LONG: dict[str, Callable[..., Any]] = {
     "baseline": baselines.measure_all,
     "search": measuring.search,
     "bisect": looking.bisect,
+    "plans": plans.measure,
     "replan": lambda session, node, store: session.replan(node, store),
+    "rule_off": switching.rule_off,
 }
 """Requests that take long, most of them because they run kernels; they wait for their turn."""
 SAVES = frozenset(
@@ -103,9 +114,11 @@ class Session:
         self.timings: dict[tuple[int, str], Any] = {}
         self.checks: dict[tuple[int, str], Any] = {}
         self.watched: int | None = None
+        self.before: plans.Before | None = None
         self._pieces: Iterator[str] = self.recorder.rest()
         # what was kept is of the scheduler's own plan
-        self.kept = {} if exploration.forced else saved.load(self.record["key"])
+        is_own = not exploration.forced and not exploration.rules_off
+        self.kept = saved.load(self.record["key"]) if is_own else {}
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the record that the page gets whole
@@ -180,10 +193,20 @@ class Session:
 
         Errors: WorkbenchError where that cannot be.
         """
-        planned = self.recorder.exploration.replan({self.recorder.node(node): store})
+        asked = self.recorder.node(node)
+        return self.reopen(self.recorder.exploration.replan({asked: store}), asked)
+
+    def reopen(self, planned: Exploration, asked: UOp | None = None) -> dict[str, Any]:
+        """Begin anew with another exploration of the same tensors, held against the one before
+        it; `asked` is the value that was decided about."""
         with self.lock:
             self._patches += 1
+            was, ex = self.record, self.recorder.exploration
+            planned.held["baselines"] = ex.held.setdefault("baselines", {})
+            plan = plans.before(self)
             self._open(planned)
+            plans.compare(self, plan, asked)
+            switching.compare(self, was)
             # now, because patches of what is begun come before the reply
             self.tell({"result": {"n": self._patches, "record": self.packed()}})
         self.begin()
@@ -348,8 +371,10 @@ class Session:
                 listener.renew(whole)
 
     def save(self) -> None:
-        """Keep the variants for the next session; not those of a plan that was forced."""
+        """Keep the variants for the next session; not those of a plan that was forced, or that
+        does without some rules."""
         with self.lock:
-            if self.recorder.exploration.forced:
+            ex = self.recorder.exploration
+            if ex.forced or ex.rules_off:
                 return
             saved.store(self.record, self.timings, self.edited)

@@ -14,7 +14,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.live import saved
 from workbench.viz.live.figures import EMULATOR
 from workbench.viz.live.opt_text import parse_opt, parse_opts
-from workbench.viz.record.variants import code_row, error_row
+from workbench.viz.record.variants import code_row, error_row, step_rows
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -60,8 +60,11 @@ def paste(session: Session, variant: int, text: str) -> Result:
 def auto(session: Session, kernel: int) -> Result:
     """Return the variant with the default opts."""
     root = session.record["kernels"][kernel]["root"]
-    made = session.kernels[root].optimized()
-    return {"variant": variant_of(session, made, root, "auto")}
+    chosen = session.kernels[root].optimized()
+    made = variant_of(session, chosen, root, "auto")
+    # it may have been there, made by hand
+    session.set(made, "steps", step_rows(chosen.steps))
+    return {"variant": made}
 
 
 def code(session: Session, variant: int, language: str) -> Result:

@@ -10,6 +10,7 @@ import math
 from itertools import groupby
 
 from workbench.ir.ops import CASTS, Ops
+from workbench.ir.opt.opt import ranges
 from workbench.ir.uop import UOp, split_gate
 from workbench.viz.model.graph import label_of
 from workbench.viz.model.named import between, named
@@ -30,6 +31,18 @@ _WEAK = {
     Ops.CAST: "cast", Ops.BITCAST: "bitcast",
 }
 # fmt: on
+
+
+def decoded(kernel: UOp) -> str:
+    """Return what the name of an un-optimised kernel says: for r_64_48_32 "r: it reduces; 64 g0,
+    48 g1, 32 r0". "" for a name that somebody else gave it."""
+    axes, (first, *sizes) = ranges(kernel), kernel.arg.name.split("_")
+    loops = [axes[name] for name in kernel.arg.order]
+    kinds = {"r": "it reduces", "e": "element by element"}
+    if first not in kinds or sizes != [str(loop.extent) for loop in loops]:
+        return ""
+    each = ", ".join(f"{loop.extent} {loop.axis_name}" for loop in loops)
+    return f"{first}: {kinds[first]}" + (f"; {each}" if each else "")
 
 
 def title_of(kernel: UOp) -> str:

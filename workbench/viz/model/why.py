@@ -25,7 +25,9 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
         raise WorkbenchError("a rule is held against a node", because, hint)
     if not isinstance(of_pass, str):
         because = f"{type(of_pass).__name__} is no name of a pass"
-        raise WorkbenchError("cannot look at that pass", because, "ex.passes names them")
+        raise WorkbenchError(
+            "cannot look at that pass", because, "ex.passes names them"
+        )
     named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
     found = next((r for s in tables.values() for r in s.rules if r.name == named), None)

@@ -23,15 +23,17 @@ def machine() -> dict[str, Any]:
 def speed_rows(found: Speeds | None) -> dict[str, Any]:
     """Return the fields of a machine that tell its speeds.
 
-    Units: peak in operations a second, bandwidth (of reading) in bytes a second.
+    Units: peak in operations a second, bandwidth (of reading) and copy in bytes a second.
     """
     if found is None:
-        return {"peak": None, "bandwidth": None, "one_thread": None}
+        return dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
     return {
         "peak": {kind: rate.together for kind, rate in found.peak.items()},
         "bandwidth": [[level, rate.together] for level, rate in found.read.items()],
+        "copy": [[level, rate.together] for level, rate in found.copy.items()],
         "one_thread": {
             "peak": {kind: rate.one for kind, rate in found.peak.items()},
             "bandwidth": [[level, rate.one] for level, rate in found.read.items()],
+            "copy": [[level, rate.one] for level, rate in found.copy.items()],
         },
     }

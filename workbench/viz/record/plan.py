@@ -27,9 +27,10 @@ Plan = dict[str, Any]
 
 
 def empty_plan() -> Plan:
-    """Return a plan without a picture."""
+    """Return a plan without a picture. `compared` says how it differs from one before it."""
     return {
         "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
+        "compared": None,
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from workbench.trace import PassRecord
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.provenance import links_of
+from workbench.viz.model.title import decoded
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key
@@ -30,6 +31,7 @@ from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import next_rows
 from workbench.viz.record.passes import Passes, kernel_numbers
 from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
+from workbench.viz.record.recipe import recipe
 from workbench.viz.record.rules import Rules
 
 VERSION = 1
@@ -80,11 +82,16 @@ class Recorder:
         return {
             "v": VERSION,
             "key": expression_key(ex.outputs),
-            "expr": {"text": bounded(named), "line": self._lines.add(ex.line)},
+            "expr": {
+                "text": bounded(named),
+                "line": self._lines.add(ex.line),
+                "python": recipe(ex),
+            },
             "device": ex.tensors[0].device,
             "devices": device_rows(),
             "headline": ex.headline,
             "nothing": bounded(ex.nothing_to_do),
+            "without": {"rules": list(ex.rules_off), "differs": ""},
             "machine": machine(),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
@@ -156,6 +163,7 @@ class Recorder:
                 made = self.add_variant(number, auto, "auto", variant)
             else:  # somebody was quicker, by hand or by a search
                 self.put(("variants", made, "name"), "auto")
+                self.put(("variants", made, "steps"), rows.step_rows(auto.steps))
             self.add_compiled(made)
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
@@ -317,6 +325,7 @@ class Recorder:
         return {
             "title": bounded(kernel.title or kernel.name),
             "name": kernel.name,
+            "decoded": decoded(kernel.original),
             "line": self._lines.add(kernel.line),
             "flops": figures.flops,
             "bytes": figures.bytes,

@@ -11,6 +11,7 @@ from workbench.backends.runtime.machine import Caches, level_of
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import levels
+from workbench.ir.opt.heuristic_step import Steps
 from workbench.ir.rewrite import without
 from workbench.kernel.bound import bound
 from workbench.kernel.kernel import Compiled, Kernel
@@ -31,6 +32,7 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "parent": parent,
         "name": name,
         "opts": [str(opt) for opt in kernel.applied_opts],
+        "steps": step_rows(kernel.steps),
         "axes": [
             {"name": a.name, "kind": kind_name(a.kind), "size": a.size}
             for a in kernel.axes
@@ -52,6 +54,19 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "search": None,
         "rules_off": list(kernel.rules_off),
     }
+
+
+def step_rows(steps: Steps) -> list[dict[str, Any]]:
+    """Return the steps of the default opts: what each applied, why, and its figures by name."""
+    return [
+        {
+            "name": step.name,
+            "opts": [str(opt) for opt in step.opts],
+            "why": step.why,
+            "figures": [list(figure) for figure in step.told_figures],
+        }
+        for step in steps
+    ]
 
 
 def kind_name(kind: Any) -> str:
@@ -173,7 +188,8 @@ def code_row(
 def cost_rows(kernel: Kernel) -> dict[str, Any]:
     """Return what a kernel waits for, and what it costs by its form; {} where nothing can be said.
 
-    Units: bytes that come from each level in one run; roofs in operations a second.
+    Units: bytes that come from each level in one run; seconds that each part would take alone,
+    "core" with the loads and stores of L1; roofs in operations a second.
     """
     try:
         found = kernel.cost
@@ -186,6 +202,7 @@ def cost_rows(kernel: Kernel) -> dict[str, Any]:
             "threads": found.threads,
             "flops": found.estimates.flops,
             "bytes": dict(found.bytes_from),
+            "seconds": dict(found.seconds),
             "roofs": found.roofs(),
             "limit": found.limit,
             "predicted_s": found.predicted_s,

@@ -22,18 +22,38 @@ function about_variant(app) {
         words(variant.check.text, "", 400),
       ),
     variant.bound && h("p", {}, h("b", {}, "BOUND "), words(variant.bound, "", 600)),
+    ...estimate_parts(app, variant),
     roofline(app),
-    variant.opts.length > 0 &&
-      fold("opts", `opts ${variant.opts.length}`, () =>
-        h(
-          "ol",
-          { class: "wb-opts" },
-          ...variant.opts.map((opt) => h("li", {}, words(opt, "wb-code", 120))),
-        ),
-      ),
+    opts_fold(variant),
     variant.counts && fold("counts", "counts of one run", () => counts_table(variant.counts)),
     note_field(app, variant),
   );
+}
+
+/** The opts of a variant; of the default ones with the steps that chose them, why, and by which
+ * figures. */
+function opts_fold({ opts, steps = [] }) {
+  if (!opts.length) return null;
+  const title = `opts ${opts.length}${steps.length ? ": why these" : ""}`;
+  const items = () => (steps.length ? steps.map(step_parts) : opts.map((opt) => opt_words(opt)));
+  return fold("opts", title, () =>
+    h("ol", { class: "wb-opts" }, ...items().map((parts) => h("li", {}, parts))),
+  );
+}
+
+const opt_words = (opt) => words(opt, "wb-code", 120);
+
+function step_parts({ name, opts, why, figures }) {
+  const told = figures.map(([figure, n]) =>
+    figure.includes("bytes") ? `${figure.replace("bytes", "").trim()} ${bytes_text(n)}` : `${figure} ${plan_figure(n)}`,
+  );
+  return [
+    h("b", {}, name),
+    ": ",
+    words(why, "", 400),
+    h("div", {}, ...opts.flatMap((opt) => [opt_words(opt), " "])),
+    h("div", { class: "wb-quiet" }, told.join(", ")),
+  ];
 }
 
 function counts_table(counts) {
@@ -69,9 +89,17 @@ function fold(key, title, body) {
   return el;
 }
 
+/** Figures that arrive make the pane anew: what is being written outlives that, as a draft. */
 function note_field(app, variant) {
   const off = !can_ask(app);
   if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
+  const { variant: of } = app.view;
+  const draft = app.draft?.of === of ? app.draft : { of, text: variant.note, told: variant.note };
+  const tell = () => {
+    if (draft.text === draft.told) return;
+    draft.told = draft.text;
+    act(app, "results", { do: "note", variant: of, text: draft.text });
+  };
   const input = h("input", {
     class: "wb-input",
     type: "text",
@@ -79,9 +107,13 @@ function note_field(app, variant) {
     "aria-label": "note",
     "data-key": "note",
     maxlength: 2000,
-    onchange: (event) =>
-      act(app, "results", { do: "note", variant: app.view.variant, text: event.target.value }),
+    oninput: () => {
+      draft.text = input.value;
+      app.draft = draft;
+    },
+    onchange: tell,
+    onblur: tell,
   });
-  input.value = variant.note;
+  input.value = draft.text;
   return input;
 }

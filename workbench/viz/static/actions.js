@@ -5,6 +5,7 @@ const NEEDS_PYTHON = "needs the Python session";
 /** Ask Python; go to the variant it made; keep what went wrong for the pane named `where`. */
 async function act(app, where, request) {
   fail_at(app, where, null);
+  if (where === "rewrites") app.found = null; // the answer to what was asked before
   try {
     const reply = await app.ask(request);
     const made = reply.result?.variant;
@@ -169,7 +170,7 @@ function error_box(error, close = null) {
     "div",
     { class: "wb-error", role: "alert" },
     h("b", {}, words(error.what || "it failed", "", 1000)),
-    error.because && h("div", {}, h("i", {}, "because "), words(error.because, "", 3000)),
+    error.because && h("div", {}, h("i", {}, "because "), words(error.because, is_as_told(error.because) ? "wb-as-told" : "", 3000)),
     error.try && h("div", {}, h("i", {}, "try "), words(error.try, "", 1000)),
     close &&
       h(
@@ -181,6 +182,9 @@ function error_box(error, close = null) {
 }
 
 const failure = (app, where) => error_box(app.failures?.[where], () => fail_at(app, where, null));
+
+/** A compiler points with a caret at a column of the line above: every letter as wide as another. */
+const is_as_told = (text) => /\n\s*[~^]+\s*$/m.test(text);
 
 /** A heading of a pane, with what belongs to its right. */
 const heading = (text, ...more) => h("div", { class: "wb-heading" }, h("h3", {}, text), ...more);

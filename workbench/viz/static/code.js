@@ -121,6 +121,7 @@ function code_bar(app, variant, code, state, again) {
 
 function nothing_to_show(app, variant) {
   if (app.pending("code")) return "Compiling…";
+  if (!variant) return "There is no kernel, so there is no program.";
   if (variant?.edited && variant.error) return "There is no program.";
   return variant?.error ? "There is no program: see the error with the loops." : "No program yet.";
 }
@@ -149,6 +150,8 @@ function editor(app, state, again) {
     "data-key": "editor",
   });
   area.value = state.editing.text;
+  if (!state.editing.begun) requestAnimationFrame(() => area.focus({ preventScroll: true }));
+  state.editing.begun = true;
   area.addEventListener("input", () => (state.editing.text = area.value));
   const leave = () => ((state.editing = null), again());
   const send = async () => {

@@ -50,11 +50,14 @@ function refill(container, ...children) {
  * the whole workbench: its keys must not end up on the page around. */
 function keeping_focus(container, change) {
   const focused = container.contains(document.activeElement) && document.activeElement;
+  const is_text = focused && focused.matches('input[type="text"], textarea');
+  const place = is_text ? [focused.selectionStart, focused.selectionEnd] : null;
   change();
   if (!focused || focused === document.activeElement) return;
   const next = focused.dataset.key ? find_key(container, focused.dataset.key) : null;
   container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
   (next || container.closest(".wb"))?.focus({ preventScroll: true });
+  if (place !== null && next?.value === focused.value) next.setSelectionRange(...place);
   delete container.dataset.refilled;
 }
 

@@ -115,7 +115,7 @@ function speed_line(app) {
     .map((b) => speed(b.name, b.timing));
   const el = h("div", {
     class: "wb-speed",
-    title: "median time of this kernel; share of the machine's peak",
+    title: "median time of this kernel; share of what as many threads can do at best, measured in the same minute",
   });
   const has_share = timed.some((v) => v && v.timing.fraction !== null);
   if (has_share) shown.at(-1).append(h("span", { class: "wb-quiet" }, " of peak"));

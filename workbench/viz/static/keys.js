@@ -13,7 +13,7 @@ const KEYS = [
   ["c", "check against the reference interpreter", check],
   ["p", "pin: ratios and diffs refer to this variant", pin],
   ["d", "diff to the pinned variant", toggle_diff],
-  ["y", "copy as Python", copy_python],
+  ["y", "copy what is shown as Python", copy_python],
   ["f", "fit the graph", null],
   ["g", "Rewrites: the whole graph, or what is near the change", null],
   ["F", "full screen", (app) => app.toggle_full()],

@@ -24,7 +24,7 @@ function loop_table(app, variant) {
   );
   table.style.setProperty("--buffers", buffers.length);
   rove(table);
-  return h("div", { class: "wb-loops-scroll" }, table);
+  return table; // the pane scrolls, both ways: its bar is in sight
 }
 
 function buffer_head({ name, dtype, size, role }) {

@@ -15,16 +15,18 @@ function start(app, el) {
   const middle = mode_pane(app);
   const left = [kernels_pane(app), results_pane(app), lines_pane(app)];
   const code = code_pane(app);
-  const [head, tabs, history, messages, help] = [
+  const [head, without, tabs, history, messages, help] = [
     header(app, root),
+    without_pane(app),
     pane_tabs(app),
     strip(app),
     notices(app),
     help_pane(app),
   ];
-  const panes = [head, tabs, ...left, middle, code, history, messages, help];
+  const panes = [head, without, tabs, ...left, middle, code, history, messages, help];
   root.append(
     head.el,
+    without.el,
     tabs.el,
     h(
       "div",

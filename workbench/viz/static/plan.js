@@ -4,7 +4,7 @@
 function mode_plan(app) {
   const detail = h("div", { class: "wb-pane wb-plan-detail" });
   const side = h("div", { class: "wb-pane wb-plan-side" });
-  const failed = h("div", {});
+  const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
   const state = { stored_only: true, drawn: null, kernel: null, is_open: false }; // kernel: whose reasons are told
   const graph = graph_view("plan", {
     node: (node) => app.select({ node: node.n }),
@@ -14,7 +14,7 @@ function mode_plan(app) {
     open: (node) => node.kernel !== null && app.select({ kernel: node.kernel, mode: "tune" }),
   });
   graph.el.classList.add("wb-g-tall");
-  const el = h("div", { class: "wb-plan" }, h("div", { class: "wb-plan-main" }, graph.el), h("div", { class: "wb-plan-aside" }, failed, detail, side));
+  const el = h("div", { class: "wb-plan" }, h("div", { class: "wb-plan-main" }, graph.el), h("div", { class: "wb-plan-aside" }, failed, before, detail, side));
 
   /** Say why a kernel begins and ends where it does; null: why there are so many. */
   const tell_of = (kernel) => {
@@ -33,6 +33,7 @@ function mode_plan(app) {
       if (plan.nodes.length) graph.show(plan_drawing(app.record), plan_first(plan));
     }
     if (has_any(changes, "record", "failure")) refill(failed, failure(app, "plan"));
+    if (has_any(changes, "record", "live", "pending")) refill(before, plan_before(app));
     if (has_any(changes, "record", "node", "kernel", "live", "pending", "told")) refill(detail, ...plan_detail(app, state.kernel, tell_of));
     if (has_any(changes, "node", "kernel", "told")) detail.scrollTop = 0;
     if (has_any(changes, "record", "node", "kernel", "stored")) refill(side, ...plan_list(app, state, () => update(new Set(["stored"]))));
@@ -47,7 +48,7 @@ function mode_plan(app) {
     const item = el.querySelector('.wb-plan-aside [aria-selected="true"]') || el.querySelector(".wb-plan-aside [data-item]");
     if (item) focus_item(item.closest("[data-walk]"), item);
   };
-  return { el, update, focus, keys: { f: () => graph.fit(), "/": () => graph.field.focus() } };
+  return { el, update, focus, keys: { f: () => graph.fit(), "/": () => graph.field.focus(), y: () => copy_plan(app) } };
 }
 
 /** Return the plan as a drawing; the number of a kernel stands where it stores a value. */
@@ -117,7 +118,8 @@ function plan_list(app, state, changed) {
   const items = shown.slice(0, most).map((decision) => decision_item(app, decision));
   return [
     heading("DECISIONS", h("span", { class: "wb-quiet" }, `${shown.length} of ${decisions.length}`),
-      h("label", { class: "wb-rw-filter" }, h("input", { type: "checkbox", "data-key": "stored-only", checked: state.stored_only, onchange: (event) => ((state.stored_only = event.target.checked), changed()) }), "stored only")),
+      h("label", { class: "wb-rw-filter" }, h("input", { type: "checkbox", "data-key": "stored-only", checked: state.stored_only, onchange: (event) => ((state.stored_only = event.target.checked), changed()) }), "stored only"),
+      button(app, "copy", () => copy_plan(app), { key: "y", name: "copy-plan", title: "as Python: the code that gets at this plan" })),
     walkable("listbox", "decisions", { class: "wb-plan-list" }, ...items),
     shown.length > most && h("p", { class: "wb-quiet" }, `and ${shown.length - most} more: search finds them in the picture`),
   ];

@@ -152,14 +152,14 @@ function figures_said({ stored, figures }) {
 
 function plan_buttons(app, decision) {
   const { node, stored, forced } = decision;
-  const replan = (store) => () => act(app, app.view.mode === "rewrites" ? "rewrites" : "plan", { do: "replan", node, store });
+  const turn = (to) => () => replan(app, node, to);
   const waits = app.pending("replan");
   if (decision.asked) return []; // it is stored whatever it costs
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];
   const title = "plan again with this decision turned round, and time it";
   return [
-    forced ? button(app, "undo", replan(null), { python: true, title: "leave it to the scheduler again", name: "replan-undo" })
-      : button(app, stored ? "fuse anyway" : "cut here", replan(!stored), { python: true, title, name: "replan" }),
+    forced ? button(app, "undo", turn(null), { python: true, title: "leave it to the scheduler again", name: "replan-undo" })
+      : button(app, stored ? "fuse anyway" : "cut here", turn(!stored), { python: true, title, name: "replan" }),
     !can_ask(app) && h("span", { class: "wb-quiet" }, NEEDS_PYTHON),
   ];
 }

@@ -25,7 +25,8 @@ function kernel_row(app, kernel, i) {
   const chosen = i === app.view.kernel;
   const line = kernel.line === null ? null : app.record.lines[kernel.line];
   const lines = kernel.line === null ? [] : [kernel.line];
-  const about = `${kernel.name}: ${count_text(kernel.flops)} operations, ${bytes_text(kernel.bytes)}`;
+  const work = `${kernel.name}: ${count_text(kernel.flops)} operations, ${bytes_text(kernel.bytes)}`;
+  const about = kernel.decoded ? `${work}\n${kernel.decoded}` : work;
   return linked(
     h(
       "div",
@@ -168,12 +169,18 @@ function variant_row(app, i, level) {
       ),
       words(variant.name, "wb-clip", 40),
       variant.edited && !variant.name.startsWith("edited") && h("i", { class: "wb-quiet wb-mark" }, "edited"),
-      variant.error && h("b", { class: "wb-bad wb-mark", title: variant.error.what }, "!"),
+      trouble_mark(variant),
     ),
     ...(busy
       ? [h("span", { class: "wb-quiet wb-span3" }, "timing…")]
       : time_cells(app, variant.timing, variant.timing?.emulator)),
   );
+}
+
+/** A wrong answer is as little to be overlooked as none: its time would be compared. */
+function trouble_mark({ error, check }) {
+  if (error) return h("b", { class: "wb-bad wb-mark", title: error.what }, "!");
+  return check && !check.ok && h("b", { class: "wb-bad wb-mark", title: check.text }, "\u2717");
 }
 
 /** Time, spread and ratio to the pinned variant; nothing where an emulator ran. */
@@ -259,6 +266,7 @@ function emulated(app) {
 }
 
 function result_buttons(app) {
+  if (!app.variant()) return null; // nothing to compute
   const python = true;
   return h(
     "div",

@@ -7,6 +7,7 @@ function mode_rewrites(app) {
   const said = h("div", { class: "wb-rw-said" });
   const panel = h("div", { class: "wb-rw-panel" });
   const ask_room = h("div", { class: "wb-rw-failed-ask" });
+  const found = h("div", { class: "wb-rw-found" });
   const state = {
     filter: "", idle: false, rule: null, whole: false, fold: true, closed: new Set(), texts: false, at: {}, asked: null,
     drawn: { place: null, positions: new Map() },
@@ -17,7 +18,8 @@ function mode_rewrites(app) {
     open: (node) => toggle_closed(node),
   });
   const filter = rewrites_filter(state, () => update(new Set(["filter"])));
-  const main = h("div", { class: "wb-rw-main" }, head, ask_room, said, h("div", { class: "wb-rw-picture" }, graph.el, panel));
+  side.filter = filter.querySelector("input");
+  const main = h("div", { class: "wb-rw-main" }, head, ask_room, found, said, h("div", { class: "wb-rw-picture" }, graph.el, panel));
   const el = h("div", { class: "wb-rw" },
     h("div", { class: "wb-rw-side" }, h("div", { class: "wb-pane wb-rw-search" }, heading("PASSES"), filter), side.passes, side.list),
     main);
@@ -73,6 +75,7 @@ function mode_rewrites(app) {
       refill(side.list, ...(place === null ? [] : rewrite_list(app, state, place)));
     }
     if (has_any(changes, "failure")) refill(ask_room, failure(app, "rewrites"));
+    if (has_any(changes, "found", "variant", "pending")) refill(found, bisect_answer(app));
     if (place === null) return refill(said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
     const step = shown_step(place);
     if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live")) {
@@ -110,7 +113,7 @@ function mode_rewrites(app) {
     graph.pick(drawn.get(before.find((n) => drawn.has(n))) ?? null);
   }
 
-  const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by) });
+  const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by), copied: () => copy_step(app, current(), shown_step(current())) });
   const focus = () => {
     const item = side.list.querySelector('[aria-selected="true"]') || side.passes.querySelector('[aria-selected="true"]');
     if (item) focus_item(item.closest("[data-walk]"), item);
@@ -123,7 +126,11 @@ function rewrites_scene(app, state, place, step) {
   const pass = app.record.passes[place];
   const timeline = timeline_of(app.record, pass);
   if (pass.unit === "decision") return null;
-  if (state.whole && timeline.roots(step)?.length) return whole_scene(timeline, step, state.fold, state.closed);
+  if (state.whole && timeline.roots(step)?.length) {
+    const scene = (fold) => whole_scene(timeline, step, fold, state.closed);
+    const folded = scene(state.fold);
+    return state.fold && folded?.nodes.length === 1 ? scene(false) : folded; // all is index arithmetic
+  }
   return step ? change_scene(timeline, step, state.fold) : null;
 }
 
@@ -147,10 +154,9 @@ function step_bar(app, state, place, step, { go, step_by, set, count, close_loop
   const pass = app.record.passes[place];
   const tool = (text, title, act_on, key, off) =>
     h("button", { class: "wb-button", type: "button", title: `${title} (${key})`, "aria-label": title, "data-key": `step-${title}`, disabled: off, onclick: act_on }, text);
-  const can_bisect = app.view.variant !== null && pass.kernel !== null;
   return [
     h("b", {}, words(pass.name)),
-    h("span", { class: "wb-rw-stepper" },
+    count > 0 && h("span", { class: "wb-rw-stepper" },
       tool("«", "first", () => go(0), "Home", step === 0), tool("‹", "back", () => step_by(-1), "k", step === 0),
       h("span", { class: "wb-rw-at", role: "status" }, step === 0 ? `before, of ${count}` : `${step} of ${count}`),
       tool("›", "next", () => step_by(1), "j", step >= count), tool("»", "last", () => go(count), "End", step >= count)),
@@ -158,16 +164,28 @@ function step_bar(app, state, place, step, { go, step_by, set, count, close_loop
       button(app, "whole graph", set(({ whole }) => ({ whole: !whole })), { pressed: state.whole, key: "g", name: "whole" }),
       button(app, "fold", set(({ fold }) => ({ fold: !fold })), { pressed: state.fold, title: "constants always, index arithmetic if pressed, stand in the words of what uses them", name: "fold" }),
       state.whole && button(app, "close loops", close_loops, { title: "a double click on a node closes or opens what only it needs", name: "close" })),
-    can_bisect && button(app, "bisect", () => bisect_rewrites(app), { python: true, title: "find the first rewrite that changes the answer", name: "bisect" }),
+    app.view.variant !== null && button(app, "bisect", () => bisect_rewrites(app), { python: true, title: "find the first rewrite that changes the answer of this variant", name: "bisect" }),
   ];
 }
 
 async function bisect_rewrites(app) {
-  const reply = await act(app, "rewrites", { do: "bisect", kernel: app.view.kernel });
+  const { variant } = app.view;
+  const reply = await act(app, "rewrites", { do: "bisect", variant });
   const found = reply?.result;
   if (!found) return;
-  say(app, found.text);
+  app.found = { variant, text: found.text };
+  app.changed("found");
   if (Number.isInteger(found.pass)) app.select({ pass: found.pass, step: found.step });
+}
+
+/** What bisecting found, until something else is asked or another variant is shown. */
+function bisect_answer(app) {
+  if (app.pending("bisect")) return h("div", { class: "wb-rw-banner", role: "status" }, "bisect: computing states …");
+  const { variant, text } = app.found || {};
+  if (variant !== app.view.variant || !text) return null;
+  const name = words(app.record.variants[variant].name, "", 40);
+  const forget = () => ((app.found = null), app.changed("found"));
+  return h("div", { class: "wb-rw-banner", role: "status" }, h("b", {}, "bisect of ", name), words(text, "", 1000), button(app, "dismiss", forget, { name: "bisect-done" }));
 }
 
 /** The words of a step: its rule, its change, the whole text; of a pass: what it did in all. */
@@ -203,7 +221,7 @@ function decision_words(app, node) {
 
 /** Keys of this mode. In lists other than that of the rewrites, arrows walk the list, and in those
  * of other panes j and k too. */
-function rewrites_keys({ el, side, step_by, go, graph, count, set, pass }) {
+function rewrites_keys({ el, side, step_by, go, graph, count, set, pass, copied }) {
   const in_list_outside = ({ target }, here) => target.closest("[data-walk]") && !is_across(target) && !here().contains(target);
   const unless_outside = (here, act_on) => (event) => (in_list_outside(event, here) ? false : act_on());
   const letter = (by) => unless_outside(el, () => step_by(by));
@@ -213,6 +231,6 @@ function rewrites_keys({ el, side, step_by, go, graph, count, set, pass }) {
     j: letter(1), k: letter(-1), ArrowDown: next, ArrowRight: next, ArrowUp: back, ArrowLeft: back,
     Home: arrow(() => go(0)), End: arrow(() => go(count())),
     h: () => pass(-1), l: () => pass(1), f: () => graph.fit(), g: () => set(({ whole }) => ({ whole: !whole }))(),
-    "/": () => graph.field.focus(),
+    "/": () => (graph.el.hidden ? side.filter : graph.field).focus(), y: copied,
   };
 }

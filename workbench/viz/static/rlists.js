@@ -16,12 +16,12 @@ function pass_tree(app, state, current) {
 function pass_item(app, place, is_current) {
   const pass = app.record.passes[place];
   const count = pass.rewrites.length + pass.dropped;
-  const did = pass.error ? "failed" : count ? `${count.toLocaleString("en")}` : pass.changed ? "·" : "no change";
+  const did = pass.error ? "failed" : count ? `${count.toLocaleString("en")}` : pass.changed ? "·" : "\u2013";
   return h("div", {
     role: "treeitem", "aria-level": pass.depth + 1, "aria-selected": String(is_current), "data-item": "",
     "data-key": `rw-pass-${place}`, class: `wb-rw-pass${pass.changed ? "" : " wb-idle"}${pass.error ? " wb-failed" : ""}`,
-    style: `padding-left:${6 + 14 * pass.depth}px`, title: pass.doc,
-    "aria-label": `${pass.name}, ${count ? plural(count, pass.unit) : did}, ${seconds_text(pass.seconds)}`,
+    style: `padding-left:${6 + 14 * pass.depth}px`, title: `${pass.changed ? "" : "changed nothing\n"}${pass.doc}`,
+    "aria-label": `${pass.name}, ${count ? plural(count, pass.unit) : pass.changed || pass.error ? did : "changed nothing"}, ${seconds_text(pass.seconds)}`,
     onclick: () => app.select({ pass: place, step: 0 }),
   }, h("span", {}, pass.name), h("span", { class: "wb-rw-n" }, did), h("span", { class: "wb-quiet wb-rw-t" }, seconds_text(pass.seconds)));
 }
@@ -35,7 +35,8 @@ function rewrite_list(app, state, place) {
   const choice = counts.length > 1 && chooser("rule", [[-2, `all ${counts.length} rules`], ...counts.map(([rule, n]) => [rule, `${rule_name(app, rule)} (${n})`])],
     state.rule ?? -2, (rule) => state.choose_rule(rule === -2 ? null : rule));
   return [
-    heading(`${pass.unit === "step" ? "STEP" : `${pass.unit}S`.toUpperCase()}`, h("span", { class: "wb-quiet" }, String(shown.length || ""))),
+    heading(`${pass.unit === "step" ? "STEP" : `${pass.unit}S`.toUpperCase()}`, h("span", { class: "wb-quiet" }, String(shown.length || "")),
+      button(app, "copy", () => copy_step(app, place, app.view.pass === place ? app.view.step : 0), { key: "y", name: "copy-step", title: "as Python: the code that gets at what is shown" })),
     choice,
     items.length ? walkable("listbox", `${pass.unit}s of ${pass.name}`, { class: "wb-rw-list" }, ...items)
       : h("p", { class: "wb-quiet" }, pass.changed ? "one function, in one step" : "nothing to do"),

@@ -53,7 +53,38 @@ function roof_picture(app, axes, { peak, kind, dots }) {
     ...roof_grid(axes),
     ...axes.bandwidth.map((row, i) => roof_slope(axes, row, peak, i)),
     roof_ceiling(app, axes, peak, kind),
-    ...dots.map((dot) => roof_dot(app, axes, dot, dots.length <= MOST_NAMED)));
+    ...roof_named(app, axes, dots));
+}
+
+/** The dots, each with its name where no other dot or name is; the chosen one and the pinned one
+ * have the first choice, and are always named. */
+function roof_named(app, axes, dots) {
+  const first = (dot) => (dot.i === app.view.variant ? 0 : dot.i === pinned(app) ? 1 : 2);
+  const at = ({ x, y }) => [axes.across(x), axes.up(y)];
+  const taken = dots.map(at).map(([left, top]) => [left - 5, top - 5, left + 5, top + 5]);
+  const names = new Map();
+  for (const dot of [...dots].sort((a, b) => first(a) - first(b))) {
+    if (first(dot) === 2 && dots.length > MOST_NAMED) continue;
+    const [place, box] = roof_name_place(at(dot), dot.variant.name.slice(0, 16).length * 6.2, taken, first(dot) < 2);
+    if (!place) continue;
+    names.set(dot.i, place);
+    taken.push(box);
+  }
+  return dots.map((dot) => roof_dot(app, at(dot), dot, names.get(dot.i)));
+}
+
+/** Beside a dot: below or above, to the side that has more room first. */
+function roof_name_place([left, top], width, taken, is_due) {
+  const [near, far] = left > ROOF.width / 2 ? [-9, 9] : [9, -9];
+  const places = [near, far].flatMap((x) => [12, -6].map((y) => [x, y]));
+  const boxes = places.map(([x, y]) => {
+    const [from, base] = [left + x - (x < 0 ? width : 0), top + y];
+    return [from, base - 8, from + width, base + 2];
+  });
+  const is_free = ([x0, y0, x1, y1]) => x0 > ROOF.left && x1 < ROOF.width && y0 > 0 && y1 < ROOF.height - ROOF.bottom
+    && taken.every((other) => x0 >= other[2] || x1 <= other[0] || y0 >= other[3] || y1 <= other[1]);
+  const found = boxes.findIndex(is_free);
+  return found < 0 && !is_due ? [] : [places[Math.max(0, found)], boxes[Math.max(0, found)]];
 }
 
 /** A line for each power of ten, and what the axes are. */
@@ -91,28 +122,26 @@ function roof_ceiling(app, { x1, across, up, bandwidth }, peak, kind) {
 }
 
 /** A variant: a diamond if ratios refer to it, filled if it is the one that is shown. */
-function roof_dot(app, { across, up, x1, x0 }, { i, variant, x, y }, is_named) {
-  const [left, top] = [across(x), up(y)];
+function roof_dot(app, [left, top], { i, variant, x, y }, name) {
   const [chosen, is_pinned] = [i === app.view.variant, i === pinned(app)];
   const shape = is_pinned ? "M0 -6L6 0L0 6L-6 0Z" : "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z";
-  const ends = x > Math.sqrt(x0 * x1);
   return svg("g", { class: `wb-roof-dot ${chosen ? "wb-roof-chosen" : ""}`, transform: `translate(${left} ${top})`, onclick: () => go_to(app, i) },
     svg("title", {}, `${variant.name}: ${rate_text(y)}, ${three(x)} operations for each byte loaded or stored`),
     svg("path", { d: shape }),
-    (chosen || is_pinned || is_named) && svg("text", { class: "wb-roof-name", x: ends ? -9 : 9, y: 12, "text-anchor": ends ? "end" : "start" }, variant.name.slice(0, 16)));
+    name && svg("text", { class: "wb-roof-name", x: name[0], y: name[1], "text-anchor": name[0] < 0 ? "end" : "start" }, variant.name.slice(0, 16)));
 }
 
-/** The same in figures: what each level lets the variant that is shown do, then all variants. */
+/** The same in figures: what each level lets the variant that is shown do, then all variants,
+ * and what the machine moves. */
 function roof_figures(app, peak, dots) {
   const here = dots.find(({ i }) => i === app.view.variant);
   const roofs = Object.entries(here?.variant.cost?.roofs || {});
-  const row = (name, ...cells) => h("tr", {}, h("th", { scope: "row" }, words(name, "", 24)), ...cells.map((cell) => h("td", {}, cell)));
-  const table = (title, rows) => h("table", { class: "wb-plan-figures" }, h("caption", {}, title), h("tbody", {}, ...rows));
   const threads = here?.variant.cost && plural(here.variant.cost.threads, "thread");
   return h("div", {},
-    roofs.length > 0 && table(`roofs for ${here.variant.name.slice(0, 20)} on ${threads}, and the share reached`,
-      roofs.map(([level, roof]) => row(level === "peak" ? "arithmetic" : level, rate_text(roof), percent(here.y / roof)))),
-    table("measured, and operations per byte", dots.map(({ variant, x, y }) => row(variant.name, rate_text(y), three(x)))));
+    roofs.length > 0 && figure_table(`roofs for ${here.variant.name.slice(0, 20)} on ${threads}, and the share reached`, [],
+      roofs.map(([level, roof]) => [level === "peak" ? "arithmetic" : level, rate_text(roof), percent(here.y / roof)])),
+    figure_table("measured, and operations per byte", [], dots.map(({ variant, x, y }) => [variant.name, rate_text(y), three(x)])),
+    speed_table(app.record.machine));
 }
 
 /** 1.87e11 -> "187 GFLOP/s" */

@@ -12,25 +12,6 @@ function rule_card(app, rule) {
     row.doc && h("div", { class: "wb-rw-doc" }, words(row.doc, "", 1500)));
 }
 
-function rule_off_button(app, rule) {
-  const is_off = app.variant()?.rules_off.includes(rule_name(app, rule));
-  const title = is_off ? "a variant with this rule again" : "make a variant without this rule: did source, time or answer change?";
-  return button(app, is_off ? "switch on" : "switch off", () => switch_rule(app, rule, Boolean(is_off)), { python: true, name: "rule-off", title });
-}
-
-/** Make the variant that is shown with a rule on or off; then check it and time it beside the one
- * it came from. A node of that one's passes is none of the new one's. */
-async function switch_rule(app, rule, on) {
-  const { kernel, variant: of } = app.view;
-  const reply = await act(app, "rewrites", { do: "rule_off", kernel, of, rule, on });
-  const made = reply?.result?.variant;
-  if (!app.record.variants[made]) return;
-  app.select(NOTHING);
-  if (on && !app.record.variants[made].rules_off.length) return; // known already
-  await act(app, "rewrites", { do: "check", variant: made });
-  await act(app, "rewrites", { do: "measure", variants: [made, of], cold: false });
-}
-
 /** Before and after as text, what differs emphasised, and what the names stand for. */
 function change_text(nodes, step) {
   const { before, after, where } = expr_change(nodes, step.before, step.after);
@@ -94,32 +75,4 @@ function pass_overview(app, place, go) {
       h("button", { class: "wb-button", type: "button", title: app.record.rules[rule].doc, onclick: () => go(pass.rewrites.findIndex((r) => r[0] === rule) + 1) },
         `${rule_name(app, rule)} × ${n}`))),
   ];
-}
-
-/** Say of a variant with rules switched off what that changed. */
-function rules_off_banner(app) {
-  const variant = app.variant();
-  if (!variant?.rules_off.length) return null;
-  const parent = app.record.variants[variant.parent] || app.record.variants[app.kernel().root];
-  const rule_of = (name) => app.record.rules.findIndex((rule) => rule.name === name);
-  const on_again = variant.rules_off.filter((name) => rule_of(name) >= 0);
-  return h("div", { class: "wb-rw-banner", role: "status" },
-    h("b", {}, "without ", words(variant.rules_off.join(", "))), h("span", {}, what_differs(variant, parent)),
-    ...on_again.map((name) => button(app, on_again.length > 1 ? `${name} on` : "switch on", () => switch_rule(app, rule_of(name), true), { python: true, name: `on-${name}` })),
-    button(app, "back", () => go_to(app, app.record.variants.indexOf(parent)), { name: "rules-on", title: "to the variant with all rules" }));
-}
-
-/** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .." */
-function what_differs(variant, parent) {
-  const time = variant.timing && parent.timing ? `${seconds_text(variant.timing.median_s)}, was ${seconds_text(parent.timing.median_s)}` : "not timed";
-  const answer = variant.error ? "it fails" : variant.check ? variant.check.text : "answer not checked";
-  return `${source_differs(variant, parent)} · ${time} · ${answer}`;
-}
-
-function source_differs(variant, parent) {
-  const pairs = variant.code.map((now) => [now, parent.code.find((was) => was.language === now.language)]).filter(([, was]) => was);
-  if (!pairs.length) return "source not made yet";
-  const counts = pairs.map(([now, was]) => [now.language, diff_lines(was.lines, now.lines).filter(([sign]) => sign === "+").length]);
-  const changed = counts.filter(([, count]) => count);
-  return changed.length ? changed.map(([language, count]) => `${plural(count, "line")} of ${language} differ`).join(", ") : `the same ${counts.map(([language]) => language).join(", ")}`;
 }

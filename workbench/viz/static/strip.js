@@ -17,8 +17,17 @@ function strip(app) {
         ...blocks,
       ),
     );
+    show_chosen(el.querySelector(".wb-blocks"));
   };
   return { el, update };
+}
+
+/** Scroll the blocks, and nothing around them, so that the chosen one can be seen. */
+function show_chosen(blocks) {
+  const chosen = blocks.querySelector('[aria-selected="true"]');
+  if (!chosen) return;
+  const [outer, inner] = [blocks, chosen].map((e) => e.getBoundingClientRect());
+  blocks.scrollLeft += Math.min(0, inner.left - outer.left) + Math.max(0, inner.right - outer.right);
 }
 
 /** The passes of scheduling that concern the kernel, then those of the variant that is shown. */

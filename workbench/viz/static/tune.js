@@ -21,7 +21,10 @@ function mode_tune(app) {
       list.update(variant);
     }
     if (renewed) tried.update();
-    if (has_any(changes, "live", "variant")) refill(pasting, paste_box(app));
+    if (has_any(changes, "live", "variant")) {
+      pasting.hidden = !variant;
+      refill(pasting, variant && paste_box(app));
+    }
     if (renewed || changes.has("live")) ask_for_offers(app, variant, state);
   };
   const focus = () =>
@@ -45,7 +48,7 @@ function search_field(app, state) {
 }
 
 function nest_parts(app, variant) {
-  if (!variant) return [heading("LOOPS")];
+  if (!variant) return [heading("LOOPS"), h("p", { class: "wb-quiet" }, app.record.nothing)];
   const legend = "stride | bytes one run of the loop touches, and the cache that holds them";
   return [
     heading("LOOPS", h("span", { class: "wb-quiet" }, legend)),

@@ -1,0 +1,64 @@
+"""What a page shows, as Python: the lines that bind `ex` to the same exploration elsewhere."""
+
+from __future__ import annotations
+
+import ast
+
+from workbench.ir.uop import UOp
+from workbench.viz import exploration
+from workbench.viz.exploration import Exploration
+
+MOST_TEXT = 2000
+"""A line of more characters than this is not read."""
+EXPLORE = "explore"
+
+
+def recipe(ex: Exploration) -> str:
+    """Return code that binds `ex` to an exploration equal to this one. It names what the user's
+    own line names; where that line does not tell, `y` stands for the tensors."""
+    off = f", without={ex.rules_off!r}" if ex.rules_off else ""
+    given = _explored(ex)
+    note = "" if given else f"  # {_meant(ex)}"
+    unknown = "y" if len(ex.tensors) == 1 else "*y"
+    lines = [f"ex = {EXPLORE}({given or unknown}{off}){note}"]
+    if ex.forced:
+        changes = (f"{_named(ex, n)}: {store}" for n, store in ex.forced.items())
+        lines.append(f"ex = ex.replan({{{', '.join(changes)}}})")
+    return "\n".join(["from workbench import explore", "", *lines, ""])
+
+
+def _explored(ex: Exploration) -> str:
+    """Return the arguments of `explore`, as the user's line has them; "" where it has none."""
+    text = "" if ex.line is None else ex.line.text
+    try:
+        body = ast.parse(text[:MOST_TEXT]).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    for node in (n for statement in body for n in ast.walk(statement)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(EXPLORE):
+            return ", ".join(map(ast.unparse, node.args))
+    match body:
+        case [ast.Assign(targets=[ast.Name(id=name)])] if len(ex.tensors) == 1:
+            return name
+    return ""
+
+
+def _meant(ex: Exploration) -> str:
+    if len(ex.tensors) > 1:
+        return f"y: a list of your {len(ex.tensors)} tensors"
+    where = "" if ex.line is None else f" of {ex.line}"
+    return f"y: your tensor{where}"
+
+
+def _named(ex: Exploration, node: UOp) -> str:
+    """Return a value that is forced as the scheduler's own plan names it, whose decisions stand
+    in another order than those of this plan."""
+    own = exploration.of(ex.tensors, ex.page, {}, ex.rules_off).decisions
+    for place, decision in enumerate(own):
+        if decision.node is node:
+            return f"ex.decisions[{place}].node"
+    for place, output in enumerate(ex.outputs):
+        for number, found in enumerate(output.toposort()):
+            if found is node:
+                return f"list(ex.outputs[{place}].toposort())[{number}]"
+    return "y"  # it was not forced in this expression
