@@ -43,9 +43,9 @@ _SEEN = {
       wb.querySelector(".wb-loops [data-item]") && wb.querySelector(".wb-code-body [data-line]"))""",
     "times": """["plain", "auto"].every((name) =>
       [...content.node.querySelectorAll(".wb-results [role=treeitem]")].some((row) =>
-        row.textContent.includes(name) && /\\d (us|ms|s)/.test(row.textContent)))""",
+        row.textContent.includes(name) && /\\d [µm]?s/.test(row.textContent)))""",
     "offers": """[...content.node.querySelectorAll(".wb-offer[role=option]")].some((row) =>
-      /\\d (us|ms|s)$/.test([...row.querySelectorAll(".wb-figure")].pop()?.textContent ?? ""))""",
+      /\\d [µm]?s$/.test([...row.querySelectorAll(".wb-figure")].pop()?.textContent ?? ""))""",
 }
 """What there is to see of each, in JavaScript."""
 _WAIT = """async ([source, at, most]) => {
