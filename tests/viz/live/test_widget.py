@@ -151,12 +151,13 @@ def test_one_file(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_written_says_so(tmp_path: Path) -> None:
-    ex = matmul()
-    for path in (tmp_path, tmp_path / "missing" / "page.html", None):
+    ex, folder = matmul(), tmp_path / "pages"
+    folder.mkdir()
+    for path in (folder, folder / "missing" / "page.html", None):
         with pytest.raises(WorkbenchError, match="cannot write") as caught:
             ex.to_html(path)  # type: ignore[arg-type]
         assert caught.value.because and caught.value.hint
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_a_baseline_is_a_function() -> None:
