@@ -14,6 +14,14 @@ from workbench.errors import WorkbenchError
 from workbench.files import write_whole
 
 
+@pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder that nothing else writes to: the cache of a test is beside it."""
+    own = tmp_path / "own"
+    own.mkdir()
+    return own
+
+
 def never() -> NoReturn:
     raise AssertionError("nothing is made for a path that cannot be written")
 
