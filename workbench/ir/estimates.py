@@ -4,6 +4,7 @@ generated program does, counted with its trip counts. Deterministic, so they can
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.display import Displayed
@@ -67,20 +68,27 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
     totals = dict.fromkeys(
         ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
     )
+    for node, trips in executed(linear):
+        if node.op is Ops.LOAD:
+            totals["loads"] += trips
+            totals["bytes_loaded"] += trips * node.dtype.itemsize
+        elif node.op is Ops.STORE:
+            totals["stores"] += trips
+            totals["bytes_stored"] += trips * node.src[1].dtype.itemsize
+        elif node.op is Ops.FMA:
+            totals["fmas"] += trips
+        elif node.dtype.kind != "index" and node.op in _COUNTED:
+            totals["other"] += trips
+    return Counts(**totals, barriers=barriers)
+
+
+def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
+    """Yield what a linear program does but for its loops, and how often one run does it."""
     trips = [1]
     for node in linear:
         if node.op is Ops.LOOP:
             trips.append(trips[-1] * node.src[0].extent)
         elif node.op is Ops.ENDLOOP:
             trips.pop()
-        elif node.op is Ops.LOAD:
-            totals["loads"] += trips[-1]
-            totals["bytes_loaded"] += trips[-1] * node.dtype.itemsize
-        elif node.op is Ops.STORE:
-            totals["stores"] += trips[-1]
-            totals["bytes_stored"] += trips[-1] * node.src[1].dtype.itemsize
-        elif node.op is Ops.FMA:
-            totals["fmas"] += trips[-1]
-        elif node.dtype.kind != "index" and node.op in _COUNTED:
-            totals["other"] += trips[-1]
-    return Counts(**totals, barriers=barriers)
+        else:
+            yield node, trips[-1]

@@ -6,8 +6,6 @@ scalar load reads zeros from elsewhere then, a vector load is masked, and a stor
 
 from __future__ import annotations
 
-import math
-
 from workbench.backends.render.llvm_operands import Operands
 from workbench.backends.render.llvm_plan import split_offset
 from workbench.backends.render.llvm_text import Text
@@ -17,16 +15,15 @@ from workbench.backends.render.llvm_values import (
     suffix,
     type_of,
 )
-from workbench.backends.render.streams import alignment
 from workbench.backends.render.survey import (
     ALIGNMENT_BYTES,
     Plan,
+    alignment,
     element_type,
     elements,
     memory,
 )
 from workbench.dtypes import dtypes
-from workbench.ir.affine import divisor
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
@@ -142,7 +139,7 @@ class Memory:
     def _manner(self, store: UOp) -> str:
         """Return how to store: aligned to what, and past the caches or not."""
         if store in self.streamed:
-            return f", align {alignment(store)}, !nontemporal !0"
+            return f", align {alignment(store.src[0])}, !nontemporal !0"
         return f", align {_alignment(store.src[0])}"
 
     def _masked_store(self, store: UOp, kind: str, text: str) -> None:
@@ -183,7 +180,6 @@ def _gep(is_inside: bool) -> str:
 
 def _alignment(address: UOp) -> int:
     """Return the bytes an address is a multiple of: scratch is aligned, arguments need not be."""
-    itemsize = element_type(address).itemsize
     if memory(address).op is Ops.PARAM:
-        return itemsize
-    return max(itemsize, math.gcd(ALIGNMENT_BYTES, divisor(address.src[1]) * itemsize))
+        return element_type(address).itemsize
+    return alignment(address)

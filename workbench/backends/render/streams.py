@@ -10,18 +10,24 @@ And they need lines that are written whole, one store right after the other.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from workbench.backends.render.survey import element_type, elements, memory
-from workbench.ir.affine import divisor, terms
+from workbench.backends.render.survey import (
+    ALIGNMENT_BYTES,
+    alignment,
+    element_type,
+    elements,
+    memory,
+)
+from workbench.ir.affine import terms
+from workbench.ir.estimates import executed
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
-LINE_BYTES = 64
-"""What goes to memory at once, and what a Buffer begins at a multiple of."""
+LINE_BYTES = ALIGNMENT_BYTES
+"""What goes to memory at once."""
 LEAST_BYTES = 16
 """A vector: machines have no such stores of less."""
 
@@ -36,21 +42,13 @@ def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
     written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
     if read < written or read + written <= target.stream_bytes:
         return frozenset()
-    return frozenset(
+    return frozenset(  # a tail behind a mask counts as if all of it were written
         store
         for loop, stores in _bodies(linear)
         for store in _in_lines(loop, stores)
         if _place(store) not in loaded
         and target.l2_bytes < stored[_place(store)] < 2 * _size(_place(store))
     )
-
-
-def alignment(store: UOp) -> int:
-    """Return the bytes, at most a cache line's, that the distances of a STORE's addresses from
-    where its memory begins are multiples of."""
-    address = store.src[0]
-    step = divisor(address.src[1]) * element_type(address).itemsize
-    return math.gcd(LINE_BYTES, step)
 
 
 def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
@@ -74,7 +72,10 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
     rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:
         nbytes = store.src[1].dtype.itemsize
-        if nbytes >= LEAST_BYTES and alignment(store) % min(nbytes, LINE_BYTES) == 0:
+        if (
+            nbytes >= LEAST_BYTES
+            and alignment(store.src[0]) % min(nbytes, LINE_BYTES) == 0
+        ):
             parts, offset = terms(store.src[0].src[1])
             key = _place(store), frozenset(parts.items())
             rows.setdefault(key, []).append((offset, store))
@@ -83,7 +84,7 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
         for run in _runs(sorted(row, key=lambda found: found[0])):
             first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
             whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
-            if step == lanes or (whole and alignment(first) == LINE_BYTES):
+            if step == lanes or (whole and alignment(first.src[0]) == LINE_BYTES):
                 yield from run
 
 
@@ -105,16 +106,11 @@ def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
     """Return the bytes that a run loads from each PARAM, and those that it stores."""
     loaded: Counter[UOp] = Counter()
     stored: Counter[UOp] = Counter()
-    trips = [1]
-    for node in linear:
-        if node.op is Ops.LOOP:
-            trips.append(trips[-1] * node.src[0].extent)
-        elif node.op is Ops.ENDLOOP:
-            trips.pop()
-        elif node.op is Ops.LOAD:
-            loaded[_place(node)] += trips[-1] * node.dtype.itemsize
+    for node, trips in executed(linear):
+        if node.op is Ops.LOAD:
+            loaded[_place(node)] += trips * node.dtype.itemsize
         elif node.op is Ops.STORE:
-            stored[_place(node)] += trips[-1] * node.src[1].dtype.itemsize
+            stored[_place(node)] += trips * node.src[1].dtype.itemsize
     return _params(loaded), _params(stored)
 
 

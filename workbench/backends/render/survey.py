@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from workbench.backends.render.source import Source, signature
 from workbench.dtypes import DType
+from workbench.ir.affine import divisor
 from workbench.ir.ops import Ops
 from workbench.ir.uop import Storage, UOp
 from workbench.target import Target
@@ -105,6 +106,13 @@ def elements(place: UOp) -> int:
 def element_type(node: UOp) -> DType:
     """Return the dtype of one element of the memory an address points into."""
     return memory(node).dtype.scalar
+
+
+def alignment(address: UOp) -> int:
+    """Return the bytes, at most ALIGNMENT_BYTES, that the distance of an address from where its
+    memory begins is a multiple of."""
+    step = divisor(address.src[1]) * element_type(address).itemsize
+    return math.gcd(ALIGNMENT_BYTES, step)
 
 
 def about(title: str, plan: Plan) -> list[str]:
