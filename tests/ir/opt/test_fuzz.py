@@ -158,7 +158,7 @@ def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
                 graph, chosen = made, [*chosen, opt]
                 sensible = list(actions(graph, TARGETS[device]))
     # about one draw in five is legal, but a single short walk may be unlucky
-    assert legal >= max(1, pairs // 40), "too few were legal to mean anything"
+    assert legal >= max(1, pairs // 20), "too few were legal to mean anything"
 
 
 def computes(

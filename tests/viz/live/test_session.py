@@ -716,7 +716,7 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
 def test_search() -> None:
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
-        made = done(session, "search", variant=0, budget_s=3)["variant"]
+        made = done(session, "search", variant=0, budget_s=5)["variant"]
         row = session.row(made)
         assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
         if made:
@@ -725,7 +725,7 @@ def test_search() -> None:
         assert {"search", "measure"} <= tasks
         tried = row["search"]
         rows = {number: parent for number, parent, *_ in tried["trials"]}
-        assert tried["tried"] == len(rows) >= 2 and tried["best"] in rows
+        assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
         assert {p for p in rows.values() if p is not None} <= set(rows)
         assert any(seconds for _, _, _, seconds, _ in tried["trials"])
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
