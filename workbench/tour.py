@@ -6,10 +6,11 @@ import argparse
 import os
 import re
 import shutil
+import socket
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
 from workbench.files import write_whole
@@ -101,6 +102,7 @@ def execute(notebook: Path) -> NotebookNode:
             # It listens on the loopback address only; its warning about that is noise here.
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             resources={"metadata": {"path": str(folder)}},
+            config=listening_at(Path(scratch) / "session"),
         )
         try:
             # A page that is sent around shows pictures that need no Python session.
@@ -123,6 +125,17 @@ def execute(notebook: Path) -> NotebookNode:
                 "cannot start a Python session", str(error), "pip install ipykernel"
             ) from error
     return content
+
+
+def listening_at(place: Path) -> Any:
+    """Return the settings of a Python session that listens at sockets named after `place`, where
+    the system has them. The ports it would listen at are chosen before it starts: whatever else
+    starts in between may have taken one, and then it ends."""
+    settings = library("traitlets.config").Config()
+    if hasattr(socket, "AF_UNIX"):
+        settings.KernelManager.transport = "ipc"
+        settings.KernelManager.ip = str(place)
+    return settings
 
 
 def static_page(notebook: NotebookNode) -> str:

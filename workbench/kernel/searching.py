@@ -16,7 +16,7 @@ from workbench.backends.runtime.private_files import read_json, warn, write_json
 from workbench.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.ir.opt.moves import Move
 from workbench.ir.opt.search import search
-from workbench.ir.opt.trial import Found, Trial
+from workbench.ir.opt.trial import Found, Stopped, Trial
 from workbench.ir.rewrite import without
 from workbench.kernel import arguments
 from workbench.kernel.measuring import OnExecutor, OnWorker
@@ -65,7 +65,9 @@ def run(
     ends_at = began + budget_s
 
     def is_over() -> bool:
-        return stop() or time.monotonic() > ends_at - held_s
+        if stop():
+            raise Stopped
+        return time.monotonic() > ends_at - held_s
 
     with unobserved(), without(kernel.rules_off), progress(budget_s, shown) as show:
 

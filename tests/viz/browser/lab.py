@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -46,6 +48,7 @@ OWN = """(path) => {
 }"""
 IS_OWN = "(path) => jupyterapp.shell.currentWidget?.context?.path === path"
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
+SOCKETS = ["--KernelManager.transport=ipc"] if hasattr(socket, "AF_UNIX") else []
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
@@ -66,8 +69,15 @@ class Lab:
 
 @contextmanager
 def server(root: Path) -> Iterator[Lab]:
-    """Yield a JupyterLab on a free port, that keeps all it writes in `root`."""
-    folder, runtime = root / "notebooks", root / "runtime"
+    """Yield a JupyterLab on a free port, that keeps all it writes in `root`, but for the sockets
+    of its sessions: their paths have to be short. (Ports are chosen before they are bound, and
+    may be taken in between.)"""
+    with tempfile.TemporaryDirectory(prefix="lab-") as runtime:
+        yield from _server(root, Path(runtime))
+
+
+def _server(root: Path, runtime: Path) -> Iterator[Lab]:
+    folder = root / "notebooks"
     folder.mkdir(parents=True)
     places = {
         "JUPYTER_CONFIG_DIR": root / "config", "JUPYTER_DATA_DIR": root / "data",
@@ -78,7 +88,7 @@ def server(root: Path) -> Iterator[Lab]:
     _quiet(root)
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-        "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t",
+        "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t", *SOCKETS,
         "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
     ]  # fmt: skip
     env = os.environ | {name: str(place) for name, place in places.items()}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import nbclient
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+
+from workbench.tour import listening_at
 
 CELLS = [
     """import numpy as np, time
@@ -31,12 +35,15 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_cell_shows_the_workbench(tmp_path: Any) -> None:
     notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS])
-    client = nbclient.NotebookClient(
-        notebook, timeout=60, kernel_name="python3",
-        extra_arguments=["--IPKernelApp.log_level=ERROR"],
-        resources={"metadata": {"path": str(tmp_path)}},
-    )  # fmt: skip
-    client.execute(env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LIVE": "2"})
+    # The path of a socket has to be short, and that of a test's folder is not.
+    with tempfile.TemporaryDirectory() as short:
+        client = nbclient.NotebookClient(
+            notebook, timeout=60, kernel_name="python3",
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            resources={"metadata": {"path": str(tmp_path)}},
+            config=listening_at(Path(short) / "session"),
+        )  # fmt: skip
+        client.execute(env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LIVE": "2"})
     shown, measured, still = (cell.outputs[-1].data for cell in notebook.cells)
     assert set(shown) == {VIEW, "text/html", "text/plain"}
     assert shown["text/plain"].startswith("ex = explore")

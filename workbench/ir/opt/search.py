@@ -225,8 +225,8 @@ def search(
     """Return what a search from `starts`, lists of opts for `kernel`, finds for `target`.
 
     The first start is what must not get worse. `is_over` ends it; so does Ctrl-C, and Stopped
-    from `measure`: then the best so far is returned as it was measured. `report` hears of
-    every trial, and `at_once` forms are measured at a time.
+    from it or from `measure`: then the best so far is returned as it was measured. `report`
+    hears of every trial, and `at_once` forms are measured at a time.
     """
     state = _Search(kernel, target, measure, is_over, report)
     try:

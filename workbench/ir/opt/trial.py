@@ -11,7 +11,7 @@ from workbench.ir.uop import UOp
 
 
 class Stopped(Exception):
-    """Raised by whoever measures: somebody wants the search to end."""
+    """Raised by whoever measures or is asked: somebody wants the search to end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import traitlets
 from workbench.viz import page
 from workbench.viz.live.jobs import ASKED
 from workbench.viz.live.kept import KEPT
+from workbench.viz.live.sending import sending
 from workbench.viz.live.session import Message, Session
 
 GONE = {
@@ -42,15 +43,21 @@ class Workbench(anywidget.AnyWidget):
 
     def tell(self, message: Message) -> None:
         """Send a message to the page."""
-        self.send(message)
+        with sending() as may:
+            if may:
+                self.send(message)
 
     def renew(self, record: str) -> None:
         """Keep the record up to date for pages that open later, and for saved notebooks."""
-        self.record = record
+        with sending() as may:
+            if may:
+                self.record = record
 
     def look(self, view: Message) -> None:
         """Look at something else."""
-        self.view = {**self.view, **view}
+        with sending() as may:
+            if may:
+                self.view = {**self.view, **view}
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
         session = self._session()
