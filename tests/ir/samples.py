@@ -1,13 +1,19 @@
-"""Graphs of every level that several tests look at, and short ways to build more."""
+"""Graphs of every level that several tests look at, and short ways to build more, with data."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
 
 from workbench.dtypes import DType, dtypes
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
 from workbench.ir.uop import KernelInfo, Storage, UOp, gated
 
+Array = np.ndarray[Any, np.dtype[Any]]
 F, V = dtypes.float32, dtypes.void
+RNG = np.random.default_rng(0)
 
 
 def axis(name: str, size: int) -> UOp:
@@ -150,6 +156,10 @@ def buffer(uid: int, *shape: int, dtype: DType = F) -> UOp:
 
 def tensor(op: Ops, source: UOp, arg: object) -> UOp:
     return UOp(op, source.dtype, (source,), arg)
+
+
+def floats(*shape: int) -> Array:
+    return RNG.standard_normal(shape).astype(np.float32)
 
 
 def pooled() -> UOp:

@@ -53,3 +53,16 @@ def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
         yield Session(ex, queue, **options)
     finally:
         queue.close()
+
+
+def ask(session: Session, do: str, **fields: Any) -> Any:
+    reply = session.handle({"id": 7, "do": do, **fields})
+    assert set(reply) == {"id", "ok", "error", "result", "patch"}
+    assert reply["id"] == 7 and reply["ok"] is (reply["error"] is None)
+    return reply
+
+
+def done(session: Session, do: str, **fields: Any) -> Any:
+    reply = ask(session, do, **fields)
+    assert reply["ok"], reply["error"]
+    return reply["result"]

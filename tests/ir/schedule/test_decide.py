@@ -1,0 +1,146 @@
+"""Which values are stored, which are computed again, and the reason and figures of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
+from workbench import Tensor, engine
+from workbench.ir.ops import MOVEMENT, Ops
+from workbench.ir.schedule.choose import MAX_READS
+from workbench.ir.uop import UOp
+
+
+def test_what_was_realized_is_not_computed_again() -> None:
+    x = (Tensor(A) @ Tensor(B)).realize()
+    assert planned(x).items == ()
+    (item,) = planned(x + 1).items
+    assert _base(x.uop) in item.buffers
+    same = Tensor(A) + 1
+    twin = same * 1
+    same.realize()
+    assert planned(twin).items == ()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
+    made, simple = engine.planned([t.uop for t in COUNTS[name][1]()])
+    decided = {d.node: d for d in made.decisions}
+    assert len(decided) == len(made.decisions)
+    assert set(made.stored) == {n for n, d in decided.items() if d.stored}
+    leaves = {Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.SINK}
+    reached = UOp.sink(*simple).toposort(
+        lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const
+    )
+    for node in reached:
+        if not node.is_elementwise and node.op is not Ops.REDUCE_AXIS or node in leaves:
+            continue
+        assert node in decided, node
+    for decision in made.decisions:
+        assert decision.reason and decision.name.startswith(
+            ("store-", "fuse-", "stage-")
+        )
+        assert decision.name.startswith("store-") == decision.stored
+        if decision.name not in ("store-asked", "fuse-free"):
+            assert {"reads", "evaluations", "elements"} <= set(decision.figures)
+    for item in made.items:
+        assert item.decision is decided[item.node] and item.decision.stored
+
+
+def decision_of(tensor: Tensor, value: Tensor) -> Any:
+    made, _ = engine.planned([tensor.uop])
+    return next(
+        d for d in made.decisions if d.node is value.uop or d.node is _base(value.uop)
+    )
+
+
+def _base(node: UOp) -> UOp:
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    return node
+
+
+def test_a_result_is_stored_because_it_was_asked_for() -> None:
+    x = Tensor(A) + 1
+    assert decision_of(x, x).reason == "it is a result that was asked for"
+
+
+def test_an_elementwise_value_is_fused_because_it_is_computed_once() -> None:
+    x = Tensor(A) + 1
+    decision = decision_of(x * 3, x)
+    assert decision.name == "fuse-once"
+    assert decision.figures["evaluations"] == decision.figures["elements"] == A.size
+
+
+def test_a_matmul_inside_another_keeps_its_register_tile() -> None:
+    x = Tensor(A) @ Tensor(B)
+    assert decision_of(x @ Tensor(A), x).name == "store-for-tile"
+    assert decision_of(x.argmin(1), x).name == "store-for-tile"
+
+
+def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
+    x = Tensor(A).exp2()
+    decision = decision_of(x @ Tensor(B), x)
+    assert decision.name == "store-cheaper"
+    assert decision.figures["cost_to_recompute"] > decision.figures["cost_to_store"]
+    assert decision.figures["evaluations"] == 64 * 64 * 48
+
+
+def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> (
+    None
+):
+    x = Tensor(numbers(512, 512))
+    total = x.sum()
+    assert decision_of(x - total, total).name == "store-for-parallel"
+    assert len(kernels(x - total)) == 2
+
+
+def test_a_value_read_in_many_ways_is_stored() -> None:
+    x = Tensor(numbers(40, 40)) + 1
+    y = sum(
+        (x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, MAX_READS + 2)), start=x
+    )
+    assert decision_of(y, x).name == "store-many-reads"
+    few = sum((x.pad(((i, 0), (0, i)))[:40, :40] for i in range(1, 5)), start=x)
+    assert not decision_of(few, x).stored
+
+
+def test_a_kernel_is_full_by_what_its_values_expand_into() -> None:
+    """Compilers take more than linear time, and a sine is as long as a hundred sums."""
+    chains = {"sums": 0, "sines": 0}
+    for name in chains:
+        y, wanted = Tensor(numbers(2, 3)), numbers(2, 3)
+        for _ in range(200):
+            y = y + 1.0 if name == "sums" else y.sin()
+            wanted = wanted + np.float32(1) if name == "sums" else np.sin(wanted)
+        decisions = engine.planned([y.uop])[0].decisions
+        chains[name] = sum(d.name == "store-large-kernel" for d in decisions)
+        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
+    assert chains["sums"] == 0 and 10 <= chains["sines"] <= 20
+
+
+def test_long_chains_of_movement_are_cut() -> None:
+    """Index expressions that grow with every reshape must not grow without end."""
+    a = numbers(6, 4)
+    x, wanted = Tensor(a), a
+    for _ in range(60):
+        x, wanted = x.permute(1, 0).reshape(6, 4), wanted.T.reshape(6, 4)
+    names = {d.name for d in engine.planned([x.uop])[0].decisions}
+    assert "store-long-index" in names
+    assert np.array_equal(x.numpy(), wanted)
+
+
+def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
+    """Also where an epilogue is what would be computed again."""
+    n = 64
+    a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
+    for stored, epilogue in (((a @ b).relu() @ c, 1), ((a @ b) @ c, 0)):
+        found = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
+        (figures,) = [decision.figures for decision in found]
+        again = figures["evaluations"] - figures["elements"]
+        assert again == n**3 - n**2
+        per_element = figures["cost_to_recompute"] / again
+        assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue

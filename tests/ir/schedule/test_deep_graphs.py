@@ -1,0 +1,67 @@
+"""Graphs of many nodes: time grows with their number, code does not double, nothing recurses."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import numpy as np
+
+from tests.ir.schedule.support import agrees, kernels, numbers, planned
+from workbench import Tensor
+
+
+def chain_and_diamonds(length: int) -> Tensor:
+    """About `length` nodes, each value used twice every few steps."""
+    x = Tensor(numbers(4, 4))
+    for i in range(length // 4):
+        y = x * 0.5
+        x = (y + y * y) * 0.25 if i % 2 else y.relu() + x + 1.0
+    return x
+
+
+def seconds_to_schedule(length: int) -> float:
+    """Return the lesser of two times, of this process alone."""
+    best = float("inf")
+    for _ in range(2):
+        x = chain_and_diamonds(length)
+        gc.collect()
+        gc.disable()
+        start = time.process_time()
+        planned(x)
+        best = min(best, time.process_time() - start)
+        gc.enable()
+    return best
+
+
+def test_ten_thousand_nodes_take_seconds_and_time_grows_with_their_number() -> None:
+    assert 9_000 < len(chain_and_diamonds(10_000).uop.toposort()) < 13_000
+    small, large = seconds_to_schedule(1_000), seconds_to_schedule(10_000)
+    assert large < 6, "the budget is 2 seconds on an idle machine"
+    assert large / small < 14, f"{small:.3f} s for 1,000 and {large:.3f} s for 10,000"
+
+
+def test_a_deep_graph_computes_and_does_not_recurse() -> None:
+    x = Tensor(np.zeros((2, 3), np.int32))
+    for _ in range(10_000):
+        x = x + 1
+    assert x.numpy().tolist() == [[10_000] * 3] * 2
+    y = Tensor(numbers(2, 3))
+    n = y.numpy()
+    for _ in range(1_500):
+        y, n = (
+            (y + 1.0).relu() * 0.5,
+            np.maximum(n + np.float32(1), 0) * np.float32(0.5),
+        )
+    np.testing.assert_allclose(y.numpy(), n, rtol=1e-5)
+
+
+def test_doubling_does_not_double_the_code() -> None:
+    """A value added to itself 24 times is 24 additions, not two to the 24th."""
+    x = Tensor(numbers(4))
+    y = x.exp()
+    for _ in range(24):
+        y = y + y
+    (kernel,) = kernels(y)
+    assert len(kernel.toposort()) < 100
+    agrees(y, np.exp(numbers(4)) * 2.0**24, 1)
