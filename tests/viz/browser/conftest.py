@@ -11,6 +11,8 @@ from tests.viz.browser.browser import chromium
 from tests.viz.browser.lab import Notebook, server
 
 FAILED = pytest.StashKey[bool]()
+GIVEN_UP = "Canceled future for "
+"""What JupyterLab says of its own requests when a session that it still asks is shut down."""
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +45,7 @@ def notebook(opened_notebook: Notebook, request: Any) -> Iterator[Notebook]:
         opened_notebook.page.screenshot(path=picture)
         request.node.add_report_section("teardown", "picture", str(picture))
     faults, opened_notebook.page.faults = opened_notebook.page.faults, []
-    assert faults == []
+    assert [f for f in faults if not f.startswith(GIVEN_UP)] == []
 
 
 @pytest.hookimpl(wrapper=True)

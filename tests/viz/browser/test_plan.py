@@ -180,6 +180,8 @@ def test_another_plan_at_the_same_places_has_its_own_numbers(
 ) -> None:
     numbers = ".wb-plan .wb-g-badge"
     assert session.locator(numbers).all_text_contents() == ["1", "2"]
+    session.click("[data-key^=decision-] >> nth=0")
+    assert session.locator(".wb-plan-list [aria-selected=true]").count() == 1
     fused = json.loads(json.dumps(record))
     for node in fused["plan"]["nodes"]:
         node["stored_by"] = {None: None, 0: None, 1: 0}[node["stored_by"]]
@@ -188,6 +190,7 @@ def test_another_plan_at_the_same_places_has_its_own_numbers(
         f"document.querySelectorAll('{numbers}').length === 1", timeout=3000
     )
     assert session.inner_html(numbers) == "1"
+    assert session.locator(".wb [aria-selected=true][data-key^=decision-]").count() == 0
 
 
 NODE_BOXES = """() => {
@@ -216,6 +219,17 @@ def test_it_stays_fitted_until_the_reader_moves_it(page: Any) -> None:
     page.set_viewport_size({"width": 1400, "height": 700})
     page.wait_for_timeout(200)
     assert page.evaluate(VIEW) == moved
+
+
+def test_it_stays_where_the_reader_moved_it_while_figures_arrive(session: Any) -> None:
+    session.click("[data-key^=decision-] >> nth=0")
+    for _ in range(6):
+        session.click('.wb-plan [aria-label="zoom in"]')
+    moved = session.evaluate(VIEW)
+    news = {"append": {}, "set": [[["headline"], "news"]]}
+    session.evaluate("p => hear({patch: p})", news)
+    session.wait_for_selector(".wb-title >> text=news")
+    assert session.evaluate(VIEW) == moved
 
 
 def test_a_decision_is_tried_the_other_way_and_undone(
@@ -347,6 +361,10 @@ def test_a_large_plan_is_painted_and_can_be_searched(
           const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
           return data.some((v) => v);
         }""")
+        picture = "document.querySelector('.wb-g-canvas').toDataURL()"
+        light = page.evaluate(picture)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function(f"(light) => {picture} !== light", arg=light)
 
 
 def test_the_still_picture_is_whole(browser: Any, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ function about_variant(app) {
     reference !== variant &&
     real(reference.timing) &&
     real(variant.timing) &&
-    overlap(reference.timing, variant.timing);
+    overlap(timed_beside(app, variant.timing, reference.timing) || reference.timing, variant.timing);
   return h(
     "div",
     { class: "wb-about" },
@@ -95,10 +95,11 @@ function note_field(app, variant) {
   if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
   const { variant: of } = app.view;
   const draft = app.draft?.of === of ? app.draft : { of, text: variant.note, told: variant.note };
-  const tell = () => {
+  const tell = async () => {
     if (draft.text === draft.told) return;
     draft.told = draft.text;
-    act(app, "results", { do: "note", variant: of, text: draft.text });
+    const reply = await act(app, "results", { do: "note", variant: of, text: draft.text });
+    if (reply && app.draft === draft && draft.text === draft.told) app.draft = null; // the record has it
   };
   const input = h("input", {
     class: "wb-input",

@@ -2,14 +2,16 @@
 
 const NEEDS_PYTHON = "needs the Python session";
 
-/** Ask Python; go to the variant it made; keep what went wrong for the pane named `where`. */
+/** Ask Python; go to the variant it made, unless the reader went to another one meanwhile; keep
+ * what went wrong for the pane named `where`. */
 async function act(app, where, request) {
   fail_at(app, where, null);
   if (where === "rewrites") app.found = null; // the answer to what was asked before
+  const { variant } = app.view;
   try {
     const reply = await app.ask(request);
     const made = reply.result?.variant;
-    if (Number.isInteger(made) && app.record.variants[made]) go_to(app, made);
+    if (app.record.variants[made] && app.view.variant === variant) go_to(app, made);
     return reply;
   } catch (error) {
     if (error === OFFLINE) say(app, NEEDS_PYTHON);
@@ -46,7 +48,8 @@ function redo(app) {
   const children = app.record.variants
     .map((v, i) => i)
     .filter((i) => app.record.variants[i].parent === here);
-  const next = app.redo.get(here) ?? children.at(-1);
+  const known = app.redo.get(here); // in another plan it may be none of them
+  const next = children.includes(known) ? known : children.at(-1);
   if (next !== undefined) go_to(app, next);
 }
 
@@ -69,6 +72,7 @@ const checked_text = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
 
 /** Ask, and say at once what was found: the list of results may be out of sight. */
 async function told(app, variant, request, outcome) {
+  if (variant === null) return null; // nothing to compute
   const reply = await act(app, "results", request);
   const row = app.record.variants[variant];
   const found = reply && row && outcome(row);
@@ -91,7 +95,8 @@ function pinned(app) {
 
 /** Pin what is shown. It works offline too: it is only a point of reference. */
 function pin(app) {
-  const variant = app.view.variant;
+  const { variant } = app.view;
+  if (variant === null) return;
   app.patch({ set: [[["pinned"], variant]] });
   if (can_ask(app)) act(app, "results", { do: "pin", variant });
 }

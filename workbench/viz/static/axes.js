@@ -41,7 +41,7 @@ function axis_cell(app, { name, kind, size }) {
       "span",
       {
         class: `wb-cell wb-k-${kind}`,
-        title: `${name}: ${size} steps, ${kind.toLowerCase()}`,
+        title: `${name}: ${plural(size, "step")}, ${kind.toLowerCase()}`,
         onclick: () => pick_axis(app, name),
       },
       chip(kind),

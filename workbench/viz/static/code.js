@@ -9,7 +9,7 @@ function code_pane(app) {
   const body = h("div", { class: "wb-code-body" });
   const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
   el.append(bar, trouble, body, origin);
-  const state = { editing: null, helpers: false, shown: null, asked: new Set() };
+  const state = { editing: null, helpers: false, shown: null, asked: null };
   const redo_body = () => app.changed("editing");
 
   const update = (changes) => {
@@ -27,7 +27,6 @@ function code_pane(app) {
         "live",
         "pending",
         "editing",
-        "pinned",
       )
     )
       refill(bar, ...code_bar(app, variant, code, state, redo_body));
@@ -50,7 +49,8 @@ function code_pane(app) {
     if (has_any(changes, "code", "record", "variant", "picked")) refill(origin, made_by(app));
     if (has_any(changes, "picked", "code") && app.view.picked?.by !== "code")
       show_first_lit(app, body);
-    if (has_any(changes, "variant", "language", "live")) ask_for_code(app, variant, state);
+    const is_looked_at = has_any(changes, "variant", "language", "live");
+    if (is_looked_at || changes.has("record")) ask_for_code(app, variant, state, is_looked_at);
   };
   return { el, update };
 }
@@ -67,6 +67,7 @@ function shown_code(app, variant) {
   return code || (may_come ? null : variant?.code[0] || null);
 }
 
+const CAN_RUN = ["C", "LLVM"]; // what was edited
 const LANGUAGES = { C: "C", LLVM: "LLVM IR", asm: "machine code", IR: "statement tree" };
 
 function code_bar(app, variant, code, state, again) {
@@ -110,6 +111,7 @@ function code_bar(app, variant, code, state, again) {
     }),
     code &&
       !state.editing &&
+      CAN_RUN.includes(code.language) &&
       button(
         app,
         "edit",
@@ -142,6 +144,8 @@ function fill_body(app, body, variant, code, state, again) {
   body.dataset.place = place;
 }
 
+const RUN = "Run the edited code";
+
 function editor(app, state, again) {
   const area = h("textarea", {
     class: "wb-editor",
@@ -156,8 +160,15 @@ function editor(app, state, again) {
   const leave = () => ((state.editing = null), again());
   const send = async () => {
     const { language, text } = state.editing;
+    run.textContent = "Running…";
     if (await act(app, "code", { do: "edit", variant: app.view.variant, language, text })) leave();
+    run.textContent = RUN;
   };
+  const run = button(app, RUN, send, {
+    python: true,
+    name: "run-edit",
+    title: "in a process of its own: it cannot take the notebook down",
+  });
   return h(
     "div",
     { class: "wb-edit" },
@@ -165,33 +176,29 @@ function editor(app, state, again) {
     h(
       "div",
       { class: "wb-buttons" },
-      button(app, app.pending("edit") ? "Running…" : "Run the edited code", send, {
-        python: true,
-        name: "run-edit",
-        title: "in a process of its own: it cannot take the notebook down",
-      }),
+      run,
       button(app, "Cancel", leave),
     ),
   );
 }
 
-/** Code that is not there is asked for once, when its tab is looked at. */
-function ask_for_code(app, variant, state) {
+/** Code that is not there is asked for when its tab is looked at; and once where the record has it
+ * no more, as on another device. */
+function ask_for_code(app, variant, state, is_looked_at) {
   const { variant: place, language } = app.view;
-  const key = `${place} ${language}`;
+  const wanted = [variant, app.record.device, language];
   if (
     !variant ||
     variant.edited ||
     app.live !== "live" ||
     code_of(variant, language) ||
     variant.error ||
-    state.asked.has(key)
+    app.pending("code", { variant: place, language }) ||
+    (!is_looked_at && wanted.every((part, i) => part === state.asked?.[i]))
   )
     return;
-  state.asked.add(key);
-  act(app, "code", { do: "code", variant: place, language }).then(
-    (reply) => reply || state.asked.delete(key),
-  );
+  state.asked = wanted;
+  act(app, "code", { do: "code", variant: place, language });
 }
 
 /** The rules that made what the pinned line computes, the latest first, else the pass that did: each

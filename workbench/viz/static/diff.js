@@ -17,6 +17,17 @@ function diff_lines(a, b) {
   ];
 }
 
+/** Return how many lines differ: of each part that changed as many as the longer side has. */
+function count_differing(a, b) {
+  let [count, gone, fresh] = [0, 0, 0];
+  for (const [sign] of [...diff_lines(a, b), [" "]]) {
+    if (sign === "-") gone++;
+    else if (sign === "+") fresh++;
+    else [count, gone, fresh] = [count + Math.max(gone, fresh), 0, 0];
+  }
+  return count;
+}
+
 function changed_part(a, b, start, end_a, end_b) {
   const [rows, columns] = [end_a - start, end_b - start];
   const removed = (i) => ["-", i, null];

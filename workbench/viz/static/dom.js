@@ -46,8 +46,8 @@ function refill(container, ...children) {
   Object.assign(container, { scrollTop, scrollLeft });
 }
 
-/** Change what is in `container`; what has the same data-key as what had the focus gets it, else
- * the whole workbench: its keys must not end up on the page around. */
+/** Change what is in `container`; what has the same data-key as what had the focus gets it, else,
+ * or where that is disabled now, the whole workbench: its keys must not end up on the page around. */
 function keeping_focus(container, change) {
   const focused = container.contains(document.activeElement) && document.activeElement;
   const is_text = focused && focused.matches('input[type="text"], textarea');
@@ -56,7 +56,8 @@ function keeping_focus(container, change) {
   if (!focused || focused === document.activeElement) return;
   const next = focused.dataset.key ? find_key(container, focused.dataset.key) : null;
   container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
-  (next || container.closest(".wb"))?.focus({ preventScroll: true });
+  next?.focus({ preventScroll: true });
+  if (!next || next !== document.activeElement) container.closest(".wb")?.focus({ preventScroll: true });
   if (place !== null && next?.value === focused.value) next.setSelectionRange(...place);
   delete container.dataset.refilled;
 }
@@ -69,6 +70,17 @@ function set_children(container, elements) {
     const there = container.children[i];
     if (there !== element) container.insertBefore(element, there || null);
   });
+}
+
+/** Return a maker of an element that makes another only where it is given other values: what is
+ * chosen from, and open, is not closed by figures that arrive. For `set_children`. */
+function steady(make) {
+  let [made, of] = [null, null];
+  return (...values) => {
+    const now = JSON.stringify(values);
+    if (now !== of) [made, of] = [make(...values), now];
+    return made;
+  };
 }
 
 function find_key(container, key) {
@@ -113,10 +125,12 @@ function seconds_text(s) {
   return `${three(s * scale)} ${unit}`;
 }
 
-/** Three digits that count: 213, 21.3, 2.13. */
+/** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021. */
 function three(x) {
   if (!Number.isFinite(x)) return "-";
-  return x >= 100 ? Math.round(x).toLocaleString("en") : x >= 10 ? x.toFixed(1) : x.toFixed(2);
+  if (x >= 99.95) return Math.round(x).toLocaleString("en");
+  if (x > 0 && x < 0.1) return x.toPrecision(2);
+  return x.toFixed(x >= 9.995 ? 1 : 2);
 }
 
 function bytes_text(n) {

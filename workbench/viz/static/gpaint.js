@@ -67,7 +67,8 @@ function svg_painter() {
     const regions = (drawing.regions || []).map((r) => svg("path", { class: "wb-g-region", d: r.path, fill: r.colour }));
     const edges = drawing.edges.map((edge) => {
       const path = edge_path(drawing, edge);
-      return keep(`${edge.state} ${path}`, () => svg_edge(drawing, edge, path));
+      const said = edge.points ? "" : stub_words(drawing, edge).text;
+      return keep(`${edge.state} ${path} ${said}`, () => svg_edge(drawing, edge, path));
     });
     for (const node of drawing.nodes) {
       const { key, label, sub, state, x, y, badge, stored } = node;

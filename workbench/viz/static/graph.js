@@ -7,7 +7,7 @@ const LEGIBLE = 0.45; // the least at which a reader finds their way about
 const MOST_FITTED = 1.2;
 const MOST_LISTED = 500;
 
-/** Return a graph pane {el, show, pick, light, fit, find_field}. `on.node(node)` hears of clicks,
+/** Return a graph pane {el, show, pick, light, fit, repaint, field, ..}. `on.node(node)` hears of clicks,
  * `on.edge(edge)` of clicks on a line that is cut, `on.region(region)` of those on the ground of a
  * kernel, `on.open(node)` of double clicks. */
 function graph_view(label, on = {}) {
@@ -171,6 +171,7 @@ function graph_view(label, on = {}) {
     },
     open: (x, y) => hit_at(x, y).node && on.open?.(hit_at(x, y).node),
     hover: (x, y) => hover(hit_at(x, y)),
+    leave: () => hover({}),
     map_to: (x, y) => {
       const k = map_scale(bounds);
       move_by_hand({ ...view, x: size.width / 2 - (bounds.left + x / k) * view.scale, y: size.height / 2 - (bounds.top + y / k) * view.scale });
@@ -184,14 +185,15 @@ function graph_view(label, on = {}) {
     look();
     if (aim && by_key.has(marks.picked)) bring_into_sight([by_key.get(marks.picked)]);
   }).observe(stage);
-  graph_theme(() => {
+  /** The theme has changed. */
+  function repaint() {
     for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);
     painter?.redraw?.();
     place();
-  });
+  }
 
   return {
-    el, show, pick, fit, stage, field: search_field.field,
+    el, show, pick, fit, repaint, stage, field: search_field.field,
     light: (keys) => ((marks.lit = keys), painter?.mark(marks)),
     look_at: (key) => by_key.has(key) && (pick(key), bring_into_sight([by_key.get(key)])),
     drawing: () => drawing, view: () => view,
@@ -210,7 +212,7 @@ function graph_search(label) {
   const made = { el: h("span", { class: "wb-g-search" }, field, count), field, on_find: () => [], on_go: () => {} };
   let found = [];
   let at = -1;
-  const say_count = () => (count.textContent = !field.value ? "" : !found.length ? "nothing found" : at < 0 ? plural(found.length, "match").replace(/hs$/, "hes") : `${at + 1} of ${found.length}`);
+  const say_count = () => (count.textContent = !field.value ? "" : !found.length ? "nothing found" : at < 0 ? plural(found.length, "match") : `${at + 1} of ${found.length}`);
   made.search = () => {
     found = field.value ? made.on_find(field.value) : (made.on_find(""), []);
     at = -1;
@@ -237,7 +239,7 @@ function graph_find(drawing, query) {
   return drawing.nodes.filter((node) => has_words(`${node.label} ${node.sub || ""} ${node.op || ""}`, wanted));
 }
 
-// pointer and theme
+// pointer
 
 /** Drag pans, a click picks, a double click opens; Ctrl or Cmd and the wheel zoom. */
 function graph_pointer(stage, map, on) {
@@ -264,6 +266,7 @@ function graph_pointer(stage, map, on) {
     start = null;
     stage.classList.remove("wb-g-dragged");
   };
+  stage.addEventListener("pointerleave", on.leave);
   stage.addEventListener("pointerup", up);
   stage.addEventListener("pointercancel", up);
   stage.addEventListener("dblclick", (event) => on.open(...at(event)));
@@ -275,10 +278,4 @@ function graph_pointer(stage, map, on) {
   const to = (event) => event.buttons & 1 && on.map_to(event.offsetX, event.offsetY);
   map.addEventListener("pointerdown", to);
   map.addEventListener("pointermove", to);
-}
-
-/** Call `redraw` when the theme changes: a canvas does not follow the style sheet by itself. */
-function graph_theme(redraw) {
-  new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }

@@ -3,6 +3,7 @@
 
 function header(app, root) {
   const el = h("header", { class: "wb-header" });
+  const device_field = steady((...values) => device_select(app, ...values));
   app.toggle_full = () => {
     if (document.fullscreenElement) document.exitFullscreen();
     else
@@ -12,9 +13,8 @@ function header(app, root) {
   };
   const update = (changes) => {
     if (!has_any(changes, "record", "kernel", "mode", "live", "help", "line")) return;
-    const { expr, device } = app.record;
-    refill(
-      el,
+    const { expr, device, devices, machine } = app.record;
+    const parts = [
       h(
         "div",
         { class: "wb-title" },
@@ -22,7 +22,7 @@ function header(app, root) {
         expr.line !== null && line_button(app, expr.line),
         words(app.record.headline, "wb-quiet"),
       ),
-      device_select(app, device),
+      device_field(device, devices, machine_text(machine), !can_ask(app)),
       speed_line(app),
       mode_tabs(app),
       h(
@@ -35,7 +35,8 @@ function header(app, root) {
           name: "help",
         }),
       ),
-    );
+    ];
+    keeping_focus(el, () => set_children(el, parts));
   };
   return { el, update };
 }
@@ -64,20 +65,19 @@ function line_button(app, line) {
   );
 }
 
-function device_select(app, device) {
-  const options = app.record.devices.map((d) =>
+function device_select(app, device, devices, machine, off) {
+  const options = devices.map((d) =>
     h(
       "option",
       { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
       device_name(d) + (d.available ? "" : " (missing)"),
     ),
   );
-  const off = !can_ask(app);
   return h(
     "label",
     {
       class: "wb-field",
-      title: `${machine_text(app.record.machine)}${off ? `\n${NEEDS_PYTHON}` : ""}`,
+      title: `${machine}${off ? `\n${NEEDS_PYTHON}` : ""}`,
     },
     h(
       "select",
@@ -85,7 +85,10 @@ function device_select(app, device) {
         "aria-label": "device",
         "data-key": "device",
         disabled: off,
-        onchange: (event) => act(app, "results", { do: "device", name: event.target.value }),
+        onchange: async ({ target }) => {
+          await act(app, "results", { do: "device", name: target.value });
+          target.value = app.record.device; // as it was, where it cannot be
+        },
       },
       ...options,
     ),
@@ -176,28 +179,20 @@ function tab(title, selected, act_on, key, hint = "") {
 /** Where there is little room: kernel and variant as a line, and one pane at a time. */
 function pane_tabs(app) {
   const el = h("nav", { class: "wb-narrow", "aria-label": "panes" });
+  const kernel_choice = steady((rows, chosen) => chooser("kernel", rows, chosen, (kernel) => app.select({ kernel })));
+  const variant_choice = steady((rows, chosen) => chooser("variant", rows, chosen, (variant) => go_to(app, variant)));
   const update = (changes) => {
-    if (!has_any(changes, "record", "kernel", "variant", "mode", "pane", "pinned")) return;
+    if (!has_any(changes, "record", "kernel", "variant", "mode", "pane")) return;
     const titles = { results: "Results", mode: MODES[app.view.mode].title, code: "Code" };
     const tabs = Object.entries(titles).map(([pane, title]) =>
       tab(title, app.view.pane === pane, () => app.select({ pane }), `pane-${pane}`),
     );
-    refill(
-      el,
+    const parts = [
       walkable("tablist", "pane", { class: "wb-tabs", "aria-orientation": "horizontal" }, ...tabs),
-      chooser(
-        "kernel",
-        app.record.kernels.map((k, i) => [i, `${i + 1}  ${k.title}`]),
-        app.view.kernel,
-        (kernel) => app.select({ kernel }),
-      ),
-      chooser(
-        "variant",
-        app.variants_of(app.view.kernel).map((i) => [i, brief(app, i)]),
-        app.view.variant,
-        (variant) => go_to(app, variant),
-      ),
-    );
+      kernel_choice(app.record.kernels.map((k, i) => [i, `${i + 1}  ${k.title}`]), app.view.kernel),
+      variant_choice(app.variants_of(app.view.kernel).map((i) => [i, brief(app, i)]), app.view.variant),
+    ];
+    keeping_focus(el, () => set_children(el, parts));
   };
   return { el, update };
 }

@@ -84,7 +84,7 @@ const is_across = (target) =>
 function escape_key(app, root, target) {
   if (target.closest("input, textarea, select")) root.focus();
   else if (app.view.help) app.select({ help: false });
-  else if (app.view.picked || app.view.opt) app.select({ ...NOTHING, opt: null });
+  else if (app.view.picked || app.view.code || app.view.opt) app.select({ ...NOTHING, opt: null });
   else if (document.fullscreenElement === root) document.exitFullscreen();
   else if (target !== root) root.focus();
   else root.blur();

@@ -45,7 +45,7 @@ function reach(record, link) {
   const { made } = record.nodes;
   const nodes = closure(link.nodes, (n) => (made[n] || []).map(([, , from]) => from));
   if (link.by === "node" || link.by === "statement")
-    for (const n of closure(link.nodes, (from) => derived(made).get(from) || [])) nodes.add(n);
+    for (const n of closure(link.nodes, (from) => derived(record).get(from) || [])) nodes.add(n);
   return {
     by: link.by,
     axes: new Set(link.axes),
@@ -63,15 +63,15 @@ function closure(start, next) {
   return found;
 }
 
-const DERIVED = { of: null, size: 0, index: new Map() };
+const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
 
-/** Return what came of each node, built anew only when the table has grown. */
-function derived(made) {
-  if (DERIVED.of === made && DERIVED.size === made.length) return DERIVED.index;
+/** Return what came of each node, built anew only when the record has had another patch. */
+function derived({ nodes: { made }, n }) {
+  if (DERIVED.of === made && DERIVED.size === made.length && DERIVED.n === n) return DERIVED.index;
   const index = new Map();
-  made.forEach((rows, n) => {
-    for (const [, , from] of rows) index.has(from) ? index.get(from).push(n) : index.set(from, [n]);
+  made.forEach((rows, node) => {
+    for (const [, , from] of rows) index.has(from) ? index.get(from).push(node) : index.set(from, [node]);
   });
-  Object.assign(DERIVED, { of: made, size: made.length, index });
+  Object.assign(DERIVED, { of: made, size: made.length, n, index });
   return index;
 }

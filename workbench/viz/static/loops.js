@@ -57,7 +57,7 @@ function loop_row(app, row, i, buffers) {
       "data-key": `loop-${i}`,
       "aria-label": statement
         ? row.text
-        : `${row.axis_kind.toLowerCase()} ${row.axis}, ${row.size} steps`,
+        : `${row.axis_kind.toLowerCase()} ${row.axis}, ${plural(row.size, "step")}`,
       onclick: () => (statement ? pick_statement(app, row) : pick_axis(app, row.axis)),
     },
     loop_name(row),
@@ -103,7 +103,7 @@ function use_cell(app, row, use) {
   const stride =
     use.stride === "0"
       ? "the same element at every step"
-      : `${use.stride} elements from step to step`;
+      : `${use.stride} ${use.stride === "1" ? "element" : "elements"} from step to step`;
   return h(
     "span",
     { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },

@@ -54,14 +54,15 @@ function start(app, el) {
     root.dataset.mode = app.view.mode;
     panes.forEach((pane) => guarded(() => pane.update(changes)));
     light_all(app, root);
+    recover_focus(root);
   };
   show(everything);
   const off = app.on(show);
   listen_keys(app, root, middle);
-  const let_go = listen_pointer(app, root);
+  const let_go = [listen_pointer(app, root), listen_theme(app)];
   return () => {
     off();
-    let_go();
+    let_go.forEach((end) => end());
     app.stop_watching();
     root.remove();
   };
@@ -74,6 +75,12 @@ function guarded(act_on) {
   } catch (error) {
     reportError(error);
   }
+}
+
+/** What had the focus may be hidden now: its keys must not end up on the page around. */
+function recover_focus(root) {
+  const focused = document.activeElement;
+  if (root.contains(focused) && !focused.checkVisibility()) root.focus({ preventScroll: true });
 }
 
 /** The middle: modes are made when first shown, and hear what they missed. */
@@ -121,6 +128,20 @@ function listen_pointer(app, root) {
   return () => {
     window.removeEventListener("pointerup", up);
     window.removeEventListener("pointercancel", up);
+  };
+}
+
+/** Say when the theme changes: a canvas does not follow the style sheet by itself. Returns what
+ * lets go. */
+function listen_theme(app) {
+  const changed = () => app.changed("theme");
+  const observer = new MutationObserver(changed);
+  const is_dark = matchMedia("(prefers-color-scheme: dark)");
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+  is_dark.addEventListener("change", changed);
+  return () => {
+    observer.disconnect();
+    is_dark.removeEventListener("change", changed);
   };
 }
 

@@ -185,8 +185,8 @@ function refused_list(refused) {
   );
 }
 
-/** Opts as text, as `copy as Python` and a search print them. */
-function paste_box(app) {
+/** Opts as text, as `copy as Python` and a search print them; what is being written stays. */
+function paste_box(app, state) {
   const input = h("input", {
     class: "wb-input wb-code",
     type: "text",
@@ -196,19 +196,23 @@ function paste_box(app) {
     placeholder: can_ask(app)
       ? 'paste opts: UPCAST("g1", 4), UNROLL("r0", 8)'
       : `paste opts: ${NEEDS_PYTHON}`,
-    onkeydown: (event) => event.key === "Enter" && paste(app, event.target),
+    oninput: () => (state.pasted = input.value),
+    onkeydown: (event) => event.key === "Enter" && paste(app, state),
   });
+  input.value = state.pasted;
   return h(
     "div",
     { class: "wb-paste" },
     input,
-    button(app, "Apply these", () => paste(app, input), { python: true }),
+    button(app, "Apply these", () => paste(app, state), { python: true }),
     button(app, "Copy as Python", () => copy_python(app), { key: "y" }),
   );
 }
 
-async function paste(app, input) {
-  const text = input.value.trim();
-  if (text && (await act(app, "offers", { do: "paste", variant: app.view.variant, text })))
-    input.value = "";
+async function paste(app, state) {
+  const text = state.pasted.trim();
+  if (!text || !(await act(app, "offers", { do: "paste", variant: app.view.variant, text }))) return;
+  if (state.pasted.trim() !== text) return; // something else is being written by now
+  state.pasted = "";
+  app.changed("pasted");
 }

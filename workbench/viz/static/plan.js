@@ -27,7 +27,9 @@ function mode_plan(app) {
     const { plan } = app.record;
     if (changes.has("kernel") && state.is_open) state.kernel = app.view.kernel;
     state.is_open = true;
-    if (has_any(changes, "record") && state.drawn !== plan.nodes) {
+    const is_drawn_anew = state.drawn !== plan.nodes;
+    if (changes.has("theme")) graph.repaint();
+    if (is_drawn_anew) {
       state.drawn = plan.nodes;
       graph.el.hidden = !plan.nodes.length;
       if (plan.nodes.length) graph.show(plan_drawing(app.record), plan_first(plan));
@@ -37,7 +39,7 @@ function mode_plan(app) {
     if (has_any(changes, "record", "node", "kernel", "live", "pending", "told")) refill(detail, ...plan_detail(app, state.kernel, tell_of));
     if (has_any(changes, "node", "kernel", "told")) detail.scrollTop = 0;
     if (has_any(changes, "record", "node", "kernel", "stored")) refill(side, ...plan_list(app, state, () => update(new Set(["stored"]))));
-    if (has_any(changes, "record", "node")) {
+    if (is_drawn_anew || has_any(changes, "node")) {
       const place = plan.nodes.findIndex((node) => node.n === app.view.node);
       if (place < 0) graph.pick(null);
       else graph.look_at(place);
@@ -103,7 +105,7 @@ function plan_first({ nodes, edges }) {
   return { keys: nodes.map((_, i) => i), first: [...cut.slice(0, 2), ...results, nodes.length - 1].slice(0, cut.length ? 2 : 1), whole: true };
 }
 
-/** The drawn nodes that belong to what the pointer is on: themselves, or all of a kernel. */
+/** The drawn nodes that belong to what the pointer is on. */
 function plan_lit(app) {
   const reached = reach(app.record, app.hover);
   const { nodes } = app.record.plan;

@@ -35,7 +35,9 @@ async function replan(app, node, store) {
   const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;
-  const now = plan.decisions[plan.compared?.asked]?.node;
+  const asked = plan.compared?.asked;
+  if (asked === null) return app.select(NOTHING); // nothing is to be decided about it now
+  const now = plan.decisions[asked]?.node;
   if (now === undefined) return;
   if (mode === "plan") return app.select({ node: now });
   const step_of = (pass) => (pass.unit === "decision" ? pass.rewrites.findIndex(([, before]) => before === now) : -1);

@@ -143,7 +143,7 @@ function figures_said({ stored, figures }) {
   const times = evaluations / elements;
   const often = times <= 1 ? "computed once" : `computed ${three(times).replace(/\.0+$/, "")} times`;
   const more = again > 0 ? `: ${like(again)} more` : "";
-  const each = `each of its ${elements.toLocaleString("en")} elements`;
+  const each = elements === 1 ? "its one element" : `each of its ${elements.toLocaleString("en")} elements`;
   const by_cost = again < storing ? " By cost alone it would be fused." : "";
   if (stored) return `Fused, ${each} would be ${often}${more}. Storing it and reading it back is like ${like(storing)}.${by_cost}`;
   if (staging !== undefined) return `Without that row, ${each} would be ${often}${more}. Keeping the row is like ${like(staging)}, storing all of it like ${like(storing)}.`;

@@ -20,7 +20,7 @@ function replay_table(nodes) {
     places.set(name, columns.op.length - 1);
     return columns.op.length - 1;
   };
-  return { columns, rebuild, is_real: (n) => n < count };
+  return { columns, count, rebuild, is_real: (n) => n < count };
 }
 
 /** Return the root after all of `changes` (Map before -> after) are applied below `root`. */

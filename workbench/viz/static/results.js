@@ -146,7 +146,7 @@ function in_tree_order(app, here) {
 function variant_row(app, i, level) {
   const variant = app.record.variants[i];
   const is_pinned = i === pinned(app);
-  const busy = app.pending("measure") && i === app.view.variant;
+  const busy = app.pending("measure", { variants: i });
   return h(
     "div",
     {

@@ -10,7 +10,7 @@ function mode_rewrites(app) {
   const found = h("div", { class: "wb-rw-found" });
   const state = {
     filter: "", idle: false, rule: null, whole: false, fold: true, closed: new Set(), texts: false, at: {}, asked: null,
-    drawn: { place: null, positions: new Map() },
+    place: null, seen: null, drawn: { timeline: null, positions: new Map() },
   };
   const graph = graph_view("graph of the rewrite", {
     node: (node) => app.select({ node: node.n }),
@@ -64,13 +64,24 @@ function mode_rewrites(app) {
   }
   const set = (values) => () => {
     Object.assign(state, values(state));
-    update(new Set(["step", "drawn"]));
+    app.changed("drawn");
+  };
+  /** Whether the record has more passes or nodes, or is another one; figures that arrive change
+   * nothing of what is listed, drawn or answered here. */
+  const has_grown = () => {
+    const { nodes, passes } = app.record;
+    const [seen, now] = [state.seen, [nodes, nodes.op.length, passes.length]];
+    state.seen = now;
+    return now.some((part, i) => part !== seen?.[i]);
   };
 
   function update(changes) {
     const place = current();
-    if (changes.has("pass")) state.rule = null;
-    if (has_any(changes, "record", "kernel", "variant", "pass", "filter")) {
+    if (place !== state.place) Object.assign(state, { place, rule: null });
+    const is_other = has_grown() || has_any(changes, "kernel", "variant", "pass");
+    const is_other_step = is_other || has_any(changes, "step");
+    if (changes.has("theme")) graph.repaint();
+    if (is_other || has_any(changes, "filter")) {
       refill(side.passes, pass_tree(app, state, place));
       refill(side.list, ...(place === null ? [] : rewrite_list(app, state, place)));
     }
@@ -78,7 +89,7 @@ function mode_rewrites(app) {
     if (has_any(changes, "found", "variant", "pending")) refill(found, bisect_answer(app));
     if (place === null) return refill(said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
     const step = shown_step(place);
-    if (has_any(changes, "record", "kernel", "variant", "pass", "step", "live")) {
+    if (is_other_step || has_any(changes, "record", "live", "drawn")) {
       mark_step(side.list, step);
       refill(head, ...step_bar(app, state, place, step, { go, step_by, set, count: count(place), close_loops }));
       refill(said, ...said_of(app, state, place, step, go));
@@ -86,9 +97,9 @@ function mode_rewrites(app) {
     // the button that tries a decision the other way says when that is under way
     if (changes.has("pending") && app.record.passes[place].unit === "decision") refill(said, ...said_of(app, state, place, step, go));
     const is_picked = app.view.node !== null;
-    if (has_any(changes, "node", "pass", "step", "record", "live") && (is_picked || panel.firstChild)) refill(panel, node_panel(app, place, step, state));
-    if (has_any(changes, "record", "kernel", "variant", "pass", "step")) draw(place, changes.has("drawn"));
-    if (has_any(changes, "node", "pass", "step", "record")) pick_node();
+    if ((is_other_step || has_any(changes, "node", "live")) && (is_picked || panel.firstChild)) refill(panel, node_panel(app, place, step, state));
+    if (is_other_step || has_any(changes, "drawn")) draw(place, changes.has("drawn"));
+    if (is_other_step || has_any(changes, "node", "drawn")) pick_node();
     if (changes.has("hover")) graph.light(new Set(graph.drawing().nodes.filter((node) => app.hover?.nodes.includes(node.n)).map((node) => node.key)));
   }
 
@@ -99,9 +110,10 @@ function mode_rewrites(app) {
     graph.el.hidden = !scene;
     main.classList.toggle("wb-rw-words", !scene);
     if (!scene) return;
-    const anew = is_other_view || state.drawn.place !== place || state.drawn.whole !== state.whole;
+    const timeline = timeline_of(app.record, app.record.passes[place]);
+    const anew = is_other_view || state.drawn.timeline !== timeline || state.drawn.whole !== state.whole;
     const drawing = placed_drawing(scene, anew ? new Map() : state.drawn.positions);
-    state.drawn = { place, whole: state.whole, positions: new Map(drawing.nodes.map((node) => [node.key, node])) };
+    state.drawn = { timeline, whole: state.whole, positions: new Map(drawing.nodes.map((node) => [node.key, node])) };
     const keys = scene.focus.length ? scene.focus : drawing.nodes.slice(0, 1).map((node) => node.key);
     graph.el.classList.toggle("wb-g-tall", state.whole);
     graph.show(drawing, { keys, first: scene.first }, scene.left ? `${plural(scene.left, "node")} more that near` : "");
@@ -113,7 +125,7 @@ function mode_rewrites(app) {
     graph.pick(drawn.get(before.find((n) => drawn.has(n))) ?? null);
   }
 
-  const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by), copied: () => copy_step(app, current(), shown_step(current())) });
+  const keys = rewrites_keys({ el: () => el, side, step_by, go, graph, count: () => count(current()), set, pass: (by) => step_pass(app, by, current()), copied: () => copy_step(app, current(), shown_step(current())) });
   const focus = () => {
     const item = side.list.querySelector('[aria-selected="true"]') || side.passes.querySelector('[aria-selected="true"]');
     if (item) focus_item(item.closest("[data-walk]"), item);
@@ -173,16 +185,16 @@ async function bisect_rewrites(app) {
   const reply = await act(app, "rewrites", { do: "bisect", variant });
   const found = reply?.result;
   if (!found) return;
-  app.found = { variant, text: found.text };
+  app.found = { variant, text: found.text, of: app.record };
   app.changed("found");
-  if (Number.isInteger(found.pass)) app.select({ pass: found.pass, step: found.step });
+  if (Number.isInteger(found.pass) && app.view.variant === variant) app.select({ pass: found.pass, step: found.step });
 }
 
-/** What bisecting found, until something else is asked or another variant is shown. */
+/** What bisecting found, until something else is asked, or another variant or plan is shown. */
 function bisect_answer(app) {
   if (app.pending("bisect")) return h("div", { class: "wb-rw-banner", role: "status" }, "bisect: computing states …");
-  const { variant, text } = app.found || {};
-  if (variant !== app.view.variant || !text) return null;
+  const { variant, text, of } = app.found || {};
+  if (of !== app.record || variant !== app.view.variant || !text) return null;
   const name = words(app.record.variants[variant].name, "", 40);
   const forget = () => ((app.found = null), app.changed("found"));
   return h("div", { class: "wb-rw-banner", role: "status" }, h("b", {}, "bisect of ", name), words(text, "", 1000), button(app, "dismiss", forget, { name: "bisect-done" }));

@@ -108,13 +108,21 @@ function history_item(app, row, i) {
   return line;
 }
 
+/** Where the answers about a node at a step stand: they outlive that the panel is made anew. */
+function answers_about(app, state, n, place, step) {
+  const about = `${n} ${place} ${step} ${app.view.variant}`;
+  if (state.answers?.about !== about)
+    state.answers = { about, values: h("output", { class: "wb-rw-values" }), why_not: h("div", { class: "wb-rw-answer", role: "status" }) };
+  return state.answers;
+}
+
 // values
 
 /** Sliders for the axes that a node depends on; its value there, from Python. */
 function values_box(app, n, place, step, state) {
   const axes = axes_below(app.record.nodes, n);
-  const out = h("output", { class: "wb-rw-values" });
-  const at = Object.fromEntries(axes.map(([name]) => [name, state.at[name] ?? 0]));
+  const out = answers_about(app, state, n, place, step).values;
+  const at = Object.fromEntries(axes.map(([name, size]) => [name, Math.min(state.at[name] ?? 0, Math.max(0, size - 1))]));
   const ask = async () => {
     const variant = app.record.passes[place].kernel === null ? null : app.view.variant;
     const reply = await act(app, "rewrites", { do: "values", variant, pass: place, step, node: n, at });
@@ -157,12 +165,13 @@ function why_not_box(app, n, place, step, state) {
   const fired = new Set(pass.rewrites.map(([rule]) => app.record.rules[rule]?.set));
   const rules = app.record.rules.map((rule, i) => [i, rule]).filter(([, rule]) => rule.file && (!fired.size || fired.has(rule.set)));
   if (!rules.length) return null;
-  const answer = h("div", { class: "wb-rw-answer", role: "status" });
+  const answer = answers_about(app, state, n, place, step).why_not;
   state.asked = rules.some(([i]) => i === state.asked) ? state.asked : rules[0][0];
-  const choice = chooser("rule that did not fire", rules.map(([i, rule]) => [i, rule.name]), state.asked, (rule) => (state.asked = rule));
+  const choice = chooser("rule that did not fire", rules.map(([i, rule]) => [i, rule.name]), state.asked, (rule) => ((state.asked = rule), answer.replaceChildren()));
   const ask = async () => {
-    const reply = await act(app, "rewrites", { do: "why_not", pass: place, step, node: n, rule: state.asked });
-    if (reply?.result) answer.replaceChildren(...why_not_lines(reply.result));
+    const rule = state.asked;
+    const reply = await act(app, "rewrites", { do: "why_not", pass: place, step, node: n, rule });
+    if (reply?.result && rule === state.asked) answer.replaceChildren(...why_not_lines(reply.result));
   };
   return h("div", { class: "wb-rw-whynot" }, h("span", {}, "why did"), choice, h("span", {}, "not fire here?"),
     button(app, "ask", ask, { python: true, name: "why-not" }), !can_ask(app) && h("span", { class: "wb-quiet" }, NEEDS_PYTHON), answer);

@@ -25,19 +25,19 @@ function change_scene(timeline, k, fold = true) {
   const is_index = timeline.nodes.dtype[change.before] === "index"; // then that is what it is about
   const view = scene_view(timeline, change, fold && !is_index);
   const near = new Set(view.core);
-  let left = 0;
+  const left = new Set();
   let edge = [...near];
   for (let hop = 0; hop < HOPS; hop++) {
     const next = [];
     for (const key of edge)
       for (const other of view.around(key)) {
         if (near.has(other)) continue;
-        if (near.size >= MOST_NEAR) left++;
+        if (near.size >= MOST_NEAR) left.add(other);
         else near.add(other), next.push(other);
       }
     edge = next;
   }
-  return { ...scene_of(timeline, view, near), left, ...view.focus };
+  return { ...scene_of(timeline, view, near), left: left.size, ...view.focus };
 }
 
 /** Return the scene of a whole state, with the ghost of the step that led to it. */

@@ -33,9 +33,10 @@ function state_order_within(nodes, root, depth) {
   return state_order(nodes, [root], far).filter((n) => level.has(n));
 }
 
-/** Return the timeline of a pass: its states, their keys, and what each step changed. */
+/** Return the timeline of a pass: its states, their keys, and what each step changed. One that has
+ * nodes of its own is made anew when the record has more: they have taken the numbers. */
 function timeline_of(record, pass) {
-  if (!TIMELINES.has(pass)) TIMELINES.set(pass, new_timeline(record.nodes, pass));
+  if (!TIMELINES.get(pass)?.is_of(record.nodes)) TIMELINES.set(pass, new_timeline(record.nodes, pass));
   return TIMELINES.get(pass);
 }
 
@@ -91,7 +92,8 @@ function new_timeline(record_nodes, pass) {
   }
   /** The node of the record that stands for `n`: itself, or the one whose place it took. */
   const real = (n) => (!table || table.is_real(n) ? n : key_of(n));
-  return { nodes, steps, roots, state, change, key_of, pair_up_to, real };
+  const is_of = ({ op }) => !table || table.count === op.length;
+  return { nodes, steps, roots, state, change, key_of, pair_up_to, real, is_of };
 }
 
 /** A pass that is one function is one step, from what it was given to what it made. */

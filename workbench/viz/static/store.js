@@ -83,13 +83,9 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
 
   app.select = (partial) => {
     const wanted = { ...app.view, ...partial };
-    if ("kernel" in partial && !("variant" in partial)) wanted.variant = null;
     if (!("picked" in partial)) Object.assign(wanted, picked_by(app, partial));
-    if ("variant" in partial && partial.variant !== app.view.variant) {
-      wanted.opt = null; // what was marked in the list of the other variant
-      if (wanted.picked?.by === "offer") wanted.picked = null;
-    }
     const now = sane(app.record, wanted);
+    if (now.variant !== app.view.variant) Object.assign(now, left_behind(now, partial));
     const names = Object.keys(now).filter((name) => now[name] !== app.view[name]);
     if (!names.length) return;
     app.view = now;
@@ -115,12 +111,13 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     });
   };
 
-  /** The requests under way that fit: app.pending("measure", {variant: 3}). */
+  /** Whether a request that fits is under way: app.pending("check", {variant: 3}); where it has a
+   * list, that has the value: app.pending("measure", {variants: 3}). */
   app.pending = (task, fields = {}) =>
     [...waiting.values()].some(
       ({ request }) =>
         request.do === task &&
-        Object.entries(fields).every(([name, value]) => request[name] === value),
+        Object.entries(fields).every(([name, value]) => [request[name]].flat().includes(value)),
     );
 
   app.hear = async (message) => {
@@ -132,7 +129,10 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     }
     if (is_answer || app.live === "unknown") set_live("live");
     if (message.patch) take(message.patch);
-    if (message.result?.record) app.replace(await unpacked(message.result.record));
+    if (message.result?.record) {
+      app.replace(await unpacked(message.result.record));
+      if (!is_answer) app.select({ ...NOTHING, opt: null }); // another plan has other numbers
+    }
     if (message.status) {
       app.status = message.status.task ? message.status : null;
       app.changed("status");
@@ -238,6 +238,14 @@ function sane(record, view) {
   if (now.line !== null && !record.lines[now.line]) now.line = null;
   if (now.pass !== null && !record.passes[now.pass]) now.pass = null;
   return now;
+}
+
+/** What was marked in the offers and the code of another variant is not of the one that is shown. */
+function left_behind({ code, picked }, partial) {
+  const opt = partial.opt ?? null;
+  if ("picked" in partial) return { opt };
+  if (code) return { ...NOTHING, opt };
+  return picked?.by === "offer" ? { picked: null, opt } : { opt };
 }
 
 /** Selecting a node, an axis or a line pins what belongs to it. */

@@ -45,7 +45,7 @@ function passes_of(app) {
 
 function pass_block(app, place) {
   const pass = app.record.passes[place];
-  const n = pass.rewrites.length;
+  const n = pass.rewrites.length + pass.dropped;
   const did = pass.error
     ? "failed"
     : pass.changed
@@ -72,9 +72,9 @@ function pass_block(app, place) {
 }
 
 /** Go to the next or previous pass that changed something. */
-function step_pass(app, step) {
+function step_pass(app, step, from = app.view.pass) {
   const passes = passes_of(app).filter((place) => app.record.passes[place].changed);
-  const here = passes.indexOf(app.view.pass);
+  const here = passes.indexOf(from);
   const place =
     passes[
       here < 0

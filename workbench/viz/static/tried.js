@@ -3,8 +3,11 @@
 
 function tried_pane(app) {
   const el = h("div", { class: "wb-pane wb-tried-pane", hidden: true });
+  let shown = null;
   const update = () => {
-    const search = app.variant()?.search;
+    const search = app.variant()?.search || null;
+    if (search === shown) return; // branches that were opened stay so while figures arrive
+    shown = search;
     el.hidden = !search;
     refill(el, search && fold("tried", tried_title(search), () => tried_tree(search)));
   };

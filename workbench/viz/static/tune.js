@@ -1,7 +1,7 @@
 // Tune: the loop nest that opts act on, and what can be done next.
 
 function mode_tune(app) {
-  const state = { find: "", op: null, all: false, refused: false, asked: new WeakMap() };
+  const state = { find: "", op: null, all: false, refused: false, pasted: "", asked: new WeakMap() };
   const find = search_field(app, state);
   const choice = h("span", { class: "wb-switch", role: "group", "aria-label": "opts" });
   const list = offers_pane(app, state);
@@ -21,9 +21,9 @@ function mode_tune(app) {
       list.update(variant);
     }
     if (renewed) tried.update();
-    if (has_any(changes, "live", "variant")) {
+    if (has_any(changes, "live", "variant", "pasted")) {
       pasting.hidden = !variant;
-      refill(pasting, variant && paste_box(app));
+      refill(pasting, variant && paste_box(app, state));
     }
     if (renewed || changes.has("live")) ask_for_offers(app, variant, state);
   };

@@ -91,7 +91,7 @@ function what_differs(variant, parent) {
 function source_differs(variant, parent) {
   const pairs = variant.code.map((now) => [now, parent.code.find((was) => was.language === now.language)]).filter(([, was]) => was);
   if (!pairs.length) return "source not made yet";
-  const counts = pairs.map(([now, was]) => [now.language, diff_lines(was.lines, now.lines).filter(([sign]) => sign === "+").length]);
+  const counts = pairs.map(([now, was]) => [now.language, count_differing(was.lines, now.lines)]);
   const changed = counts.filter(([, count]) => count);
-  return changed.length ? changed.map(([language, count]) => `${plural(count, "line")} of ${language} differ`).join(", ") : `the same ${counts.map(([language]) => language).join(", ")}`;
+  return changed.length ? changed.map(([language, count]) => `${plural(count, "line")} of ${language} ${count === 1 ? "differs" : "differ"}`).join(", ") : `the same ${counts.map(([language]) => language).join(", ")}`;
 }

@@ -1,0 +1,66 @@
+"""What the tests of the page share: what a reader does and sees, and what Python answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Record = dict[str, Any]
+
+
+def keys(page: Any, pressed: str) -> None:
+    for key in pressed.split():
+        page.keyboard.press(key)
+
+
+def focused(page: Any) -> str:
+    found: str = page.evaluate("document.activeElement.dataset.key || ''")
+    return found
+
+
+def texts(page: Any, selector: str) -> list[str]:
+    found: list[str] = page.locator(selector).all_inner_texts()
+    return found
+
+
+def selected(page: Any, label: str) -> list[str]:
+    return texts(page, f'[aria-label="{label}"] [aria-selected="true"]')
+
+
+def step_twice(page: Any, record: Record) -> None:
+    """Go to the second step of the first kernel's pass of most rewrites."""
+    variant = next(v for v in record["variants"] if v["kernel"] == 0)
+    passes = [*range(len(record["passes"]))]
+    of_variants = {p for v in record["variants"] for p in v["passes"]}
+    here = [p for p in passes if p not in of_variants or p in variant["passes"]]
+    rules = [p for p in here if record["passes"][p]["unit"] == "rewrite"]
+    place = max(rules, key=lambda p: len(record["passes"][p]["rewrites"]))
+    steps = len(record["passes"][place]["rewrites"])
+    assert steps >= 2
+    page.click("[data-key=kernel-0]")
+    page.click(f"[data-key=pass-{place}]")
+    page.focus(".wb")
+    for step in (1, 2):
+        keys(page, "j")
+        page.wait_for_function(
+            "text => document.querySelector('.wb-rw-at').textContent === text",
+            arg=f"{step} of {steps}",
+        )
+
+
+def told(
+    page: Any, do: str, error: Any = None, patch: Any = None, result: Any = None
+) -> None:
+    """Answer the last request `do`."""
+    page.wait_for_function("(d) => sent.some((m) => m.do === d)", arg=do)
+    request = page.evaluate("(d) => sent.findLast((m) => m.do === d)", do)
+    page.evaluate("sent.length = 0")
+    reply = {"id": request["id"], "ok": error is None, "error": error}
+    page.evaluate("(r) => hear(r)", reply | {"result": result, "patch": patch})
+
+
+def timing(median_s: float, spread: float, emulator: bool = False) -> Record:
+    return {
+        "median_s": median_s, "min_s": median_s, "spread": spread,
+        "samples": [median_s] * 3, "beside": [], "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
+        "emulator": emulator, "text": "",
+    }  # fmt: skip

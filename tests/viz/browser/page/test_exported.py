@@ -1,0 +1,62 @@
+"""What the exported page can do from disk, without Python; and words in it are never markup."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.viz.browser.browser import shown
+from tests.viz.browser.page.support import Record, keys, step_twice
+from workbench.viz.page import export_html
+
+HOSTILE = (
+    "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000
+)
+
+
+def test_words_are_never_markup(browser: Any, record: Record, tmp_path: Path) -> None:
+    hostile = json.loads(json.dumps(record))
+    hostile["expr"]["text"] = hostile["headline"] = HOSTILE
+    for row in [*hostile["kernels"], *hostile["passes"], *hostile["rules"]]:
+        for name in {"title", "name", "doc", "text"} & set(row):
+            row[name] = HOSTILE
+    for line in hostile["lines"]:
+        line["where"] = line["text"] = HOSTILE
+    for v in hostile["variants"]:
+        v["name"] = v["note"] = v["bound"] = v["python"] = HOSTILE
+        v["error"] = {"what": HOSTILE, "because": HOSTILE, "try": HOSTILE}
+        v["opts"] = [HOSTILE]
+        for offer in v["offers"]:
+            offer["why"] = offer["does"] = HOSTILE
+        for row in v["loops"]["rows"]:
+            row["text"] = HOSTILE
+        for code in v["code"]:
+            code["lines"][-1] = HOSTILE
+    for page in shown(browser, tmp_path, export_html(hostile), width=800):
+        for mode in "2 3 1".split():
+            page.focus(".wb")
+            keys(page, mode)
+            assert page.evaluate("document.images.length") == 0
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert wide <= 0, f"mode {mode} is wider than the page"
+        assert page.title() != "run"
+
+
+def test_rewrites_are_stepped_and_searched_offline(page: Any, record: Record) -> None:
+    step_twice(page, record)
+    page.wait_for_selector(".wb-rw .wb-g-node")
+    label = page.locator(".wb-rw .wb-g-label").first.text_content()
+    page.fill(".wb-rw .wb-g-search input", label)
+    keys(page, "Enter")
+    assert page.inner_text(".wb-rw .wb-g-count").startswith("1 of ")
+    assert page.locator(".wb-rw .wb-g-picked").count() == 1
+
+
+def test_without_python_the_buttons_say_so(page: Any) -> None:
+    off = page.locator(".wb-left [aria-disabled=true]")
+    assert off.count() >= 3
+    assert {b.get_attribute("title") for b in off.all()} == {"needs the Python session"}
+    page.focus(".wb")
+    keys(page, "t")
+    page.wait_for_selector("text=needs the Python session")

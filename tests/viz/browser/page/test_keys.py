@@ -1,0 +1,110 @@
+"""Keys and focus: all can be reached, no key leaves the page, and undo walks the variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.viz.browser.page.support import Record, focused, keys, selected
+from workbench.viz.page import packed
+
+
+def test_everything_can_be_reached_with_keys(page: Any) -> None:
+    page.focus(".wb")
+    keys(page, "j")
+    assert focused(page) == "loop-0"
+    keys(page, "j ArrowDown k Enter")
+    assert focused(page) == "loop-1" and selected(page, "loops")
+    keys(page, "2")
+    assert selected(page, "mode") == ["Rewrites"]
+    keys(page, "1 Escape Escape")
+    assert not page.evaluate("document.activeElement.dataset.key")
+    page.focus("[data-key=kernel-0]")
+    keys(page, "End Enter")
+    assert focused(page) == "kernel-1"
+    assert "kernel-1" == page.get_attribute(
+        '[aria-label="kernels"] [aria-selected="true"]', "data-key"
+    )
+    keys(page, "?")
+    page.wait_for_selector('[role="dialog"]')
+    keys(page, "Escape")
+    page.wait_for_selector('[role="dialog"]', state="detached")
+
+
+def test_no_key_reaches_the_page_around_but_tab(page: Any) -> None:
+    page.evaluate(
+        "document.addEventListener('keydown', e => (window.got ??= []).push(e.key))"
+    )
+    page.focus(".wb")
+    keys(
+        page,
+        "a b c d e g i j k m n o q r s t u v w x y z 0 5 9 Enter Space Delete Home",
+    )
+    keys(page, "Shift+A Shift+M Control+s Backspace ArrowLeft F2")
+    page.click("[data-key=loop-0]")
+    keys(page, "a b d d x Enter Escape")
+    assert page.evaluate("window.got") is None
+    inside = "document.activeElement.closest('.wb') !== null"
+    wants = "document.activeElement.hasAttribute('data-lm-suppress-shortcuts')"
+    page.focus(".wb")
+    for _ in range(80):
+        if not page.evaluate(inside):
+            break
+        assert page.evaluate(wants)
+        keys(page, "Tab")
+    assert not page.evaluate(inside)
+
+
+def test_what_has_the_focus_is_seen(page: Any) -> None:
+    outline = """() => {
+      const style = getComputedStyle(document.activeElement);
+      return [style.outlineStyle, parseFloat(style.outlineWidth)];
+    }"""
+    page.focus("#workbench .wb")
+    for mode in "123":
+        page.focus(".wb")
+        keys(page, mode)
+        for _ in range(40):
+            keys(page, "Tab")
+            if page.evaluate("document.activeElement.closest('.wb') === null"):
+                break
+            style, width = page.evaluate(outline)
+            assert style != "none" and width >= 2, focused(page)
+
+
+def test_letters_walk_what_a_tab_shows(page: Any, record: Record) -> None:
+    page.click("[data-key=mode-rewrites]")
+    before = page.inner_text(".wb-rw-at")
+    keys(page, "j")
+    page.wait_for_function(
+        "was => document.querySelector('.wb-rw-at').textContent !== was", arg=before
+    )
+    assert selected(page, "mode") == ["Rewrites"]
+    page.click("[data-key=mode-tune]")
+    keys(page, "j")
+    assert focused(page).startswith("loop-")
+    page.focus("[data-key=kernel-0]")
+    keys(page, "2 j")
+    assert not focused(page).startswith("kernel-")
+
+
+def test_undo_and_redo_walk_the_tree(page: Any, record: Record) -> None:
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    page.click(f"[data-key=kernel-{record['variants'][auto]['kernel']}]")
+    page.focus(".wb")
+    keys(page, "Shift+U")
+    assert selected(page, "variants")[0].startswith("auto")
+    keys(page, "u")
+    assert "plain" in selected(page, "variants")[0]
+
+
+def test_redo_knows_nothing_of_another_plan(session: Any, record: Record) -> None:
+    child = record["variants"][0] | {"name": "mine 1", "parent": 0}
+    made = len(record["variants"])
+    patch = {"append": {"variants": [child]}, "set": []}
+    session.evaluate("p => hear({patch: p})", patch)
+    session.click(f"[data-key=variant-{made}]")
+    keys(session, "u")
+    session.evaluate("m => hear(m)", {"result": {"record": packed(record)}})
+    session.wait_for_selector(f"[data-key=variant-{made}]", state="detached")
+    keys(session, "Shift+U")
+    assert selected(session, "variants")

@@ -1,0 +1,84 @@
+"""Loops, lines of code and lines of the notebook light each other, in one variant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.viz.browser.page.support import Record, selected, texts
+
+
+def test_a_loop_lights_its_code_and_the_code_its_loop(
+    page: Any, record: Record
+) -> None:
+    loops = record["variants"][0]["loops"]["rows"]
+    inner = max((r for r in loops if r["kind"] == "loop"), key=lambda r: r["depth"])
+    row, axis = f"[data-key=loop-{loops.index(inner)}]", inner["axis"]
+    head = f"{axis} <"
+    for language in ("C", "LLVM", "asm"):
+        page.click(f"[data-key=code-{language}]")
+        page.click(row)
+        lit = texts(page, ".wb-code-body .wb-lit")
+        every = page.locator(".wb-code-body [data-line]").count()
+        assert 0 < len(lit) < every, language
+        if language == "C":
+            assert head in lit[0]
+        page.click(row)
+        assert texts(page, ".wb-lit") == []
+
+    page.click("[data-key=code-C]")
+    page.click(f".wb-code-body [data-item]:has-text('{head}')")
+    assert axis in "".join(texts(page, ".wb-loops .wb-lit"))
+    around = texts(page, ".wb-loops .wb-inside")
+    assert len(around) == inner["depth"]
+
+
+def test_a_node_lights_code_and_a_notebook_line_lights_both(
+    page: Any, record: Record
+) -> None:
+    page.click("[data-key=loop-0]")
+    statement = next(
+        i for i, r in enumerate(record["variants"][0]["loops"]["rows"])
+        if r["kind"] == "statement"
+    )  # fmt: skip
+    page.click(f"[data-key=loop-{statement}]")
+    assert texts(page, ".wb-code-body .wb-lit")
+    line = record["kernels"][0]["line"]
+    page.click(f"[data-key=source-{line}]")
+    assert texts(page, ".wb-code-body .wb-lit") and texts(page, ".wb-kernels .wb-lit")
+    page.click("[data-key=loop-0]")
+    page.click(f".wb-code-body [data-line='{lines_of(record, line)[0]}']")
+    assert len(texts(page, f"[data-key=source-{line}].wb-lit")) == 1
+
+
+def lines_of(record: Record, line: int) -> list[int]:
+    """Return the lines of C that come from a notebook line, from 1."""
+    links = record["variants"][0]["code"][0]["links"]
+    return [i for i, link in enumerate(links, 1) if link and line in link["lines"]]
+
+
+def test_pointing_lights_without_moving_anything(page: Any) -> None:
+    boxes = (
+        "[...document.querySelectorAll('.wb *')].map(e => e.getBoundingClientRect().y)"
+    )
+    before = page.evaluate(boxes)
+    page.hover("[data-key=loop-0]")
+    page.wait_for_selector(".wb-code-body .wb-near")
+    assert page.evaluate(boxes) == before
+
+
+def test_what_is_marked_is_of_the_variant_that_is_shown(
+    page: Any, record: Record
+) -> None:
+    """A line and an opt do not go along to another variant; the variant stays where its kernel
+    is chosen again."""
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    number = record["variants"][auto]["kernel"]
+    page.click(f"[data-key=kernel-{1 - number}]")
+    page.click("[data-key^=offer-] >> nth=0")
+    page.click(".wb-code-body [data-line] >> nth=2")
+    page.click("[data-key^=offer-] >> nth=0")
+    page.click(f"[data-key=kernel-{number}]")
+    assert selected(page, "possible opts") == selected(page, "lines") == []
+    page.click(f"[data-key=variant-{auto}]")
+    page.click(f"[data-key=kernel-{number}]")
+    assert selected(page, "variants")[0].startswith("auto")

@@ -1,0 +1,131 @@
+"""Opts: found by their words, applied and pasted, and tried by the search."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.viz.browser.browser import FAINT, session_page, shown
+from tests.viz.browser.page.support import Record, focused, keys, texts, timing, told
+
+
+def test_search_narrows_the_opts_offline(page: Any) -> None:
+    every = page.locator(".wb-offer[role=option]").count()
+    page.focus(".wb")
+    keys(page, "/")
+    page.keyboard.type("unroll")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.wb-offer[role=option]')]"
+        ".every(row => /unroll/i.test(row.textContent))"
+    )
+    assert 0 < page.locator(".wb-offer[role=option]").count() < every
+
+
+def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) -> None:
+    page.focus(".wb")
+    keys(page, "/")
+    pane = "document.querySelector('.wb-next-pane').getBoundingClientRect().height"
+    before = page.evaluate(pane)
+    page.keyboard.type("r0 unroll")
+    rows = page.locator(".wb-offer[role=option]")
+    assert all(
+        row.startswith('UNROLL("r0"') for row in texts(page, ".wb-offer[role=option]")
+    )
+    assert rows.count() > 0
+    page.fill(".wb-find", "no such opt")
+    page.wait_for_selector(".wb-next-pane >> text=nothing found")
+    assert page.evaluate(pane) == before
+
+
+def test_asking_and_answers(session: Any, record: Record) -> None:
+    opt = record["variants"][0]["offers"][0]["opt"]
+    session.click(f"[data-key='offer-{opt}']")
+    keys(session, "a")
+    asked = session.evaluate("sent.find(m => m.do === 'apply')")
+    assert (asked["variant"], asked["opt"]) == (0, opt)
+
+    child = record["variants"][0] | {"name": "mine 1", "parent": 0, "opts": [opt]}
+    child["timing"] = timing(1.96e-3, spread=0.05)
+    made = len(record["variants"])
+    reply = {"id": asked["id"], "ok": True, "error": None, "result": {"variant": made}}
+    patch = {
+        "append": {"variants": [child]},
+        "set": [[["variants", made, "note"], "n"]],
+    }
+    session.evaluate("m => hear(m)", reply | {"patch": patch})
+    session.wait_for_selector(f"[data-key=variant-{made}][aria-selected=true]")
+    assert "No measurable difference" in session.inner_text(".wb-about")
+
+    keys(session, "c")
+    asked = session.evaluate("sent.find(m => m.do === 'check')")
+    wrong = {"what": "the check failed", "because": "<b>no data</b>", "try": "run"}
+    session.evaluate(
+        "m => hear(m)", {"id": asked["id"], "ok": False, "error": wrong, "result": None}
+    )
+    assert "<b>no data</b>" in session.inner_text(".wb-results [role=alert]")
+
+
+def test_opts_outlive_that_python_is_silent(session: Any) -> None:
+    session.focus("[data-key=paste]")
+    session.evaluate("window.mute = true")
+    session.keyboard.type('UPCAST("g0", 4)')
+    session.evaluate("document.querySelector('[data-key=time]').click()")
+    session.wait_for_selector("text=looking still works", timeout=5000)
+    assert session.input_value("[data-key=paste]") == 'UPCAST("g0", 4)'
+    assert session.evaluate("document.activeElement.matches('.wb')"), "it is disabled"
+
+
+def test_a_late_answer_takes_nobody_back(session: Any, record: Record) -> None:
+    other = next(i for i, v in enumerate(record["variants"]) if i and v["kernel"] == 0)
+    session.click("[data-key=search]")
+    session.click(f"[data-key=variant-{other}]")
+    told(session, "search", result={"variant": 0})
+    session.wait_for_selector("[data-key=search]:text-is('Search')")
+    assert (
+        session.get_attribute(f"[data-key=variant-{other}]", "aria-selected") == "true"
+    )
+
+
+def test_all_that_a_search_tried_is_a_tree(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """The way to the best is open; a branch opens by click and by arrow, and text stays text."""
+    trials = [
+        [0, None, "start: as given", 2e-3, ""],
+        [1, 0, '<img src=x onerror="boom">', 1e-3, ""],
+        [2, 0, "UPCAST", None, "did not end"],
+        [3, 2, "never seen", 3e-3, ""],
+        [4, 1, "UNROLL", 5e-4, ""],
+    ]
+    searched = json.loads(json.dumps(record))
+    searched["variants"][0]["search"] = {
+        "tried": 5, "timed": 4, "best": 4, "speedup": 4.0, "seconds": 9.5, "ended": "over",
+        "device": "LLVM", "trials": trials,
+    }  # fmt: skip
+    tree = '[aria-label="what the search tried"]'
+    for page in shown(browser, tmp_path, session_page(searched)):
+        assert "5 tried, 4 timed" in page.inner_text(".wb-tried-pane summary")
+        assert not page.is_visible(tree)
+        page.click(".wb-tried-pane summary")
+        page.wait_for_selector(tree)
+        assert page.evaluate(FAINT) == []
+        rows = f"{tree} [role=treeitem]"
+        assert page.locator(rows).count() == 4, "all but what is below UPCAST"
+        assert "best" in page.inner_text(f"{tree} [aria-selected=true]")
+        assert page.locator(f"{tree} img").count() == 0
+        assert "500 µs" in page.inner_text(f"{tree} [aria-level='3']")
+        page.click("[data-key=tried-2]")
+        note = {"append": {}, "set": [[["variants", 0, "note"], "news"]]}
+        page.evaluate("p => hear({patch: p})", note)
+        assert "never seen" in page.inner_text(tree)
+        assert focused(page) == "tried-2"
+        keys(page, "ArrowLeft")
+        assert "never seen" not in page.inner_text(tree)
+        keys(page, "ArrowRight j")
+        assert focused(page) == "tried-3"
+        other = next(
+            i for i, v in enumerate(searched["variants"]) if i and v["kernel"] == 0
+        )
+        page.click(f"[data-key=variant-{other}]")
+        assert not page.is_visible(".wb-tried-pane"), "nothing was searched there"

@@ -1,0 +1,107 @@
+"""Results: times and their ratios, checks, and what went wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.page.support import Record, keys, texts, timing, told
+from workbench.viz.page import export_html
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_what_was_found_is_said_where_one_is(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    """A check, and what went wrong with it, from Tune, where the results may be out of sight."""
+    for page in shown(browser, tmp_path, session_page(record), width=width):
+        page.focus(".wb")
+        keys(page, "c")
+        found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+        told(page, "check", patch={"append": {}, "set": [found]})
+        page.wait_for_selector(".wb-notices >> text=wrong: 3 of 9")
+        page.wait_for_selector(
+            ":is(.wb-verdict, .wb-about) :text('wrong: 3 of 9') >> visible=true"
+        )
+        keys(page, "c")
+        told(page, "check", error={"what": "no data", "because": "", "try": ""})
+        page.wait_for_selector("[role=alert]:has-text('no data') >> visible=true")
+
+
+def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
+    found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+    session.wait_for_selector("[data-key=variant-0] .wb-name >> text=\u2717")
+
+
+def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
+    said = "error: expected type\n  iiiiiiii flot MMMMMM\n           ^"
+    error = {"what": "cannot compile", "because": said, "try": ""}
+    session.focus(".wb")
+    keys(session, "c")
+    told(session, "check", error=error)
+    letters = session.evaluate(LETTERS, ".wb-results [role=alert]")
+    [caret] = [place for letter, place in letters if letter == "^"]
+    [first] = [place for letter, place in letters if letter == "o"]
+    assert caret == pytest.approx(first - 2 * (letters[1][1] - letters[0][1]), abs=0.5)
+
+
+LETTERS = """(selector) => {
+  const node = document.querySelector(`${selector} .wb-as-told`).firstChild, range = document.createRange();
+  const from = node.data.indexOf("i");
+  return [...node.data].map((letter, i) => {
+    range.setStart(node, i);
+    range.setEnd(node, i + 1);
+    return [letter, range.getBoundingClientRect().left];
+  }).slice(from);
+}"""
+"""Returns [letter, where it stands] of a message, from its first i on."""
+
+
+def test_what_is_timed_says_so(session: Any, record: Record) -> None:
+    """Also after another variant was chosen meanwhile, which is not timed."""
+    other = next(i for i, v in enumerate(record["variants"]) if i and v["kernel"] == 0)
+    session.focus(".wb")
+    keys(session, "t")
+    session.wait_for_selector("[data-key=variant-0]:has-text('timing')")
+    session.click(f"[data-key=variant-{other}]")
+    timed = texts(session, '[aria-label="variants"] :text("timing")')
+    assert len(timed) == 1 and "2.00 ms" not in session.inner_text(
+        ".wb-results .wb-list >> nth=0"
+    )
+
+
+def test_ratios_are_of_times_of_one_run(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    made = json.loads(json.dumps(record))
+    (auto,) = [v for v in made["variants"] if v["name"] == "auto"][:1]
+    auto["kernel"] = 0
+    then = timing(1e-4, spread=0.0) | {"beside": [["plain", 1e-3, 0.01, None]]}
+    auto["timing"] = then  # the plain one takes 2 ms by now
+    shown_as = []
+    for one in (then, then | {"beside": []}, then | {"samples": [1e-4]}):
+        auto["timing"] = one
+        for page in shown(browser, tmp_path, export_html(made)):
+            cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
+            shown_as.append(tuple(cells[-2:]))
+    assert shown_as == [
+        ("± <0.1%", "10.0x"),
+        ("± <0.1%", "~20.0x"),
+        ("one run", "10.0x"),
+    ]
+
+
+def test_emulated_times_stand_apart(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    emulated = json.loads(json.dumps(record))
+    emulated["variants"][0]["timing"] = timing(1.5, spread=0.01, emulator=True)
+    for page in shown(browser, tmp_path, export_html(emulated)):
+        assert "1.50 s" not in page.inner_text('[aria-label="variants"]')
+        assert "1.50 s" not in page.inner_text(".wb-header")
+        assert "EMULATOR (PYTHON)" in page.inner_text(".wb-results")

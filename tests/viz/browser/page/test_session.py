@@ -1,0 +1,149 @@
+"""A page and its Python session: what cannot be asked, figures that arrive, and silence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.page.support import Record, focused, keys, selected, timing, told
+from tests.viz.support import array
+from workbench.viz import explore
+from workbench.viz.page import packed
+from workbench.viz.record.record import build
+
+
+def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
+    """No baseline was given: the words say how; a COPY cannot be fused. An error is shown in the
+    mode where the button is."""
+    assert session.locator("[data-key=baselines]").count() == 0
+    assert 'ex.baseline("numpy"' in session.inner_text(".wb-results")
+    place = next(i for i, p in enumerate(record["passes"]) if p["unit"] == "decision")
+    session.click(f"[data-key=pass-{place}]")
+    asked = {d["node"] for d in record["plan"]["decisions"] if d["asked"]}
+    seen = set()
+    for step, row in enumerate(record["passes"][place]["rewrites"], 1):
+        session.click(f"[data-key=rw-{step}]")
+        session.wait_for_selector(f".wb-rw-at:has-text('{step} of')")
+        count = session.locator("[data-key=replan]").count()
+        assert count == (row[1] not in asked), step
+        seen.add(count)
+    assert seen == {0, 1}
+    session.locator("[data-key^=rw-]").last.click()
+    for language, count in (("LLVM", 1), ("asm", 0)):
+        session.click(f"[data-key=code-{language}]")
+        assert session.locator(".wb-code-bar [data-key=edit]").count() == count
+    session.click("[data-key=replan]")
+    told(session, "replan", error={"what": "cannot", "because": "so", "try": ""})
+    session.wait_for_selector(".wb-rw [role=alert]:has-text('cannot')")
+
+
+def test_nothing_to_compute_has_nothing_to_press(browser: Any, tmp_path: Path) -> None:
+    nothing: Record = json.loads(json.dumps(build(explore(array(0, 5).relu()))))
+    assert nothing["kernels"] == []
+    for page in shown(browser, tmp_path, session_page(nothing)):
+        assert nothing["nothing"] in page.inner_text(".wb-tune")
+        assert page.locator(":is(.wb-results .wb-buttons, .wb-paste)").count() == 0
+        page.focus(".wb")
+        keys(page, "a c d p t u y Shift+U")
+        assert page.evaluate("sent.filter((m) => m.do !== 'ping')") == []
+
+
+def test_a_note_outlives_figures_that_arrive(session: Any) -> None:
+    session.focus("[data-key=note]")
+    for i, letter in enumerate("two sums"):
+        session.keyboard.type(letter)
+        found = [["variants", 0, "timing"], timing(1e-3 + i * 1e-5, spread=0.01)]
+        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+        session.wait_for_selector(f"text=/1.0{i}/")
+        assert focused(session) == "note"
+    session.keyboard.press("Home")
+    session.keyboard.type("of ")
+    session.click(".wb-header", position={"x": 4, "y": 4})
+    session.wait_for_function("sent.some((m) => m.do === 'note')")
+    notes = session.evaluate("sent.filter((m) => m.do === 'note').map((m) => m.text)")
+    assert notes[-1] == "of two sums"
+
+
+@pytest.mark.parametrize("width", [800, 1400])
+def test_a_list_to_choose_from_stays_while_figures_arrive(
+    browser: Any, record: Record, tmp_path: Path, width: int
+) -> None:
+    """One that was made anew would be closed."""
+    news = [[["variants", 0, "note"], "news"], [["headline"], "news"]]
+    for page in shown(browser, tmp_path, session_page(record), width=width):
+        page.wait_for_selector("select[aria-label=device]:enabled")
+        page.evaluate(
+            "window.before = [...document.querySelectorAll('nav select, header select')]"
+        )
+        page.evaluate("p => hear({patch: p})", {"append": {}, "set": news})
+        page.wait_for_selector(".wb-title >> text=news")
+        assert page.evaluate(
+            "before.length === 3 && before.every((e) => e.isConnected)"
+        )
+
+
+def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
+    field = "select[aria-label=device]"
+    was = session.input_value(field)
+    other = session.eval_on_selector(
+        field,
+        "(e, was) => [...e.options].find((o) => !o.disabled && o.value !== was).value",
+        was,
+    )
+    session.select_option(field, other)
+    told(session, "device", error={"what": "no", "because": "", "try": ""})
+    session.wait_for_selector(".wb-results [role=alert]")
+    assert session.input_value(field) == was
+
+
+def test_progress_can_be_stopped(session: Any) -> None:
+    status = {"task": "search", "done": 3, "total": 10, "text": "3 of 10"}
+    session.evaluate("m => hear(m)", {"status": status})
+    session.click("text=Stop")
+    assert session.evaluate("sent.some(m => m.do === 'stop')")
+    session.evaluate("m => hear(m)", {"status": status | {"task": None}})
+    session.wait_for_selector("progress", state="detached")
+
+
+def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
+    session.wait_for_function("sent.length > 0")
+    session.evaluate("window.mute = true")
+    session.click("[data-key=time]")
+    session.wait_for_selector("text=looking still works", timeout=5000)
+    session.click("[data-key=loop-0]")
+    assert selected(session, "loops")
+    session.evaluate("window.mute = false")
+    session.evaluate("hear({status: {task: null}})")  # the background: no answer
+    assert session.is_visible("text=does not answer")
+    session.click("text=ask again")
+    session.wait_for_selector("text=does not answer", state="detached")
+
+
+def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> None:
+    def note(number: int, words: str) -> Record:
+        path = ["variants", 0, "note"]
+        return {"patch": {"append": {}, "set": [[path, words], [["n"], number]]}}
+
+    def shown_note() -> str:
+        found: str = session.input_value("[aria-label=note]")
+        return found
+
+    for message in (note(1, "one"), note(2, "two"), note(1, "one")):
+        session.evaluate("m => hear(m)", message)
+    assert shown_note() == "two"
+    session.evaluate("m => hear(m)", note(4, "four"))  # the third was missed
+    assert shown_note() == "two"
+    asked = session.evaluate("sent.findLast(m => m.do === 'ping')")
+    assert asked["have"] == 2
+    whole = json.loads(json.dumps(record)) | {"n": 4}
+    whole["variants"][0]["note"] = "three and four"
+    result = {"n": 4, "record": packed(whole)}
+    session.evaluate("m => hear(m)", {"id": asked["id"], "ok": True, "result": result})
+    session.evaluate("m => hear(m)", note(5, "five"))
+    session.wait_for_function(
+        "document.querySelector('[aria-label=note]').value === 'five'"
+    )

@@ -1,0 +1,69 @@
+"""Rewrites mode in a real browser: the functions of the page alone, the exported page, and the
+page before a Python session that the test plays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import session_page
+from tests.viz.browser.rewrites.support import Record, rewrites_page
+from tests.viz.support import array
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+from workbench.viz.page import export_html, scripts
+from workbench.viz.record.record import Recorder
+
+HOSTILE = "<img src=x onerror=\"document.title='run'\">"
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Recorder:
+    made = Recorder(explore(*softmax_and_chain()))
+    made.first()
+    for _ in made.rest():
+        pass
+    return made
+
+
+def softmax_and_chain() -> tuple[Tensor, Tensor]:
+    return array(64, 48).softmax(1), chain(24)
+
+
+def chain(steps: int) -> Tensor:
+    """Return elementwise arithmetic in which many rewrites each change one node of a long chain."""
+    x = y = array(16, 16)
+    for step in range(steps):
+        y = (y * (0.5 + step) + x).relu()
+    return y
+
+
+@pytest.fixture(scope="module")
+def record(recorder: Recorder) -> Record:
+    made: Record = json.loads(json.dumps(recorder.record))
+    made["rules"][0]["doc"] = HOSTILE
+    return made
+
+
+@pytest.fixture(scope="module")
+def functions(browser: Any, record: Record) -> Iterator[Any]:
+    """A page with the functions of the page as globals, and the record as `record`."""
+    page = browser.new_context(offline=True).new_page()
+    page.add_script_tag(content=scripts().replace("export default { render };", ""))
+    page.evaluate("(made) => { window.record = made; }", record)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from rewrites_page(browser, tmp_path, export_html(record))
+
+
+@pytest.fixture
+def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
+    yield from rewrites_page(browser, tmp_path, session_page(record))

@@ -1,0 +1,181 @@
+"""What Rewrites mode asks of Python: why not, values, bisect, and a rule off; offline it says so."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
+from tests.viz.live import support as live
+from tests.viz.support import array
+from workbench.viz import explore
+from workbench.viz.page import export_html, packed
+
+
+def test_offline_what_needs_python_says_so(page: Any) -> None:
+    page.keyboard.press("j")
+    page.click("g.wb-g-new")
+    for key in ("rule-off", "bisect", "values", "why-not"):
+        button = page.locator(f'[data-key="{key}"]')
+        assert button.get_attribute("aria-disabled") == "true", key
+        assert "needs the Python session" in button.get_attribute("title"), key
+    told = page.inner_text(".wb-rw-switch")
+    assert 'from Python: explore(y, without=("form-fma",))' in told
+
+
+def test_questions_to_python(session: Any, record: Record) -> None:
+    page, place = session, record["passes"].index(decompose(record))
+    page.keyboard.press("j")
+    page.click("g.wb-g-new")
+    page.click('[data-key="why-not"]')
+    text = "((a * b) + c) -> FMA(a, b, c)"
+    start = text.index("a * b")
+    because = "b is not a constant"
+    asked = answer(page, "why_not", {
+        "rule": "form-fma", "text": text, "caret_start": start, "caret_end": start + 5,
+        "because": because,
+    })  # fmt: skip
+    assert (asked["pass"], asked["step"]) == (place, 1)
+    told = page.inner_text(".wb-rw-answer").split("\n")
+    assert told[0] == text and told[1] == " " * start + "^" * 5
+    assert because in told[-1]
+    page.click('.wb-rw [aria-label="zoom in"]')
+    view = "document.querySelector('.wb-rw .wb-g-svg > g').getAttribute('transform')"
+    zoomed = page.evaluate(view)
+    news = {"append": {}, "set": [[["variants", 0, "note"], "figures arrive"]]}
+    page.evaluate("(p) => hear({patch: p})", news)
+    assert because in page.inner_text(".wb-rw-answer")
+    assert page.evaluate(view) == zoomed
+
+    page.click('[data-key="values"]')
+    axes = answer(
+        page, "values", {"value": 2.5, "min": 0, "max": 3, "nan": 0, "shape": [4]}
+    )
+    assert axes["at"] and set(axes["at"].values()) == {0}
+    assert "2.5" in page.inner_text(".wb-rw-values")
+
+    page.click('[data-key="rule-off"]')
+    made = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    asked = answer(page, "rule_off", {"variant": made})
+    assert (asked["kernel"], asked["of"], asked["on"]) == (0, 0, False)
+    assert asked["rule"] == decompose(record)["rewrites"][0][0]
+    assert answer(page, "check", {})["variant"] == made
+    assert answer(page, "measure", {})["variants"] == [made, 0]
+    page.click('.wb-variant:has-text("plain") >> nth=0')
+    page.click('.wb-rw-pass:has-text("decompose")')
+
+    page.click('[data-key="bisect"]')
+    answer(
+        page,
+        "bisect",
+        {"pass": place, "step": 2, "rule": "form-fma", "text": "it was 2"},
+    )
+    page.wait_for_function(
+        "document.querySelector('.wb-rw-at').textContent.startsWith('2 of')"
+    )
+
+
+def answer(page: Any, do: str, result: Any) -> Record:
+    """Answer the last request `do` with a result; return the request."""
+    page.wait_for_function("(d) => sent.some((m) => m.do === d)", arg=do)
+    request: Record = page.evaluate("(d) => sent.findLast((m) => m.do === d)", do)
+    reply = {
+        "id": request["id"],
+        "ok": True,
+        "error": None,
+        "result": result,
+        "patch": None,
+    }
+    page.evaluate("(reply) => hear(reply)", reply)
+    return request
+
+
+def test_bisecting_is_of_the_variant_and_its_answer_stays(
+    session: Any, record: Record
+) -> None:
+    page = session
+    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    page.click('.wb-variant:has-text("auto")')
+    page.click('[data-key="bisect"]')
+    page.wait_for_selector(".wb-rw-found :text('computing states')")
+    said = {"pass": None, "step": 0, "text": "every state computes the same"}
+    assert answer(page, "bisect", said)["variant"] == auto
+    page.wait_for_selector(".wb-rw-found :text('every state computes the same')")
+    page.wait_for_timeout(2700)  # longer than what only comes and goes
+    assert page.inner_text(".wb-rw-found").startswith("bisect of auto")
+    page.click('.wb-variant:has-text("plain") >> nth=0')
+    page.wait_for_selector(".wb-rw-found:empty", state="attached")
+    page.click('[data-key="bisect"]')
+    answer(page, "bisect", said | {"text": "rewrite 2 of 5"})
+    page.wait_for_selector(".wb-rw-found :text('bisect of plain')")
+    page.keyboard.press("j")
+    page.click(".wb-rw-list [role=option] >> nth=0")
+    page.click('[data-key="rule-off"]')
+    page.wait_for_selector(".wb-rw-found:empty", state="attached")
+
+
+def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
+    browser: Any, tmp_path: Path
+) -> None:
+    """Python sends everything anew; what is off, what that changed and the way back stand over
+    all modes, though the rule fires nowhere now."""
+    rule = "div-power-of-two"
+    with live.session_of(explore((array(16, 16) / 4.0).sum(1))) as python:
+        python.complete()
+        before = copy.deepcopy(python.record)
+        asked = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
+        assert python.handle({"id": 1, **asked})["ok"]
+        anew = copy.deepcopy(python.record)
+        python.handle({"id": 2, "do": "check", "variant": 0})
+        checked = python.record["variants"][0]["check"]
+    for page in shown(browser, tmp_path, session_page(before), mode="2"):
+        page.click('.wb-rw-pass:has-text("simplify-tensor")')
+        page.keyboard.press("j")
+        assert page.locator(".wb-without").is_hidden()
+        page.click('[data-key="rule-off"]')
+        asked = answer(page, "rule_off", {"n": anew["n"], "record": packed(anew)})
+        assert before["rules"][asked["rule"]]["name"] == rule and asked["on"] is False
+        assert answer(page, "check", {})["variant"] == 0
+        times = anew["plan"]["compared"] | {"seconds": [1, 2], "told": "2x slower"}
+        numbered = [[["n"], anew["n"] + 1]]
+        news = [[["plan", "compared"], times], [["variants", 0, "check"], checked]]
+        page.evaluate("(p) => hear({patch: p})", {"append": {}, "set": news + numbered})
+        answer(page, "plans", {})
+        for mode in "123":
+            page.keyboard.press(mode)
+            told = page.inner_text(".wb-without")
+            assert told.startswith(f"without {rule}"), mode
+            for said in ("1 line of C differs", "2x slower", "right"):
+                assert said in told, mode
+        assert "/ 4.0f" in page.inner_text(".wb-code-pane")
+        page.click(f'[data-key="rule-on-{rule}"]')
+        asked = answer(page, "rule_off", {"n": before["n"], "record": packed(before)})
+        assert (asked["rule"], asked["on"]) == (rule, True)
+        page.wait_for_selector(".wb-without", state="hidden")
+        assert "* 0.25f" in page.inner_text(".wb-code-pane")
+    for page in shown(browser, tmp_path, export_html(anew)):
+        assert f"without {rule}" in page.inner_text(".wb-without")
+        button = page.locator(f'[data-key="rule-on-{rule}"]')
+        assert button.get_attribute("aria-disabled") == "true"
+
+
+def test_a_variant_without_a_rule_says_what_changed(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    made = copy.deepcopy(record)
+    variant = copy.deepcopy(made["variants"][0])
+    variant |= {"name": "mine 1", "parent": 0, "rules_off": ["form-fma"]}
+    variant["code"][0]["lines"][-2] += " // changed"
+    made["variants"][0:1] = [made["variants"][0]]
+    made["variants"].append(variant)
+    for page in rewrites_page(browser, tmp_path, export_html(made)):
+        page.click('.wb-variant:has-text("mine 1")')
+        page.click(".wb-header", position={"x": 4, "y": 4})
+        assert "without form-fma" in page.inner_text(".wb-rw-banner")
+        assert "1 line of C differs" in page.inner_text(".wb-rw-banner")
+    del variant["code"][0]["lines"][-2]
+    for page in rewrites_page(browser, tmp_path, export_html(made)):
+        page.click('.wb-variant:has-text("mine 1")')
+        assert "1 line of C differs" in page.inner_text(".wb-rw-banner")

@@ -1,0 +1,64 @@
+"""The list of what led to a node: complete, and reached from a line of code or from the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.viz.browser.rewrites.support import Record, where
+from workbench.ir.expr import to_expr
+from workbench.viz.model.provenance import links_of
+from workbench.viz.record.record import Recorder
+
+
+def test_what_led_to_a_node_is_what_python_says(
+    functions: Any, recorder: Recorder, record: Record
+) -> None:
+    compared = 0
+    for variant, row in enumerate(record["variants"]):
+        kernel, number = recorder.kernels[variant], row["kernel"]
+        compiled = kernel.compile()
+        ex = recorder.exploration
+        value = [item.node for item in ex.items if item.kernel is not None][number]
+        links = links_of(compiled, ex.passes, value)
+        places = [*range(len(ex.passes)), *row["passes"]]
+        for node in dict.fromkeys(compiled.built.linear):
+            if node not in recorder._nodes:
+                continue
+            wanted = [(places[c.place], c.number) for c in links.why(node)]
+            found = functions.evaluate(
+                "([places, n]) => node_history(record, places, [n])",
+                [places, recorder._nodes.add(node)],
+            )
+            steps = [(r["pass"], r["step"]) for r in found if "origin" not in r]
+            # what is not in the record (ranges before they had names) ends no chain there
+            known = [w for w in wanted if w[1] or w in steps]
+            assert steps == known, to_expr(node)
+            compared += len(steps)
+    assert compared > 500
+
+
+def test_a_line_of_code_leads_to_its_rules(page: Any) -> None:
+    """From an instruction in Tune to the rewrite that made it: one click, one key, one click."""
+    page.keyboard.press("1")
+    page.click('.wb-code-tabs button:has-text("LLVM"), [role=tab]:has-text("LLVM")')
+    page.click('.wb-line:has-text(" shl i32") >> nth=0')
+    maker = page.locator('.wb-code-origin [data-key^="made-by-"]').first
+    rule = maker.inner_text().removesuffix(" ›")
+    maker.click()
+    page.wait_for_selector(f".wb-rw-rule:has-text('{rule}')")
+    page.keyboard.press("1")
+    page.click('.wb-line:has-text(" shl i32") >> nth=0')
+    page.keyboard.press("2")
+    page.click('.wb-rw-history [role=option]:has-text("exp2-polynomial")')
+    assert "exp2-polynomial" in page.inner_text(".wb-rw-rule")
+    assert "tensor graph" in page.inner_text(".wb-rw-history")
+
+
+def test_history_names_the_rule_and_leads_to_it(page: Any) -> None:
+    page.click('.wb-rw-list [role=option]:has-text("form-fma") >> nth=-1')
+    last = where(page)
+    page.click("g.wb-g-new")
+    page.keyboard.press("k")
+    page.click('.wb-rw-history [role=option]:has-text("form-fma")')
+    assert where(page) == last
+    assert page.locator(".wb-g-picked").count() == 1

@@ -1,0 +1,181 @@
+"""The steps of a pass: their states and words, walked with keys, shown, and copied as Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.browser import COPIED
+from tests.viz.browser.rewrites.support import Record, decompose, where
+from workbench.ir.expr import to_expr
+from workbench.ir.uop import UOp
+from workbench.viz.record.record import Recorder
+
+
+def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
+    found = functions.evaluate("""() => {
+      const wrong = [];
+      let states = 0;
+      for (const pass of record.passes) {
+        if (pass.unit !== "rewrite" || !pass.rewrites.length) continue;
+        const known = pass.rewrites.map((step) => step[3]);
+        const bare = {...pass, rewrites: pass.rewrites.map((step) => [...step.slice(0, 3), -1])};
+        for (const row of [pass, bare]) {
+          const timeline = new_timeline(record.nodes, row);
+          const roots = row.rewrites.map((_, i) => timeline.roots(i + 1)[0]);
+          roots.forEach((root, i) => {
+            states++;
+            if (known[i] >= 0 && root !== known[i]) wrong.push([pass.name, i]);
+          });
+          if (roots.at(-1) !== pass.after[0]) wrong.push([pass.name, "last"]);
+        }
+      }
+      return {wrong, states};
+    }""")
+    assert found["wrong"] == []
+    assert found["states"] > 100
+
+
+def test_words_are_those_of_python(functions: Any, recorder: Recorder) -> None:
+    kernels = [kernel.ast for kernel in recorder.kernels]
+    nodes = dict.fromkeys(n for k in kernels for n in k.toposort())
+    lines = {
+        n: to_expr(n) for n in nodes if n.dtype.name != "void" and n.op.name != "BLOCK"
+    }
+    short = {n: t for n, t in lines.items() if "\n" not in t and len(t) < 50}
+    places = [place_of(recorder, n) for n in short]
+    words = functions.evaluate(
+        "(places) => places.map((n) => expr_inline(record.nodes, n, 90))", places
+    )
+    wrong = [(a, b) for a, b in zip(words, short.values(), strict=True) if a != b]
+    assert len(short) > 60
+    assert wrong == []
+
+
+def place_of(recorder: Recorder, node: UOp) -> int:
+    """Return the place of a node that the record has."""
+    count = len(recorder.record["nodes"]["op"])
+    place = recorder._nodes.add(node)
+    assert place < count
+    return place
+
+
+def test_figures_have_digits_that_count(functions: Any) -> None:
+    figures = [213.4, 99.96, 21.34, 9.996, 2.134, 0.2134, 0.00213, 0]
+    texts = functions.evaluate("(listed) => listed.map(three)", figures)
+    assert texts == ["213", "100", "21.3", "10.0", "2.13", "0.21", "0.0021", "0.00"]
+
+
+def test_keys_step_through_a_pass(page: Any, record: Record) -> None:
+    steps = decompose(record)["rewrites"]
+    assert where(page) == f"before, of {len(steps)}"
+    page.keyboard.press("j")
+    for number in range(1, len(steps) + 1):
+        assert where(page) == f"{number} of {len(steps)}"
+        rule = record["rules"][steps[number - 1][0]]
+        assert rule["name"] in page.inner_text(".wb-rw-rule")
+        assert (
+            page.locator(".wb-rw-minus").count() and page.locator(".wb-rw-plus").count()
+        )
+        page.keyboard.press("j")
+    assert where(page) == f"{len(steps)} of {len(steps)}", (
+        "there is none after the last"
+    )
+    page.focus(".wb-rw-list [aria-selected=true]")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    assert where(page).startswith("1 of")
+    page.keyboard.press("End")
+    page.keyboard.press("k")
+    assert where(page) == f"{len(steps) - 1} of {len(steps)}"
+    page.keyboard.press("h")
+    assert page.inner_text('.wb-rw-pass[aria-selected="true"]').startswith(
+        "statement-tree"
+    )
+    assert page.evaluate("document.title") != "run"
+
+
+def test_keys_stay_inside_where_what_had_the_focus_is_gone(page: Any) -> None:
+    """A button that is disabled now, a picture that is hidden now."""
+    inside = "document.activeElement.closest('.wb') !== null"
+    page.click('[data-key="step-last"]')
+    assert page.evaluate(inside)
+    page.keyboard.press("k")
+    page.click(".wb-rw .wb-g-stage", position={"x": 3, "y": 30})
+    assert page.evaluate("document.activeElement.matches('.wb-g-stage')")
+    page.keyboard.press("Home")
+    page.wait_for_selector(".wb-rw .wb-g", state="hidden")
+    page.wait_for_timeout(50)  # browsers take the focus away with the next frame
+    assert page.evaluate(inside)
+
+
+def test_a_step_shows_what_was_and_what_is(page: Any) -> None:
+    page.keyboard.press("j")
+    gone = page.locator("g.wb-g-gone .wb-g-label").all_text_contents()
+    assert gone and any("\u00d7" in label or label == "+" for label in gone)
+    assert page.locator("g.wb-g-new").count() == 1
+    assert page.text_content("g.wb-g-new .wb-g-label").startswith("fma")
+    page.click("text=nodes as a list")
+    page.wait_for_selector(".wb-g-list [role=option]")
+    listed = page.locator(".wb-g-list [role=option]").all_inner_texts()
+    assert sum("(gone)" in text for text in listed) == len(gone)
+    page.click('.wb-rw-texts summary:has-text("whole text")')
+    page.wait_for_selector('.wb-rw-whole:has-text("fma(")')
+
+
+def test_a_pass_in_one_step_says_what_became_of_a_node(page: Any) -> None:
+    """A function has no rewrites to step through, and no graph: its words and the node share the
+    room, and the strip scrolls to it."""
+    page.click('.wb-rw-pass:has-text("linearize")')
+    assert page.locator(".wb-rw-at").count() == 0
+    page.click(".wb-tab >> text=LLVM")
+    page.click('.wb-line:has-text("fmul") >> nth=0')
+    main, panel = (page.locator(f".wb-rw-{part}") for part in ("main", "panel"))
+    page.wait_for_selector(".wb-rw-history")
+    assert panel.bounding_box()["height"] > 0.4 * main.bounding_box()["height"]
+    strip, block = (
+        page.locator(s).bounding_box()
+        for s in (".wb-blocks", ".wb-block[aria-selected=true]")
+    )
+    assert strip["x"] <= block["x"] + 1
+    assert block["x"] + block["width"] <= strip["x"] + strip["width"] + 1
+    page.focus(".wb")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.ariaLabel") == "filter passes"
+
+
+@pytest.mark.parametrize(
+    ("unit", "name"),
+    [("rewrite", ""), ("decision", ""), ("rewrite", "plain"), ("opt", "auto")],
+)
+def test_what_is_copied_gets_at_what_is_shown(
+    page: Any, recorder: Recorder, record: Record, unit: str, name: str
+) -> None:
+    """Run where the tensors are, it finds the very nodes: of a variant's passes, and of those of
+    scheduling, which have none."""
+    passes, variants = record["passes"], record["variants"]
+    of_variants = {p for v in variants for p in v["passes"]}
+    own = {p for v in variants for p in v["passes"] if v["name"] == name}
+    seen = sorted(own or set(range(len(passes))) - of_variants)
+    place = next(p for p in seen if passes[p]["unit"] == unit and passes[p]["rewrites"])
+    kernel = passes[place]["kernel"] or 0
+    variant = next(
+        v for v in variants if v["name"] == (name or "plain") and v["kernel"] == kernel
+    )
+    rewrites = passes[place]["rewrites"]
+    page.evaluate(COPIED)
+    page.click(f"[data-key=kernel-{variant['kernel']}]")
+    page.click(f'[data-key="variant-{variants.index(variant)}"]')
+    page.click(f"[data-key=pass-{place}]")
+    names: Record = {"y": recorder.exploration.tensors}
+    page.click("[data-key=copy-step]")
+    exec(page.evaluate("copied"), names)
+    assert names["found"].name == passes[place]["name"]
+    page.click(f'[data-key="rw-{len(rewrites)}"]')
+    page.keyboard.press("y")
+    exec(page.evaluate("copied"), names)
+    match, (rule, before, after, _) = names["match"], rewrites[-1]
+    assert match.before is recorder.node(before)
+    assert unit == "decision" or match.after is recorder.node(after)
+    assert rule == -1 or str(match.rule).startswith(record["rules"][rule]["name"])
