@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -127,23 +126,40 @@ def test_a_cache_that_cannot_be_is_no_error(
     assert cache.get(KEY) is None
 
 
-@pytest.mark.parametrize("failing", ["mkstemp", "fdopen", "replace"])
+@pytest.mark.parametrize("failing", ["open", "write", "replace"])
 def test_a_full_disk_is_a_warning(
     failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*args: Any, **options: Any) -> None:
-        if failing == "fdopen":
-            os.close(args[0])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(path: Any, flags: Any, mode: int = 0o600) -> int:
+        if failing != "write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.close(given(path, flags, mode))
+        return given("/dev/full", os.O_WRONLY)
+
+    given = os.open
 
     with monkeypatch.context() as broken:
-        broken.setattr(tempfile if failing == "mkstemp" else os, failing, full)
+        broken.setattr(os, "replace" if failing == "replace" else "open", full)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
             cache.put(KEY, b"code")
     assert cache.get(KEY) is None
     assert not list(entry().parent.iterdir())
     cache.put(KEY, b"code")
     assert cache.get(KEY) == b"code"
+
+
+def test_ctrl_c_leaves_no_file_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However early it comes: here when the system has just made the file."""
+    given = os.open
+
+    def pressed(*args: Any) -> int:
+        os.close(given(*args))
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(os, "open", pressed)
+        cache.put(KEY, b"code")
+    assert not list(entry().parent.iterdir())
 
 
 @pytest.fixture

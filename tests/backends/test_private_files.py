@@ -6,7 +6,6 @@ import errno
 import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -46,18 +45,21 @@ def test_what_is_damaged_is_a_warning_and_written_anew(home: Path, said: str) ->
     assert read_json(FOLDER, "a.json") == 2
 
 
-@pytest.mark.parametrize("failing", ["mkstemp", "fdopen", "replace"])
+@pytest.mark.parametrize("failing", ["open", "write", "replace"])
 def test_a_full_disk_is_a_warning(
     home: Path, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*args: Any, **options: Any) -> None:
-        if failing == "fdopen":
-            os.close(args[0])
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(path: Any, flags: Any, mode: int = 0o600) -> int:
+        if failing != "write":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.close(given(path, flags, mode))
+        return given("/dev/full", os.O_WRONLY)
+
+    given = os.open
 
     write_json(FOLDER, "a.json", "before")
     with monkeypatch.context() as broken:
-        broken.setattr(tempfile if failing == "mkstemp" else os, failing, full)
+        broken.setattr(os, "replace" if failing == "replace" else "open", full)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
             write_json(FOLDER, "a.json", "after")
     assert read_json(FOLDER, "a.json") == "before"

@@ -26,7 +26,7 @@ from tests.processes import children
 from workbench import Context, Kernel, Opt, OptOps, SearchResult, Tensor, explore
 from workbench.backends.runtime.cache import cache_folder
 from workbench.errors import ParseError, WorkbenchError
-from workbench.ir.opt.trial import Trial
+from workbench.ir.opt.trial import Measured, Stopped, Trial
 from workbench.kernel import measuring, searching
 from workbench.kernel.searching import run
 from workbench.worker import client, wire
@@ -234,6 +234,57 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
         over.set()
         presser.join()
         assert stopped.ended == "stopped" and stopped.seconds < 10
+
+
+def test_a_search_that_is_stopped_at_once_prints(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    result = quick(kernel, stop=lambda: True)
+    assert result.ended == "stopped" and result.kernel.ast is kernel.ast
+    assert [t.note for t in result.tried] == ["not measured"]
+    assert "not measured" in str(result)
+    result.save(tmp_path / "search.json")
+    again = SearchResult.load(tmp_path / "search.json", kernel)
+    assert again.to_dict() == result.to_dict()
+
+
+def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
+    """The worker itself can stop only the task that it has."""
+    pressed: list[bool] = []
+
+    class Late(Worker):
+        pid = 1
+
+        def hold(self, key: str, make: Any) -> None:
+            pressed.append(False)
+
+        def ask(self, task: Any, progress: Any = None, quiet_s: float = 0.0) -> Any:
+            progress({"text": "racing"})
+            raise client.TaskStopped("stopped", "somebody asked for it")
+
+        def stop(self) -> None:
+            pressed.append(True)
+
+    ends_at = time.monotonic() + 60.0
+    measure = measuring.OnWorker(
+        kernel.original, "LLVM", ends_at, 1.0, worker=Late(), stop=lambda: bool(pressed)
+    )
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            list(measure(kernel.ast, [kernel.ast], None, False))
+    assert pressed == [False, True], "stopped while it ran, then before it began"
+
+
+def test_a_search_that_timed_nothing_is_not_kept(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another time the machine may have more memory, or less to do."""
+    failed = Measured(error="the program was killed")
+    monkeypatch.setattr(measuring.OnWorker, "_one", lambda *_: failed)
+    own = kernel.apply(Opt(OptOps.UNROLL, "r0", 8))
+    result = run(own, budget_s=0.5, shown=False)
+    assert result.ended == "nothing left to try" and not result.ranked()
+    assert searching._kept(own, 2, 0.1) is None
 
 
 def test_killed_workers_are_a_note_and_no_end(kernel: Kernel) -> None:

@@ -9,7 +9,8 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from threading import Thread
+from queue import SimpleQueue
+from threading import Event, Thread, Timer
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
+from workbench.worker.desk import Desk
 
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
@@ -210,16 +212,111 @@ def stopped_after(worker: Worker, task: Callable[[], Any]) -> float:
     return time.monotonic() - started
 
 
+def kill(pid: int) -> None:
+    """Kill a process, and wait until all its threads are gone; who started it hears of it."""
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
 def test_a_worker_that_is_killed_is_started_again(
     worker: Worker, kernel: Kernel
 ) -> None:
     measured(worker, sent(kernel), kernel=kernel)
     first = worker.pid
     assert first is not None
-    os.kill(first, signal.SIGKILL)
-    time.sleep(0.2)
+    kill(first)
     assert measured(worker, sent(kernel), kernel=kernel)[0]["samples"]
     assert worker.pid != first
+
+
+def test_data_that_are_lost_are_no_fault_of_the_task(
+    worker: Worker, kernel: Kernel
+) -> None:
+    """As where memory runs out while they are sent: no other process has them."""
+    worker.hold("data", list)
+    assert worker.pid is not None
+    kill(worker.pid)
+    task = {"do": "check", "data": "data", "kernel": sent(kernel)}
+    with pytest.raises(WorkerEnded, match="was killed"):
+        worker.ask(task)
+
+
+def test_a_task_whose_worker_is_closed_was_stopped(
+    worker: Worker, kernel: Kernel
+) -> None:
+    task = {"do": "check", "data": hold(worker, kernel), "kernel": sent(kernel)}
+    process = worker._process
+    assert process is not None
+    worker.close()
+    with pytest.raises(TaskStopped):  # while it waits for the answer
+        worker._wait(process, 1, None, 60.0)
+    with pytest.raises(TaskStopped):  # before it asks
+        worker.ask(task)
+    assert worker.pid is None, "none was started for it"
+
+
+class Silent:
+    """Stands for a process: what it says is put in its messages."""
+
+    is_ended = False
+
+    def __init__(self) -> None:
+        self.messages: SimpleQueue[Any] = SimpleQueue()
+
+    def say(self, kind: str) -> None:
+        self.messages.put({"task": 1, "kind": kind, "value": {}})
+
+    def send(self, head: Any) -> None:
+        pass
+
+
+def test_who_asks_to_stop_again_waits_no_longer(worker: Worker) -> None:
+    process, over = Silent(), Event()
+
+    def press() -> None:
+        while not over.wait(STOPS_WITHIN_S / 10):
+            process.say("stop")
+
+    presser = Thread(target=press)
+    presser.start()
+    Timer(20 * STOPS_WITHIN_S, over.set).start()
+    try:
+        with pytest.raises(TaskStopped):
+            worker._wait(process, 1, None, 60.0)  # type: ignore[arg-type]
+        assert not over.is_set(), "it waited as long as somebody pressed"
+    finally:
+        over.set()
+        presser.join()
+
+
+def test_who_hears_of_progress_may_take_long(worker: Worker) -> None:
+    """That is no silence of the process."""
+    process, quiet_s = Silent(), 0.5
+
+    def heard(told: Any) -> None:
+        time.sleep(2 * quiet_s)
+        Timer(quiet_s / 10, process.say, ["done"]).start()
+
+    process.say("progress")
+    assert worker._wait(process, 1, heard, quiet_s) == {}  # type: ignore[arg-type]
+
+
+def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
+    """A process may start, and a form compile, however busy the machine is."""
+    told: list[Any] = []
+    desk = Desk(told.append, lambda: False)
+    buffers = kernel.data.buffers(kernel.original, "LLVM")
+    blobs = [bytearray(b.array.view(np.uint8).tobytes()) for b in buffers]
+    desk.hold("data", [(b.dtype.name, b.size) for b in buffers], blobs)
+    about = {"data": "data", "silent_s": 3.0}
+    desk.check(about | {"kernel": sent(kernel), "original": kernel.to_text()})
+    desk.measure(
+        about | {"kernels": [sent(kernel)], "cold": False, "budget_s": 0.01,
+                 "samples": 1, "float": "float32"},
+    )  # fmt: skip
+    limits = {t["text"]: t["silent_s"] for t in told}
+    assert {text for text, s in limits.items() if s == 3.0} == {"running", "first run"}
+    assert limits["compiling"] is None and limits["timing, warm"] is None
 
 
 def test_interrupts_are_not_for_it(worker: Worker, kernel: Kernel) -> None:

@@ -90,11 +90,13 @@ def _words(error: Row) -> list[str]:
 @dataclass(slots=True)
 class OnWorker(_Measuring):
     """Measures in a worker process; `data` makes the kernel's buffers by slot. `key` names
-    them there."""
+    them there. `stop` is asked before each form and when it begins to run: a stop of the worker
+    itself reaches only a task that is there."""
 
     worker: Worker = field(default_factory=Worker)
     data: Callable[[], Sequence[Buffer]] = tuple
     key: str = "search"
+    stop: Callable[[], bool] = lambda: False
 
     def __call__(
         self,
@@ -118,14 +120,20 @@ class OnWorker(_Measuring):
             "against": self.form(against), "outputs": outputs(self.kernel),
             "rules": asdict(rules),
         }  # fmt: skip
+        if self.stop():
+            raise Stopped
         try:
             self.worker.hold(self.key, self._held)
-            answer = self.worker.ask(task, quiet_s=quiet_s)
+            answer = self.worker.ask(task, self._heard, quiet_s)
         except TaskStopped:
             raise Stopped from None
         except WorkbenchError as error:  # it crashed or hung: the next one starts anew
             return Measured(error=f"{error.what}: {error.because}")
         return self.read(answer)
+
+    def _heard(self, progress: Row) -> None:
+        if self.stop():
+            self.worker.stop()
 
     def _held(self) -> list[tuple[Buffer, bool]]:
         written = outputs(self.kernel)

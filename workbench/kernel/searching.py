@@ -78,9 +78,13 @@ def run(
             show(trial)
             report(trial)
 
-        found = _search(kernel, device, width, ends_at, is_over, told, executor, worker)
+        found = _search(
+            kernel, device, width, ends_at, is_over, told, executor, worker, stop
+        )
     result = _result(kernel, found, device, time.monotonic() - began)
-    if executor is None and found.ended not in ("stopped", "interrupted"):
+    is_whole = found.ended not in ("stopped", "interrupted")
+    # Where nothing was timed the processes were killed, or too slow: not so the next time.
+    if executor is None and is_whole and result.ranked():
         _keep(result, width, budget_s)
     return result
 
@@ -110,6 +114,7 @@ def _search(
     told: Callable[[Trial], None],
     executor: Executor | None,
     worker: Worker | None,
+    stop: Callable[[], bool],
 ) -> Found:
     target = Device[device].target
 
@@ -134,7 +139,8 @@ def _search(
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
-        return found(OnWorker(*about, worker=own, data=data, key=key), 1)
+        measure = OnWorker(*about, worker=own, data=data, key=key, stop=stop)
+        return found(measure, 1)
     finally:
         if worker is None:
             own.close()

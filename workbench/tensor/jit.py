@@ -86,9 +86,10 @@ class TinyJit(Generic[P, R]):
 
         Errors: JitError where nothing has been captured yet.
         """
-        if self._state.captured is None:
-            raise JitError("nothing has been captured", "that takes two calls")
-        self._state.captured.replay.launch()
+        with self._state.lock:
+            if self._state.captured is None:
+                raise JitError("nothing has been captured", "that takes two calls")
+            self._state.captured.replay.launch()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """As a method it captures for each object by itself, equal ones too, as long as it lives.

@@ -59,7 +59,7 @@ class TaskStopped(WorkbenchError):
 
 
 class Worker:
-    """A worker process, started with the first task. `close` it, or use it in a `with` block.
+    """A worker process, started with the first data. `close` it, or use it in a `with` block.
 
     `nice` is how far it stands back behind other programs; 0 where somebody waits for it.
     """
@@ -103,13 +103,17 @@ class Worker:
     def ask(
         self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
     ) -> Row:
-        """Return the result of a task, waiting for it.
+        """Return the result of a task, waiting for it. It runs where its data were sent to: a
+        process that has ended since is not started anew.
 
         Units: quiet_s, seconds without a sign of life after which the worker is ended.
-        Errors: TaskStopped; WorkerEnded; WorkbenchError with what went wrong in the task.
+        Errors: TaskStopped, also where somebody closed the worker; WorkerEnded; WorkbenchError
+        with what went wrong in the task.
         """
-        process = self._running()
         with self._lock:
+            process = self._process
+            if process is None:
+                raise _stopped()
             self._current = number = next(self._tasks)
         try:
             process.send({**task, "task": number})
@@ -155,19 +159,23 @@ class Worker:
                 self.close()
                 raise _stopped() if stopping else _hung(quiet) from None
             if message["kind"] == "ended":
-                error = _crashed(process)
+                error = (
+                    _stopped() if stopping or process.is_ended else _crashed(process)
+                )
                 self.close()
-                raise _stopped() if stopping else error
+                raise error
             if message["task"] != number:
                 continue  # left over from a task that was stopped
-            if message["kind"] == "stop":
+            if (
+                message["kind"] == "stop" and not stopping
+            ):  # who asks twice waits no longer
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:
                 quiet = _quiet(message["value"], quiet_s)
-                deadline = time.monotonic() + quiet
                 if progress is not None:
                     progress(message["value"])
+                deadline = time.monotonic() + quiet  # whoever listens may take long
             elif message["kind"] == "done":
                 found: Row = message["value"]
                 return found
@@ -184,6 +192,8 @@ class _Process:
     def __init__(self, nice: int) -> None:
         self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
         self.held: OrderedDict[str, int] = OrderedDict()
+        self.is_ended = False
+        """Whether we ended it: then it did not crash."""
         self._said = b""
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(nice)],
@@ -218,6 +228,7 @@ class _Process:
 
     def end(self) -> None:
         """End the process, and what it started."""
+        self.is_ended = True
         with contextlib.suppress(OSError):
             if self.is_running and hasattr(os, "killpg"):
                 os.killpg(self.pid, signal.SIGKILL)

@@ -65,7 +65,7 @@ class Desk:
 
         A kernel runs on its own "data", if it names some, else on those of the task. One that
         fails has an error instead. What was measured when the task is stopped
-        is returned.
+        is returned. "silent_s", which may be left out, is how long a first run may take.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
@@ -75,7 +75,7 @@ class Desk:
                 key = kernel.get("data", task.get("data"))
                 source, run = bound(kernel, self._data[key])
                 rows[place]["threads"] = source.threads
-                self._continue(place, len(rows), "first run")
+                self._continue(place, len(rows), "first run", task.get("silent_s"))
                 start = time.perf_counter()
                 run()
                 took = time.perf_counter() - start
@@ -132,11 +132,13 @@ class Desk:
         self._continue(0, 1, "racing")
         return race(
             task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
-            rules, lambda: self._continue(0, 1, "racing"), self._silent,
+            rules, lambda: self._continue(0, 1, "racing"),
+            lambda seconds: self._continue(0, 1, "first run", seconds),
         )  # fmt: skip
 
     def check(self, task: Row) -> Row:
-        """Return whether a kernel's answer is that of the un-optimised kernel, interpreted."""
+        """Return whether a kernel's answer is that of the un-optimised kernel, interpreted.
+        "silent_s", which may be left out, is how long it may run."""
         held = self._data[task["data"]]
         original = parsed(task["original"])
         slots = outputs(original)
@@ -144,7 +146,7 @@ class Desk:
         buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
         _, run = bound(task["kernel"], buffers)
-        self._continue(1, 3, "running")
+        self._continue(1, 3, "running", task.get("silent_s"))
         run()
         self._continue(2, 3, "comparing with the reference interpreter")
         found = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
@@ -156,13 +158,13 @@ class Desk:
         outcome = checking.check(original, slots, inputs, got)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
 
-    def _silent(self, seconds: float) -> None:
-        """Tell how long nothing will be heard: who waits need not wait for longer."""
-        report = {"done": 0, "total": 1, "text": "first run", "silent_s": seconds}
-        self._report(report)
-
-    def _continue(self, done: int, total: int, text: str) -> None:
-        self._report({"done": done, "total": total, "text": text})
+    def _continue(
+        self, done: int, total: int, text: str, silent_s: float | None = None
+    ) -> None:
+        """Report, and how long nothing will be heard, where that is known: who waits need not
+        wait for longer. Errors: Stopped."""
+        told = {"done": done, "total": total, "text": text, "silent_s": silent_s}
+        self._report(told)
         self._go_on()
 
     def _go_on(self) -> None:

@@ -10,12 +10,11 @@ import contextlib
 import json
 import os
 import stat
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
-from workbench.backends.runtime.cache import cache_folder
+from workbench.backends.runtime.cache import cache_folder, write_private
 
 MOST_BYTES = 4 << 20
 """A larger file is not ours."""
@@ -46,7 +45,7 @@ def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None
     if path is None:
         return
     try:
-        _write(path / name, json.dumps(data))
+        write_private(path / name, json.dumps(data).encode())
         _keep_newest(path, most_files)
     except OSError as error:
         warn(f"{path / name} cannot be written ({error.strerror}); going on without")
@@ -79,15 +78,3 @@ def _folder(name: str) -> Path | None:
         warn(f"the folder {folder} is not yours alone; not using it")
         return None
     return folder
-
-
-def _write(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(name, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise

@@ -224,9 +224,10 @@ def search(
 ) -> Found:
     """Return what a search from `starts`, lists of opts for `kernel`, finds for `target`.
 
-    The first start is what must not get worse. `is_over` ends it; so does Ctrl-C, and Stopped
-    from it or from `measure`: then the best so far is returned as it was measured. `report`
-    hears of every trial, and `at_once` forms are measured at a time.
+    The first start is what must not get worse; it is among the trials in any case. `is_over`
+    ends it; so does Ctrl-C, and Stopped from it or from `measure`: then the best so far is
+    returned as it was measured. `report` hears of every trial, and `at_once` forms are
+    measured at a time.
     """
     state = _Search(kernel, target, measure, is_over, report)
     try:
@@ -242,7 +243,8 @@ def search(
     except (KeyboardInterrupt, Stopped) as stop:
         ended = "stopped" if isinstance(stop, Stopped) else "interrupted"
         best, speedup = _best_so_far(state), None
-    return Found(tuple(state.trials), best, speedup, ended)
+    first = Trial(0, None, starts[0].opts, starts[0].how, None, "not measured")
+    return Found(tuple(state.trials) or (first,), best, speedup, ended)
 
 
 def _best_so_far(state: _Search) -> int:

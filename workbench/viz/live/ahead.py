@@ -12,6 +12,7 @@ from workbench.errors import WorkbenchError
 from workbench.viz.live import baselines, measuring, plans
 from workbench.viz.live.jobs import AHEAD
 from workbench.viz.live.opt_text import parse_opt
+from workbench.viz.record.record import Recorder
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -39,7 +40,8 @@ def times(session: Session) -> Iterator[None]:
             plans.measure(session)
         yield
     if baselines.known(session):
-        baselines.measure_all(session)
+        with suppress(WorkbenchError):  # there, too
+            baselines.measure_all(session)
         yield
     first = [k["root"] for k in session.record["kernels"][:1]]
     for variant in first:
@@ -56,18 +58,21 @@ def offers(session: Session, variant: int) -> dict[str, Any]:
     is_new = session.watched != variant
     session.watched = variant
     if is_new:
-        session.jobs.submit(session, _looked_at(session, variant), AHEAD)
+        steps = _looked_at(session, session.recorder, variant)
+        session.jobs.submit(session, steps, AHEAD)
     return {}
 
 
-def _looked_at(session: Session, variant: int) -> Iterator[None]:
+def _looked_at(session: Session, mine: Recorder, variant: int) -> Iterator[None]:
+    if session.recorder is not mine:
+        return  # it was planned again before it was this one's turn
     with session.lock:
         row = session.row(variant)
         if not row["passes"] and row["error"] is None and variant not in session.edited:
             session.recorder.add_compiled(variant)
             session.tell_changes()
     yield
-    if session.measures_ahead:
+    if session.measures_ahead and session.recorder is mine:
         yield from _offers(session, variant)
 
 
@@ -78,7 +83,8 @@ def _time_kernel(session: Session, number: int) -> None:
         if row["kernel"] == number and row["name"] in ("plain", "auto")
         and row["error"] is None
     ]  # fmt: skip
-    _quietly(session, group)
+    if group:
+        _quietly(session, group)
 
 
 def _quietly(session: Session, group: list[int]) -> None:
@@ -101,6 +107,8 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
     ):
         _quietly(session, [variant])
         yield
+        if session.recorder is not mine:
+            return
         timing = session.row(variant)["timing"]
     if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
         return
@@ -112,14 +120,17 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
     for begin in range(0, len(order), AT_ONCE):
         if session.watched != variant or session.recorder is not mine:
             return
-        _measure_offers(session, variant, order[begin : begin + AT_ONCE])
+        _measure_offers(session, variant, listed, order[begin : begin + AT_ONCE])
         yield
 
 
-def _measure_offers(session: Session, variant: int, places: list[int]) -> None:
-    listed, device = session.row(variant)["offers"], session.device
-    kernel = session.kernels[variant]
-    forms = [measuring.sent(session, variant)]
+def _measure_offers(
+    session: Session, variant: int, listed: list[dict[str, Any]], places: list[int]
+) -> None:
+    with session.lock:
+        if session.row(variant)["offers"] is not listed:
+            return  # on another device there are others
+        kernel, forms = session.kernels[variant], [measuring.sent(session, variant)]
     try:
         for place in places:
             form = kernel.apply(parse_opt(listed[place]["opt"]))
@@ -131,7 +142,7 @@ def _measure_offers(session: Session, variant: int, places: list[int]) -> None:
     except WorkbenchError:
         return
     with session.lock:
-        if session.device != device:
+        if session.row(variant)["offers"] is not listed:
             return
         for place, result in zip(places, found[1:], strict=True):
             if result.get("samples"):

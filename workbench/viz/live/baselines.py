@@ -14,10 +14,12 @@ from workbench.backends.runtime.timing import Samples, interleave
 from workbench.errors import WorkbenchError
 from workbench.ir.estimates import Estimates
 from workbench.ir.rewrite import without
+from workbench.kernel.kernel import Kernel
 from workbench.pipeline import build
 from workbench.trace import unobserved
 from workbench.viz.live.figures import EMULATOR, timing_row, with_beside
 from workbench.viz.record.variants import error_row
+from workbench.worker.client import TaskStopped
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -27,18 +29,19 @@ LIMIT_S = 30.0
 """A baseline that has not returned by then is given up."""
 OURS, THEIRS = "ours", "theirs"
 Run = Callable[[], object]
+Row = dict[str, Any]
 
 
 def known(session: Session) -> dict[str, Run]:
-    """Return the baselines that were given, by name."""
-    found: dict[str, Run] = session.recorder.exploration.held.get("baselines", {})
-    return found
+    """Return the baselines that were given until now, by name."""
+    return dict(session.recorder.exploration.held.get("baselines", {}))
 
 
 def measure_all(session: Session) -> dict[str, Any]:
     """Time every baseline that was given.
 
-    Errors: WorkbenchError where none was, and on an emulator, whose times say nothing.
+    Errors: WorkbenchError where none was, and on an emulator, whose times say nothing;
+    TaskStopped.
     """
     given = known(session)
     if not given:
@@ -49,8 +52,14 @@ def measure_all(session: Session) -> dict[str, Any]:
         because = "an emulator's times stand beside no others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
     for name, run in given.items():
-        with session.jobs.lend():  # nothing else is measured meanwhile
-            _measure(session, name, run)
+        if session.jobs.is_stopped():
+            raise TaskStopped("stopped", "somebody asked for it")
+        session.status("baseline", 0, 1, name)
+        try:
+            with session.jobs.lend():  # nothing else is measured meanwhile
+                _measure(session, name, run)
+        finally:
+            session.status(None)
     return {}
 
 
@@ -72,11 +81,12 @@ def add_row(session: Session, name: str) -> int:
 
 
 def _measure(session: Session, name: str, run: Run) -> None:
-    session.status("baseline", 0, 1, name)
     outcome: dict[str, Any] = {}
-    pinned = session.record["pinned"]
-    ours = None if pinned is None else _our_run(session, pinned)
-    runs = {THEIRS: run} if ours is None else {THEIRS: run, OURS: ours}
+    with session.lock:  # what is pinned, and on which device, may change while it runs
+        pinned = session.record["pinned"]
+        is_source = pinned is None or pinned in session.edited
+        kernel = None if is_source else session.kernels[pinned]
+    runs = {THEIRS: run} if kernel is None else {THEIRS: run, OURS: _our_run(kernel)}
 
     def work() -> None:
         try:
@@ -91,18 +101,16 @@ def _measure(session: Session, name: str, run: Run) -> None:
         late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
         outcome["error"] = error_row(late)
     with session.lock:
-        _show(session, name, outcome)
-        if ours is not None and "found" in outcome:
-            _show_ours(session, pinned, outcome["found"][OURS])
-        session.status(None)
+        ours = None
+        if kernel is not None and "found" in outcome:
+            ours = _our_row(session, pinned, kernel, outcome["found"][OURS])
+            _show_ours(session, pinned, ours)
+        _show(session, name, outcome, pinned, ours)
         session.tell_changes()
 
 
-def _our_run(session: Session, variant: int) -> Run | None:
-    """Return a launch of a variant in this process; None where its source was edited."""
-    if variant in session.edited:
-        return None
-    kernel = session.kernels[variant]
+def _our_run(kernel: Kernel) -> Run:
+    """Return a launch of a kernel in this process."""
     device = kernel.device
     with unobserved(), without(kernel.rules_off):
         program = build(kernel.ast, device).program
@@ -110,7 +118,9 @@ def _our_run(session: Session, variant: int) -> Run | None:
     return found
 
 
-def _show(session: Session, name: str, outcome: dict[str, Any]) -> None:
+def _show(
+    session: Session, name: str, outcome: Row, pinned: int, ours: Row | None
+) -> None:
     place, timing = add_row(session, name), None
     if "found" in outcome:
         samples: Samples = outcome["found"][THEIRS]
@@ -119,9 +129,7 @@ def _show(session: Session, name: str, outcome: dict[str, Any]) -> None:
             sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
         )
         timing = timing_row(samples.samples_s, work, name)
-        if OURS in outcome["found"]:
-            pinned = session.record["pinned"]
-            ours = _our_row(session, pinned, outcome["found"][OURS])
+        if ours is not None:
             both = {name: timing, session.row(pinned)["name"]: ours}
             timing = with_beside(both)[name]
     error = outcome.get("error")
@@ -129,17 +137,16 @@ def _show(session: Session, name: str, outcome: dict[str, Any]) -> None:
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _our_row(session: Session, variant: int, samples: Samples) -> dict[str, Any]:
-    known = session.row(variant)["timing"]
+def _our_row(session: Session, variant: int, kernel: Kernel, samples: Samples) -> Row:
+    known = session.timings.get((variant, kernel.device))
     peak = known["gflops"] / known["fraction"] if known and known["fraction"] else None
-    work = session.kernels[variant].estimates
-    return timing_row(samples.samples_s, work, session.kernels[variant].device, peak)
+    return timing_row(samples.samples_s, kernel.estimates, kernel.device, peak)
 
 
-def _show_ours(session: Session, variant: int, samples: Samples) -> None:
-    row = _our_row(session, variant, samples)
+def _show_ours(session: Session, variant: int, row: Row) -> None:
     session.timings[variant, row["device"]] = row
-    session.set(variant, "timing", row)
+    if session.kernels[variant].device == row["device"]:
+        session.set(variant, "timing", row)
 
 
 def _in_words(error: dict[str, str]) -> str:

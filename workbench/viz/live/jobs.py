@@ -10,7 +10,7 @@ import atexit
 import itertools
 import logging
 import queue
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -32,7 +32,17 @@ class _Job:
     number: int
     owner: object = field(compare=False)
     steps: Iterator[object] = field(compare=False)
-    finished: Event = field(compare=False)
+    is_dropped: bool = field(default=False, compare=False)
+    finished: Event = field(default_factory=Event, compare=False)
+
+    def close(self) -> None:
+        """Say that it is over; one that has not come to its end is told so."""
+        try:
+            if isinstance(self.steps, Generator):
+                self.steps.close()
+        except Exception:
+            _LOG.exception("a job of the workbench failed")
+        self.finished.set()
 
 
 class Jobs:
@@ -43,7 +53,6 @@ class Jobs:
         self._numbers = itertools.count()
         self._lock, self._turn = Lock(), Lock()
         self._thread: Thread | None = None
-        self._dropped: set[int] = set()
         self._pending: dict[int, _Job] = {}
         self._running: _Job | None = None
         self._busy: Worker | None = None
@@ -52,7 +61,7 @@ class Jobs:
     def submit(self, owner: object, steps: Iterator[object], priority: int) -> Event:
         """Do the steps of a job when it is their turn; the Event is set when they are done or
         dropped."""
-        job = _Job(priority, next(self._numbers), owner, steps, Event())
+        job = _Job(priority, next(self._numbers), owner, steps)
         with self._lock:
             self._pending[job.number] = job
             self._queue.put(job)
@@ -63,19 +72,12 @@ class Jobs:
 
     def stop(self, owner: object) -> int:
         """Drop the jobs of an owner, and abandon the one at work; return how many there were."""
-        with self._lock:
-            own = [job for job in self._pending.values() if job.owner is owner]
-            self._dropped |= {job.number for job in own}
-            is_running = self._running is not None and self._running.owner is owner
-            worker = self._busy if is_running else None
-        if worker is not None:
-            worker.stop()
-        return len(own)
+        return self._drop(lambda job: job.owner is owner)
 
     def is_stopped(self) -> bool:
         """Whether the job that calls this is no longer wanted."""
         running = self._running
-        return running is not None and running.number in self._dropped
+        return running is not None and running.is_dropped
 
     @contextmanager
     def lend(self, alone: bool = False) -> Iterator[Worker]:
@@ -92,8 +94,25 @@ class Jobs:
                     worker.close()
 
     def close(self) -> None:
-        """End the worker process."""
+        """Drop all jobs, and end the worker process."""
+        self._drop(lambda job: True)
         self.worker.close()
+
+    def _drop(self, is_meant: Callable[[_Job], bool]) -> int:
+        """Close the jobs that wait, and abandon the one at work; return how many there were."""
+        with self._lock:
+            meant = list(filter(is_meant, self._pending.values()))
+            waiting = [job for job in meant if job is not self._running]
+            for job in meant:
+                job.is_dropped = True
+            for job in waiting:
+                del self._pending[job.number]
+            # While the lock is held no job begins, so that this stops no task of another one.
+            if len(waiting) < len(meant) and self._busy is not None:
+                self._busy.stop()
+        for job in waiting:
+            job.close()
+        return len(meant)
 
     def _work(self) -> None:
         while True:
@@ -102,26 +121,25 @@ class Jobs:
             except queue.Empty:
                 self.worker.close()
                 job = self._queue.get()
-            self._running = job
-            is_over = self._is_over(job)
-            self._running = None
             with self._lock:
-                if is_over or job.number in self._dropped:
-                    self._pending.pop(job.number, None)
-                    self._dropped.discard(job.number)
-                    job.finished.set()
+                if job.is_dropped:  # whoever did so closes it
+                    continue
+                self._running = job
+            is_over = self._is_over(job)
+            with self._lock:
+                self._running = None
+                is_over = is_over or job.is_dropped
+                if is_over:
+                    del self._pending[job.number]
                 else:
                     self._queue.put(job)
+            if is_over:
+                job.close()
             del job
 
     def _is_over(self, job: _Job) -> bool:
-        """Do a job's next step, or all of them where somebody asked for it. A job that was
-        dropped is told so."""
+        """Do a job's next step, or all of them where somebody asked for it."""
         try:
-            if job.number in self._dropped:
-                if isinstance(job.steps, Generator):
-                    job.steps.close()
-                return True
             for _ in job.steps:
                 if job.priority is not ASKED:
                     return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.device import Device
@@ -19,14 +19,15 @@ from workbench.viz.live import tuning
 from workbench.viz.live.figures import timing_row, with_beside
 from workbench.viz.live.searched import search_row
 from workbench.viz.record.variants import error_row
-from workbench.worker.client import QUIET_S, TaskStopped, Worker
+from workbench.worker.client import TaskStopped, Worker
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
 
 BUDGET_S, SAMPLES = 1.0, 25
 EDITED_S = 5.0
-"""Edited source that is silent for longer, and 20 runs of what it was made from, hangs."""
+"""Edited source whose first run takes longer than that, and 20 runs of what it was made from,
+is held to hang."""
 Result = dict[str, Any]
 
 
@@ -50,7 +51,10 @@ def check(session: Session, variant: int) -> Result:
 
 def search(session: Session, variant: int, budget_s: float) -> Result:
     """Search for a faster form of a variant; the best becomes a variant, timed beside it, and
-    keeps all that was tried. A search that is stopped leaves the best so far."""
+    keeps all that was tried. A search that is stopped leaves the best so far.
+
+    Errors: TaskStopped where it was stopped before anything was timed.
+    """
     kernel, began = session.kernels[variant], time.monotonic()
 
     def report(trial: Trial) -> None:
@@ -66,14 +70,19 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
             )  # fmt: skip
         finally:
             session.status(None)
-        with session.lock:
-            name = tuning.free_name(session, session.row(variant)["kernel"], "search")
-            made = tuning.variant_of(session, found.kernel, variant, name)
-            session.set(made, "note", session.row(made)["note"] or found.ended)
-            session.set(made, "search", search_row(found))
-            session.tell_changes()
-        if not session.jobs.is_stopped():
-            group = list(dict.fromkeys((variant, made, reference(session, variant))))
+    if session.jobs.is_stopped() and not found.ranked():
+        raise TaskStopped("stopped", "somebody asked for it")
+    with session.lock:
+        name = tuning.free_name(session, session.row(variant)["kernel"], "search")
+        best = tuning.on_device(found.kernel, session.kernels[variant].device)
+        made = tuning.variant_of(session, best, variant, name)
+        session.set(made, "note", session.row(made)["note"] or found.ended)
+        session.set(made, "search", search_row(found))
+        session.tell_changes()
+    if not session.jobs.is_stopped():
+        group = list(dict.fromkeys((variant, made, reference(session, variant))))
+        # What was found stays.
+        with suppress(TaskStopped), lent(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     return {"variant": made}
 
@@ -119,18 +128,20 @@ def _runs(language: str) -> str:
 
 def check_variant(session: Session, worker: Worker, variant: int) -> None:
     """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
-    kernel = session.kernels[variant]
+    with session.lock:
+        kernel, form = session.kernels[variant], sent(session, variant)
     task = {
         "do": "check",
-        "kernel": sent(session, variant),
+        "kernel": form,
         "original": to_text(kernel.original),
         "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
+        "silent_s": _patience(session, [variant]),
     }
-    found = ask(session, worker, task, "check", _patience(session, [variant]))
-    device = device_of(session, variant)
+    found = ask(session, worker, task, "check")
     with session.lock:
-        session.checks[variant, device] = found
-        session.set(variant, "check", found)
+        session.checks[variant, form["device"]] = found
+        if is_shown(session, variant, form):
+            session.set(variant, "check", found)
 
 
 def time_group(
@@ -145,10 +156,11 @@ def time_group(
 
     Errors: WorkbenchError where the worker did not come back.
     """
-    kernels = [sent(session, v) for v in variants]
-    found = times(session, worker, variants[0], kernels, cold, budget_s, samples)
     with session.lock:
-        results = dict(zip(variants, found, strict=True))
+        forms = [sent(session, v) for v in variants]
+    found = times(session, worker, variants[0], forms, cold, budget_s, samples)
+    results = dict(zip(variants, zip(forms, found, strict=True), strict=True))
+    with session.lock:
         _set_timings(session, results)
         session.tell_changes()
 
@@ -173,28 +185,39 @@ def times(
         "budget_s": budget_s,
         "samples": samples,
         "float": float_of(kernel),
+        "silent_s": _patience(session, [variant]),
     }
-    answer = ask(session, worker, task, "measure", _patience(session, [variant]))
+    answer = ask(session, worker, task, "measure")
     found: list[Result] = answer["kernels"]
     return found
 
 
-def _set_timings(session: Session, results: Mapping[int, Result]) -> None:
+def _set_timings(
+    session: Session, results: Mapping[int, tuple[Result, Result]]
+) -> None:
+    """Set what came of variants, each with the form that was measured: its device stays that of
+    the times, and they are shown only where the session has not gone to another one."""
     made: dict[str, Result] = {}
-    for variant, result in results.items():
-        if "error" in result:
+    for variant, (form, result) in results.items():
+        if "error" in result and is_shown(session, variant, form):
             session.set(variant, "error", result["error"])
         if result.get("samples"):
             made[session.row(variant)["name"]] = timing_row(
                 result["samples"], session.kernels[variant].estimates,
-                device_of(session, variant), result.get("peak"), result.get("cold", ()),
+                form["device"], result.get("peak"), result.get("cold", ()),
             )  # fmt: skip
     found = with_beside(made)
-    for variant in results:
+    for variant, (form, _) in results.items():
         row = found.get(session.row(variant)["name"])
         if row is not None:
-            session.timings[variant, device_of(session, variant)] = row
-            session.set(variant, "timing", row)
+            session.timings[variant, form["device"]] = row
+            if is_shown(session, variant, form):
+                session.set(variant, "timing", row)
+
+
+def is_shown(session: Session, variant: int, form: Result) -> bool:
+    """Whether a form that was measured is what the variant is on the session's device now."""
+    return bool(form["device"] == device_of(session, variant))
 
 
 def reference(session: Session, variant: int) -> int:
@@ -215,7 +238,6 @@ def ask(
     worker: Worker,
     task: Result,
     name: str,
-    quiet_s: float = QUIET_S,
 ) -> Result:
     """Return what the worker makes of a task; pages hear how far it is.
 
@@ -231,7 +253,7 @@ def ask(
         raise TaskStopped("stopped", "somebody asked for it")
     try:
         session.status(name, 0, 1, "starting")
-        return worker.ask(task, progress, quiet_s)
+        return worker.ask(task, progress)
     finally:
         session.status(None)
 
@@ -286,10 +308,12 @@ def float_of(kernel: Kernel) -> str:
     return "float64" if is_wide else "float32"
 
 
-def _patience(session: Session, variants: Sequence[int]) -> float:
-    """Return after how many silent seconds a task counts as hanging."""
+def _patience(session: Session, variants: Sequence[int]) -> float | None:
+    """Return the seconds that the first run of edited source may take; None for others, which
+    may take what any task may. Starting a process and compiling has time of its own: on a busy
+    machine it takes longer than many a program."""
     if not any(v in session.edited for v in variants):
-        return QUIET_S
+        return None
     parents = [session.row(v)["parent"] for v in variants if v in session.edited]
     known = [session.row(p)["timing"] for p in parents]
     return EDITED_S + 20 * max((t["median_s"] for t in known if t), default=0.0)

@@ -83,6 +83,7 @@ def measure(session: Session) -> Row:
     was, mine = session.before, session.recorder
     _check(session)
     assert was is not None
+    device = session.device  # it may change meanwhile; both plans are for the same
     pairs = (was.number, was.kernels), (session.number, mine.exploration.kernels)
     forms: dict[tuple[str, str], int] = {}
     tasks: list[Row] = []
@@ -91,7 +92,7 @@ def measure(session: Session) -> Row:
         for number, kernels in pairs:
             plans.append([])
             for place, kernel in enumerate(kernels):
-                made = tuning.on_device(kernel, session.device).optimized()
+                made = tuning.on_device(kernel, device).optimized()
                 form = made.to_text(), ",".join(made.rules_off)
                 if form not in forms:
                     forms[form] = len(tasks)

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Mapping
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from workbench.backends.runtime.cache import key_of
@@ -57,6 +58,9 @@ class Source(Protocol):
 Entry = dict[str, Any]
 Timings = Mapping[tuple[int, str], Entry]
 """By variant and device."""
+UNKNOWN: Entry = {"note": "", "pinned": False, "timings": {}, "search": None}
+"""What is known of a variant that is not there."""
+NOTHING: Mapping[Key, Entry] = MappingProxyType({})
 _lock = Lock()
 
 
@@ -68,18 +72,26 @@ def load(key: str) -> dict[Key, Entry]:
 
 
 def store(
-    record: Mapping[str, Any], timings: Timings, edited: Mapping[int, Source]
-) -> None:
+    record: Mapping[str, Any],
+    timings: Timings,
+    edited: Mapping[int, Source],
+    before: Mapping[Key, Entry] = NOTHING,
+) -> dict[Key, Entry]:
     """Keep the variants of a record, beside what other sessions kept of the same expression;
-    not what was made with rules off. Without a cache folder it does nothing."""
+    not what was made with rules off. Without a cache folder nothing is kept.
+
+    `before` is what this session has read, or stored last: a note and a pin that it has not
+    changed since are those of the others. Return what is `before` the next time.
+    """
     fresh, name = _entries(record, timings, edited), _name(record["key"])
     with _lock:
-        merged = _merged(_read(name), fresh)
+        merged = _merged(_read(name), fresh, before)
         rows = [
             {"kernel": key.kernel, "opts": list(key.opts), **entry}
             for key, entry in merged.items()
         ]
         write_json(FOLDER, name, {"v": VERSION, "variants": rows})
+    return {**before, **fresh}
 
 
 def key_for(row: Mapping[str, Any], source: Source | None) -> Key:
@@ -127,13 +139,24 @@ def _short(search: Entry | None) -> Entry | None:
     return search if len(json.dumps(search)) <= MOST_SEARCH_BYTES else None
 
 
-def _merged(known: Mapping[Key, Entry], fresh: Mapping[Key, Entry]) -> dict[Key, Entry]:
-    merged = {k: e | {"pinned": False} for k, e in known.items()} | dict(fresh)
+def _merged(
+    known: Mapping[Key, Entry], fresh: Mapping[Key, Entry], before: Mapping[Key, Entry]
+) -> dict[Key, Entry]:
+    is_pinned_here = any(
+        entry["pinned"] is not before.get(key, UNKNOWN)["pinned"]
+        for key, entry in fresh.items()
+    )
+    merged = dict(known)
     for key, entry in fresh.items():
-        before = known.get(key, {"timings": {}, "search": None})
-        timings = before["timings"] | entry["timings"]
-        search = entry["search"] or before["search"]
+        there = known.get(key, UNKNOWN)
+        timings = there["timings"] | entry["timings"]
+        search = entry["search"] or there["search"]
         merged[key] = entry | {"timings": timings, "search": search}
+        if key in known and entry["note"] == before.get(key, UNKNOWN)["note"]:
+            merged[key]["note"] = there["note"]
+    pins = fresh if is_pinned_here else {**fresh, **known}
+    for key, entry in merged.items():
+        merged[key] = entry | {"pinned": pins.get(key, UNKNOWN)["pinned"]}
     youngest = sorted(merged, key=lambda k: -merged[k]["when"])
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     stay = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]

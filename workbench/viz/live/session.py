@@ -10,11 +10,12 @@ the record and of all pages stay the same.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import RLock, Timer
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
+from workbench.errors import WorkbenchError
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration import Exploration
@@ -34,6 +35,7 @@ from workbench.viz.page import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
 from workbench.worker.client import TaskStopped
+from workbench.worker.limit import uninterrupted
 
 Message = dict[str, Any]
 
@@ -68,6 +70,9 @@ SAVES = frozenset(
     {"apply", "paste", "pin", "note", "measure", "check", "edit", "search"}
 )
 
+_OF_ANOTHER = WorkbenchError(
+    "this was asked of another plan", "everything began anew while it waited", "again"
+)
 _NUMBERS = itertools.count()
 """Every plan of every session has one of its own: the worker keeps data by it."""
 
@@ -119,6 +124,7 @@ class Session:
         # what was kept is of the scheduler's own plan
         is_own = not exploration.forced and not exploration.rules_off
         self.kept = saved.load(self.record["key"]) if is_own else {}
+        self._stored: Mapping[saved.Key, Message] = self.kept
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the record that the page gets whole
@@ -150,8 +156,10 @@ class Session:
         self.recorder.put(path, value)
 
     def packed(self) -> str:
-        """Return the whole record as pages read it."""
+        """Return the whole record as pages read it, having told the others what changed: a patch
+        says nothing that is in a record of the same number."""
         with self.lock:
+            self.tell_changes()
             return packed(self.record)
 
     # requests
@@ -207,18 +215,24 @@ class Session:
             self._open(planned)
             plans.compare(self, plan, asked)
             switching.compare(self, was)
+            self.recorder.patch()  # it is in the record, here as well
             # now, because patches of what is begun come before the reply
             self.tell({"result": {"n": self._patches, "record": self.packed()}})
         self.begin()
         return {"n": self._patches}
 
     def stop(self) -> dict[str, int]:
-        """Drop what is under way; return how many jobs that were."""
+        """Drop what is under way; return how many jobs that were. What pages lack comes all the
+        same."""
         self.watched = None
-        return {"stopped": self.jobs.stop(self)}
+        stopped = self.jobs.stop(self)
+        if stopped and self._begun is self.recorder:
+            self.jobs.submit(self.recorder, self._ahead(measures=False), AHEAD)
+        return {"stopped": stopped}
 
     def about(self, have: int | None) -> dict[str, Any]:
         """Return how many patches there were; the whole record where the page has not had all."""
+        self.tell_changes()
         number = self.record["n"]
         lacks = have is not None and have != number
         return {"n": number, "record": self.packed() if lacks else None}
@@ -227,11 +241,13 @@ class Session:
 
     def listen(self, listener: Listener) -> None:
         """Tell `listener` what happens from now on, as long as it lives."""
-        self._listeners.add(listener)
+        with self.lock:
+            self._listeners.add(listener)
 
     def listeners(self) -> list[Listener]:
         """Return who listens."""
-        return list(self._listeners)
+        with self.lock:
+            return list(self._listeners)
 
     def send(self, reply: Message, asker: Listener | None = None) -> Message:
         """Send a reply to whoever asked, and what changed to everybody; return it with the
@@ -313,6 +329,7 @@ class Session:
         return steps
 
     def _answering(self, request: Any, asker: Listener | None) -> Iterator[None]:
+        mine = self.recorder
         self.status(str(request.get("do")), 0, 1, "waiting")
         try:
             yield
@@ -322,18 +339,22 @@ class Session:
             self.send(self._reply(request, None, stopped), asker)
             return
         try:
-            self.handle(request, asker)
+            # Its numbers are places in the record that there was when it was asked.
+            if self.recorder is not mine and set(request) - {"id", "do"}:
+                self.send(self._reply(request, None, error_row(_OF_ANOTHER)), asker)
+            else:
+                self.handle(request, asker)
         finally:
             self.status(None)
 
-    def _ahead(self) -> Iterator[None]:
+    def _ahead(self, measures: bool = True) -> Iterator[None]:
         mine = self.recorder
-        for _ in self._steps_ahead():
+        for _ in self._steps_ahead(measures):
+            yield
             if self.recorder is not mine:
                 return  # it was planned again meanwhile
-            yield
 
-    def _steps_ahead(self) -> Iterator[None]:
+    def _steps_ahead(self, measures: bool = True) -> Iterator[None]:
         # first what was made by hand: somebody may miss it
         for _ in tuning.restored(self, made_by_hand=True):
             self.tell_changes()
@@ -343,11 +364,12 @@ class Session:
         for _ in tuning.restored(self):
             self.tell_changes()
             yield
-        if self.measures_ahead:
+        if self.measures_ahead and measures:
             yield from ahead.times(self)
 
     def _add_piece(self) -> bool:
-        with self.lock:
+        # Ctrl-C inside of a generator would be its end, and the record would lack the rest.
+        with uninterrupted(), self.lock:
             before = len(self.kernels)
             if next(self._pieces, None) is None:
                 return False
@@ -377,4 +399,5 @@ class Session:
             ex = self.recorder.exploration
             if ex.forced or ex.rules_off:
                 return
-            saved.store(self.record, self.timings, self.edited)
+            tried = self.record, self.timings, self.edited
+            self._stored = saved.store(*tried, self._stored)

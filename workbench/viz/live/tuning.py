@@ -204,7 +204,7 @@ def adopt(session: Session, variant: int) -> None:
         session.timings.setdefault((variant, name), timing)
     device = session.device if source is None else source.device
     session.set(variant, "timing", session.timings.get((variant, device)))
-    if entry["pinned"]:
+    if entry["pinned"] and session.record["pinned"] is None:  # else it was chosen here
         session.put(("pinned",), variant)
 
 

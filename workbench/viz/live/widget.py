@@ -17,6 +17,7 @@ from workbench.viz.live.jobs import ASKED
 from workbench.viz.live.kept import KEPT
 from workbench.viz.live.sending import sending
 from workbench.viz.live.session import Message, Session
+from workbench.worker.limit import uninterrupted
 
 GONE = {
     "what": "this workbench is no longer connected",
@@ -60,6 +61,12 @@ class Workbench(anywidget.AnyWidget):
                 self.view = {**self.view, **view}
 
     def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+        with (
+            uninterrupted()
+        ):  # half an answer is none, and half a change is wrong for good
+            self._answer(content)
+
+    def _answer(self, content: Any) -> None:
         session = self._session()
         if session is None:
             number = content.get("id") if isinstance(content, dict) else None
