@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TOUR = "01_tour.ipynb"
 CELL_TIMEOUT_S = 600
+SOCKET_BYTES = 100
+"""The path of a socket is shorter: systems have room for 104 or 108 bytes."""
 
 # JupyterLab's own page without scripts to fetch and without the state of widgets: an
 # output is shown in the richest form that needs neither Python nor the network.
@@ -129,10 +131,10 @@ def execute(notebook: Path) -> NotebookNode:
 
 def listening_at(place: Path) -> Any:
     """Return the settings of a Python session that listens at sockets named after `place`, where
-    the system has them. The ports it would listen at are chosen before it starts: whatever else
-    starts in between may have taken one, and then it ends."""
+    the system has them and can name them so. The ports it would listen at are chosen before it
+    starts: whatever else starts in between may have taken one, and then it ends."""
     settings = library("traitlets.config").Config()
-    if hasattr(socket, "AF_UNIX"):
+    if hasattr(socket, "AF_UNIX") and len(os.fsencode(place)) < SOCKET_BYTES:
         settings.KernelManager.transport = "ipc"
         settings.KernelManager.ip = str(place)
     return settings

@@ -19,10 +19,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import nbformat
 import pytest
 from nbformat.v4 import new_notebook
+
+from workbench.tour import SOCKET_BYTES
 
 LAB = [pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 """Marks of all tests that share the server and the page."""
@@ -48,7 +51,6 @@ OWN = """(path) => {
 }"""
 IS_OWN = "(path) => jupyterapp.shell.currentWidget?.context?.path === path"
 KERNEL = "jupyterapp.shell.currentWidget.context.sessionContext.session.kernel"
-SOCKETS = ["--KernelManager.transport=ipc"] if hasattr(socket, "AF_UNIX") else []
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {
         "fetchNews": "false",
@@ -88,7 +90,7 @@ def _server(root: Path, runtime: Path) -> Iterator[Lab]:
     _quiet(root)
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
-        "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t", *SOCKETS,
+        "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token=t", *_sockets(runtime),
         "--expose-app-in-browser", f"--ServerApp.root_dir={folder}",
     ]  # fmt: skip
     env = os.environ | {name: str(place) for name, place in places.items()}
@@ -99,6 +101,12 @@ def _server(root: Path, runtime: Path) -> Iterator[Lab]:
         finally:
             started.terminate()
             started.wait(20)
+
+
+def _sockets(runtime: Path) -> list[str]:
+    longest = runtime / f"kernel-{UUID(int=0)}-ipc-5"
+    can = hasattr(socket, "AF_UNIX") and len(os.fsencode(longest)) < SOCKET_BYTES
+    return ["--KernelManager.transport=ipc"] if can else []
 
 
 def _quiet(root: Path) -> None:
