@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import os
 import shutil
 import stat
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends.disk import fill_disk
 from workbench import Tensor, engine
 from workbench.backends.runtime import cache, jit
 from workbench.backends.runtime.objects import object_of
@@ -130,16 +130,8 @@ def test_a_cache_that_cannot_be_is_no_error(
 def test_a_full_disk_is_a_warning(
     failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Any, flags: Any, mode: int = 0o600) -> int:
-        if failing != "write":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.close(given(path, flags, mode))
-        return given("/dev/full", os.O_WRONLY)
-
-    given = os.open
-
     with monkeypatch.context() as broken:
-        broken.setattr(os, "replace" if failing == "replace" else "open", full)
+        fill_disk(broken, failing)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
             cache.put(KEY, b"code")
     assert cache.get(KEY) is None

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.backends.disk import fill_disk
 from workbench.backends.runtime import private_files
 from workbench.backends.runtime.private_files import read_json, write_json
 
@@ -49,17 +48,9 @@ def test_what_is_damaged_is_a_warning_and_written_anew(home: Path, said: str) ->
 def test_a_full_disk_is_a_warning(
     home: Path, failing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Any, flags: Any, mode: int = 0o600) -> int:
-        if failing != "write":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.close(given(path, flags, mode))
-        return given("/dev/full", os.O_WRONLY)
-
-    given = os.open
-
     write_json(FOLDER, "a.json", "before")
     with monkeypatch.context() as broken:
-        broken.setattr(os, "replace" if failing == "replace" else "open", full)
+        fill_disk(broken, failing)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
             write_json(FOLDER, "a.json", "after")
     assert read_json(FOLDER, "a.json") == "before"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import chromium
+from tests.viz.browser.browser import chromium, session_page, shown
 from tests.viz.browser.lab import Notebook, server
+from workbench.viz.page import export_html
+
+Opener = Callable[[Any, Path, str], Iterator[Any]]
 
 FAILED = pytest.StashKey[bool]()
 GIVEN_UP = "Canceled future for "
@@ -20,6 +24,24 @@ def browser() -> Iterator[Any]:
     """One Chromium serves a process: playwright can be started only once in each."""
     with chromium() as found:
         yield found
+
+
+@pytest.fixture
+def opener() -> Opener:
+    """How a page of a record is shown: a folder whose pages are in another mode has its own."""
+    return shown
+
+
+@pytest.fixture
+def page(opener: Opener, browser: Any, record: Any, tmp_path: Path) -> Iterator[Any]:
+    """The exported page of the `record` that the test's file makes."""
+    yield from opener(browser, tmp_path, export_html(record))
+
+
+@pytest.fixture
+def session(opener: Opener, browser: Any, record: Any, tmp_path: Path) -> Iterator[Any]:
+    """The page of the `record` before a Python session that the test plays."""
+    yield from opener(browser, tmp_path, session_page(record))
 
 
 @pytest.fixture(scope="session")

@@ -28,13 +28,8 @@ def record() -> Record:
 
 
 @pytest.fixture
-def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
-    yield from plan_page(browser, tmp_path, export_html(record))
-
-
-@pytest.fixture
-def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
-    yield from plan_page(browser, tmp_path, session_page(record))
+def opener() -> Any:
+    return plan_page
 
 
 def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:

@@ -86,7 +86,7 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
         edited(session, auto, "define", "; by hand\ndefine")
         done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     with session_of(matmul()) as session:
-        steps = session._steps_ahead()
+        steps = session._ahead()
         next(steps)
         names = [row["name"] for row in session.record["variants"]]
         if "mine 1" not in names:  # the plain one was kept, too

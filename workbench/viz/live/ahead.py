@@ -12,7 +12,6 @@ from workbench.errors import WorkbenchError
 from workbench.viz.live import baselines, measuring, plans
 from workbench.viz.live.jobs import AHEAD
 from workbench.viz.live.opt_text import parse_opt
-from workbench.viz.record.record import Recorder
 
 if TYPE_CHECKING:
     from workbench.viz.live.session import Session
@@ -58,21 +57,19 @@ def offers(session: Session, variant: int) -> dict[str, Any]:
     is_new = session.watched != variant
     session.watched = variant
     if is_new:
-        steps = _looked_at(session, session.recorder, variant)
+        steps = session.in_this_plan(_looked_at(session, variant))
         session.jobs.submit(session, steps, AHEAD)
     return {}
 
 
-def _looked_at(session: Session, mine: Recorder, variant: int) -> Iterator[None]:
-    if session.recorder is not mine:
-        return  # it was planned again before it was this one's turn
+def _looked_at(session: Session, variant: int) -> Iterator[None]:
     with session.lock:
         row = session.row(variant)
         if not row["passes"] and row["error"] is None and variant not in session.edited:
             session.recorder.add_compiled(variant)
             session.tell_changes()
     yield
-    if session.measures_ahead and session.recorder is mine:
+    if session.measures_ahead:
         yield from _offers(session, variant)
 
 
@@ -99,7 +96,6 @@ def _quietly(session: Session, group: list[int]) -> None:
 
 def _offers(session: Session, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are said to gain most."""
-    mine = session.recorder
     timing = session.row(variant)["timing"]
     if (
         timing is None
@@ -107,8 +103,6 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
     ):
         _quietly(session, [variant])
         yield
-        if session.recorder is not mine:
-            return
         timing = session.row(variant)["timing"]
     if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
         return
@@ -118,7 +112,7 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
         if listed[place]["measured"] is None
     ]  # fmt: skip
     for begin in range(0, len(order), AT_ONCE):
-        if session.watched != variant or session.recorder is not mine:
+        if session.watched != variant:
             return
         _measure_offers(session, variant, listed, order[begin : begin + AT_ONCE])
         yield

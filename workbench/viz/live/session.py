@@ -227,7 +227,8 @@ class Session:
         self.watched = None
         stopped = self.jobs.stop(self)
         if stopped and self._begun is self.recorder:
-            self.jobs.submit(self.recorder, self._ahead(measures=False), AHEAD)
+            steps = self.in_this_plan(self._ahead(measures=False))
+            self.jobs.submit(self.recorder, steps, AHEAD)
         return {"stopped": stopped}
 
     def about(self, have: int | None) -> dict[str, Any]:
@@ -302,7 +303,7 @@ class Session:
             if self._begun is self.recorder:
                 return
             self._begun = self.recorder
-        self.jobs.submit(self, self._ahead(), AHEAD)
+        self.jobs.submit(self, self.in_this_plan(self._ahead()), AHEAD)
 
     def begin_after(self, seconds: float) -> None:
         """Begin by then, though nobody may have asked anything."""
@@ -347,14 +348,17 @@ class Session:
         finally:
             self.status(None)
 
-    def _ahead(self, measures: bool = True) -> Iterator[None]:
-        mine = self.recorder
-        for _ in self._steps_ahead(measures):
-            yield
-            if self.recorder is not mine:
-                return  # it was planned again meanwhile
+    def in_this_plan(self, steps: Iterator[None]) -> Iterator[None]:
+        """Return `steps` that end where all is planned anew: they are about the record of now."""
+        mine, end = self.recorder, object()
 
-    def _steps_ahead(self, measures: bool = True) -> Iterator[None]:
+        def until() -> Iterator[None]:
+            while self.recorder is mine and next(steps, end) is not end:
+                yield
+
+        return until()
+
+    def _ahead(self, measures: bool = True) -> Iterator[None]:
         # first what was made by hand: somebody may miss it
         for _ in tuning.restored(self, made_by_hand=True):
             self.tell_changes()

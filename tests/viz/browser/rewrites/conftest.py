@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import session_page
 from tests.viz.browser.rewrites.support import Record, rewrites_page
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.page import export_html, scripts
+from workbench.viz.page import scripts
 from workbench.viz.record.record import Recorder
 
 HOSTILE = "<img src=x onerror=\"document.title='run'\">"
@@ -60,10 +58,5 @@ def functions(browser: Any, record: Record) -> Iterator[Any]:
 
 
 @pytest.fixture
-def page(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
-    yield from rewrites_page(browser, tmp_path, export_html(record))
-
-
-@pytest.fixture
-def session(browser: Any, record: Record, tmp_path: Path) -> Iterator[Any]:
-    yield from rewrites_page(browser, tmp_path, session_page(record))
+def opener() -> Any:
+    return rewrites_page
