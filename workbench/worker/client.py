@@ -57,6 +57,9 @@ class WorkerEnded(WorkbenchError):
 class TaskStopped(WorkbenchError):
     """The task was stopped because somebody asked for it."""
 
+    def __init__(self) -> None:
+        super().__init__("stopped", "somebody asked for it")
+
 
 class Worker:
     """A worker process, started with the first data. `close` it, or use it in a `with` block.
@@ -113,7 +116,7 @@ class Worker:
         with self._lock:
             process = self._process
             if process is None:
-                raise _stopped()
+                raise TaskStopped()
             self._current = number = next(self._tasks)
         try:
             process.send({**task, "task": number})
@@ -157,10 +160,10 @@ class Worker:
                 message = process.messages.get(timeout=left)
             except queue.Empty:
                 self.close()
-                raise _stopped() if stopping else _hung(quiet) from None
+                raise TaskStopped() if stopping else _hung(quiet) from None
             if message["kind"] == "ended":
                 error = (
-                    _stopped() if stopping or process.is_ended else _crashed(process)
+                    TaskStopped() if stopping or process.is_ended else _crashed(process)
                 )
                 self.close()
                 raise error
@@ -180,7 +183,7 @@ class Worker:
                 found: Row = message["value"]
                 return found
             elif message["kind"] == "stopped":
-                raise _stopped()
+                raise TaskStopped()
             elif message["kind"] == "error":
                 told = message["value"]
                 raise WorkbenchError(told["what"], told["because"], told["try"])
@@ -287,10 +290,6 @@ def _environment() -> dict[str, str]:
         return dict(os.environ)
     paths = [os.environ.get("PYTHONPATH", ""), home]
     return os.environ | {"PYTHONPATH": os.pathsep.join(p for p in paths if p)}
-
-
-def _stopped() -> TaskStopped:
-    return TaskStopped("stopped", "somebody asked for it")
 
 
 def _hung(quiet_s: float) -> WorkerEnded:

@@ -119,7 +119,7 @@ def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
 
         def ask(self, task: Any, progress: Any = None, quiet_s: float = 0.0) -> Any:
             progress({"text": "racing"})
-            raise client.TaskStopped("stopped", "somebody asked for it")
+            raise client.TaskStopped()
 
         def stop(self) -> None:
             pressed.append(True)

@@ -139,7 +139,7 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def stopped(*_: Any) -> None:
-        raise TaskStopped("stopped", "somebody asked for it")
+        raise TaskStopped()
 
     monkeypatch.setattr(measuring, "time_group", stopped)
     with session_of(matmul()) as session:

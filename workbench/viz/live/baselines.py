@@ -53,7 +53,7 @@ def measure_all(session: Session) -> dict[str, Any]:
         raise WorkbenchError("baselines are not timed here", because, "another device")
     for name, run in given.items():
         if session.jobs.is_stopped():
-            raise TaskStopped("stopped", "somebody asked for it")
+            raise TaskStopped()
         session.status("baseline", 0, 1, name)
         try:
             with session.jobs.lend():  # nothing else is measured meanwhile

@@ -71,7 +71,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
         finally:
             session.status(None)
     if session.jobs.is_stopped() and not found.ranked():
-        raise TaskStopped("stopped", "somebody asked for it")
+        raise TaskStopped()
     with session.lock:
         name = tuning.free_name(session, session.row(variant)["kernel"], "search")
         best = tuning.on_device(found.kernel, session.kernels[variant].device)
@@ -233,12 +233,7 @@ def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Wo
     return session.jobs.lend(alone=any(v in session.edited for v in variants))
 
 
-def ask(
-    session: Session,
-    worker: Worker,
-    task: Result,
-    name: str,
-) -> Result:
+def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
     """Return what the worker makes of a task; pages hear how far it is.
 
     Errors: as `Worker.ask`.
@@ -250,7 +245,7 @@ def ask(
             worker.stop()
 
     if session.jobs.is_stopped():
-        raise TaskStopped("stopped", "somebody asked for it")
+        raise TaskStopped()
     try:
         session.status(name, 0, 1, "starting")
         return worker.ask(task, progress)

@@ -147,7 +147,7 @@ def _held_against(
             error = row["error"]
             raise WorkbenchError(error["what"], error["because"], error["try"])
         if not row.get("samples"):
-            raise TaskStopped("stopped", "somebody asked for it")
+            raise TaskStopped()
     rounds = min(len(row["samples"]) for row in found)
     taken = np.array([row["samples"][:rounds] for row in found])
     was, now = (taken[list(places)].sum(axis=0) for places in plans)

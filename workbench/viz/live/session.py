@@ -336,7 +336,7 @@ class Session:
             yield
         except GeneratorExit:  # dropped while it waited: who asked must hear of it
             self.status(None)
-            stopped = error_row(TaskStopped("stopped", "somebody asked for it"))
+            stopped = error_row(TaskStopped())
             self.send(self._reply(request, None, stopped), asker)
             return
         try:
