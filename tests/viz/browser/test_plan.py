@@ -241,7 +241,7 @@ def test_a_decision_is_tried_the_other_way_and_undone(
     asked = answer(page, [[["plan", "decisions", place, "forced"], True]])
     assert (asked["node"], asked["store"]) == (decision["node"], True)
     page.wait_for_selector('[data-key="replan-undo"]')
-    assert "forced" in page.inner_text(".wb-plan-list [aria-selected=true]")
+    page.wait_for_selector(".wb-plan-list [aria-selected=true]:has-text('forced')")
     page.click('[data-key="replan-undo"]')
     asked = answer(page, [[["plan", "decisions", place, "forced"], False]])
     assert asked["store"] is None
