@@ -55,6 +55,7 @@ from tests.backends.test_llvm_render import (  # noqa: F401
 )
 from tests.compiler import needs_c
 from tests.support import ROOT
+from workbench.backends.device import Device
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, compiler
 from workbench.backends.runtime.buffer import Buffer
@@ -295,6 +296,14 @@ def test_cc_of_the_environment_comes_first(
     monkeypatch.setenv("CC", f"{own} -m64")
     found = find_compiler()
     assert found is not None and found.command == (own, "-m64")
+
+
+def test_a_cc_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", 'gcc "-m64')
+    assert not Device.available("C")
+    with pytest.raises(DeviceError, match=r"\$CC cannot be read") as caught:
+        find_compiler()
+    assert "no closing quotation" in caught.value.because
 
 
 def test_tcc_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tests.backends.disk import fill_disk
 from workbench import Tensor, engine
 from workbench.backends.runtime import cache, jit
 from workbench.backends.runtime.objects import object_of
+from workbench.backends.runtime.private_files import write_json
 from workbench.pipeline import build
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX owners and modes")
@@ -42,6 +43,28 @@ def test_what_is_put_comes_back() -> None:
     cache.put(KEY, b"other")
     assert cache.get(KEY) == b"other"
     assert [path.name for path in entry().parent.iterdir()] == [KEY]
+
+
+@pytest.mark.parametrize("given", ["", "here", "./here", "../here"])
+@pytest.mark.parametrize("name", ["XDG_CACHE_HOME", "HOME"])
+def test_no_cache_lies_in_the_folder_one_works_in(
+    name: str, given: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = home / "deeper" / "work"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    if name == "XDG_CACHE_HOME":
+        monkeypatch.setenv("HOME", str(home / "own"))
+    else:
+        monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv(name, given)
+    if given or name == "XDG_CACHE_HOME":  # an empty $HOME is the root folder's
+        cache.put(KEY, b"code")
+        write_json("some", "file.json", {})
+    assert [path.name for path in (home / "deeper").rglob("*")] == ["work"]
+    if name == "XDG_CACHE_HOME":
+        assert cache.get(KEY) == b"code"
+        assert cache.cache_folder().is_relative_to(home / "own")
 
 
 def test_keys_tell_parts_apart() -> None:

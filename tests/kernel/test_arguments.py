@@ -22,6 +22,7 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
     "time budget_s": lambda given: K.time("PYTHON", budget_s=given),
     "run device": lambda given: K.run(given),
     "check device": lambda given: K.check(given),
+    "built": lambda given: K.built(given),
     "compile device": lambda given: K.compile(given),
     "apply": lambda given: K.apply(given),
     "why_not": lambda given: K.why_not(given),
@@ -36,6 +37,8 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
     "shape": lambda given: Kernel.from_text(K.to_text(), shape=given),
     "title": lambda given: repr(Kernel.from_text(K.to_text(), title=given)),
     "explore": lambda given: explore(given),
+    "explore show": lambda given: explore(Tensor([1]) + 1, show=given),
+    "explore show empty": lambda given: explore(Tensor([1]) + 1, show=np.array([given])[:0]),
     "explore two": lambda given: explore(Tensor([1]) + 1, given),
 }
 # fmt: on

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -129,7 +130,9 @@ class _C(DeviceInfo):
     def is_available(self) -> bool:
         from workbench.backends.runtime.compiler import find_compiler
 
-        return find_compiler() is not None and find_spec("llvmlite") is not None
+        with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
+            return find_compiler() is not None and find_spec("llvmlite") is not None
+        return False
 
     @cached_property
     def target(self) -> Target:

@@ -286,9 +286,9 @@ class Kernel(Displayed):
             return inputs, [np.array(buffers[slot].array) for slot in slots]
 
     def built(self, device: str) -> Built:
-        """Return the kernel built for a device, once per process."""
+        """Return the kernel built for a device, once per process. Errors: DeviceError."""
         with without(self.rules_off):
-            return build(self.ast, device)
+            return build(self.ast, Device.canonical(device))
 
     # looking closer
 

@@ -27,7 +27,7 @@ def explore(
     rule that does not exist.
     """
     _check(tensors)
-    if show and not (isinstance(show, str) and show in PANES):
+    if not isinstance(show, str) or show not in ("", *PANES):
         near = get_close_matches(str(show).lower(), PANES, 1)
         hint = f'explore(y, show="{near[0] if near else "loops"}")'
         listed = "there are " + ", ".join(PANES)

@@ -26,10 +26,14 @@ _writes = itertools.count(1)
 
 
 def cache_folder() -> Path:
-    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    if given:
-        return Path(given) / "workbench"
+    """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent.
+
+    A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from
+    whatever folder one works in.
+    """
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if given.is_absolute():
+        return given / "workbench"
     if sys.platform == "win32":
         return (
             Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"
@@ -161,6 +165,8 @@ def _read(path: Path) -> bytes | None:
 def _safe_folder() -> Path | None:
     """Return the folder of object files, made if need be; None where it cannot be trusted."""
     folder = cache_folder() / "objects"
+    if not folder.is_absolute():  # a relative $HOME
+        return None
     try:
         for path in (folder.parent, folder):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -122,13 +122,16 @@ def compiler() -> Compiler:
 
 
 def find_compiler() -> Compiler | None:
-    """Return the compiler to use, None where there is none. Nothing is run."""
+    """Return the compiler to use, None where there is none. Nothing is run.
+
+    Errors: DeviceError for a $CC that cannot be read.
+    """
     return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
 
 
 @lru_cache(maxsize=8)
 def _find(named: str, path: str) -> Compiler | None:
-    for command in [shlex.split(named), *([name] for name in _NAMES)]:
+    for command in [_words(named), *([name] for name in _NAMES)]:
         place = shutil.which(command[0], path=path) if command else None
         if place is not None and "tcc" not in Path(os.path.realpath(place)).name:
             return Compiler((place, *command[1:]), is_zig="zig" in Path(place).name)
@@ -138,6 +141,17 @@ def _find(named: str, path: str) -> Compiler | None:
     zig = Path(package.origin).with_name("zig")  # saves the start of another Python
     start = (str(zig),) if zig.exists() else (sys.executable, "-m", "ziglang")
     return Compiler((*start, "cc"), is_zig=True)
+
+
+def _words(named: str) -> list[str]:
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        raise DeviceError(
+            "$CC cannot be read",
+            f"{named!r:.60} is no command: {str(error).lower()}",
+            "a command such as CC=clang, or no $CC",
+        ) from None
 
 
 @lru_cache(maxsize=8)

@@ -67,6 +67,8 @@ def warn(message: str) -> None:
 
 def _folder(name: str) -> Path | None:
     folder = cache_folder() / name
+    if not folder.is_absolute():  # a relative $HOME
+        return None
     try:
         for path in (folder.parent, folder):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
