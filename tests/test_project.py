@@ -151,6 +151,12 @@ def test_tour_needs_somewhere_to_write(capsys: pytest.CaptureFixture[str]) -> No
     assert "--html" in capsys.readouterr().err
 
 
+def test_python_m_is_the_command() -> None:
+    said = run([sys.executable, "-m", "workbench", "--help"])
+    assert said.startswith("usage: workbench ")
+    assert all(command in said for command in ("lab", "tour", "doctor", "bench"))
+
+
 def test_missing_library_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

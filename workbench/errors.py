@@ -2,6 +2,8 @@
 
     WorkbenchError            what / because / try / where
     +-- ShapeError            change the shapes, axes or slices        (also a ValueError)
+    |   +-- AxisError         name an axis or an index that exists     (also an IndexError)
+    +-- CopyError             let numpy copy the values                (also a ValueError)
     +-- DTypeError            cast first                               (also a TypeError)
     +-- DeviceError           choose or install another device         (also a RuntimeError)
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
@@ -33,6 +35,14 @@ class WorkbenchError(Exception):
 
 class ShapeError(WorkbenchError, ValueError):
     """Shapes, axes or slices do not fit."""
+
+
+class AxisError(ShapeError, IndexError):
+    """A tensor has no such axis, or an axis no such index. numpy's is both, too."""
+
+
+class CopyError(WorkbenchError, ValueError):
+    """The values cannot be had without a copy: numpy's protocol wants a ValueError."""
 
 
 class DTypeError(WorkbenchError, TypeError):

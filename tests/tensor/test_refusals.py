@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from workbench.errors import DeviceError, DTypeError, ShapeError, WorkbenchError
+from workbench.errors import (
+    AxisError,
+    DeviceError,
+    DTypeError,
+    ShapeError,
+    WorkbenchError,
+)
 from workbench.tensor import Tensor
 
 M = Tensor(np.ones((3, 4), np.float32))
@@ -39,30 +46,19 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: M.expand(4), "cannot expand"),
     (lambda: M.permute(0), "must name each of the 2 axes"),
     (lambda: M.permute(0, 0), "must name each of the 2 axes"),
-    (lambda: M.permute(0, 2), "axis=2 is out of range"),
-    (lambda: M.transpose(0, 5), "axis=5 is out of range"),
     (lambda: M.shrink(((0, 9), None)), "cannot shrink axis 0"),
     (lambda: M.shrink(((2, 1), None)), "cannot shrink axis 0"),
     (lambda: M.shrink(((0, 1),)), "for each of the 2 axes"),
     (lambda: M.pad((1, 2, 3)), "has two numbers per axis"),
     (lambda: M.pad(((1, 2),)), "for each of the 2 axes"),
     (lambda: M.pad(((-4, 0), None)), "cuts off more than there is"),
-    (lambda: M.flip(2), "axis=2 is out of range"),
     (lambda: M.flip((0, 0)), "twice"),
-    (lambda: M.sum(2), "sum: axis=2 is out of range"),
-    (lambda: S.sum(1), "an axis from -1 to 0"),
     (lambda: M.sum((0, -2)), "name axis 0 twice"),
-    (lambda: M.squeeze(7), "axis=7 is out of range"),
-    (lambda: M.unsqueeze(4), "axis=4 is out of range"),
     (lambda: M.flatten(1, 0), "comes after"),
     (lambda: E.max(0), "cannot take the max over axis 0 of shape (0, 3)"),
     (lambda: E.min(), "cannot take the min over axis 0"),
     (lambda: E.argmax(), "cannot take the argmax"),
     (lambda: E.argmin(0), "cannot take the argmin"),
-    (lambda: M[3], "index 3 is out of range for axis 0"),
-    (lambda: M[0, -5], "index -5 is out of range for axis 1"),
-    (lambda: M[0, 0, 0], "too many indices"),
-    (lambda: M[..., ...], "two Ellipsis"),
     (lambda: M[::0], "cannot be 0"),
     (lambda: M.item(), "has no single value"),
     (lambda: len(S), "no length"),
@@ -79,32 +75,18 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: Tensor.eye(-1), "n = -1 is too small"),
     (lambda: Tensor.empty(2, 1.5), "is not a size"),
     (lambda: M.unflatten(1, (3, 2)), "cannot reshape (4,) to (3, 2)"),
-    (lambda: M.unflatten(2, (1,)), "axis=2 is out of range"),
     (lambda: M.repeat(2), "there are 1 numbers for 2 axes"),
     (lambda: M.repeat(2, -1), "is not a size"),
     (lambda: M.cat(V), "one has 2 axes and the other 1"),
     (lambda: M.cat(M.T), "only axis 0 may differ, and axis 1 does"),
-    (lambda: M.cat(M, dim=2), "cat: axis=2 is out of range"),
     (lambda: S.cat(S), "has no axis to join along"),
     (lambda: Tensor.cat([]), "cannot cat no tensors"),
     (lambda: M.stack(V), "only equal shapes fit"),
-    (lambda: M.stack(M, dim=4), "stack: axis=4 is out of range"),
     (lambda: M.split([1, 1]), "they add up to 2, and the axis has 3"),
     (lambda: M.split(0), "never reach the end"),
     (lambda: M.split(-1), "a size = -1 is too small"),
     (lambda: M.chunk(0), "into 0 chunks"),
-    (lambda: S.chunk(2), "cannot chunk a tensor without axes"),
-    (lambda: M.cumsum(2), "cumsum: axis=2 is out of range"),
-    (lambda: M.cummax(-3), "cummax: axis=-3 is out of range"),
-    (lambda: M.gather(2, I), "gather: axis=2 is out of range"),
-    (lambda: M[I, I, I], "too many indices"),
     (lambda: M[[0, 1], [0, 1, 2]], "cannot index with tensors of shapes (2,) and (3,)"),
-    (lambda: E[[0]], "it has no elements"),
-    (lambda: I[[0, 7]], "index 7 is out of range for axis 0 of shape (3,)"),
-    (lambda: M[1, [0, -5]], "index -5 is out of range for axis 1 of shape (3, 4)"),
-    (lambda: M[:, np.array([[4]])], "index 4 is out of range for axis 1"),
-    (lambda: M[range(2, 5)], "an index from -3 to 2"),
-    (lambda: M.gather(1, np.array([[0, 4]])), "index 4 is out of range for axis 1"),
     (lambda: M.sum("a"), "sum: axis 'a' is not an axis"),
     (lambda: M.sum(1.0), "an axis is an integer, and this is float"),
     (lambda: M.max(True), "an axis is an integer, and this is bool"),
@@ -116,6 +98,33 @@ SHAPES: list[tuple[Action, str]] = [
     (lambda: Tensor.arange(2**30).split(1), "into 1073741824 pieces"),
     (lambda: M.max_pool2d(4), "no window fits axis 0"),
     (lambda: M.conv2d(M), "and they have 2 and 2 axes"),
+]
+AXES: list[tuple[Action, str]] = [
+    (lambda: S.chunk(2), "cannot chunk a tensor without axes"),
+    (lambda: M.permute(0, 2), "axis=2 is out of range"),
+    (lambda: M.transpose(0, 5), "axis=5 is out of range"),
+    (lambda: M.flip(2), "axis=2 is out of range"),
+    (lambda: M.sum(2), "sum: axis=2 is out of range"),
+    (lambda: S.sum(1), "an axis from -1 to 0"),
+    (lambda: M.squeeze(7), "axis=7 is out of range"),
+    (lambda: M.unsqueeze(4), "axis=4 is out of range"),
+    (lambda: M[3], "index 3 is out of range for axis 0"),
+    (lambda: M[0, -5], "index -5 is out of range for axis 1"),
+    (lambda: M[0, 0, 0], "too many indices"),
+    (lambda: M[..., ...], "two Ellipsis"),
+    (lambda: M.unflatten(2, (1,)), "axis=2 is out of range"),
+    (lambda: M.cat(M, dim=2), "cat: axis=2 is out of range"),
+    (lambda: M.stack(M, dim=4), "stack: axis=4 is out of range"),
+    (lambda: M.cumsum(2), "cumsum: axis=2 is out of range"),
+    (lambda: M.cummax(-3), "cummax: axis=-3 is out of range"),
+    (lambda: M.gather(2, I), "gather: axis=2 is out of range"),
+    (lambda: M[I, I, I], "too many indices"),
+    (lambda: E[[0]], "it has no elements"),
+    (lambda: I[[0, 7]], "index 7 is out of range for axis 0 of shape (3,)"),
+    (lambda: M[1, [0, -5]], "index -5 is out of range for axis 1 of shape (3, 4)"),
+    (lambda: M[:, np.array([[4]])], "index 4 is out of range for axis 1"),
+    (lambda: M[range(2, 5)], "an index from -3 to 2"),
+    (lambda: M.gather(1, np.array([[0, 4]])), "index 4 is out of range for axis 1"),
 ]
 DTYPES: list[tuple[Action, str]] = [
     (lambda: Tensor("text"), "cannot make a tensor from str 'text'"),
@@ -199,7 +208,7 @@ DEVICES: list[tuple[Action, str]] = [
     (lambda: Tensor([1], device="LLVM") @ Tensor([1], device="PYTHON"), '.to("LLVM")'),
 ]
 # fmt: on
-TABLES = {ShapeError: SHAPES, DTypeError: DTYPES, DeviceError: DEVICES}
+TABLES = {ShapeError: SHAPES, AxisError: AXES, DTypeError: DTYPES, DeviceError: DEVICES}
 CASES = [(error, *row) for error, table in TABLES.items() for row in table]
 IDS = [f"{error.__name__}-{number}" for number, (error, *_) in enumerate(CASES)]
 
@@ -220,6 +229,38 @@ def test_the_builtin_classes_catch_them_too() -> None:
         M + V
     with pytest.raises(TypeError, match="cannot subtract"):
         B - B
+    with pytest.raises(IndexError, match="index 3 is out of range"):
+        M[3]
+
+
+AXIS_NAMES = {"axis", "dim", "dim0", "dim1", "start_dim", "end_dim", "order"}
+OTHERS = {"chunks": 1, "sizes": 1, "repeats": 2, "index": I}
+
+
+def _takes_an_axis() -> Iterator[tuple[str, str]]:
+    for name in dir(Tensor):
+        if callable(method := getattr(Tensor, name)) and not name.startswith("_"):
+            parameters = inspect.signature(method).parameters
+            yield from ((name, given) for given in parameters if given in AXIS_NAMES)
+
+
+@pytest.mark.parametrize(("name", "parameter"), [*_takes_an_axis()])
+@pytest.mark.parametrize("axis", [7, -8])
+@pytest.mark.parametrize("tensor", [M, S], ids=["matrix", "scalar"])
+def test_a_wrong_axis_is_an_index_error_too(
+    tensor: Tensor, axis: int, name: str, parameter: str
+) -> None:
+    method = getattr(tensor, name)
+    parameters = inspect.signature(method).parameters
+    given = {k: v for k, v in OTHERS.items() if k in parameters}
+    if name == "unflatten":
+        given["sizes"] = (1,)
+    for error in (IndexError, ValueError, AxisError):
+        with pytest.raises(error, match="out of range|without axes|no axis"):
+            if parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
+                method(*range(1, tensor.ndim), axis)
+            else:
+                method(**given, **{parameter: axis})
 
 
 def test_a_refusal_reads_as_a_whole() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from workbench import engine
 from workbench.dtypes import dtypes
+from workbench.errors import CopyError
 from workbench.tensor import Tensor
 
 
@@ -37,6 +38,27 @@ def test_repr_of_what_is_computed() -> None:
     t = (Tensor([1, 2]) + 1).realize()
     assert repr(t) == f"<Tensor int32 (2,) on {t.device}>"
     assert repr(Tensor(3)) == f"<Tensor int32 () on {t.device}>"
+
+
+def test_numpy_asks_for_a_dtype_and_a_copy() -> None:
+    t = Tensor([1.5, 2.5])
+    for copied in (True, None):
+        found = np.asarray(t, "float64", copy=copied)
+        assert (found.dtype, found.tolist()) == (np.float64, [1.5, 2.5])
+    assert np.array(t, np.int32).tolist() == [1, 2]
+    np.asarray(t)[:] = 0
+    assert t.tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+@pytest.mark.parametrize("read", [np.array, np.asarray])
+def test_numpy_is_told_that_it_would_copy(read: Any, dtype: str | None) -> None:
+    t = Tensor([1.0, 2.0]) + 1
+    with pytest.raises(ValueError, match="without a copy") as caught:
+        read(t, dtype, copy=False)
+    assert type(caught.value) is CopyError
+    assert "test_value.py, line" in caught.value.where
+    assert "not computed" in repr(t), "what is refused computes nothing"
 
 
 def test_hash_is_identity() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.ir.shapes import Shape
 from workbench.tensor.arguments import listed, short
-from workbench.tensor.refuse import shape_error
+from workbench.tensor.refuse import axis_error, shape_error
 
 Axes = int | Sequence[int] | None
 
@@ -18,7 +18,7 @@ Axes = int | Sequence[int] | None
 def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
     """Return `axis` counted from 0. A scalar has the axes 0 and -1, as in PyTorch.
 
-    Errors: ShapeError if there is no such axis; `extra` more are allowed at the end.
+    Errors: AxisError if there is no such axis; `extra` more are allowed at the end.
     """
     count = max(1, ndim + extra)
     axis = int(axis) if isinstance(axis, np.integer) else axis
@@ -28,7 +28,7 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
             f"an axis is an integer, and this is {type(axis).__name__}",
         )
     if not -count <= axis < count:
-        raise shape_error(
+        raise axis_error(
             f"{what}: axis={axis} is out of range",
             f"the tensor has {ndim} ax{'i' if ndim == 1 else 'e'}s",
             f"an axis from {-count} to {count - 1}",
@@ -39,7 +39,7 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
 def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
     """Return the axes named, ascending; None means all. A scalar gives ().
 
-    Errors: ShapeError if one does not exist or is named twice.
+    Errors: AxisError if one does not exist, ShapeError if it is named twice.
     """
     if axes is None:
         return tuple(range(ndim))

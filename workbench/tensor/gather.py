@@ -22,7 +22,7 @@ from workbench.tensor.cumulative import Cumulative
 from workbench.tensor.indexing import Index, one_per_axis, out_of_range
 from workbench.tensor.movement import reshaped
 from workbench.tensor.numbered import numbered, position_dtype
-from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 
 TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
 
@@ -39,7 +39,7 @@ class Gather(Cumulative):
         tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
         that they index; if a slice separates these, it comes first. An integer beside them
         counts as basic, as in PyTorch and unlike numpy.
-        Errors: ShapeError if an integer, or one of a list or array, is out of range, or there
+        Errors: AxisError if an integer, or one of a list or array, is out of range, or there
         are too many; DTypeError for an index of floats or bools. An index in a tensor, known
         only when it is computed, gives 0 where it is out of range.
         """
@@ -146,7 +146,7 @@ class Gather(Cumulative):
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
         """Return the index with negative ones counted from the end of an axis of `size`."""
         if size == 0 and self.numel():
-            raise shape_error(
+            raise axis_error(
                 f"cannot index axis {axis} of shape {shape}", "it has no elements"
             )
         index = self._counting_to(size)

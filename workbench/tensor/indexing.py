@@ -10,7 +10,7 @@ from typing import Any, Self, SupportsIndex
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.tensor.movement import Movement, flipped, padded, reshaped, shrunk
-from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 
 Index = SupportsIndex | slice | EllipsisType | None
 
@@ -24,7 +24,7 @@ class Indexing(Movement):
         """Return the elements that `index` names, as numpy's basic indexing does.
 
         Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1.
-        Errors: ShapeError if an index is out of range or there are too many; DTypeError for
+        Errors: AxisError if an index is out of range or there are too many; DTypeError for
         an index that is a tensor, array, list, float or bool.
         """
         given = index if isinstance(index, tuple) else (index,)
@@ -97,15 +97,13 @@ def one_per_axis(given: tuple[Any, ...], shape: Shape) -> list[Any]:
     """Return `given` with Ellipsis, and what is missing at the end, written out as slices."""
     used = sum(entry is not None and entry is not Ellipsis for entry in given)
     if used > len(shape):
-        raise shape_error(
+        raise axis_error(
             f"too many indices for shape {shape}",
             f"there are {used} of them and {len(shape)} axes",
         )
     dots = [i for i, entry in enumerate(given) if entry is Ellipsis]
     if len(dots) > 1:
-        raise shape_error(
-            "an index has two Ellipsis", "only one can stand for the rest"
-        )
+        raise axis_error("an index has two Ellipsis", "only one can stand for the rest")
     rest = [slice(None)] * (len(shape) - used)
     cut = dots[0] if dots else len(given)
     return [*given[:cut], *rest, *given[cut + 1 :]]
@@ -143,7 +141,7 @@ def _position(entry: Any, axis: int, shape: Shape) -> int:
 
 def out_of_range(at: int, axis: int, shape: Shape) -> Exception:
     """Return the error that says that an axis has no element `at`."""
-    return shape_error(
+    return axis_error(
         f"index {at} is out of range for axis {axis} of shape {shape}",
         f"the axis has {shape[axis]} elements",
         f"an index from {-shape[axis]} to {shape[axis] - 1}" if shape[axis] else "",

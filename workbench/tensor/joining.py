@@ -17,7 +17,7 @@ from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded, promoted
 from workbench.tensor.indexing import Indexing
 from workbench.tensor.movement import padded
-from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 
 MOST_PIECES = 1 << 20
 """Tensors made by one call."""
@@ -94,7 +94,7 @@ class Joining(Indexing):
 
     def _cut_axis(self, dim: int, what: str) -> int:
         if not self.shape:
-            raise shape_error(
+            raise axis_error(
                 f"cannot {what} a tensor without axes", "its shape is ()", "unsqueeze"
             )
         return one_axis(dim, self.ndim, what)

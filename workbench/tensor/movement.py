@@ -63,7 +63,7 @@ class Movement(Base):
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Return the tensor with two axes exchanged.
 
-        Errors: ShapeError if one does not exist.
+        Errors: AxisError if one does not exist.
         """
         a, b = (one_axis(dim, self.ndim, "transpose") for dim in (dim0, dim1))
         order = list(range(self.ndim))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from workbench.errors import DeviceError, DTypeError, ShapeError
+from workbench.errors import AxisError, DeviceError, DTypeError, ShapeError
 from workbench.source import here
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
     """Return the error for shapes that do not fit, with the user's line."""
     return ShapeError(what, because, hint, where())
+
+
+def axis_error(what: str, because: str, hint: str = "") -> AxisError:
+    """Return the error for an axis or an index that is not there, with the user's line."""
+    return AxisError(what, because, hint, where())
 
 
 def dtype_error(what: str, because: str, hint: str = "") -> DTypeError:

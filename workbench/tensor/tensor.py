@@ -13,17 +13,18 @@ from workbench import engine
 from workbench.backends.device import Device
 from workbench.context import Context
 from workbench.dtypes import Const, dtypes
+from workbench.errors import CopyError
 from workbench.ir.constants import constant_of
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
 from workbench.source import carry
-from workbench.tensor.arguments import short
+from workbench.tensor.arguments import flag, short
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved
 from workbench.tensor.random import Random
-from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.refuse import dtype_error, shape_error, where
 
 
 class Tensor(Random):
@@ -81,8 +82,16 @@ class Tensor(Random):
     def __array__(
         self, dtype: Any = None, copy: bool | None = None
     ) -> np.ndarray[Any, Any]:
+        kind = None if dtype is None else _numpy_dtype(dtype)
+        if copy is not None and not flag(copy, "__array__: copy"):
+            raise CopyError(
+                "numpy cannot have a tensor's values without a copy",
+                "an array over the same memory would change, and free, what kernels still read",
+                "np.asarray(tensor), or copy=None",
+                where(),
+            )
         values = self.numpy()
-        return values if dtype is None else values.astype(_numpy_dtype(dtype))
+        return values if kind is None else values.astype(kind, copy=False)
 
     def tolist(self) -> Any:
         """Return the values as nested lists; a scalar as a Python number."""
@@ -131,7 +140,8 @@ class Tensor(Random):
         """Return the shape, or the size of axis `dim`."""
         if dim is None:
             return self.shape
-        return self.shape[one_axis(dim, self.ndim, "size")] if self.ndim else 1
+        place = one_axis(dim, self.ndim, "size")
+        return self.shape[place] if self.ndim else 1
 
     def __repr__(self) -> str:
         state = (

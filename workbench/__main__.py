@@ -1,0 +1,10 @@
+"""`python -m workbench`: the console command, for where its folder is not on the PATH."""
+
+from __future__ import annotations
+
+import sys
+
+from workbench.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())
