@@ -50,6 +50,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.viz":                (8, "viz"),
     "workbench":                    (9, "entry"),
     "workbench.bench":              (9, "entry"),
+    "workbench.__main__":           (9, "entry"),
     "workbench.cli":                (9, "entry"),
     "workbench.tour":               (9, "entry"),
     "workbench.doctor":             (9, "entry"),
