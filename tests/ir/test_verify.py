@@ -172,6 +172,8 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
         lambda: sink(
             at(stage("s", (4,), load(param(1, 4), r0), r0), g0 * 2), order="g0 r0"
         ),
+        lambda: sink(one, target=at(param(0, 0), gated(g0, g0 < 3))),
+        lambda: sink(load(param(1, 0), gated(g0, x < 3))),
     ],
     "load": [
         lambda: sink(bad(Ops.LOAD, F, at(param(1, 4), g0), one)),

@@ -45,6 +45,18 @@ def test_cut_here() -> None:
     assert len(again.kernels) == 1 and again.forced == {}
 
 
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
+def test_a_value_without_elements_is_stored_by_no_kernel(device: str) -> None:
+    y = Tensor.arange(64).reshape(1, 64).pad(((1, -1), (0, 0)), value=-2)
+    ex = explore(y)
+    nothing = [n for n in ex.outputs[0].toposort() if n.shape == (0, 64)]
+    assert nothing
+    for changes in (*[{n: True} for n in nothing], dict.fromkeys(nothing, True)):
+        cut = ex.replan(changes)
+        assert [k.ast.arg.name for k in cut.kernels] == ["e_64"]
+        assert (cut.kernels[0].optimized().run(device)[0] == -2).all()
+
+
 def test_fuse_anyway() -> None:
     e = Tensor(A).exp()
     y = (e @ Tensor(B)).relu() + e.sum()

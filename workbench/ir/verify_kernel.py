@@ -58,10 +58,12 @@ def index(node: UOp) -> str:
 
 
 def in_bounds(node: UOp) -> str:
-    """Check each index that no condition guards: by its bounds, and exactly if they are wide."""
+    """Check each index that no condition guards: by its bounds, and exactly if they are wide.
+    Memory without elements is accessed only where a condition is known to be false."""
     shape = node.arg[1] if node.op is Ops.STAGE else _shape(memory(node.src[0]))
     for axis, size in zip(node.src[1:], shape, strict=True):
-        if split_gate(axis)[1] is not None or axis.op is Ops.INVALID:
+        gate = split_gate(axis)[1]
+        if axis.op is Ops.INVALID or (gate is not None and (size or not gate.vmax)):
             continue
         if axis.vmin >= 0 and axis.vmax < size:
             continue

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
-from workbench import Tensor, dtypes, engine
+from workbench import Context, Tensor, dtypes, engine
+from workbench.ir.identity import identity
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.ops import Ops
+from workbench.ir.rewrite import without
 from workbench.ir.uop import UOp
 
 
@@ -27,6 +29,22 @@ def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
         }
         wanted = interpret_tensor(tensor.uop, arrays, widen=True)
         agrees(tensor, np.broadcast_to(wanted, tensor.shape))
+
+
+@pytest.mark.parametrize("kind", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
+def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) -> None:
+    """Not even where the rule is off that makes constants of them."""
+    with Context(DEV=device), without(["empty-is-constant"]):
+        nothing = Tensor(A)[3:3] * 2
+        (held,) = engine.realize([nothing.uop])
+        assert not nothing.schedule() and engine.to_numpy(held).shape == (0, 48)
+        row = UOp(Ops.REDUCE_AXIS, dtypes.float32, (nothing.uop,), (kind, (0,)))
+        padded = Tensor(nothing.uop).pad(((1, 1), (2, 0))) + Tensor(A)[:2, :1]
+        values = [row + Tensor(A)[:1].uop, padded.uop]
+        found = [engine.to_numpy(node) for node in engine.realize(values)]
+    np.testing.assert_array_equal(found[0], A[:1] + identity(kind, dtypes.float32).arg)
+    np.testing.assert_array_equal(found[1], np.broadcast_to(A[:2, :1], (2, 50)))
 
 
 def test_scheduling_runs_nothing() -> None:

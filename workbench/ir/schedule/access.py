@@ -64,8 +64,9 @@ def root_access(node: UOp) -> Access:
 
 
 def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
-    """Return how `node`, read by `access`, reads each of its sources (None: a constant)."""
-    if all(s.is_const for s in node.src):
+    """Return how `node`, read by `access`, reads each of its sources (None: it is a constant, or
+    there is nothing to read)."""
+    if not node.size or all(s.is_const or not s.size for s in node.src):
         return (None,) * len(node.src)
     if node.op is Ops.REDUCE_AXIS:
         return (_reduce(node, access),)

@@ -7,6 +7,7 @@ from itertools import count
 
 from workbench.dtypes import dtypes
 from workbench.ir.axis import AxisType
+from workbench.ir.identity import identity
 from workbench.ir.loops import kinds
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
@@ -37,6 +38,10 @@ def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, 
     watching = observer()
     for node in plan.nodes:
         decision = plan.stored.get(node)
+        if not node.size:  # there is nothing to compute, and nobody reads it
+            if decision is not None:
+                buffers[node] = buffer(node, devices[node] or device)
+            continue
         for access in plan.reads[node]:
             if node.op in (Ops.CONST, Ops.COPY):
                 continue
@@ -119,6 +124,8 @@ def _value(
         return _load(node, node, access)
     if node.op is Ops.IOTA:
         return access.indices[0].cast(node.dtype)
+    if not all(s.size for s in node.src):
+        return _of_nothing(node)
     sources = []
     for source, at in zip(node.src, plan.links[node, access], strict=True):
         if at is None:
@@ -140,6 +147,13 @@ def _value(
     if node.is_elementwise:
         return UOp(node.op, node.dtype, tuple(sources), node.arg)
     return sources[0]
+
+
+def _of_nothing(node: UOp) -> UOp:
+    """Return what a value that has elements makes of one that has none: only a PAD and a
+    reduction can."""
+    is_reduction = node.op is Ops.REDUCE_AXIS
+    return identity(node.arg[0], node.dtype) if is_reduction else node.like(0)
 
 
 def _load(target: UOp, source: UOp, access: Access) -> UOp:
