@@ -61,6 +61,20 @@ def one_of_each(made: Case, env: Env, pick: random.Random, name: str) -> bool:
     return True
 
 
+def settled(made: Case, env: Env, pick: random.Random, name: str) -> bool:
+    """A running count of the positions that are beyond a small number from memory: most of them
+    are beyond whatever it is."""
+    a, n = made.arrays[name], name.replace("t", "n", 1)
+    if a.ndim == 0 or a.dtype.name != "int32" or name not in made.exact:
+        return False
+    length, most, sign = a.shape[-1], pick.randint(0, 3), pick.choice(("<=", "!="))
+    tensor = f"({name}.clip(0, {most}) {sign} Tensor.arange({length}))"
+    array = f"(np.clip({n}, 0, {most}) {sign} np.arange({length}))"
+    more = f"np.cumsum({array}, -1, dtype=np.int32)"
+    add(made, env, f"{tensor}.cumsum(-1)", more, True)
+    return True
+
+
 def running(made: Case, env: Env, pick: random.Random, name: str) -> bool:
     a, n = made.arrays[name], name.replace("t", "n", 1)
     if a.ndim == 0 or a.dtype.kind == "b" or a.dtype.name in SMALL:
@@ -146,4 +160,15 @@ def nothing(made: Case, env: Env, pick: random.Random, name: str) -> bool:
     return True
 
 
-STEPS = (gather, triangle, one_of_each, running, joined, wave, softmax, stored, nothing)
+STEPS = (
+    gather,
+    triangle,
+    one_of_each,
+    settled,
+    running,
+    joined,
+    wave,
+    softmax,
+    stored,
+    nothing,
+)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.compiler import needs_c
 from tests.filecheck import filecheck
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import (
@@ -17,7 +18,7 @@ from tests.kernels import (
     random_form,
     run,
 )
-from workbench import Kernel, Tensor, explore
+from workbench import Context, Kernel, Tensor, explore
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import apply_opt
@@ -316,3 +317,25 @@ def test_a_constant_is_added_as_often_as_the_loop_says(device: str) -> None:
         .apply(Opt(OptOps.PADTO, "g0", 4), Opt(OptOps.UPCAST, "g0", 0))
     )
     assert (padded.run(device)[0] == 13).all() and padded.check(device)
+
+
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
+def test_lanes_that_are_all_settled_are_each_counted(device: str) -> None:
+    """From 8 on a position is beyond every element: a vector of conditions is one True, and a
+    load beyond its gate one 0, and still both stand for all of their lanes."""
+    held = np.random.default_rng(0).integers(0, 8, 64).astype(np.int32)
+    with Context(DEV=device):
+        places, x = Tensor.arange(64), Tensor(held)
+        for got, want in (
+            (places >= x.clip(0, 3), np.arange(64) >= held.clip(0, 3)),
+            (places != (x > 3), np.arange(64) != (held > 3)),
+            (
+                (places >= x.clip(0, 3)).where(2, 1),
+                1 + (np.arange(64) >= held.clip(0, 3)),
+            ),
+            (x.clip(0, 3).pad((64, 0)) + 1, np.pad(held.clip(0, 3), (64, 0)) + 1),
+        ):
+            np.testing.assert_array_equal(got.cumsum(0).numpy(), np.cumsum(want))
+            (kernel,) = explore(got.int().sum().reshape(1)).kernels
+            unrolled = kernel.apply(Opt(OptOps.UNROLL, kernel.axes[-1].name, 16))
+            assert unrolled.run(device)[0] == want.sum()

@@ -136,9 +136,11 @@ class Expander:
                 )
                 total = one if total is None else combine(node.arg, total, one)
         assert total is not None
-        if inner is not None and total.dtype.count > 1:
-            return UOp(Ops.HREDUCE, node.dtype, (total,), node.arg)
-        return total
+        if inner is None:
+            return total
+        # one value for every lane, a settled condition say, still counts once per lane
+        (wide,) = widened([total], self.widths[inner.axis_name])
+        return UOp(Ops.HREDUCE, node.dtype, (wide,), node.arg)
 
     def _own_vector(self, node: UOp, vector: UOp | None) -> UOp | None:
         """Return the lane that a horizontal reduction takes as vectors: where nothing else is."""
