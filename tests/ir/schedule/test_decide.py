@@ -144,3 +144,15 @@ def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
         assert again == n**3 - n**2
         per_element = figures["cost_to_recompute"] / again
         assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue
+
+
+def test_a_row_that_loops_would_fill_again_is_no_row() -> None:
+    """Both reads of e in e @ e.T share all three loops, and a column of it depends on the
+    innermost: filled there, it would be computed 256 times for each element of the result."""
+    n = numbers(256, 256)
+    e = Tensor(n).sin().exp()
+    decision = decision_of(e @ e.T, e)
+    assert decision.stored and decision.name == "store-cheaper"
+    assert not any(k.op is Ops.STAGE for k in kernels(e @ e.T)[-1].toposort())
+    wanted = np.exp(np.sin(n))
+    np.testing.assert_allclose((e @ e.T).numpy(), wanted @ wanted.T, rtol=1e-4)

@@ -6,9 +6,13 @@ import gc
 import time
 
 import numpy as np
+import pytest
 
 from tests.ir.schedule.support import agrees, kernels, numbers, planned
-from workbench import Tensor
+from workbench import Tensor, engine
+from workbench.ir.estimates import estimate
+from workbench.ir.ops import Ops
+from workbench.ir.schedule.access import MOST_EVALUATIONS
 
 
 def chain_and_diamonds(length: int) -> Tensor:
@@ -65,3 +69,33 @@ def test_doubling_does_not_double_the_code() -> None:
     (kernel,) = kernels(y)
     assert len(kernel.toposort()) < 100
     agrees(y, np.exp(numbers(4)) * 2.0**24, 1)
+
+
+@pytest.mark.parametrize("length", [30, 200])
+def test_a_value_read_two_ways_at_each_step_is_computed_a_few_times(
+    length: int,
+) -> None:
+    """As a row, it would stand before all loops, and rows inside rows would be counted as
+    filled 64 times as often as the one that reads them."""
+    x, n = Tensor(numbers(8, 8)), numbers(8, 8)
+    for _ in range(length):
+        x, n = x.maximum(x.T), np.maximum(n, n.T)
+    (kernel,) = kernels(x)
+    assert not any(node.op is Ops.STAGE for node in kernel.toposort())
+    operations = estimate(kernel).flops
+    assert operations <= 4 * length * n.size
+    if length == 30:
+        agrees(x, n, 0)
+
+
+def test_more_evaluations_than_a_float_counts() -> None:
+    """A person may fuse what no computer could run: that is planned, with figures."""
+    x, w = Tensor(numbers(64, 64)), Tensor(numbers(64, 64))
+    for _ in range(200):
+        x = x @ w
+    nodes = engine.planned([x.uop])[1][0].toposort()
+    inner = [n for n in nodes if n.op in (Ops.REDUCE_AXIS, Ops.MUL)][:-1]
+    assert len(inner) == 399
+    made, _ = engine.planned([x.uop], dict.fromkeys(inner, False))
+    most = max(d.figures["evaluations"] for d in made.decisions if d.figures)
+    assert most == MOST_EVALUATIONS

@@ -21,6 +21,8 @@ from workbench.ir.uop import UOp
 
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
+MOST_EVALUATIONS = 10**30
+"""More are counted as so many: nobody waits for them, and a float holds what they cost."""
 
 
 class Access(NamedTuple):
@@ -35,8 +37,8 @@ class Access(NamedTuple):
 
     @property
     def evaluations(self) -> int:
-        """How often the value is computed if it is fused here."""
-        return math.prod(r.extent for r in self.loops)
+        """How often the value is computed if it is fused here, at most MOST_EVALUATIONS."""
+        return min(MOST_EVALUATIONS, math.prod(r.extent for r in self.loops))
 
 
 _serial: ContextVar[Iterator[int]] = ContextVar("number of a range", default=count())  # noqa: B039
@@ -74,7 +76,7 @@ def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
         return (_pad(node, access),)
     if node.op in _MOVES:
         indices = _MOVES[node.op](node, access.indices)
-        return (_settle(access._replace(indices=indices)),)
+        return (settle(access._replace(indices=indices)),)
     return tuple(None if s.is_const else access for s in node.src)
 
 
@@ -86,7 +88,7 @@ def simplified(node: UOp) -> UOp:
     return made
 
 
-def _settle(access: Access) -> Access:
+def settle(access: Access) -> Access:
     """Cut the loops after the innermost range that the access depends on."""
     used = access.valid.ranges.union(*[i.ranges for i in access.indices])
     depth = max((n + 1 for n, r in enumerate(access.loops) if r in used), default=0)
@@ -111,7 +113,7 @@ def _pad(node: UOp, access: Access) -> Access:
         if after:
             valid = _both(valid, index < before + n)
         indices.append(simplified(index + (-before)) if before else index)
-    return _settle(access._replace(indices=tuple(indices), valid=simplified(valid)))
+    return settle(access._replace(indices=tuple(indices), valid=simplified(valid)))
 
 
 def condition(node: UOp, access: Access) -> UOp:

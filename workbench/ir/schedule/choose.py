@@ -67,7 +67,7 @@ def choose(
     if obstacle is not None:
         figures = _figures(node, reads, facts, facts.whole_cost)
         return Decision(obstacle[0], node, True, obstacle[1], figures), None
-    return _by_cost(node, reads, _figures(node, reads, facts, facts.cost))
+    return _by_cost(node, reads, facts)
 
 
 def _forced(
@@ -77,9 +77,8 @@ def _forced(
     stored, reason = facts.forced[node], "you asked for it"
     if stored:
         return Decision("store-forced", node, True, reason, figures, True), None
-    again = _figures(node, reads, facts, facts.cost)["cost_to_recompute"]
-    cheaper = again > node.size * STAGE_COST
-    row = staging(node, reads) if cheaper else None
+    cheaper = _row(node, reads, facts, _figures(node, reads, facts, facts.cost))
+    row = None if cheaper is None else cheaper[0]
     return Decision("fuse-forced", node, False, reason, figures, True), row
 
 
@@ -87,17 +86,37 @@ def _figures(
     node: UOp, reads: list[Access], facts: Facts, cost: Mapping[UOp, float]
 ) -> dict[str, float]:
     evaluations = sum(a.evaluations for a in reads)
-    each = cost[node] / max(1, node.size)
-    reuse = 1.0 if facts.reduces[node] else TILE_REUSE
     return {
         "reads": len(reads),
         "evaluations": evaluations,
         "elements": node.size,
-        "cost_to_recompute": max(0, evaluations - node.size)
-        * max(0.0, each - READ_COST)
-        / reuse,
+        "cost_to_recompute": _again(node, evaluations, facts, cost),
         "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
     }
+
+
+def _again(
+    node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]
+) -> float:
+    """Return what it costs to compute a value more often than once per element."""
+    each = cost[node] / max(1, node.size)
+    reuse = 1.0 if facts.reduces[node] else TILE_REUSE
+    return max(0, evaluations - node.size) * max(0.0, each - READ_COST) / reuse
+
+
+def _row(
+    node: UOp, reads: list[Access], facts: Facts, figures: Mapping[str, float]
+) -> tuple[Staging, float] | None:
+    """Return how to keep a row of a value in the kernel, and what that costs, where it costs
+    less than computing the value at each read. Loops around the row that the value does not
+    depend on fill it again and again."""
+    again = figures["cost_to_recompute"]
+    row = staging(node, reads) if again > node.size * STAGE_COST else None
+    if row is None:
+        return None
+    fills = row.fill.evaluations
+    cost = fills * STAGE_COST + _again(node, fills, facts, facts.cost)
+    return (row, cost) if cost < again else None
 
 
 def _long_index(access: Access) -> bool:
@@ -153,14 +172,15 @@ def _obstacle(
 
 
 def _by_cost(
-    node: UOp, reads: list[Access], figures: dict[str, float]
+    node: UOp, reads: list[Access], facts: Facts
 ) -> tuple[Decision, Staging | None]:
     """Compare computing a value again with storing it, and with a row inside the kernel."""
+    figures = _figures(node, reads, facts, facts.cost)
     evaluations = int(figures["evaluations"])
     again, storing = figures["cost_to_recompute"], figures["cost_to_store"]
-    row_cost = node.size * STAGE_COST
-    row = staging(node, reads) if again > row_cost else None
-    if row is not None:
+    staged = _row(node, reads, facts, figures)
+    if staged is not None and staged[1] <= storing:
+        row, row_cost = staged
         reason = "a row of it, kept in the kernel, is cheaper than computing it again"
         return Decision(
             "fuse-row", node, False, reason, figures | {"cost_to_stage": row_cost}

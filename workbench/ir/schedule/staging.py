@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from workbench.ir.axis import AxisType
 from workbench.ir.ops import Ops
-from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh
+from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
 from workbench.ir.uop import UOp
 
 ROW_BYTES = 64 << 10
@@ -32,24 +32,29 @@ class Staging(NamedTuple):
 
 
 def staging(node: UOp, reads: list[Access]) -> Staging | None:
-    """Return how to stage `node` for `reads`, or None where they share no loops, or the row is
-    too long."""
+    """Return how to stage `node` for `reads`, or None where they share no loop that the row
+    depends on, or the row is too long. Filled before all loops, it would be the whole value,
+    computed by one core and kept by each: that is for a kernel of its own to store."""
     first = reads[0]
     if len(reads) < 2 or any(
         a.root is not first.root or a.valid is not TRUE for a in reads
     ):
         return None
-    shared = _common([a.loops for a in reads])
+    common = _common([a.loops for a in reads])
     private = tuple(
         axis
         for axis, n in enumerate(node.shape)
-        if n > 1 and not _fixed([a.indices[axis] for a in reads], shared)
+        if n > 1 and not _fixed([a.indices[axis] for a in reads], common)
     )
+    indices = tuple(
+        ZERO if axis in private else index for axis, index in enumerate(first.indices)
+    )
+    shared = settle(Access(indices, TRUE, common, first.root)).loops
     row = math.prod(node.shape[axis] for axis in private) * node.dtype.itemsize
     if not shared or not private or row > ROW_BYTES:
         return None
     fills = {axis: fresh(node.shape[axis], AxisType.FILL) for axis in private}
-    indices = tuple(fills.get(axis, i) for axis, i in enumerate(first.indices))
+    indices = tuple(fills.get(axis, i) for axis, i in enumerate(indices))
     return Staging(
         Access(indices, TRUE, (*shared, *fills.values()), first.root), private
     )
