@@ -31,8 +31,8 @@ class _Memory(type):
 class GlobalCounters(metaclass=_Memory):
     """Totals since the start or the last `reset()`, and `mem_used`, the bytes held now.
 
-    Units: global_ops are arithmetic operations by the algorithm; global_mem bytes, every buffer
-    of a kernel once; time_sum_s seconds spent in kernels, launches included.
+    Units: global_ops are arithmetic operations by the algorithm; global_mem bytes, each that a
+    kernel touches once (see `Estimates`); time_sum_s seconds spent in kernels, launches included.
     """
 
     kernel_count: int = 0

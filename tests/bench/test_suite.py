@@ -62,3 +62,17 @@ def test_a_fault_is_told(
     found: list[float], expected: list[float], said: str | None
 ) -> None:
     assert fault(np.array(found), np.array(expected)) == said
+
+
+def test_bytes_are_those_that_are_touched() -> None:
+    """Of the table of an embedding only the rows that are looked up."""
+    entry = next(e for e in ENTRIES if e.name == "embedding")
+    table, index = entry.arrays(smoke=False)
+    result = entry.array(np, table, index)
+    rows = np.unique(index).size
+    assert rows < len(table)
+    bytes_ = entry.bytes((table, index), result)
+    assert bytes_ == 4 * (rows * table.shape[1] + index.size + result.size)
+    (add,) = [e for e in ENTRIES if e.name == "add"]
+    arrays = add.arrays(smoke=True)
+    assert add.bytes(arrays, arrays[0]) == 3 * arrays[0].nbytes

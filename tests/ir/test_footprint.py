@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.dtypes import dtypes
+from workbench.ir import footprint
 from workbench.ir.axis import AxisType
 from workbench.ir.footprint import (
     Runs,
@@ -68,6 +69,40 @@ def test_two_accesses_are_united() -> None:
 def test_a_gate_leaves_elements_out() -> None:
     inner = range_("g0", 8)
     assert touched([gated(inner, inner < 5)], {inner}, 8) == Touched(5)
+
+
+@given(STEPS, st.lists(st.tuples(st.integers(-3, 9), st.integers(-3, 9)), max_size=3))
+def test_gates_and_windows_against_counting(
+    steps: list[tuple[int, int]], cuts: list[tuple[int, int]]
+) -> None:
+    """With few points each, and with more than are tried out one by one."""
+    axes = [range_(f"g{i}", n) for i, (_, n) in enumerate(steps)]
+    pairs = zip(axes, steps, strict=True)
+    index = sum((axis * s for axis, (s, _) in pairs), UOp.index(0))
+    valid = UOp.const(dtypes.bool, True)
+    for axis, (low, high) in zip(axes, cuts, strict=False):
+        valid = valid & (axis < high) & (UOp.index(low) < axis)
+    reached = {
+        sum(s * i for (s, _), i in zip(steps, at, strict=True)) + start
+        for start in (0, 5)
+        for at in product(*[range(n) for _, n in steps])
+        if all(low < i < high for i, (low, high) in zip(at, cuts, strict=False))
+    }
+    both = [gated(index + start, valid) for start in (0, 5)]
+    for most in (footprint.ENUMERATED, 0):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(footprint, "ENUMERATED", most)
+            found = touched(both, set(axes), 10**6)
+        assert found.elements >= len(reached)
+        assert found.elements == len(reached) or not found.exact
+
+
+def test_a_gate_that_rows_share_with_a_window_leaves_whole_rows() -> None:
+    """As in a convolution of a padded image, of any size."""
+    row, column, tap = range_("g0", 640), range_("g1", 640), range_("r0", 3)
+    valid = (UOp.index(0) < row + tap) & (row + tap < 641) & (column < 8)
+    index = gated((row + tap) * 640 + column - 640, valid)
+    assert touched([index], {row, column, tap}, 640 * 640) == Touched(640 * 8)
 
 
 def test_what_depends_on_data_is_bounded() -> None:

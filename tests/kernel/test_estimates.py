@@ -115,3 +115,61 @@ def test_the_forms_have_all_that_counts() -> None:
     assert any(s.op is Ops.LOAD and len(s.src) == 2 for s in steps), "masked loads"
     assert any(s.op is Ops.STORE and len(s.src) == 3 for s in steps), "masked stores"
     assert any(s.op is Ops.LOOP and s.arg == "thread" for s in steps)
+
+
+def zeros(*shape: int) -> Tensor:
+    return Tensor(np.zeros(shape, np.float32)).realize()
+
+
+def places(*shape: int) -> Array:
+    return np.arange(np.prod(shape)).reshape(shape)
+
+
+BIG, SIDE = (256, 256), places(256, 256)
+TOUCHED: list[tuple[str, Callable[[Tensor], Tensor], Callable[[Array], Array]]] = [
+    ("corner", lambda a: a[:8, :8] + 1, lambda a: a[:8, :8]),
+    ("strided", lambda a: a[::4, ::8] + 1, lambda a: a[::4, ::8]),
+    ("broadcast", lambda a: a[:1].expand(64, 256) + 1, lambda a: a[:1]),
+    ("flipped", lambda a: a[:8].flip(1) + 1, lambda a: a[:8]),
+    ("reshaped", lambda a: a[:8, :9].reshape(72) + 1, lambda a: a[:8, :9]),
+    ("padded", lambda a: a[:8, 3:9].pad(((1, 2), (500, 500))), lambda a: a[:8, 3:9]),
+    ("joined", lambda a: Tensor.cat(a[:4], a[100:104]), lambda a: a[[*range(4), *range(100, 104)]]),
+    ("windows", lambda a: a[:63, :63].reshape(1, 1, 63, 63).max_pool2d((3, 3), 2),
+     lambda a: a[:63, :63]),
+    ("windows with gaps", lambda a: a[:64].reshape(1, 1, 64, 256).max_pool2d((1, 1), 2),
+     lambda a: a[:64:2, ::2]),
+    ("windows, padded", lambda a: a[:60, :60].reshape(1, 1, 60, 60).pad(
+        ((0, 0), (0, 0), (1, 1), (1, 1))).avg_pool2d((3, 3), 1), lambda a: a[:60, :60]),
+    ("neighbours", lambda a: a[:100, :200] + a[1:101, :200], lambda a: a[:101, :200]),
+    ("twice", lambda a: a[:16, :16] @ a[:16, :16], lambda a: a[:16, :16]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TOUCHED, ids=lambda case: case[0])
+def test_bytes_are_those_that_are_touched(
+    case: tuple[str, Callable[[Tensor], Tensor], Callable[[Array], Array]],
+) -> None:
+    _, make, read = case
+    out = make(zeros(*BIG))
+    (kernel,) = explore(out).kernels
+    least = 4 * (np.unique(read(SIDE)).size + np.prod(out.shape))
+    assert kernel.estimates.bytes == least
+    assert kernel.compile("LLVM").estimates.bytes == least
+    assert kernel.cost.estimates.bytes == least
+
+
+def test_what_data_pick_is_held_to_be_different_each_time() -> None:
+    table, index = zeros(5000, 16), Tensor(np.zeros(100, np.int32)).realize()
+    (kernel,) = explore(table[index]).kernels
+    assert kernel.estimates.bytes == 4 * (100 + 100 * 16 + 100 * 16)
+    # never more than there is
+    few = zeros(3, 16)
+    (kernel,) = explore(few[index]).kernels
+    assert kernel.estimates.bytes == 4 * (100 + 3 * 16 + 100 * 16)
+
+
+def test_gigabytes_a_second_are_of_what_is_touched() -> None:
+    (kernel,) = explore(zeros(512, 512)[:8, :8] + 1).kernels
+    timing = kernel.time(budget_s=0.01)
+    moved = timing.gbytes_per_s * 1e9 * timing.median_s
+    assert moved == pytest.approx(2 * 4 * 64)

@@ -10,7 +10,7 @@ from functools import partial
 from workbench.bench.measure import fault, in_turn
 from workbench.bench.peers import OURS, Peer
 from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, Row, machine
-from workbench.bench.suite import ENTRIES, Array, Arrays, Entry
+from workbench.bench.suite import ENTRIES, Array, Entry
 from workbench.bench.worker import Worker, WorkerError
 
 SAMPLE_S = 0.03
@@ -114,7 +114,9 @@ def _row(
     peak = max(taken.pop(PEAK))
     for name, samples in taken.items():
         figures[name] = Figure(RIGHT, "", figures[name].first_s, samples)
-    return Row(entry.name, entry.operations(), _bytes(arrays, expected), peak, figures)
+    return Row(
+        entry.name, entry.operations(), entry.bytes(arrays, expected), peak, figures
+    )
 
 
 def _sampled(
@@ -154,8 +156,3 @@ def _prepared(
         return Figure(FAILED, error.because)
     said = fault(found, expected)
     return Figure(RIGHT if said is None else WRONG, said or "", first_s)
-
-
-def _bytes(arrays: Arrays, expected: Array) -> int:
-    """Return the bytes of the inputs and of the result, whose elements have 4 bytes."""
-    return sum(a.nbytes for a in arrays) + 4 * expected.size

@@ -54,6 +54,8 @@ class Entry:
     torch: Callable[..., Any]
     """The form for torch: `torch(torch, *inputs)`."""
     flops: Callable[..., int] | None = None
+    read: Callable[..., int] | None = None
+    """Bytes that it reads of its inputs, as in `read(*inputs)`; None where it reads them whole."""
     is_extra: bool = False
     """Shown beside the set that the budgets are for, which has the common large operations:
     more operations, an odd size, and work so small that what a call costs shows."""
@@ -67,6 +69,11 @@ class Entry:
         """Return numpy's answer, computed in float64."""
         wide = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
         return np.asarray(self.array(np, *wide))
+
+    def bytes(self, arrays: Arrays, expected: Array) -> int:
+        """Return the bytes that it reads, and those of its result, whose elements have 4."""
+        whole = sum(a.nbytes for a in arrays)
+        return (whole if self.read is None else self.read(*arrays)) + 4 * expected.size
 
     def operations(self) -> int | None:
         """Return the floating-point operations at full size, None where they do not count."""
@@ -243,6 +250,7 @@ ENTRIES: tuple[Entry, ...] = (
         tensor=lambda table, index: table[index],
         array=lambda np, table, index: table[index],
         torch=lambda torch, table, index: torch.nn.functional.embedding(index, table),
+        read=lambda table, i: i.nbytes + table[0].nbytes * np.unique(i).size,
         is_extra=True,
     ),
     matmul("matmul 512", 512, 512, 512, (4, 6, 8)),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workbench.display import Displayed
+from workbench.ir.footprint import touched
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
 from workbench.ir.uop import UOp
 
@@ -15,7 +16,9 @@ from workbench.ir.uop import UOp
 @dataclass(frozen=True, slots=True)
 class Estimates(Displayed):
     """What the algorithm needs. flops: arithmetic operations on values, each computed once per
-    point of the axes it depends on; bytes: every buffer once."""
+    point of the axes it depends on; bytes: every element that it reads once, and every element
+    that it writes once, of each buffer only what it touches. Of what is picked by an index that
+    is data, each is held to be another one: bytes are what that takes at most."""
 
     flops: int
     bytes: int
@@ -46,18 +49,30 @@ class Counts(Displayed):
 
 def estimate(kernel: UOp) -> Estimates:
     """Return the figures of a kernel (a SINK), the same for every opt list."""
-    flops, touched = 0, 0
+    flops = 0
     for node in kernel.toposort():
-        if node.op is Ops.PARAM:
-            touched += node.arg[1] * node.dtype.itemsize
-        elif node.dtype.kind == "index" or node.op in CASTS:
+        if node.dtype.kind == "index" or node.op in CASTS:
             continue
         elif node.op in ELEMENTWISE and any(s.dtype.kind != "index" for s in node.src):
             flops += math.prod(r.extent for r in node.ranges)
         elif node.op is Ops.REDUCE:
             inside = node.src[0].ranges.union(node.src[1:])
             flops += math.prod(r.extent for r in inside)
-    return Estimates(flops, touched)
+    return Estimates(flops, _bytes(kernel))
+
+
+def _bytes(kernel: UOp) -> int:
+    nodes = kernel.toposort()
+    axes = [n for n in nodes if n.op is Ops.RANGE]
+    places: dict[tuple[UOp, bool], list[UOp]] = {}
+    for node in nodes:
+        if node.op in (Ops.LOAD, Ops.STORE) and node.src[0].src[0].op is Ops.PARAM:
+            buffer, flat = node.src[0].src
+            places.setdefault((buffer, node.op is Ops.STORE), []).append(flat)
+    return sum(
+        buffer.dtype.itemsize * touched(flats, axes, buffer.arg[1]).elements
+        for (buffer, _), flats in places.items()
+    )
 
 
 _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}

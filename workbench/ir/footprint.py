@@ -3,21 +3,20 @@
 An affine index over n loops is a sum of strided steps. Sorted by stride, each step either
 clears everything the smaller ones reach (the counts multiply) or lands inside one unbroken
 run of elements (the run grows): both are exact. What is neither is counted one by one where
-that is cheap, and else bounded, and says so.
+that is cheap, and else bounded, and says so. An index that is loaded is held to meet as many
+elements as it has points.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.dtypes import dtypes
 from workbench.ir.affine import terms
-from workbench.ir.evaluate import constant, elementwise
-from workbench.ir.ops import Ops
+from workbench.ir.index_steps import Step, Steps, index_steps, tried_out
 from workbench.ir.uop import UOp, split_gate
 
 ENUMERATED = 1 << 14
@@ -40,31 +39,65 @@ class Runs(NamedTuple):
     step: int
 
 
-class _Affine(NamedTuple):
-    """An index as steps of (stride, extent) inside, and what stays fixed meanwhile."""
-
-    steps: tuple[tuple[int, int], ...]
-    fixed: frozenset[tuple[UOp, int]]
-    constant: int
-
-
 def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touched:
     """Return how many of a buffer's `size` elements the flat `indexes`, gated or not, reach
     while the ranges `inside` run and all others stand still."""
     different = tuple(dict.fromkeys(indexes))
-    parts = [_affine(index, inside) for index in different]
-    whole = list(dict.fromkeys(p for p in parts if p is not None))
-    if len(whole) == 1 and None not in parts:
-        count = count_sums(whole[0].steps)
-        if count is not None:
-            return Touched(min(count, size))
+    found = list(dict.fromkeys(index_steps(index, inside) for index in different))
+    if len(found) == 1:
+        one = _one(found[0])
+        if one is not None and one.exact:
+            return Touched(min(one.elements, size))
     points = sum(_points(index, inside) for index in different)
     if points <= ENUMERATED:
-        found = _enumerated(different, parts, inside)
-        if found is not None:
-            return Touched(len(found))
-    bound = sum(_bound(*pair, inside) for pair in zip(different, parts, strict=True))
-    return Touched(min(bound, size), exact=False)
+        reached = _enumerated(different, found, inside)
+        if reached is not None:
+            return Touched(len(reached))
+    return Touched(min(_together(found), size), exact=False)
+
+
+def _one(found: Steps) -> Touched | None:
+    """Return how many elements one index meets; None where no formula counts them."""
+    count = count_sums(found.steps)
+    if count is None or found.others > 1 < count:
+        return None  # parts without steps and others may meet
+    return Touched(count * found.others, found.exact)
+
+
+def _together(found: Sequence[Steps]) -> int:
+    """Return how many elements indexes meet at most: of those that differ in where they start,
+    as windows do, what the box around them holds."""
+    alike: dict[Steps, list[int]] = {}
+    for one in found:
+        alike.setdefault(one._replace(start=0), []).append(one.start)
+    return sum(_at_most(*pair) for pair in alike.items())
+
+
+def _at_most(one: Steps, starts: Sequence[int]) -> int:
+    """Return how many elements steps from some starts meet at most."""
+    span = 1 + sum(stride * (extent - 1) for stride, extent in one.steps)
+    points = math.prod(extent for _, extent in one.steps)
+    count = count_sums(one.steps)
+    alone = len(starts) * (min(span, points) if count is None else count)
+    box = _box(one.steps, starts)
+    return one.others * (alone if box is None else min(alone, box))
+
+
+def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:
+    """Return how many elements the steps would meet if each were so much longer that they meet
+    from the first start what they meet from all; None where they cannot."""
+    least = [0] * len(steps)
+    most = [0] * len(steps)
+    for start in starts:
+        rest = start - min(starts)
+        for place, (stride, _) in reversed([*enumerate(steps)]):
+            whole, rest = divmod(rest, stride)
+            least[place] = min(least[place], whole)
+            most[place] = max(most[place], whole)
+        if rest:
+            return None
+    grown = zip(steps, least, most, strict=True)
+    return count_sums([(s, n + high - low) for (s, n), low, high in grown])
 
 
 def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
@@ -97,34 +130,30 @@ def runs(
     indexes: Iterable[UOp], inside: Collection[UOp], line: int
 ) -> tuple[Runs, ...]:
     """Return about what the flat `indexes` reach while the ranges `inside` run, as unbroken runs
-    of elements, for a memory that moves in lines of `line` elements. Gates count as open.
+    of elements, for a memory that moves in lines of `line` elements. A gate that a fixed range
+    or the data decide counts as open.
 
     Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
-    another. Where an index is not affine, each of its points may lie in a line of its own.
+    another. What is no step, as an index that is loaded, begins one for each of its points.
     """
     found: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):
-        plain = split_gate(index)[0]
-        parts = _affine(plain, inside)
-        if parts is None:
-            found[(plain,)] = Runs(_points(plain, inside), 1, 0)
-            continue
-        length, far = _unbroken(parts.steps, line)
-        number = math.prod(extent for _, extent in far)
+        one = index_steps(index, inside)
+        length, far = _unbroken(one.steps, line)
+        number = one.others * math.prod(extent for _, extent in far)
         step = min((stride & -stride for stride, _ in far), default=0)
-        key = far, length, parts.fixed, parts.constant // line
+        key: tuple[object, ...] = far, length, one.fixed, one.start // line
+        if one.others > 1:
+            step, key = 0, (index,)
         found[key] = Runs(number, length, step)
     return tuple(found.values())
 
 
-def _unbroken(
-    steps: Iterable[tuple[int, int]], line: int
-) -> tuple[int, tuple[tuple[int, int], ...]]:
+def _unbroken(steps: Iterable[Step], line: int) -> tuple[int, tuple[Step, ...]]:
     """Return (elements from the first to the last of an unbroken run, the steps between runs)."""
     merged: dict[int, int] = {}
     for stride, extent in steps:
-        if stride and extent > 1:
-            merged[abs(stride)] = merged.get(abs(stride), 1) + extent - 1
+        merged[stride] = merged.get(stride, 1) + extent - 1
     length, far = 1, []
     for stride, extent in sorted(merged.items()):
         if stride <= max(length, line - 1):
@@ -146,82 +175,42 @@ def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:
     return tuple(sorted(found))
 
 
-def _affine(index: UOp, inside: Collection[UOp]) -> _Affine | None:
-    plain, gate = split_gate(index)
-    parts, base = terms(plain)
-    if gate is not None:
-        return None
-    steps, fixed = [], []
-    for atom, factor in parts.items():
-        if atom in inside:
-            steps.append((factor, atom.extent))
-        elif atom.ranges.isdisjoint(inside) and not _loads(atom):
-            fixed.append((atom, factor))
-        else:
-            return None
-    return _Affine(tuple(sorted(steps)), frozenset(fixed), base)
-
-
-def _loads(node: UOp) -> bool:
-    return any(n.op is Ops.LOAD for n in node.toposort())
-
-
 def _points(index: UOp, inside: Collection[UOp]) -> int:
     return math.prod(r.extent for r in index.ranges if r in inside)
 
 
-def _bound(index: UOp, affine: _Affine | None, inside: Collection[UOp]) -> int:
-    if affine is not None:
-        span = 1 + sum(abs(stride) * (n - 1) for stride, n in affine.steps)
-        return min(span, _points(index, inside))
-    low, high = split_gate(index)[0].bounds
-    return min(int(high) - int(low) + 1, _points(index, inside))
-
-
 def _enumerated(
-    indexes: Sequence[UOp], parts: Sequence[_Affine | None], inside: Collection[UOp]
+    indexes: Sequence[UOp], found: Sequence[Steps], inside: Collection[UOp]
 ) -> set[int] | None:
     """Return the elements reached, one by one; None where that depends on what is fixed."""
-    fixed = {None if part is None else part.fixed for part in parts}
     moving = any(r not in inside for index in indexes for r in index.ranges)
-    if moving and (None in fixed or len(fixed) > 1):
+    fixed = {one.fixed for one in found}
+    if moving and (len(fixed) > 1 or any(_mixes(index, inside) for index in indexes)):
         return None
-    found: set[int] = set()
+    reached: set[int] = set()
     for index in indexes:
         values = _values(index, inside)
         if values is None:
             return None
-        found.update(values)
-    return found
+        reached.update(values)
+    return reached
+
+
+def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
+    """Whether what stands still is more than a summand: in a gate, or in a part that moves."""
+    plain, gate = split_gate(index)
+    parts = [atom for atom in terms(plain)[0] if not atom.ranges.isdisjoint(inside)]
+    parts += [] if gate is None else [gate]
+    return any(r not in inside for part in parts for r in part.ranges)
 
 
 def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
     """Return every value of a gated index where it is valid; fixed ranges stand at 0."""
     plain, gate = split_gate(index)
     axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
-    shape = tuple(r.extent for r in axes)
-    done: dict[UOp, Any] = {}
-    for node in index.toposort():
-        if node.op is Ops.RANGE:
-            place = axes.index(node) if node in axes else None
-            done[node] = _counted(node.extent, place, len(axes))
-        elif node.op is Ops.CONST:
-            done[node] = constant(node, widen=False)
-        elif node.op is Ops.INVALID:
-            done[node] = np.array(0, dtypes.index.numpy)
-        elif node.is_elementwise:
-            done[node] = elementwise(node, [done[s] for s in node.src], widen=False)
-        else:
-            return None
-    values = np.broadcast_to(done[plain], shape)
-    valid = np.broadcast_to(True if gate is None else done[gate], shape)
-    kept: list[int] = np.unique(values[valid]).tolist()
+    found = tried_out([plain] if gate is None else [plain, gate], axes, standing=True)
+    if found is None:
+        return None
+    values = found[0] if gate is None else found[0][found[1]]
+    kept: list[int] = np.unique(values).tolist()
     return kept
-
-
-def _counted(extent: int, place: int | None, axes: int) -> Any:
-    if place is None:
-        return np.array(0, dtypes.index.numpy)
-    shape = [1] * axes
-    shape[place] = extent
-    return np.arange(extent, dtype=dtypes.index.numpy).reshape(shape)

@@ -6,13 +6,14 @@ its kernels take one by one, each warm. A kernel that both plans have is timed o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.errors import WorkbenchError
+from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.kernel.side_by_side import ratio
@@ -123,7 +124,7 @@ def _check(session: Session) -> None:
     if session.device == EMULATOR:
         raise WorkbenchError(what, "an emulator's times say nothing", "another device")
     kernels = _kernels(session)
-    size = sum(k.estimates.bytes for k in kernels)
+    size = sum(param.arg[1] * param.dtype.itemsize for param in _params(kernels))
     if len(kernels) > MOST_KERNELS or size > HELD_BYTES // 2:
         because = f"together they have {len(kernels)} kernels on {size:,.0f} bytes"
         raise WorkbenchError(what, because, "smaller tensors")
@@ -132,6 +133,11 @@ def _check(session: Session) -> None:
 def _kernels(session: Session) -> tuple[Kernel, ...]:
     was = () if session.before is None else session.before.kernels
     return was + session.recorder.exploration.kernels
+
+
+def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
+    for kernel in kernels:
+        yield from (n for n in kernel.original.toposort() if n.op is Ops.PARAM)
 
 
 def _held_against(
