@@ -63,3 +63,17 @@ def test_the_least_number_of_a_type_is_added(name: str, device: str) -> None:
             (Tensor(a) * 3 + least).numpy(),
             a * np.dtype(name).type(3) + np.dtype(name).type(least),
         )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+def test_what_follows_a_shift_by_the_width_knows_that_it_gives_0(
+    name: str, device: str
+) -> None:
+    a = np.arange(-64, 0).astype(name)
+    with Context(DEV=device):
+        for by in (1, a.itemsize * 8 - 1, a.itemsize * 8):
+            shifted = Tensor(a).clip(-100, -1) >> by
+            want = a >> by if by < a.itemsize * 8 else a * 0
+            np.testing.assert_array_equal((shifted + 1).numpy(), want + 1)
+            np.testing.assert_array_equal((shifted < 0).numpy(), want < 0)

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ir.samples import F, axis, load, param
 from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import COMPARE, Ops
+from workbench.ir.casts import cast_array
+from workbench.ir.ops import COMPARE, OPS, Ops
 from workbench.ir.reach import reach
 from workbench.ir.uop import UOp, gated
 
@@ -177,3 +179,58 @@ EXACT = {
 @pytest.mark.parametrize("node", EXACT, ids=map(str, range(len(EXACT))))
 def test_bounds_are_this_good(node: UOp) -> None:
     assert node.bounds == EXACT[node] and (node.vmin, node.vmax) == node.bounds
+
+
+BINARY = sorted(
+    (op for op, row in OPS.items() if row.python and row.arity == 2), key=str
+)
+INTEGER_ONLY = {Ops.FDIV}
+NEAR = (0, 1, 7, 8)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8], ids=str)
+@pytest.mark.parametrize("op", [o for o in BINARY if o not in INTEGER_ONLY], ids=str)
+def test_bounds_of_an_op_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
+    """On every pair of intervals that begin and end where an answer changes, of the smallest
+    types: what the op table says of all numbers in them."""
+    low, high = int(dtype.min), int(dtype.max)
+    every = np.arange(low, high + 1).astype(dtype.numpy)
+    meaning = OPS[op].python
+    assert meaning is not None
+    answers = meaning(*np.meshgrid(every, every, indexing="ij")).astype(int)
+    ends = {sign * n for n in NEAR for sign in (1, -1)} | {low, low + 1, high - 1, high}
+    held = sorted(n for n in ends if low <= n <= high)
+    between = [(a, b) for a in held for b in held if a <= b]
+    left, right = [
+        {(a, b): UOp(Ops.VAR, dtype, (), (name, a, b)) for a, b in between}
+        for name in "xy"
+    ]
+    result = dtypes.bool if op in COMPARE else dtype
+    for x, y in product(left.items(), right.items()):
+        (al, ah), (bl, bh) = x[0], y[0]
+        found = answers[al - low : ah - low + 1, bl - low : bh - low + 1]
+        if op in (Ops.CDIV, Ops.CMOD):  # there is no machine's division by 0
+            found = found[:, np.arange(bl, bh + 1) != 0]
+        least, greatest = UOp(op, result, (x[1], y[1])).bounds
+        if found.size:
+            assert least <= found.min() and found.max() <= greatest, (x, y)
+
+
+UNARY = [Ops.NEG, Ops.NOT, Ops.CAST]
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8], ids=str)
+@pytest.mark.parametrize("op", UNARY, ids=str)
+def test_bounds_of_an_op_on_one_number_hold_all_of_its_values(
+    op: Ops, dtype: DType
+) -> None:
+    low, high = int(dtype.min), int(dtype.max)
+    results = [dtypes.bool, *DTYPES, dtypes.float32] if op is Ops.CAST else [dtype]
+    for first, result in product(range(low, high + 1), results):
+        for last in range(first, high + 1, 17):
+            x = UOp(Ops.VAR, dtype, (), ("x", first, last))
+            numbers = np.arange(first, last + 1).astype(dtype.numpy)
+            node = UOp(op, result, (x,))
+            meaning = OPS[op].python
+            found = meaning(numbers) if meaning else cast_array(numbers, dtype, result)
+            assert node.vmin <= found.min() and found.max() <= node.vmax

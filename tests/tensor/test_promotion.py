@@ -76,6 +76,17 @@ def test_scalars_that_do_not_fit_compare_as_they_are() -> None:
     assert (t << np.int64(300)).tolist() == [0, 0]
 
 
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("by", [0, 5, 31, 32, 300, -1])
+def test_a_bool_is_shifted_as_the_integer_it_becomes(by: int) -> None:
+    t, one = Tensor([True, False]), np.int32([1, 0])
+    want = one << by if 0 <= by < 32 else one * 0
+    for amount in (by, Tensor(by), Tensor([by, by]), np.int32(by)):
+        np.testing.assert_array_equal((t << amount).numpy(), want)
+    np.testing.assert_array_equal((by << t).numpy(), by << one)
+    np.testing.assert_array_equal((t >> by).numpy(), one * (by == 0))
+
+
 @pytest.mark.parametrize("name", ["exp", "log", "sqrt", "sigmoid", "tanh", "reciprocal"])
 def test_functions_make_floats(name: str) -> None:
     for dtype in ORDER:

@@ -40,6 +40,8 @@ def bounds_of(node: Node) -> Bounds:
         return (a and c, b and d) if op is Ops.AND else (a or c, b or d)
     if op is Ops.CAST:
         return _cast(node, full)
+    if node.dtype.is_int and op is Ops.SHR:
+        return _shr(node.src[0].bounds, node.src[1].bounds, node.dtype.bits)
     if node.dtype.is_int and op in _INTEGER:
         lo, hi = _INTEGER[op](*[s.bounds for s in node.src])
         return (lo, hi) if full[0] <= lo and hi <= full[1] else full
@@ -122,10 +124,15 @@ def _machine_mod(a: Bounds, b: Bounds) -> Bounds:
     return _mod(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
 
 
-def _shr(a: Bounds, b: Bounds) -> Bounds:
-    if b[0] != b[1] or not 0 <= b[0] < 64:
-        return -math.inf, math.inf
-    return int(a[0]) >> int(b[0]), int(a[1]) >> int(b[0])
+def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
+    """A shift by `bits` or more, or by less than 0, gives 0 and not the sign."""
+    if b[1] < 0 or b[0] >= bits:
+        return 0, 0
+    steps = max(b[0], 0), min(b[1], bits - 1)
+    corners = [int(x) >> int(by) for x in a for by in steps]
+    if steps != b:
+        corners.append(0)
+    return min(corners), max(corners)
 
 
 def _and(a: Bounds, b: Bounds) -> Bounds:
@@ -135,5 +142,5 @@ def _and(a: Bounds, b: Bounds) -> Bounds:
 _INTEGER: dict[Ops, Callable[..., Bounds]] = {
     Ops.ADD: _add, Ops.MUL: _mul, Ops.IDIV: _idiv, Ops.MOD: _mod,
     Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg, Ops.CDIV: _machine_div,
-    Ops.CMOD: _machine_mod, Ops.SHR: _shr, Ops.AND: _and,
+    Ops.CMOD: _machine_mod, Ops.AND: _and,
 }  # fmt: skip

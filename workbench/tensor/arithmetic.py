@@ -191,8 +191,10 @@ class Arithmetic(Joining):
 
     def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
         x, turned = plain(x), flag(reverse, "reverse")
-        if isinstance(x, int) and not turned and not 0 <= x < self.dtype.bits:
-            x = self.dtype.bits  # shifts by this and by more are one
+        if isinstance(x, int) and not turned:
+            kind = dtypes.default_int if self.dtype.is_bool else self.dtype
+            if not 0 <= x < kind.bits:
+                x = kind.bits  # shifts by this and by more are one
         a, b, other = self._integers(x, sign, turned)
         if a.dtype.is_bool:
             raise dtype_error(
