@@ -133,6 +133,11 @@ def _parts(
     return parts
 
 
+def _joined(one: _Part, other: _Part) -> _Part:
+    ranges, gates = one.ranges | other.ranges, one.gates + other.gates
+    return _Part(ranges, one.terms + other.terms, gates)
+
+
 def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] | None:
     """Return (the first, the distance or None where it varies, the number) of a part's values;
     None where that is not to be found out."""
