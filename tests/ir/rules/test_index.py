@@ -23,7 +23,7 @@ from workbench.ir.uop import KernelInfo, UOp, gated, invalid
 AXES = g0, g1, r0, u0 = axis("g0", 2), axis("g1", 3), axis("r0", 4), axis("u0", 6)
 SIZES = (1, 2, 3, 4, 6, 8, 12)
 FACTORS = (-3, -1, 0, *SIZES)
-DIVISORS = (-2, 0, *SIZES)
+DIVISORS = (-6, -3, -2, -1, 0, *SIZES, *SIZES)
 
 
 def values(node: UOp) -> Array:
@@ -97,6 +97,7 @@ STAYS = [
     (a < 3).where(load(param(1, 5), gated(a, a < 4)), UOp.const(dtypes.float32, 0.0)),
     (a < 3).where(load(param(1, 5), gated(a, a < 3)), UOp.const(dtypes.float32, 1.0)),
     a + b, b < 7, UOp.index(7) < b, (b % 5) % 3, (b // -2) // 3,
+    b // 3 % -2 * 3 + b // -6 * -6, (a + -2) // (1 << 40) // (1 << 40),
 ]  # fmt: skip
 
 
@@ -153,11 +154,21 @@ def index(pick: random.Random, depth: int) -> UOp:
     if form < 0.84:
         return left % pick.choice(DIVISORS)
     if form < 0.9:
-        by, factor = pick.choice(SIZES), pick.choice((1, 2, 3))
-        return (left // by) * (by * factor) + (left % by) * factor
+        return quotient_and_rest(pick, left)
     if form < 0.95:
         return left.alu(pick.choice((Ops.MAX, Ops.MIN)), index(pick, depth - 1))
     return condition(pick, 1).where(left, index(pick, depth - 1))
+
+
+def quotient_and_rest(pick: random.Random, whole: UOp) -> UOp:
+    """Take `whole` apart and put it together, as reshapes do; it may be a quotient itself."""
+    by, factor = pick.choice(DIVISORS), pick.choice((1, 2, 3, -1))
+    if pick.random() < 0.5:
+        whole = whole // pick.choice(DIVISORS)
+    quotient = whole // by
+    if whole.op is Ops.IDIV and whole.src[1].op is Ops.CONST and pick.random() < 0.7:
+        quotient = whole.src[0] // (int(whole.src[1].arg) * by)  # not always the same
+    return quotient * (by * factor) + (whole % by) * factor
 
 
 def condition(pick: random.Random, depth: int) -> UOp:

@@ -150,9 +150,10 @@ def positive(c: UOp) -> bool:
     return bool(c.arg > 1)
 
 
-def both_positive(c: UOp, d: UOp) -> bool:
-    """Whether two divisors are positive."""
-    return bool(c.arg > 0 and d.arg > 0)
+def are_one(c: UOp, d: UOp) -> bool:
+    """Whether dividing by c and then by d is dividing by c*d: d > 0, and c*d does not wrap. A
+    negative c is left alone, as all negative divisors are."""
+    return bool(c.arg > 0 and d.arg > 0 and c.arg * d.arg <= c.dtype.max)
 
 
 def divides(c: UOp, d: UOp) -> bool:
@@ -179,10 +180,12 @@ def rejoin(n: UOp) -> UOp | None:
 
 
 def _quotient(node: UOp, by: int) -> UOp:
-    """Return node // by, as the rules above leave it."""
+    """Return node // by, as div-div leaves it."""
+    quotient = node // by
     if node.op is Ops.IDIV and node.src[1].op is Ops.CONST:
-        return node.src[0] // (int(node.src[1].arg) * by)
-    return node // by
+        x, inner, outer = *node.src, quotient.src[1]
+        return div_div(x, inner, outer) if are_one(inner, outer) else quotient
+    return quotient
 
 
 def less_than(i: UOp, c: UOp) -> UOp | None:
@@ -328,7 +331,7 @@ INDEX_RULES = RuleSet("index", [
     Rule("mod-congruent",       i % c, mod_congruent, where=positive),
     Rule("div-common-factor",   i // c, div_common, where=positive),
     Rule("mod-common-factor",   i % c, mod_common, where=positive),
-    Rule("div-div",             (i // c) // d, div_div, where=both_positive),
+    Rule("div-div",             (i // c) // d, div_div, where=are_one),
     Rule("mod-mod",             (i % c) % d, i % d, where=divides),
     Rule("less-than",           i < c, less_than),
     Rule("negated-less",        i < c, negated_less),
