@@ -22,6 +22,7 @@ from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.record import passes
+from workbench.viz.record import record as record_module
 from workbench.viz.record.about import expression_key
 from workbench.viz.record.nodes import LABEL, TEXT
 from workbench.viz.record.offers import in_turns, why
@@ -93,6 +94,29 @@ def test_offers_of_one_kind_take_turns() -> None:
     opts = [Opt(OptOps.UPCAST, axis, n) for axis in ("g0", "g1") for n in (2, 4, 8)]
     found = [(opt.axis, opt.arg) for opt in in_turns(opts)]
     assert found == [("g1", 8), ("g0", 8), ("g1", 4), ("g0", 4), ("g1", 2), ("g0", 2)]
+
+
+def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of eight equal layers there are a few kernels; what is measured of one stays its own."""
+    x, w = Tensor(array(8, 8)), Tensor(array(8, 8))
+    for _ in range(8):
+        x = (x @ w).relu().contiguous()
+    judged = []
+    real = record_module.next_rows
+    monkeypatch.setattr(
+        record_module, "next_rows", lambda k: judged.append(k.ast) or real(k)
+    )
+    recorder = Recorder(explore(x))
+    recorder.first()
+    for _ in recorder.rest():
+        pass
+    kernels = [k.ast for k in recorder.exploration.kernels]
+    assert len(kernels) == 8 > len(set(kernels))
+    assert sorted(map(id, judged)) == sorted(map(id, set(kernels)))
+    rows = recorder.record["variants"]
+    assert rows[0]["offers"] and rows[0]["offers"] == rows[1]["offers"]
+    recorder.put(("variants", 0, "offers", 0, "measured"), 0.5)
+    assert rows[1]["offers"][0]["measured"] is None
 
 
 def test_a_variant_is_appended() -> None:

@@ -22,8 +22,10 @@ MOST_PREDICTED, FEWEST_PREDICTED = 40, 4
 PREDICTED_NODES = 8_000
 """Nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
+NextRows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
-def next_rows(kernel: Kernel) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+
+def next_rows(kernel: Kernel) -> NextRows:
     """Return the possible opts of a kernel, those first that are predicted to gain most, and those
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first."""

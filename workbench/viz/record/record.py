@@ -28,7 +28,7 @@ from workbench.viz.record.about import device_rows, expression_key
 from workbench.viz.record.links import Linker, as_c
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
-from workbench.viz.record.offers import next_rows
+from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import Passes, kernel_numbers
 from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
 from workbench.viz.record.recipe import recipe
@@ -68,6 +68,8 @@ class Recorder:
         self._lines, self._texts, self._rules = Lines(), Texts(), Rules()
         self._nodes = Nodes(self._lines)
         self._passes = Passes(self._nodes, self._texts, self._rules)
+        # a model of equal layers has equal kernels: each is judged once
+        self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
         self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
         self._set: dict[tuple[str | int, ...], Any] = {}
         self.record = self._opening()
@@ -251,7 +253,13 @@ class Recorder:
         """Add what can be done next to a variant, and what cannot."""
         kernel = self.kernels[variant]
         with self._explained(variant):
-            offers, refused = next_rows(kernel)
+            same = kernel.ast, kernel.device, kernel.rules_off
+            if same not in self._next:
+                self._next[same] = next_rows(kernel)
+            # each variant's rows are its own: what is measured of an offer is put there
+            offers, refused = (
+                [dict(row) for row in listed] for listed in self._next[same]
+            )
             self.put(("variants", variant, "offers"), offers)
             self.put(("variants", variant, "refused"), refused)
 
