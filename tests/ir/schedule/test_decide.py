@@ -146,6 +146,16 @@ def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
         assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue
 
 
+def test_a_product_is_one_however_deep_its_operand() -> None:
+    """The stream that layers add to is computed from all of them, and is one operand. Its
+    products stayed inside the loop over rows from the sixteenth layer on."""
+    x, w = Tensor(numbers(64, 64)), Tensor(numbers(64, 64))
+    for _ in range(24):
+        x = (x @ w).softmax(1) + x
+    products = [k for k in kernels(x) if k.arg.name == "r_64_64_64"]
+    assert len(products) == 24
+
+
 def test_a_row_that_loops_would_fill_again_is_no_row() -> None:
     """Both reads of e in e @ e.T share all three loops, and a column of it depends on the
     innermost: filled there, it would be computed 256 times for each element of the result."""

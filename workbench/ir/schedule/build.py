@@ -218,10 +218,8 @@ def named(draft: UOp) -> UOp:
 
 def _rows_named(kernel: UOp) -> UOp:
     """Number the staged rows in the order in which they are filled."""
-    while True:
-        rows = [n for n in kernel.toposort() if n.op is Ops.STAGE]
-        wrong = [(i, n) for i, n in enumerate(rows) if n.arg[0] != f"row{i}"]
-        if not wrong:
-            return kernel
-        number, row = wrong[0]
-        kernel = kernel.substitute({row: row.replace(arg=(f"row{number}", row.arg[1]))})
+    changes: dict[UOp, UOp] = {}
+    for number, row in enumerate(n for n in kernel.toposort() if n.op is Ops.STAGE):
+        inside = row.replace(src=tuple(s.substitute(changes) for s in row.src))
+        changes[row] = inside.replace(arg=(f"row{number}", row.arg[1]))
+    return kernel.substitute(changes)

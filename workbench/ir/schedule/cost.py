@@ -7,7 +7,7 @@ the figures, so that a reader can disagree.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
 from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
@@ -112,6 +112,15 @@ def _rereads(node: UOp, boundaries: set[UOp]) -> bool:
     def inside(n: UOp) -> bool:
         return n.op is not Ops.REDUCE_AXIS and n not in stops
 
-    below = node.src[0].toposort(inside)
-    operands = sum(n.size for n in below if not n.src or not inside(n))
+    def repeated(n: UOp) -> bool:
+        return inside(n) and n.size >= node.src[0].size
+
+    # An operand that is computed from many others is still no larger than itself.
+    operands = min(_ends(node.src[0], inside), _ends(node.src[0], repeated))
     return node.src[0].size >= REREADS * max(1, operands)
+
+
+def _ends(node: UOp, inside: Callable[[UOp], bool]) -> int:
+    """Return the elements of all values at which a walk down through those `inside` ends."""
+    below = node.toposort(inside)
+    return sum(n.size for n in below if not n.src or not inside(n))
