@@ -18,6 +18,7 @@ import pytest
 
 from tests.compiler import needs_c
 from tests.expressions import Case, case
+from tests.hunt import attempts, report
 from tests.ir.test_bounds import evaluate
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
@@ -67,6 +68,16 @@ def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
             assert got.shape == expected.shape
             np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
     assert all(program.is_compiled for program in compiled)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
+@pytest.mark.parametrize("seeds", blocks(1000, 50), ids=str)
+def test_programs_agree_with_numpy(seeds: range, device: str) -> None:
+    """All dtypes and what is at their edges, with the default opts and random ones."""
+    for attempt in attempts(seeds, device, "mixed"):
+        if attempt.verdict or attempt.refusal:
+            pytest.fail(report(attempt))
 
 
 @contextmanager

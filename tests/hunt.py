@@ -1,0 +1,217 @@
+"""Random programs against numpy, as many as one likes: what `tests.programs` makes, run.
+
+    python -m tests.hunt --device LLVM --seeds 0:100000 --opts mixed
+
+runs each seed's program on a device in this process, and ends with counts: how many were wrong,
+and how many were refused, by reason. What is wrong is printed with its seed and a script to
+paste. `--opts default` runs what `realize` runs, `random` up to four legal opts drawn for each
+kernel, and `mixed` the one or the other. On C a batch is compiled in one call. The exit status
+is 1 where something was wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from tests.programs import Program, program
+from workbench import Tensor, engine
+from workbench.backends.device import Device
+from workbench.backends.runtime.c import compile_many
+from workbench.errors import CompileError, VerifyError, WorkbenchError
+from workbench.ir.opt.apply import actions, apply_opt, why_not
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.ir.uop import UOp
+from workbench.pipeline import build, tuned
+
+MOST_OPTS = 4
+BATCH = {"C": 200}
+"""Programs that are compiled together; 1 where nothing is said."""
+
+
+@dataclass
+class Attempt:
+    """A program on its way: planned, each kernel with its opts, run."""
+
+    program: Program
+    device: str
+    opts: str = ""
+    verdict: str = ""
+    refusal: str = ""
+    items: tuple[ScheduleItem, ...] = ()
+    kernels: list[UOp | None] = field(default_factory=list)
+    tensor: Tensor | None = None
+    result: Any = None
+
+    def plan(self, opts: str) -> None:
+        dice = random.Random(self.program.seed)
+        is_drawn = opts == "random" or opts == "mixed" and dice.random() < 0.5
+        self.tensor = self.program.tensor(self.device)
+        schedule, (simple,) = engine.planned([self.tensor.uop])
+        self.items, self.result = schedule.items, simple.substitute(schedule.stored)
+        for item in self.items:
+            kernel = item.kernel
+            if kernel is not None:
+                kernel = (
+                    self._drawn(kernel, dice)
+                    if is_drawn
+                    else tuned(kernel, self.device)
+                )
+            self.kernels.append(kernel)
+
+    def _drawn(self, kernel: UOp, dice: random.Random) -> UOp:
+        """Return a kernel with a few legal opts, and note which."""
+        target, chosen = Device[self.device].target, []
+        for _ in range(dice.randint(1, MOST_OPTS)):
+            possible = list(actions(kernel, target))
+            for opt in dice.sample(possible, min(6, len(possible))):
+                if why_not(kernel, opt, target) is None:
+                    kernel, named = apply_opt(kernel, opt, target)
+                    chosen.append(str(named))
+                    break
+        self.opts += f"[{', '.join(chosen)}] "
+        return kernel
+
+    def run(self) -> None:
+        for item, kernel in zip(self.items, self.kernels, strict=True):
+            if kernel is None:
+                engine.run_item(item)
+            else:
+                held = [engine.memory_of(b) for b in item.buffers]
+                build(kernel, self.device).program(held)
+        assert self.tensor is not None
+        got = replace_result(self.tensor, self.result).numpy()
+        self.verdict = self.program.wrong(got)
+
+    def guarded(self, work: Any) -> None:
+        """Do a step; note an error as a refusal, or as wrong where it is the compiler's own."""
+        if self.verdict or self.refusal:
+            return
+        try:
+            work()
+        except (CompileError, VerifyError) as error:
+            self.verdict = f"{type(error).__name__}: {error}"
+        except WorkbenchError as error:
+            self.refusal = f"{type(error).__name__}: {error.what}, {error.because}"
+        except Exception:
+            self.verdict = traceback.format_exc(limit=-6)
+
+
+def replace_result(tensor: Tensor, node: UOp) -> Tensor:
+    """Return the tensor with its computed value."""
+    return tensor._with(node)
+
+
+def attempts(seeds: Iterable[int], device: str, opts: str) -> Iterator[Attempt]:
+    """Yield the programs of `seeds`, run."""
+    left = iter(seeds)
+    while batch := list(islice(left, BATCH.get(device, 1))):
+        made = [Attempt(program(seed), device) for seed in batch]
+        for each in made:
+            each.guarded(lambda each=each: each.plan(opts))
+        held = compiled_together(made) if device == "C" else []
+        for each in made:
+            each.guarded(each.run)
+            yield each
+        del held
+
+
+def compiled_together(made: list[Attempt]) -> list[Any]:
+    """Compile the kernels of many programs in one call; what is refused meets it again, alone."""
+    sources = []
+    for each in made:
+        for kernel in each.kernels:
+            if kernel is not None:
+                each.guarded(
+                    lambda kernel=kernel: sources.append(build(kernel, "C").source)
+                )
+    try:
+        return list(compile_many(sources))
+    except CompileError:
+        return []
+
+
+@dataclass
+class Tally:
+    """What became of the programs so far."""
+
+    device: str
+    count: int = 0
+    wrong: list[Attempt] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    started_s: float = field(default_factory=time.perf_counter)
+
+    def add(self, attempt: Attempt) -> None:
+        self.count += 1
+        if attempt.refusal:
+            self.refused[attempt.refusal] += 1
+        if attempt.verdict:
+            self.wrong.append(attempt)
+
+    def __str__(self) -> str:
+        seconds = time.perf_counter() - self.started_s
+        refused = sum(self.refused.values())
+        reasons = "".join(f"\n  {n:6} {why}" for why, n in self.refused.most_common())
+        seeds = ", ".join(str(a.program.seed) for a in self.wrong)
+        return (
+            f"{self.count:,} expressions on {self.device}: {len(self.wrong)} wrong, "
+            f"{refused} refused ({self.count / seconds:.0f} a second)"
+            + (f"\nwrong seeds: {seeds}" if seeds else "")
+            + (f"\nrefused:{reasons}" if reasons else "")
+        )
+
+
+def report(attempt: Attempt) -> str:
+    """Return a failure as text: its seed, what is wrong, a script."""
+    opts = f" with {attempt.opts}" if attempt.opts else ""
+    first = attempt.verdict.splitlines()[0]
+    return (
+        f"seed {attempt.program.seed} on {attempt.device}{opts}: {attempt.verdict}\n\n"
+        f"{attempt.program.script(attempt.device, first)}\n"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="LLVM")
+    parser.add_argument("--seeds", default="0:1000", help="FIRST:END, or one seed")
+    parser.add_argument(
+        "--opts", default="mixed", choices=("default", "random", "mixed")
+    )
+    parser.add_argument(
+        "--stop", type=int, default=0, help="end after so many wrong ones"
+    )
+    given = parser.parse_args()
+    first, _, end = given.seeds.partition(":")
+    seeds = range(int(first), int(end) if end else int(first) + 1)
+    tally = Tally(given.device)
+    warnings.simplefilter("ignore")
+    gc.freeze()
+    with tempfile.TemporaryDirectory(prefix="workbench-hunt-") as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        for attempt in attempts(seeds, given.device, given.opts):
+            tally.add(attempt)
+            if attempt.verdict:
+                print(report(attempt), flush=True)
+            if tally.count % 5000 == 0:
+                print(tally, file=sys.stderr, flush=True)
+            if given.stop and len(tally.wrong) >= given.stop:
+                break
+    print(tally)
+    return bool(tally.wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

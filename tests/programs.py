@@ -1,0 +1,289 @@
+"""Random programs of tensors, as a stranger may type them, and what numpy says they give.
+
+A program is a list of lines, each a tensor `t3`; `tests/meanings.py` has what each line means.
+All dtypes meet, at sizes that fill whole vectors and at odd ones; data is ordinary, or what
+is at the edge: extreme integers, infinities, NaN, -0.0, denormals, huge numbers. What is
+expected is an interval for each element, one number for most (see `tests/intervals.py`), so
+a comparison is as strict as it can be. `program(seed).script()` is what to paste.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tests.intervals import (
+    BITS,
+    DTYPES,
+    INTEGERS,
+    Ambiguous,
+    Array,
+    Known,
+    beside,
+    known,
+    limits,
+    stored,
+)
+from tests.operations import KIND, TABLES, Dice, Row, edges, kind, literal
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 13, 16, 16, 17, 32, 33, 64, 64, 100, 128)
+"""What fills vectors of every width, and what does not."""
+MOST = 4096
+"""Elements of a tensor."""
+
+
+@dataclass
+class Program:
+    """A random program. `seed` makes it again."""
+
+    seed: int
+    lines: list[str] = field(default_factory=list)
+    values: list[Known] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
+
+    @property
+    def want(self) -> Known:
+        return self.values[-1]
+
+    def tensor(self, device: str) -> Any:
+        """Return the last tensor, not computed."""
+        from workbench import Context, Tensor, dtypes
+
+        env: dict[str, Any] = {"np": np, "Tensor": Tensor, "dtypes": dtypes}
+        env["inf"], env["nan"], env["bfloat16"] = np.inf, np.nan, ml_dtypes.bfloat16
+        env["rng"] = np.random.default_rng(self.seed)
+        with Context(DEV=device), np.errstate(all="ignore"):
+            exec("\n".join(self.lines), env)
+        return env[f"t{len(self.lines) - 1}"]
+
+    def wrong(self, got: Array) -> str:
+        """Return what is wrong with an answer, in words; "" if it is right."""
+        want = self.want
+        dtype = (
+            "float32" if want.dtype == "bfloat16" else want.dtype
+        )  # as numpy reads it
+        if got.dtype.name != dtype or got.shape != want.shape:
+            return f"{got.dtype}{got.shape}, not {dtype}{want.shape}"
+        wrong = np.argwhere(~right(got, want))
+        if not wrong.size:
+            return ""
+        at = tuple(int(i) for i in wrong[0])
+        low, high = want.low[at].item(), want.high[at].item()
+        due = repr(low) if repr(low) == repr(high) else f"{low!r} to {high!r}"
+        return (
+            f"{len(wrong)} of {got.size} wrong: element {at} is {got[at]!r}, not {due}"
+        )
+
+    def script(self, device: str = "LLVM", verdict: str = "") -> str:
+        """Return the program as text to paste, with what was `wrong` as a comment."""
+        last = len(self.lines) - 1
+        body = "\n".join(f"    {line}" for line in self.lines)
+        return (
+            "import numpy as np\nfrom numpy import inf, nan\nfrom ml_dtypes import bfloat16\n"
+            "from workbench import Context, Tensor, dtypes\n"
+            f"rng = np.random.default_rng({self.seed})\n"
+            f'with Context(DEV="{device}"):\n{body}\n'
+            f"    print(t{last}.numpy())  # {verdict}"
+        )
+
+
+def right(got: Array, want: Known) -> Array:
+    """Return where an answer is right."""
+    if want.dtype not in BITS:
+        return np.asarray(got == want.low)
+    values = got.astype(np.float64)
+    with np.errstate(all="ignore"):
+        inside = (want.low <= values) & (values <= want.high)
+    if want.signed:
+        zeros = (want.low == 0) & (want.high == 0)
+        inside &= ~zeros | (np.signbit(values) == np.signbit(want.low))
+    return np.asarray(np.where(np.isnan(want.low), np.isnan(values), inside))
+
+
+def program(seed: int, steps: int = 0) -> Program:
+    """Return the random program of `seed`."""
+    dice = Dice(seed)
+    made = Program(seed)
+    rng = np.random.default_rng(seed)
+    shape = _shape(dice)
+    for _ in range(dice.choice((1, 1, 2, 2, 3))):
+        _leaf(made, dice, rng, shape)
+    wanted = len(made.lines) + (steps or dice.randint(1, 7))
+    for _ in range(40):
+        if len(made.lines) >= wanted:
+            break
+        _step(made, dice)
+    return made
+
+
+# data
+
+
+def _shape(dice: Dice) -> tuple[int, ...]:
+    if dice.random() < 0.02:
+        return dice.choice(((0,), (3, 0), (0, 4), ()))
+    while True:
+        shape = tuple(
+            dice.choice(SIZES) for _ in range(dice.choice((1, 1, 1, 2, 2, 3)))
+        )
+        if np.prod(shape) <= MOST // 4:
+            return shape
+
+
+def _part(dice: Dice, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape that broadcasts to `shape`, mostly itself."""
+    if dice.random() < 0.7:
+        return shape
+    kept = shape[dice.randint(0, len(shape)) :]
+    return tuple(n if dice.random() < 0.6 else 1 for n in kept)
+
+
+DATA = {
+    "few": "rng.integers({few}, {shape}).astype({dtype})",
+    "edges": "rng.choice(np.array({edges}, {dtype}), {shape})",
+    "spread": "(rng.standard_normal({shape}) * {scale}).astype({dtype})",
+    "whole": "rng.integers(-20, 21, {shape}).astype({dtype})",
+    "bits": "rng.integers({limits}, {shape}, {dtype}, endpoint=True)",
+}
+"""How data of a dtype and a shape is made."""
+KINDS = {"bool": ("few",), "int": ("few", "few", "few", "edges", "bits"),
+         "float": ("few", "whole", "spread", "spread", "edges")}  # fmt: skip
+LEAVES = ("bool", "bool", "int32", "int32", "int32", "float32", "float32", "float32", "float32",
+          *DTYPES)  # fmt: skip
+
+
+def _leaf(
+    made: Program, dice: Dice, rng: np.random.Generator, shape: tuple[int, ...]
+) -> None:
+    shape = _part(dice, shape)
+    way = dice.random()
+    if way < 0.2 and shape:
+        _counting(made, dice, shape)
+    elif way < 0.27:
+        dtype = dice.choice(DTYPES)
+        value = literal(dice, dtype)
+        text = f"Tensor.full({shape}, {value!r}, dtype=dtypes.{dtype})"
+        array = np.full(shape, value, stored(dtype))
+        _add(made, "full", text, known(array))
+    else:
+        data = _data(dice, dice.choice(LEAVES), shape)
+        env = {
+            "np": np,
+            "rng": rng,
+            "bfloat16": ml_dtypes.bfloat16,
+            "inf": np.inf,
+            "nan": np.nan,
+        }
+        with np.errstate(all="ignore"):
+            _add(made, "data", f"Tensor({data})", known(np.asarray(eval(data, env))))
+
+
+def _data(dice: Dice, dtype: str, shape: tuple[int, ...]) -> str:
+    few = "0, 2" if dtype == "bool" else "0, 8" if dtype[0] == "u" else "-4, 8"
+    some = edges(dtype)
+    return DATA[dice.choice(KINDS[kind(dtype)])].format(
+        few=few,
+        edges=dice.sample(some, min(len(some), 6)),
+        scale=dice.choice((1, 4, 1000)),
+        limits="" if dtype in BITS else "{}, {}".format(*limits(dtype)),
+        shape=shape,
+        dtype=dtype if dtype in ("bfloat16", "bool") else f"np.{dtype}",
+    )
+
+
+def _counting(made: Program, dice: Dice, shape: tuple[int, ...]) -> None:
+    """Add positions along an axis, forwards or backwards, from somewhere, in some steps."""
+    axis = dice.randrange(len(shape))
+    size, step = shape[axis], dice.choice((1, 1, 1, 1, 2, -1, -3))
+    start = dice.choice((0, 0, 0, 1, -5, 10))
+    stop = start + step * size
+    span = f"{size}" if (start, step) == (0, 1) else f"{start}, {stop}, {step}"
+    along = tuple(n if i == axis else 1 for i, n in enumerate(shape))
+    if dice.random() < 0.5:
+        along = along[axis:]
+    reshaped = "" if len(along) == 1 else f".reshape({along})"
+    dtype = dice.choice(("int32", "int32", "int32", "float32", "int64", "int16"))
+    typed = "" if dtype == "int32" else f", dtype=dtypes.{dtype}"
+    array = np.arange(start, stop, step).astype(dtype).reshape(along)
+    _add(made, "arange", f"Tensor.arange({span}{typed}){reshaped}", known(array))
+
+
+def _add(made: Program, row: str, text: str, value: Known) -> None:
+    made.lines.append(f"t{len(made.lines)} = {text}")
+    made.values.append(value)
+    made.rows.append(row)
+
+
+def _step(made: Program, dice: Dice) -> bool:
+    """Add one operation on what there is; False if the dice made one that does not apply."""
+    row = dice.choices(*dice.choices(TABLES, (6, 3, 2))[0])[0]
+    operands = _operands(made, dice, row)
+    if operands is None:
+        return False
+    words, args = zip(*operands, strict=True)
+    params = row.draw(dice, list(args))
+    if params is None:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            value = row.meaning(*args, **params)
+    except Ambiguous:
+        return False
+    if value.low.size > MOST:
+        return False
+    _add(made, row.name, row.text.format(*words, **params), value)
+    return True
+
+
+def _operands(made: Program, dice: Dice, row: Row) -> list[tuple[str, Known]] | None:
+    """Return the words and values of a row's tensors, of which one may be a plain number; the
+    first is mostly a late one, and all broadcast."""
+    last = len(made.values) - 1
+    first = last if dice.random() < 0.6 else dice.randint(0, last)
+    if kind(made.values[first].dtype) not in KIND[row.takes[0]]:
+        return None
+    found = [(f"t{first}", made.values[first])]
+    for takes in row.takes[1:]:
+        shapes = [v.shape for _, v in found]
+        fits = [
+            (f"t{i}", v)
+            for i, v in enumerate(made.values)
+            if kind(v.dtype) in KIND[takes] and _broadcast(v.shape, *shapes)
+        ]
+        number = _number(dice, found[0][1], takes) if row.scalars else None
+        if number is not None and (not fits or dice.random() < 0.5):
+            found.append(number)
+            first_too = (
+                row.text.startswith("{0} ")
+                and kind(number[1].dtype) in KIND[row.takes[0]]
+            )
+            if first_too and dice.random() < 0.2:
+                found.reverse()
+        elif fits:
+            found.append(dice.choice(fits))
+        else:
+            return None
+    return found
+
+
+def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:
+    """Return a plain number to meet a tensor, mostly one of its kind."""
+    dtype = tensor.dtype
+    if dice.random() < 0.25:
+        dtype = dice.choice(("bool", "int32", "float32"))
+    number = literal(dice, dtype)
+    meets = beside(number, tensor.dtype)
+    if meets in INTEGERS and not limits(meets)[0] <= number <= limits(meets)[1]:
+        return None
+    value = known(np.asarray(number, stored(meets)))
+    return (repr(number), value) if kind(meets) in KIND[takes] else None
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> bool:
+    try:
+        return int(np.prod(np.broadcast_shapes(*shapes))) <= MOST
+    except ValueError:
+        return False
