@@ -166,3 +166,11 @@ def test_a_row_that_loops_would_fill_again_is_no_row() -> None:
     assert not any(k.op is Ops.STAGE for k in kernels(e @ e.T)[-1].toposort())
     wanted = np.exp(np.sin(n))
     np.testing.assert_allclose((e @ e.T).numpy(), wanted @ wanted.T, rtol=1e-4)
+
+
+def test_a_row_that_each_element_would_fill_anew_is_not_kept() -> None:
+    """Read as it is and transposed, a matrix depends on both loops in both of its axes."""
+    x = Tensor(numbers(48, 48)).exp()
+    assert decision_of(x + x.T, x).name == "fuse-cheaper"
+    product = Tensor(numbers(64, 64)) @ Tensor(numbers(64, 64, seed=1))
+    assert decision_of(product + product.T, product).name == "store-cheaper"

@@ -38,8 +38,8 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 class Facts:
     """What is known of all values beforehand: who is asked for (and why), what computing each
     costs, and together with the product of matrices that it is computed from; which have a
-    reduction below them, which a product (a reduction that reads its operands many times), and
-    which are stored (True) or fused by force."""
+    reduction below them, which a product (a reduction that reads its operands many times), which
+    are stored (True) or fused by force, and which are stored so that products do not meet."""
 
     asked: Mapping[UOp, str]
     cost: Mapping[UOp, float]
@@ -47,6 +47,7 @@ class Facts:
     reduces: Mapping[UOp, bool]
     products: Mapping[UOp, bool]
     forced: Mapping[UOp, bool]
+    apart: Mapping[UOp, Decision]
 
 
 def choose(
@@ -58,6 +59,8 @@ def choose(
         return Decision("store-asked", node, True, facts.asked[node]), None
     if node in facts.forced:
         return _forced(node, reads, facts)
+    if node in facts.apart:
+        return facts.apart[node], None
     if node.op in GROWING and any(_long_index(a) for a in reads):
         reason = "its index expressions have grown too long"
         return Decision("store-long-index", node, True, reason), None

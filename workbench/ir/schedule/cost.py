@@ -25,6 +25,8 @@ TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
 REREADS = 4
 """A reduction that reads its operands this often has something to gain from a register tile."""
+UNTILED_COST = 0.5
+"""Per multiplication of a product of matrices that has no register tile."""
 TILE_WORK = 1 << 15
 """A product of matrices with fewer multiplications than this needs no register tile."""
 PARALLEL_WORK = 1 << 16
@@ -97,30 +99,44 @@ def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bo
     users = Counter(s for node in nodes for s in set(node.src))
     found: dict[UOp, bool] = {}
     for node in nodes:
-        found[node] = _rereads(node, boundaries) or any(
+        found[node] = rereads(node, boundaries) or any(
             found[s] and users[s] == 1 and s not in boundaries and s.size == node.size
             for s in node.src
         )
     return found
 
 
-def _rereads(node: UOp, boundaries: set[UOp]) -> bool:
+def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:
+    """Whether a reduction has a register tile to gain: it rereads several operands, or one in
+    several ways."""
+    if not rereads(node, boundaries):
+        return False
+    return sum(n.size > 1 for n in _ends(node.src[0], _repeated(node, boundaries))) > 1
+
+
+def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
+    """Whether a value is a large reduction that reads its operands REREADS times over."""
     if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK:
         return False
-    stops = boundaries | {node}
-
-    def inside(n: UOp) -> bool:
-        return n.op is not Ops.REDUCE_AXIS and n not in stops
-
-    def repeated(n: UOp) -> bool:
-        return inside(n) and n.size >= node.src[0].size
-
     # An operand that is computed from many others is still no larger than itself.
-    operands = min(_ends(node.src[0], inside), _ends(node.src[0], repeated))
+    walks = (_inside(node, boundaries), _repeated(node, boundaries))
+    operands = min(sum(n.size for n in _ends(node.src[0], walk)) for walk in walks)
     return node.src[0].size >= REREADS * max(1, operands)
 
 
-def _ends(node: UOp, inside: Callable[[UOp], bool]) -> int:
-    """Return the elements of all values at which a walk down through those `inside` ends."""
-    below = node.toposort(inside)
-    return sum(n.size for n in below if not n.src or not inside(n))
+def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
+    """Return whether a value is computed for a reduction alone: not reduced, and not stored."""
+    return lambda n: (
+        n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
+    )
+
+
+def _repeated(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
+    """Return whether a value has as many elements as a reduction combines."""
+    inside = _inside(node, boundaries)
+    return lambda n: inside(n) and n.size >= node.src[0].size
+
+
+def _ends(node: UOp, inside: Callable[[UOp], bool]) -> list[UOp]:
+    """Return the values at which a walk down through those `inside` ends."""
+    return [n for n in node.toposort(inside) if not n.src or not inside(n)]

@@ -2,13 +2,14 @@
 
 One walk from the outputs to the inputs. When it reaches a value, every read of it is known,
 with the loops around it; so what fusing costs is known too: it is computed once per step of
-those loops, at every read. It is fused where that costs no more than storing it.
+those loops, at every read. It is fused where that costs no more than storing it. Which products
+share a kernel is known at the end of the walk; where some must not, it is walked once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from workbench.errors import WorkbenchError
@@ -17,6 +18,7 @@ from workbench.ir.schedule.access import Access, push, root_access
 from workbench.ir.schedule.choose import Facts, choose
 from workbench.ir.schedule.cost import products_below, reducing, steps, totals
 from workbench.ir.schedule.item import Decision
+from workbench.ir.schedule.meetings import stored_apart
 from workbench.ir.schedule.staging import Staging
 from workbench.ir.uop import UOp
 
@@ -51,7 +53,6 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
     nodes.popitem()
-    plan = Plan(nodes)
     asked = _asked(roots, nodes)
     _check_forced(forced, nodes, asked)
     stops = set(asked)
@@ -63,11 +64,22 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
         reducing(nodes, stops),
         products,
         forced,
+        {},
     )
+    plan = _walk(nodes, facts)
+    while more := stored_apart(nodes, plan.reads, plan.stored, forced, facts.cost):
+        facts = replace(facts, apart={**facts.apart, **more})
+        plan = _walk(nodes, facts)
+    return plan
+
+
+def _walk(nodes: dict[UOp, None], facts: Facts) -> Plan:
+    """Return the plan for `nodes`, decided one by one."""
+    plan = Plan(nodes)
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     held: dict[UOp, int] = {}
     for node in reversed(nodes):
-        if node.op in LEAVES and node not in asked:
+        if node.op in LEAVES and node not in facts.asked:
             plan.reads[node] = list(found[node])
             continue
         reads = list(found[node])
