@@ -57,8 +57,8 @@ SETTINGS = {
         "checkForUpdates": False,
     },
     "@jupyterlab/docmanager-extension/plugin": {"autosave": False},
-    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
 }
+"""All else is as JupyterLab comes."""
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,18 @@ class Notebook:
             % KERNEL
         )
         return found
+
+    @contextmanager
+    def saving_widgets(self) -> Iterator[None]:
+        """Choose "Save Widget State Automatically" in the menu, which is off in a new JupyterLab,
+        and again at the end."""
+        toggle = "@jupyter-widgets/jupyterlab-manager:saveWidgetState"
+        run = f"jupyterapp.commands.execute('{toggle}')"
+        self.page.evaluate(run)
+        try:
+            yield
+        finally:
+            self.page.evaluate(run)
 
     def command(self, name: str, **arguments: Any) -> None:
         """Run a command of JupyterLab's, and do not wait for it."""

@@ -122,7 +122,8 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     page, folder = notebook.page, notebook.lab.folder
     ready(notebook, SOURCE.format(n=26).removesuffix("ex") + QUIET.format("ex"))
     notebook.settle()
-    page.evaluate("jupyterapp.commands.execute('docmanager:save')")
+    with notebook.saving_widgets():
+        page.evaluate("jupyterapp.commands.execute('docmanager:save')")
     path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
     saved = nbformat.read(folder / path, as_version=4)
     assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)

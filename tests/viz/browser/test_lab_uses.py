@@ -57,6 +57,38 @@ def shown(notebook: Notebook, width: int, dark: bool, n: int) -> Any:
     return wb
 
 
+def test_passes_are_listed_once(notebook: Notebook) -> None:
+    """After three opts, other devices and machine code, a variant has its own passes, and `plain`
+    none that an opt made."""
+    wb = shown(notebook, 1400, False, 72)
+    for at, opt in enumerate(('UPCAST("g1", ', 'UPCAST("g0", ', 'UNROLL("r0", ')):
+        wb.locator(f"[data-key='op-{opt[:6]}']").click()
+        wb.locator(f"[data-key^='apply-{opt}']").first.click()
+        chosen(wb, f"mine {at + 1}")
+    lists = {}
+    for device in ("C", "PYTHON", "LLVM", "C", "LLVM"):
+        wb.locator("select[aria-label=device]").select_option(device)
+        wb.locator("select[aria-label=device]:enabled").wait_for()
+        language = "IR" if device == "PYTHON" else "asm"
+        wb.locator(f"[data-key=code-{language}]").click()
+        wb.locator(".wb-code-body [data-line]").first.wait_for()
+        notebook.settle()
+        lists[device] = listed_passes(wb)
+    assert lists["LLVM"].count("opt-upcast") == 2
+    for names in lists.values():
+        assert len([n for n in names if n == "statement-tree"]) == 1, names
+    wb.locator("[role=treeitem]:has-text('plain')").click()
+    notebook.settle()
+    plain = listed_passes(wb)
+    assert "statement-tree" in plain and not [n for n in plain if n.startswith("opt-")]
+
+
+def listed_passes(wb: Any) -> list[str]:
+    """The blocks of HOW IT GOT HERE."""
+    found: list[str] = wb.locator(".wb-strip [role=option]").all_inner_texts()
+    return [name.strip() for name in found]
+
+
 # by mouse
 
 

@@ -242,7 +242,8 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
         meanwhile(monkeypatch, measuring, "times", away_and_back)
         done(session, "offers", variant=0)
         all_done(session.jobs)
-        assert session.row(0)["offers"] == []
+        offers = session.row(0)["offers"]  # of this device, they came back with it
+        assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
 
 
 def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:

@@ -92,8 +92,8 @@ def bisect(session: Session, variant: int) -> Result:
 def _place_of(session: Session, variant: int, found: Culprit) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
-    of_variants = {p for v in session.record["variants"] for p in v["passes"]}
-    places = [p for p in range(len(rows)) if p not in of_variants] + row["passes"]
+    scheduling = [p for p, found in enumerate(rows) if found["variant"] is None]
+    places = [*scheduling, *row["passes"]]
     named = [
         p for p in places
         if rows[p]["name"] == found.stage and rows[p]["kernel"] in (None, row["kernel"])

@@ -118,6 +118,7 @@ class Session:
         self.edited: dict[int, tuning.Edited] = {}
         self.timings: dict[tuple[int, str], Any] = {}
         self.checks: dict[tuple[int, str], Any] = {}
+        self.elsewhere: dict[tuple[int, str], Message] = {}
         self.watched: int | None = None
         self.before: plans.Before | None = None
         self._pieces: Iterator[str] = self.recorder.rest()
@@ -322,6 +323,9 @@ class Session:
         """Add to the record all that needs no request."""
         while self._add_piece():
             pass
+        with self.lock:
+            for variant in range(len(self.kernels)):
+                self.recorder.complete(variant)
 
     def job(self, request: Any, asker: Listener | None = None) -> Iterator[None]:
         """Return the job of answering a request that takes long."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from workbench.viz.live.session import Session
 
 
+Result = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Edited:
     """The source of a variant that somebody changed by hand, and the device it is for."""
@@ -31,7 +34,10 @@ class Edited:
 MOST_VARIANTS = 500
 """Variants that one session holds."""
 MOST_NOTE = 1000
-Result = dict[str, Any]
+OF_DEVICE = (
+    "code", "loops", "counts", "passes", "offers", "refused", "bound", "cost", "error"
+)  # fmt: skip
+"""What of a variant belongs to one device, as its timing and its check do."""
 
 
 def apply(session: Session, variant: int, opt: str) -> Result:
@@ -104,7 +110,10 @@ def device(session: Session, name: str) -> Result:
     if not chosen.is_available:
         what = f"the device {chosen.name} is not available here"
         raise DeviceError(what, chosen.about, chosen.how_to_get)
-    session.device = chosen.name
+    for variant in range(len(session.kernels)):
+        row = session.row(variant)
+        session.elsewhere[variant, session.device] = {f: row[f] for f in OF_DEVICE}
+    session.device, session.watched = chosen.name, None
     session.put(("device",), chosen.name)
     headline, _, _ = session.record["headline"].rpartition(" on ")
     session.put(("headline",), f"{headline} on {chosen.name}")
@@ -119,12 +128,17 @@ def _show_device(session: Session, variant: int) -> None:
     edited = session.edited.get(variant)
     is_apart = edited is not None and session.device != EMULATOR
     here = variant, edited.device if edited and is_apart else session.device
-    cleared: Result = {"offers": [], "refused": [], "counts": None}
-    if edited is None:
-        kept = [c for c in session.row(variant)["code"] if c["language"] == "C"]
-        cleared |= {"code": kept, "error": None}
-    known = {"timing": session.timings.get(here), "check": session.checks.get(here)}
-    for field, value in (cleared | known).items():
+    row = session.row(variant)
+    known = session.elsewhere.get((variant, session.device))
+    if known is None:  # its loops, and its C, are the same everywhere
+        kept = [c for c in row["code"] if c["language"] == "C"]
+        known = {"code": kept, "loops": row["loops"], "passes": []}
+        known |= {"offers": [], "refused": [], "counts": None}
+        known |= {"bound": None, "cost": None, "error": None}
+    if edited is not None:
+        known = known | {"code": row["code"], "error": row["error"]}
+    figures = {"timing": session.timings.get(here), "check": session.checks.get(here)}
+    for field, value in (known | figures).items():
         session.set(variant, field, value)
 
 

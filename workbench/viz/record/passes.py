@@ -8,7 +8,7 @@ and the nodes of its states are bounded: a step beyond the first bound is not li
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.decide import Plan
@@ -30,6 +30,16 @@ NOT_KEPT = -1
 Row = dict[str, Any]
 
 
+class Owner(NamedTuple):
+    """Whose passes they are: those of compiling a variant for a device, or of SCHEDULING."""
+
+    variant: int | None
+    device: str | None
+
+
+SCHEDULING = Owner(None, None)
+
+
 class Passes:
     """Makes rows of PassRecords; what they refer to goes into the tables of the record."""
 
@@ -44,10 +54,13 @@ class Passes:
         return None if found is None else found[0]
 
     def add(
-        self, records: Sequence[PassRecord], kernels: Mapping[int, int] | int | None
+        self,
+        records: Sequence[PassRecord],
+        kernels: Mapping[int, int] | int | None,
+        owner: Owner = SCHEDULING,
     ) -> list[int]:
-        """Add passes in execution order; return their places. `kernels` is the kernel they work
-        on, or that per place in `records`."""
+        """Add passes in execution order, those that were added before not again; return their
+        places. `kernels` is the kernel they work on, or that per place in `records`."""
         places: list[int] = []
         depths: dict[str, int] = {}
         roots: list[int] = []
@@ -55,11 +68,14 @@ class Passes:
             kernel = kernels.get(at) if isinstance(kernels, Mapping) else kernels
             depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
             depths[record.name] = depth
-            row = self._row(record, depth, roots) | {"kernel": kernel}
-            roots = row["after"]
-            self._places.setdefault(id(record), (len(self.listed), record))
-            places.append(len(self.listed))
-            self.listed.append(row)
+            place = self.place(record)
+            if place is None:
+                place = len(self.listed)
+                row = self._row(record, depth, roots)
+                self.listed.append(row | {"kernel": kernel, **owner._asdict()})
+                self._places[id(record)] = place, record
+            roots = self.listed[place]["after"]
+            places.append(place)
         return places
 
     def _row(self, record: PassRecord, depth: int, roots: list[int]) -> Row:

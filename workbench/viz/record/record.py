@@ -29,7 +29,7 @@ from workbench.viz.record.links import Linker, as_c
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
-from workbench.viz.record.passes import Passes, kernel_numbers
+from workbench.viz.record.passes import Owner, Passes, kernel_numbers
 from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
 from workbench.viz.record.recipe import recipe
 from workbench.viz.record.rules import Rules
@@ -70,6 +70,8 @@ class Recorder:
         self._passes = Passes(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: each is judged once
         self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
+        self._compilations: dict[Owner, Compiled] = {}
+        self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
         self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
         self._set: dict[tuple[str | int, ...], Any] = {}
         self.record = self._opening()
@@ -156,6 +158,18 @@ class Recorder:
         self._add_texts(range(len(ex.passes)), ex.passes)
         yield "texts"
 
+    def complete(self, variant: int) -> None:
+        """Add what a variant lacks on its device of what comes without being asked for."""
+        row = self.record["variants"][variant]
+        is_listed = row["kernel"] < MOST_KERNELS and row["error"] is None
+        if not is_listed or row["edited"]:
+            return
+        if not row["passes"]:
+            self.add_compiled(variant)
+        is_root = self.record["kernels"][row["kernel"]]["root"] == variant
+        if is_root and not row["offers"] and not row["refused"]:
+            self.add_offers(variant)
+
     def _add_auto(self, variant: int) -> None:
         auto = self.kernels[variant].optimized()
         if auto.applied_opts:
@@ -228,17 +242,28 @@ class Recorder:
                 self._add_made(c_linker)
 
     def _compiled(self, variant: int) -> Compiled:
-        """Compile a variant. Where that fails, its passes are added as far as they came."""
+        """Compile a variant, once for each device. Where that fails, its passes are added as far
+        as they came."""
         kernel = self.kernels[variant]
+        owner = Owner(variant, kernel.device)
+        known = self._compilations.get(owner)
+        if known is not None:
+            return known
         try:
-            return kernel.compile()
-        except Exception:
-            self._add_passes(variant, kernel.observed(kernel.device))
+            found = self._compilations[owner] = kernel.compile()
+        except Exception as error:
+            failure = owner, str(error)  # asked again, it mostly fails alike
+            if failure not in self._failures:
+                self._failures[failure] = kernel.observed(kernel.device)
+            self._add_passes(variant, self._failures[failure])
             raise
+        return found
 
     def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
+        """Show the passes of compiling a variant for its device; they are its own."""
         number = self.record["variants"][variant]["kernel"]
-        places = self._passes.add(records, number)
+        owner = Owner(variant, self.kernels[variant].device)
+        places = self._passes.add(records, number, owner)
         self.put(("variants", variant, "passes"), places)
         self._add_texts(places, records)
 

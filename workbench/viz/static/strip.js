@@ -32,14 +32,10 @@ function show_chosen(blocks) {
 
 /** The passes of scheduling that concern the kernel, then those of the variant that is shown. */
 function passes_of(app) {
-  const { passes, variants } = app.record;
-  const of_variants = new Set(variants.flatMap((variant) => variant.passes));
-  const shared = passes
-    .map((p, i) => i)
-    .filter(
-      (i) =>
-        !of_variants.has(i) && (passes[i].kernel === null || passes[i].kernel === app.view.kernel),
-    );
+  const { passes } = app.record;
+  const is_shown = ({ variant, kernel }) =>
+    variant === null && (kernel === null || kernel === app.view.kernel);
+  const shared = passes.map((p, i) => i).filter((i) => is_shown(passes[i]));
   return [...shared, ...(app.variant()?.passes || [])];
 }
 

@@ -30,8 +30,8 @@ def step_twice(page: Any, record: Record) -> None:
     """Go to the second step of the first kernel's pass of most rewrites."""
     variant = next(v for v in record["variants"] if v["kernel"] == 0)
     passes = [*range(len(record["passes"]))]
-    of_variants = {p for v in record["variants"] for p in v["passes"]}
-    here = [p for p in passes if p not in of_variants or p in variant["passes"]]
+    shared = [p for p in passes if record["passes"][p]["variant"] is None]
+    here = [*shared, *variant["passes"]]
     rules = [p for p in here if record["passes"][p]["unit"] == "rewrite"]
     place = max(rules, key=lambda p: len(record["passes"][p]["rewrites"]))
     steps = len(record["passes"][place]["rewrites"])
