@@ -9,7 +9,7 @@ from functools import cache
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
-from workbench.tensor.power import magnitude
+from workbench.tensor.signs import magnitude
 
 Formula = Callable[[UOp], UOp]
 

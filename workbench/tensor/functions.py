@@ -12,9 +12,9 @@ from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to
 from workbench.tensor.comparison import Comparison
 from workbench.tensor.literal import as_dtype
-from workbench.tensor.power import magnitude
 from workbench.tensor.refuse import dtype_error, shape_error
 from workbench.tensor.rounding import ceiled, floored, rounded
+from workbench.tensor.signs import magnitude
 
 
 class Functions(Comparison):

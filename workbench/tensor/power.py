@@ -1,14 +1,14 @@
-"""Powers: products where the exponent is a small number, else 2 ** (log2(x) * y)."""
+"""Powers: products where the exponent is a whole number, else 2 ** (log2(x) * y)."""
 
 from __future__ import annotations
 
 import math
 
-from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded, filled, wide_dtype
-from workbench.tensor.rounding import is_odd, rounded
+from workbench.tensor.rounding import is_odd
+from workbench.tensor.signs import magnitude, with_sign_of
 
 _LARGEST = 16
 """Up to this exponent a product is at least as exact as the general formula."""
@@ -17,17 +17,21 @@ _LARGEST = 16
 def whole_power(x: UOp, exponent: float) -> UOp | None:
     """Return the float `x` to a whole or half power of at most 16; None for others.
 
+    The power 0.5 is the square root, also where IEEE's pow differs from it: at -inf and -0.0.
     Rewrite: x ** -2.5 -> 1 / (x * x * sqrt(x))
     """
     if not abs(exponent) <= _LARGEST or 2 * exponent != math.trunc(2 * exponent):
         return None
     whole = math.trunc(abs(exponent))
     kind, x = x.dtype, cast_to(x, wide_dtype(x.dtype))
-    made = _product(x, whole)
-    if whole != abs(exponent):
-        # Infinite at minus infinity, where a square root alone would be NaN.
-        root = x.alu(Ops.SQRT)
-        made = root if whole == 0 else made * root
+    if whole == abs(exponent):
+        made = _product(x, whole)
+    elif exponent == 0.5:
+        made = x.alu(Ops.SQRT)
+    else:
+        size = magnitude(x)
+        root = size.alu(Ops.SQRT)
+        made = _no_root(x).where(x.like(math.nan), _product(size, whole) * root)
     return cast_to(made.alu(Ops.RECIP) if exponent < 0 else made, kind)
 
 
@@ -39,22 +43,26 @@ def power(x: UOp, y: UOp) -> UOp:
     """
     kind = x.dtype
     x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
-    size = magnitude(x).alu(Ops.LOG2) * y
-    positive = size.alu(Ops.EXP2)
+    size = magnitude(x)
+    # 1 and -1 to an infinite power are 1, and so is all to the power 0: not 0 * inf.
+    is_one = y.alu(Ops.CMPEQ, y.like(0.0)).alu(Ops.OR, size.alu(Ops.CMPEQ, x.like(1.0)))
+    positive = is_one.where(x.like(1.0), (size.alu(Ops.LOG2) * y).alu(Ops.EXP2))
     whole = y.alu(Ops.TRUNC).alu(Ops.CMPEQ, y)
-    signed = is_odd(y).where(positive.alu(Ops.NEG), positive)
-    # An infinite y is even: the sign of x no longer matters.
-    negative = whole.where(signed, x.like(math.nan))
-    made = (x < 0.0).where(negative, positive)
-    is_one = y.alu(Ops.CMPEQ, y.like(0.0)).alu(Ops.OR, x.alu(Ops.CMPEQ, x.like(1.0)))
-    return cast_to(is_one.where(x.like(1.0), made), kind)
+    turned = whole.alu(Ops.AND, is_odd(y))
+    signed = turned.where(with_sign_of(positive, x), positive)
+    undefined = _no_root(x).alu(Ops.AND, whole.alu(Ops.NOT))
+    return cast_to(undefined.where(x.like(math.nan), signed), kind)
+
+
+def _no_root(x: UOp) -> UOp:
+    """Return where x has whole powers only: below 0, but for -inf and -0.0."""
+    return (x < 0.0).alu(Ops.AND, x.like(-math.inf) < x)
 
 
 def integer_power(x: UOp, y: UOp | int) -> UOp:
-    """Return x ** y of integers. A whole number y is exact and wraps as products do.
+    """Return x ** y of integers, which wraps as products do.
 
-    Otherwise it is computed in float64: exact below 2**40, beyond that rounded, at the limits
-    of the type saturated; a negative power is the fraction truncated towards zero.
+    A negative power is the fraction truncated towards zero: of 1 and -1 as it is, else 0.
     """
     if isinstance(y, int):
         # powers of a wrapping integer repeat after 2**64 at the latest
@@ -62,18 +70,17 @@ def integer_power(x: UOp, y: UOp | int) -> UOp:
     if y.is_const and y.arg >= 0:
         return _product(x, y.arg)
     x, y = filled(x, y)
-    wide = power(cast_to(x, dtypes.float64), cast_to(y, dtypes.float64))
-    whole = (y < 0).where(wide.alu(Ops.TRUNC), rounded(wide))
-    return whole.cast(x.dtype)
-
-
-def magnitude(x: UOp) -> UOp:
-    """Return the absolute value of a float: its bits without the sign, so that -0.0 gives 0.0."""
-    if x.is_const:
-        return x.like(abs(x.arg))
-    bits = dtypes.named(f"int{x.dtype.bits}")
-    mask = UOp.const(bits, int(bits.max))
-    return x.bitcast(bits).alu(Ops.AND, mask).bitcast(x.dtype)
+    made, square = x.like(1), x
+    for bit in range(int(y.dtype.max).bit_length()):
+        is_set = (y & (1 << bit)).alu(Ops.CMPNE, y.like(0))
+        made = is_set.where(made * square, made)
+        square = square * square
+    if y.vmin >= 0:
+        return made
+    one, minus = x.alu(Ops.CMPEQ, x.like(1)), x.alu(Ops.CMPEQ, x.like(-1))
+    is_even = (y & 1).alu(Ops.CMPEQ, y.like(0))
+    inverse = minus.where(is_even.where(x.like(1), x), one.where(x, x.like(0)))
+    return (y < 0).where(inverse, made)
 
 
 def _product(x: UOp, count: int) -> UOp:

@@ -1,9 +1,10 @@
-"""Rounding of float nodes to whole numbers, made of TRUNC and comparisons."""
+"""Rounding of float nodes to whole numbers, made of TRUNC, comparisons and sums that round."""
 
 from __future__ import annotations
 
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
+from workbench.tensor.signs import magnitude, with_sign_of
 
 
 def floored(x: UOp) -> UOp:
@@ -19,12 +20,13 @@ def ceiled(x: UOp) -> UOp:
 
 
 def rounded(x: UOp) -> UOp:
-    """Return the nearest whole number, the even one of two; NaN and infinity stay."""
-    below = floored(x)
-    over = x + below.alu(Ops.NEG)
-    tie_up = over.alu(Ops.CMPEQ, x.like(0.5)).alu(Ops.AND, is_odd(below))
-    up = (x.like(0.5) < over).alu(Ops.OR, tie_up)
-    return up.where(below + 1.0, below)
+    """Return the nearest whole number, the even one of two, with the sign of x.
+
+    Beside 2**fraction_bits a float has no room for a fraction: adding it rounds.
+    """
+    size, shift = magnitude(x), 2.0**x.dtype.fraction_bits
+    whole = (size + shift) + -shift
+    return (size < shift).where(with_sign_of(whole, x), x)
 
 
 def is_odd(whole: UOp) -> UOp:

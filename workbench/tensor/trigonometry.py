@@ -13,7 +13,7 @@ from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.formulas import exp, log1p, polynomial
-from workbench.tensor.power import magnitude
+from workbench.tensor.signs import magnitude
 
 # (atan(t)/t - 1) / z for |t| <= tan(pi/8). Error of t + t*z*p(z): 2**-30.4 and 2**-59.4.
 ATAN = {

@@ -1,0 +1,23 @@
+"""The sign bit of float nodes: taken away, or given from another."""
+
+from __future__ import annotations
+
+from workbench.dtypes import dtypes
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+
+
+def magnitude(x: UOp) -> UOp:
+    """Return the absolute value of a float: its bits without the sign, so that -0.0 gives 0.0."""
+    if x.is_const:
+        return x.like(abs(x.arg))
+    bits = dtypes.named(f"int{x.dtype.bits}")
+    mask = UOp.const(bits, int(bits.max))
+    return x.bitcast(bits).alu(Ops.AND, mask).bitcast(x.dtype)
+
+
+def with_sign_of(size: UOp, x: UOp) -> UOp:
+    """Return the float `size`, which has no sign bit, with that of x."""
+    bits = dtypes.named(f"int{x.dtype.bits}")
+    sign = x.bitcast(bits).alu(Ops.AND, UOp.const(bits, int(bits.min)))
+    return size.bitcast(bits).alu(Ops.OR, sign).bitcast(x.dtype)
