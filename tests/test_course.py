@@ -33,9 +33,15 @@ from IPython.core.formatters import DisplayFormatter
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
+from tests.support import ROOT
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
+from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.ir.opt.apply import apply_opt
 from workbench.ir.patterns import var
 from workbench.ir.rewrite import Rule
+from workbench.kernel.bound import bound
+from workbench.kernel.cost import Cost, cost
+from workbench.target import Target
 
 
 def kernel(*shape: int) -> Kernel:
@@ -131,7 +137,8 @@ def test_the_inner_loop_is_where_the_products_are() -> None:
 
 def test_cache_sets() -> None:
     assert cache_sets(range(0, 4096, 64)) == 64
-    assert cache_sets(range(0, 1 << 20, 2048)) == 2
+    assert cache_sets(range(0, 1 << 20, 2048)) == 32
+    assert cache_sets(range(0, 1 << 20, 2048), sets=64) == 2
 
 
 def test_pictures_are_well_formed_whatever_they_are_called() -> None:
@@ -147,6 +154,25 @@ def test_pictures_are_well_formed_whatever_they_are_called() -> None:
             assert 0 <= float(node.get("x", 0)) <= width
             assert 0 <= float(node.get("y", 0)) <= height
         assert picture.size == (width, height)
+
+
+def test_a_dot_stands_where_its_point_is() -> None:
+    """Points of one tile stand one above the other, however close; their numbers stay apart."""
+    points = [("a", 1.0, 0.8), ("b", 1.0, 0.98), ("c", 1.0, 1.0), ("d", 4.0, 1.0)]
+    root = ElementTree.fromstring(roofline(points, "share").svg)
+    circles = [n for n in root.iter() if n.tag.endswith("circle")]
+    dots = [float(n.get("cx", 0)) for n in circles if n.get("r") == "4"]
+    assert dots[0] == dots[1] == dots[2] < dots[3]
+    places = [complex(*(float(n.get(c, 0)) for c in ("cx", "cy"))) for n in circles]
+    numbers = [p for p, n in zip(places, circles, strict=True) if n.get("r") == "9"]
+    assert len(numbers) == 4
+    assert all(abs(p - q) >= 18 for p in numbers for q in numbers if p is not q)
+
+
+def test_a_line_says_what_it_is() -> None:
+    picture = bars([("a", 20.0, ""), ("b", 30.0, "")], "bits", full=25, mark="the aim")
+    assert ">the aim<" in picture.svg and picture.words.endswith("the line is the aim")
+    assert "the aim" not in bars([("a", 2.0, "")], "bits", full=25, mark="the aim").svg
 
 
 def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
@@ -202,3 +228,88 @@ def test_a_race_takes_kernels_and_functions() -> None:
         and '<img src="data:image/svg+xml' in found._repr_html_()
     )
     assert race(contestants, budget_s=0.1).share == {}
+
+
+# What the chapters say that kernels wait for, on a machine like the one of their pictures: its
+# registers hold 16 floats, it begins two FMAs in a cycle, and its L2 cache has 1 MiB.
+W = 16
+TARGET = Target("LLVM", vector_bytes=4 * W, vector_registers=32, l2_bytes=1 << 20)
+CACHES = (("L1", 32 << 10), ("L2", 1 << 20), ("L3", 32 << 20))
+_READ = {"L1": 3.8e11, "L2": 1.2e11, "L3": 3.5e10, "memory": 1.5e10}
+READ = {level: Rate(speed, 2 * speed) for level, speed in _READ.items()}
+PEAK = {
+    "f32": Rate(180e9, 360e9),
+    "f64": Rate(90e9, 180e9),
+}  # of 192, as it is measured
+SPEEDS = Speeds(PEAK, READ, READ, fma_s=4 / 3e9, scalar_s=0.5 / 3e9)
+
+
+def opt(op: str, axis: str, amount: object) -> Opt:
+    return Opt(OptOps[op], axis, amount)  # type: ignore[arg-type]
+
+
+LANES, ROWS = opt("UPCAST", "g1", 2 * W), opt("UPCAST", "g0", 4)
+TURNED, PACKED = opt("ORDER", "g1", "g0"), opt("STAGE", "g1", 2)
+TILES = [opt("SPLIT", "g0", 16), opt("SPLIT", "g1", 16), opt("ORDER", "g1", "g2")]
+OPTS, MATMUL = "04_opts_by_hand", "05_matmul_to_the_peak"
+SUMS, TRANSPOSE, PRODUCT, SMALL = (960, 960), (1024, 1024), (512,) * 3, (48, 256, W)
+CAUSES: dict[str, tuple[str, tuple[int, ...], list[Opt], str]] = {
+    "column sums": (OPTS, SUMS, [], "add latency"),
+    "rows outside": (OPTS, SUMS, [opt("ORDER", "r0", "g0")], "no vector lanes"),
+    "transpose": (OPTS, TRANSPOSE, [], "L3 bandwidth"),
+    "transpose in tiles": (OPTS, TRANSPOSE, TILES, "L2 bandwidth"),
+    "plain product": (MATMUL, PRODUCT, [], "L3 bandwidth"),
+    "tile": (MATMUL, PRODUCT, [LANES, ROWS], "L3 bandwidth"),
+    "g1 outside": (MATMUL, PRODUCT, [LANES, ROWS, TURNED], "L3 bandwidth"),
+    **{
+        f"{n} sums": (MATMUL, SMALL, [opt("UPCAST", "g1", W), *rows], words)
+        for n, words in ((1, "FMA latency"), (2, "FMA latency"), (4, "FMA latency"),
+                         (8, "load ports"), (12, "load ports"))
+        for rows in [[opt("UPCAST", "g0", n)] if n > 1 else []]
+    },
+}  # fmt: skip
+
+
+def priced(sizes: tuple[int, ...], opts: list[Opt], l2_bytes: int = 1 << 20) -> Cost:
+    if sizes == TRANSPOSE:
+        data = Tensor(np.zeros(sizes, np.float32)).realize()
+        plain = explore(data.permute(1, 0) + 1).kernels[0].ast
+    else:
+        plain = kernel(*sizes).ast
+    made = plain
+    for each in opts:
+        made, _ = apply_opt(made, each, TARGET)
+    caches = tuple((name, l2_bytes if name == "L2" else size) for name, size in CACHES)
+    return cost(made, TARGET, plain, SPEEDS, caches)
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_chapter_names_the_cause_that_the_product_names(name: str) -> None:
+    chapter, sizes, opts, words = CAUSES[name]
+    assert bound(priced(sizes, opts), TARGET).what == words
+    text = (ROOT / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8")
+    assert f"**{words}**" in text
+
+
+def test_the_figures_behind_these_causes() -> None:
+    """Chapter 4: not L2 but the additions, and what tiles save. Chapter 5: packing saves what
+    comes from L3, where L2 is no larger than a matrix."""
+    sums = priced(SUMS, [])
+    assert sums.seconds["core"] > sums.seconds["L2"] > sums.seconds["L3"]
+    moved = [priced(TRANSPOSE, opts).bytes_from["L3"] >> 20 for opts in ([], TILES)]
+    assert moved == [72, 12]
+    tile = [LANES, ROWS, TURNED]
+    moved = [
+        priced(PRODUCT, opts).bytes_from["L3"] >> 20 for opts in (tile, [*tile, PACKED])
+    ]
+    assert moved == [146, 21]
+    packed = bound(priced(PRODUCT, [*tile, PACKED]), TARGET)
+    assert "L3" not in packed.what
+    large = priced(PRODUCT, [], 2 << 20)
+    assert bound(large, TARGET).what == "FMA latency"
+    (eight, twelve) = (
+        bound(priced(SMALL, [opt("UPCAST", "g1", W), opt("UPCAST", "g0", n)]), TARGET)
+        for n in (8, 12)
+    )
+    assert eight.why.startswith("9 loads for 8 multiply-adds")
+    assert twelve.why.startswith("13 loads for 12 multiply-adds")

@@ -87,8 +87,9 @@ ANSWERS = {
         lambda: 16 * 16 * 4, "A tile of 16 rows and 16 columns, of four bytes each."
     ),
     "5-part": Answer(
-        lambda width: 4 * width,
-        "One lane of each vector, and one of four cycles. Measured below.",
+        lambda width, under_way: width * under_way,
+        "One lane of each vector, and one of the multiply-adds that could be under way. The bars "
+        "at the end of the chapter measure it.",
     ),
     "5-loads": Answer(
         lambda counts: 8 * counts.loads // counts.fmas,
@@ -101,6 +102,7 @@ ANSWERS = {
     ),
     "5-sets": Answer(
         _itself,
-        "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only.",
+        "Every row begins at a multiple of 2,048 = 32 * 64: at every 32nd set only. A set holds 8 "
+        "or 16 lines, and 512 rows are 16 lines for each of these.",
     ),
 }

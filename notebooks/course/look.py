@@ -28,7 +28,8 @@ def nest(kernel: Kernel) -> Text:
 
 
 def table(kernels: Mapping[str, Kernel]) -> Text:
-    """Return what kernels do in one run, counted: instructions, and bytes that they move."""
+    """Return what kernels do in one run, counted: operations on a number or a vector,
+    and bytes that they move. LLVM may still fold a load into the FMA that uses it."""
     heads = ("loads", "stores", "FMAs", "other", "bytes loaded", "bytes stored")
     rows: list[tuple[str, ...]] = [("", *heads)]
     for name, kernel in kernels.items():
@@ -59,9 +60,9 @@ def spills(kernel: Kernel) -> int:
     return sum(bool(STACK.search(line)) for line in _inner(kernel))
 
 
-def cache_sets(addresses: Iterable[int], line: int = 64, sets: int = 64) -> int:
-    """Return how many sets of a cache some byte addresses fall into: 64 sets of 64-byte lines
-    are an L1 cache of 32 kB in 8 ways, or of 48 kB in 12."""
+def cache_sets(addresses: Iterable[int], line: int = 64, sets: int = 1024) -> int:
+    """Return how many sets of a cache some byte addresses fall into: 1,024 sets of 64-byte
+    lines are an L2 cache of 512 KiB in 8 ways, or of 1 MiB in 16."""
     return len({address // line % sets for address in addresses})
 
 

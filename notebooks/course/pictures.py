@@ -13,6 +13,7 @@ from html import escape
 GROUND, INK, SOFT, LINE = "#fcfcfa", "#222222", "#6b6b6b", "#d5d5d0"
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 WIDTH = 720
+RATIO = "multiply-adds per load (the workbench's own roofline: operations per byte)"
 Point = tuple[float, float]
 FONT = "font-family='system-ui, sans-serif' font-size='13'"
 
@@ -38,10 +39,13 @@ class Picture:
 
 
 def bars(
-    rows: Sequence[tuple[str, float, str]], title: str, full: float | None = None
+    rows: Sequence[tuple[str, float, str]],
+    title: str,
+    full: float | None = None,
+    mark: str = "",
 ) -> Picture:
     """Return a bar per (name, value, label). `full`: what a bar is held against; where one is
-    longer, a line stands there."""
+    longer, a line stands there, and `mark` says below it what it is."""
     left, top, step = 230, 44, 30
     room = WIDTH - left - 210
     longest = max((value for _, value, _ in rows), default=1) or 1
@@ -58,8 +62,11 @@ def bars(
     if longest > full:
         x, end = left + room * full / most, top + len(rows) * step - 6
         parts.append(_line([(x, top - 4), (x, end)], ORANGE, 2))
+        parts.append(_text(x, end + 16, mark, ORANGE, "middle"))
     told = [f"{name} {' '.join(label.split())}".strip() for name, _, label in rows]
-    return _card(top + len(rows) * step + 12, parts, title, told)
+    if longest > full and mark:
+        told.append(f"the line is {mark}")
+    return _card(top + len(rows) * step + 20, parts, title, told)
 
 
 def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
@@ -67,7 +74,7 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
 
     A core starts as many vector loads in a cycle as vector multiply-adds: with fewer multiply-adds
     than loads, loading is the roof (the slope), else the multiply-adds are (the level). Both axes
-    are logarithmic.
+    are logarithmic. A dot is where its point is; its number stands beside it.
     """
     left, right, top, bottom = 70, WIDTH - 30, 50, 330
     lows, highs = (0.25, 0.005), (4.0, 1.0)
@@ -84,17 +91,17 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
         parts.append(_text(left - 8, y(share) + 4, f"{share:.0%}", SOFT, "end"))
     for ratio in (0.25, 0.5, 1, 2, 4):
         parts.append(_text(x(ratio), bottom + 20, f"{ratio:g}", SOFT, "middle"))
-    parts.append(
-        _text((left + right) / 2, bottom + 40, "multiply-adds per load", SOFT, "middle")
-    )
+    parts.append(_text((left + right) / 2, bottom + 40, RATIO, SOFT, "middle"))
     parts.append(_line([(x(0.25), y(0.25)), (x(1), y(1)), (x(4), y(1))], ORANGE, 2.5))
-    dots = _placed([(x(ratio), y(max(share, lows[1]))) for _, ratio, share in points])
-    for number, ((name, _, _), (at, up)) in enumerate(
-        zip(points, dots, strict=True), 1
+    dots = [(x(ratio), y(max(share, lows[1]))) for _, ratio, share in points]
+    for number, ((name, _, _), dot, beside) in enumerate(
+        zip(points, dots, _beside(dots), strict=True), 1
     ):
-        parts.append(f"<circle cx='{at:.1f}' cy='{up:.1f}' r='9' fill='{BLUE}'/>")
-        parts.append(_text(at, up + 4, str(number), "#ffffff", "middle"))
-        parts.append(_text(490, 190 + 20 * number, f"{number}  {name}", INK))
+        parts.append(_line([dot, beside], BLUE, 1))
+        parts.append(_circle(dot, 4, BLUE))
+        parts.append(_circle(beside, 9, GROUND))
+        parts.append(_text(beside[0], beside[1] + 4, str(number), BLUE, "middle"))
+        parts.append(_text(510, 190 + 20 * number, f"{number}  {name}", INK))
     told = [
         f"{name} {share:.0%} at {ratio:.3g} multiply-adds per load"
         for name, ratio, share in points
@@ -133,14 +140,21 @@ def curve(
     return _card(bottom + 34, parts, title, told)
 
 
-def _placed(points: Sequence[Point]) -> list[Point]:
-    """Return points with those that would cover another moved to its right."""
-    placed: list[Point] = []
-    for x, y in points:
-        while any(abs(x - a) < 19 and abs(y - b) < 19 for a, b in placed):
-            x += 19
-        placed.append((x, y))
-    return placed
+def _beside(points: Sequence[Point]) -> list[Point]:
+    """Return a place for each point's number: beside it, and below those of higher points."""
+    placed: dict[int, Point] = {}
+    for number in sorted(range(len(points)), key=lambda n: points[n][1]):
+        x, y = points[number]
+        x += 26 if x + 40 < WIDTH else -26
+        while any(abs(x - a) < 20 and abs(y - b) < 20 for a, b in placed.values()):
+            y += 1
+        placed[number] = (x, y)
+    return [placed[number] for number in range(len(points))]
+
+
+def _circle(at: Point, radius: int, colour: str) -> str:
+    place = f"cx='{at[0]:.1f}' cy='{at[1]:.1f}' r='{radius}'"
+    return f"<circle {place} fill='{colour}' stroke='{BLUE}'/>"
 
 
 def _along(value: float, low: float, high: float) -> float:

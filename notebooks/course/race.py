@@ -41,7 +41,7 @@ class Race:
             else:
                 rows.append((name, seconds / most, label))
         title = "share of the multiply-add peak of one core" if self.share else "time"
-        return bars(rows, title, full=1.0)
+        return bars(rows, title, full=1.0, mark="the peak")
 
     def _repr_html_(self) -> str:
         return self.picture._repr_html_()
