@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.display":            (0, "values"),
     "workbench.libraries":          (0, "values"),
     "workbench.files":              (0, "values"),
+    "workbench.forking":            (0, "values"),
     "workbench.terminal":           (0, "values"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 # at once, not on first use: loading the module would put it where the class belongs
 from workbench.dtypes import dtypes as dtypes
+from workbench.forking import no_fork
 
 if TYPE_CHECKING:
     from workbench.backends.device import Device as Device
@@ -55,9 +56,10 @@ __all__ = ["Context", "dtypes", *_HOME]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
-    if name == "Kernel":  # a kernel made from text shows its picture too
-        import_module("workbench.viz.formatters").register_all()
-    value = getattr(import_module(_HOME[name]), name)
+    with no_fork:  # in a child that got one half of a module nobody completes it
+        if name == "Kernel":  # a kernel made from text shows its picture too
+            import_module("workbench.viz.formatters").register_all()
+        value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -6,12 +6,12 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device
 from workbench.backends.render.source import Source
 from workbench.errors import CompileError, DeviceError, WorkbenchError
+from workbench.forking import free_lock
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.lower import levels
@@ -35,7 +35,7 @@ Key = tuple[UOp, str, frozenset[str]]
 """A kernel, a device, and the rules that are switched off."""
 _programs: dict[Key, Built] = {}
 _tuned: dict[Key, UOp] = {}
-_lock = Lock()
+_lock = free_lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
 """Kernels that stay compiled; an older one is found in the disk cache again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import gc
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -288,3 +290,36 @@ def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
     assert [process.wait() for process in both] == [0, 0]
     names = [path.name for path in (tmp_path / "workbench" / "objects").iterdir()]
     assert len(names) == 8 and all(len(name) == 64 for name in names)
+
+
+def test_linkers_go_with_what_they_loaded() -> None:
+    """Of a linker that lives, every library leaves something in memory, even when it is gone."""
+    image = jit.compile_object("define void @f(ptr %a, i64 %lo, i64 %hi) { ret void }")
+    linkers = []
+    kept = jit.load_object(image, "f")
+    for number in range(5 * jit.LIBRARIES_PER_LINKER):
+        code = jit.load_object(image, "f")
+        if number % jit.LIBRARIES_PER_LINKER == 0:
+            linkers.append(weakref.ref(jit._llvm().linkers._linker))
+    gc.collect()
+    assert sum(linker() is not None for linker in linkers) <= 1
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    for loaded in (kept, code):  # the linker is gone, what it loaded is not
+        call(loaded.address)(None, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_kernel_that_died_leaves_nothing_behind() -> None:
+    image = jit.compile_object("define void @f(ptr %a, i64 %lo, i64 %hi) { ret void }")
+
+    def resident_bytes() -> int:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    sizes = []
+    for _ in range(3):
+        for _ in range(400):
+            jit.load_object(image, "f")
+        gc.collect()
+        sizes.append(resident_bytes())
+    assert sizes[-1] - sizes[0] < 800 * 3000  # one linker kept 9,000 bytes of each

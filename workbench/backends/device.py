@@ -1,7 +1,8 @@
 """The devices by name: what each can do, its renderer and its runtime.
 
 `Device["LLVM"]` is a DeviceInfo. Nothing is imported or asked of the machine before it is
-needed: `import workbench` must not load llvmlite.
+needed: `import workbench` must not load llvmlite. A fork waits for an import: in a child that got
+one half of a module nobody completes it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from workbench.backends.render.source import Source
 from workbench.backends.runtime.buffer import Buffer
 from workbench.context import DEV
 from workbench.errors import DeviceError
+from workbench.forking import no_fork, once
 from workbench.ir.uop import UOp
 from workbench.target import Target
 
@@ -57,7 +58,7 @@ class DeviceInfo(ABC):
     def is_available(self) -> bool:
         """Whether kernels can run on it here. Cheap: nothing is loaded."""
 
-    @cached_property
+    @once
     def target(self) -> Target:
         """What the device can do.
 
@@ -94,8 +95,9 @@ class _LLVM(DeviceInfo):
         return find_spec("llvmlite") is not None
 
     def _target(self) -> Target:
-        from workbench.backends.runtime.jit import host
-        from workbench.backends.runtime.pool import cores
+        with no_fork:
+            from workbench.backends.runtime.jit import host
+            from workbench.backends.runtime.pool import cores
 
         found = host()
         l1_bytes, l2_bytes, last_bytes = _caches()
@@ -116,8 +118,8 @@ class _LLVM(DeviceInfo):
         return render_llvm.render(linear, self.target)
 
     def load(self, source: Source) -> Program:
-        from workbench.backends.runtime.llvm import load
-
+        with no_fork:
+            from workbench.backends.runtime.llvm import load
         return load(source)
 
 
@@ -128,13 +130,14 @@ class _C(DeviceInfo):
 
     @property
     def is_available(self) -> bool:
-        from workbench.backends.runtime.compiler import find_compiler
+        with no_fork:
+            from workbench.backends.runtime.compiler import find_compiler
 
         with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
             return find_compiler() is not None and find_spec("llvmlite") is not None
         return False
 
-    @cached_property
+    @once
     def target(self) -> Target:
         """What the processor can do: it needs no compiler to read the C of a kernel."""
         return self._target()
@@ -152,13 +155,14 @@ class _C(DeviceInfo):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        from workbench.backends.render.c import render
+        with no_fork:
+            from workbench.backends.render.c import render
 
         return render(block, linear, self.target, tree)
 
     def load(self, source: Source) -> Program:
-        from workbench.backends.runtime.c import load
-
+        with no_fork:
+            from workbench.backends.runtime.c import load
         return load(source)
 
 
@@ -177,13 +181,14 @@ class _Python(DeviceInfo):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        from workbench.backends.render.python import render
+        with no_fork:
+            from workbench.backends.render.python import render
 
         return render(block, self.target)
 
     def load(self, source: Source) -> Program:
-        from workbench.backends.runtime.python import Program as Emulation
-
+        with no_fork:
+            from workbench.backends.runtime.python import Program as Emulation
         return Emulation(source)
 
 
@@ -191,7 +196,8 @@ def _caches() -> tuple[int, int, int]:
     """Return the bytes of the two caches that a core has for itself, and of the largest; those of
     a common processor where the system does not tell. It reads a few small files, once: half a
     millisecond."""
-    from workbench.backends.runtime.machine import TYPICAL, caches
+    with no_fork:
+        from workbench.backends.runtime.machine import TYPICAL, caches
 
     found = dict(TYPICAL) | dict(caches())
     return found["L1"], found["L2"], max(found.values())

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any
 
 from workbench.errors import EndlessRewrite, WorkbenchError
+from workbench.forking import once
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import Matcher, Pat, compile_rule
 from workbench.ir.uop import UOp, rest
@@ -48,7 +48,7 @@ class Rule:
             inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else ""
         )
 
-    @cached_property
+    @once
     def matcher(self) -> Matcher:
         """The rule as a function from a node to its replacement; None where it does not fire."""
         return compile_rule(self.match, self.becomes, self.where)
@@ -103,7 +103,7 @@ class RuleSet:
                 f"rule set {name} has rules of one name", ", ".join(twice)
             )
 
-    @cached_property
+    @once
     def by_op(self) -> Table:
         """The rows of each op, compiled when a node with that op first comes by."""
         return Table(self)

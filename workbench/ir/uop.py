@@ -12,11 +12,11 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from threading import Lock
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from workbench.dtypes import Const, DType, dtypes
+from workbench.forking import free_lock
 from workbench.ir.axis import AxisType
 from workbench.ir.bounds import bounds_of
 from workbench.ir.ops import COMPARE, ELEMENTWISE, Ops
@@ -45,7 +45,7 @@ class Storage(NamedTuple):
 
 
 _nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()
-_lock = Lock()
+_lock = free_lock()
 _UNSET: Any = object()
 
 

@@ -20,6 +20,7 @@ from workbench import engine
 from workbench.backends.runtime.buffer import Buffer
 from workbench.dtypes import DType
 from workbench.errors import JitError
+from workbench.forking import free_rlock
 from workbench.ir.constants import is_known
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.schedule import base
@@ -140,7 +141,7 @@ class _State:
 
     calls: int = 0
     captured: _Captured | None = None
-    lock: RLock = field(default_factory=RLock)
+    lock: RLock = field(default_factory=free_rlock)
 
 
 class _Captured:

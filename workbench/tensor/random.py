@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
 
 from workbench.dtypes import DType, dtypes
+from workbench.forking import free_lock
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
@@ -37,7 +37,7 @@ class _Stream:
     """The seed, and the number of draws taken since it was set."""
 
     def __init__(self) -> None:
-        self.lock = Lock()
+        self.lock = free_lock()
         self.restart(0)
 
     def restart(self, seed: int) -> None:

@@ -18,13 +18,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import IO, Any
 
 import numpy as np
 
 from workbench.backends.runtime.buffer import Buffer
 from workbench.errors import WorkbenchError
+from workbench.forking import free_lock
 from workbench.worker import wire
 from workbench.worker.limit import uninterrupted
 
@@ -72,7 +73,7 @@ class Worker:
         self._process: _Process | None = None
         self._tasks = itertools.count(1)
         self._current: int | None = None
-        self._lock = Lock()
+        self._lock = free_lock()
 
     def __enter__(self) -> Worker:
         return self
@@ -198,6 +199,7 @@ class _Process:
         self.is_ended = False
         """Whether we ended it: then it did not crash."""
         self._said = b""
+        self._parent = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(nice)],
             stdin=subprocess.PIPE,
@@ -213,8 +215,13 @@ class _Process:
         self._reader.start()
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this process started it, and not the one that this is a fork of."""
+        return self._parent == os.getpid()
+
+    @property
     def is_running(self) -> bool:
-        return self._process.poll() is None
+        return self.is_ours and self._process.poll() is None
 
     def send(self, head: Row, blobs: Sequence[wire.Blob] = ()) -> None:
         stream = self._process.stdin
@@ -230,8 +237,10 @@ class _Process:
             raise
 
     def end(self) -> None:
-        """End the process, and what it started."""
+        """End the process, and what it started; one that is another process's goes on."""
         self.is_ended = True
+        if not self.is_ours:
+            return
         with contextlib.suppress(OSError):
             if self.is_running and hasattr(os, "killpg"):
                 os.killpg(self.pid, signal.SIGKILL)

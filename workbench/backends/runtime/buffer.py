@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from workbench.dtypes import DType
 from workbench.errors import DeviceError
+from workbench.forking import free_lock
 
 ALIGNMENT_BYTES = 64
 _CHECKED_BYTES = (
@@ -76,7 +76,7 @@ class Pool:
         self._used_bytes = 0
         self._free: dict[int, list[_Block]] = {}
         self._returned: deque[_Block] = deque()
-        self._lock = Lock()
+        self._lock = free_lock()
 
     @property
     def used_bytes(self) -> int:

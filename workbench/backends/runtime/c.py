@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, jit
@@ -19,6 +19,7 @@ from workbench.backends.runtime.assembly import AsmLine, readable
 from workbench.backends.runtime.compiler import compiler
 from workbench.backends.runtime.native import KEPT_PROGRAMS, NativeProgram
 from workbench.errors import CompileError
+from workbench.forking import once
 
 _KERNELS_PER_CALL = 64
 
@@ -58,13 +59,13 @@ class Program(NativeProgram):
         """Whether there is machine code already; a launch makes it."""
         return "_code" in self.__dict__
 
-    @cached_property
+    @once
     def assembly(self) -> str:
         """The machine's instructions, as text."""
         text = compiler().compile(self.source.text, assembly=True)
         return text.decode("utf-8", "replace")
 
-    @cached_property
+    @once
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source.
 

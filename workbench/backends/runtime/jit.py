@@ -2,21 +2,23 @@
 
 llvmlite is imported on first use. Its LLVM aborts the process when it is asked for what it
 cannot do, so the text is parsed and verified before code is made of it, the target is always
-the host's, and text that only another target (or an assembler) understands is refused.
+the host's, and text that only another target (or an assembler) understands is refused. A fork
+waits for what LLVM does: a child that got one half of it could not compile.
 """
 
 from __future__ import annotations
 
 import importlib
-import itertools
 import platform
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from workbench.errors import CompileError, DeviceError
+from workbench.forking import no_fork
 
 _FOREIGN = re.compile(
     r"\basm\b"
@@ -24,7 +26,9 @@ _FOREIGN = re.compile(
     r"|s390|spv|ve|wasm|xcore)\."
 )
 Result = TypeVar("Result")
-_library_numbers = itertools.count()
+LIBRARIES_PER_LINKER = 16
+"""Libraries that one linker of LLVM's loads. Each leaves nine kilobytes behind in it when it is
+unloaded, which only the linker's end gives back; a new linker takes half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,10 @@ class Code:
     """Machine code in memory: `address` is where the kernel begins. It is unloaded when this
     object dies."""
 
-    __slots__ = ("_tracker", "address")
+    __slots__ = ("_library", "address")
 
-    def __init__(self, tracker: Any, address: int):
-        self._tracker, self.address = tracker, address
+    def __init__(self, library: _Library, address: int):
+        self._library, self.address = library, address
 
 
 def is_x86() -> bool:
@@ -114,30 +118,65 @@ def load_functions(image: bytes, names: Sequence[str]) -> list[Code]:
     Errors: as `load_object`.
     """
     llvm = _llvm()
-    builder = llvm.binding.JITLibraryBuilder().add_object_img(image)
-    for name in names:
-        builder = builder.export_symbol(name)
-
-    def link() -> list[Code]:
-        # The name of a library cannot be used again, even after it is unloaded.
-        tracker = builder.link(llvm.jit, f"kernel{next(_library_numbers)}")
-        return [Code(tracker, int(tracker[name])) for name in names]
-
-    return _guarded(None, link)
+    return _guarded(None, lambda: llvm.linkers.link(image, names))
 
 
 @dataclass(frozen=True, slots=True)
 class _LLVM:
-    """llvmlite, set up: its bindings, the host's target machine, and the linker."""
+    """llvmlite, set up: its bindings, the host's target machine, and the linkers."""
 
     binding: Any
     machine: Any
-    jit: Any
+    linkers: _Linkers
     host: Host
 
 
-@lru_cache(maxsize=1)
+class _Linkers:
+    """Linkers one after another. One is gone when the last library that it loaded is unloaded."""
+
+    def __init__(self, binding: Any, machine: Any):
+        self._binding, self._machine = binding, machine
+        self._linker: Any = None
+        self._left = 0
+
+    def link(self, image: bytes, names: Sequence[str]) -> list[Code]:
+        """Return the functions `names` of an object file, loaded. One thread calls it at a time."""
+        if not self._left:
+            self._linker = self._binding.create_lljit_compiler(
+                self._machine, use_jit_link=False, suppress_errors=True
+            )
+            self._left = LIBRARIES_PER_LINKER
+        self._left -= 1
+        builder = self._binding.JITLibraryBuilder().add_object_img(image)
+        for name in names:
+            builder = builder.export_symbol(name)
+        # The name of a library cannot be used again, even after it is unloaded.
+        tracker = builder.link(self._linker, f"kernel{self._left}")
+        library = _Library(tracker)
+        return [Code(library, int(tracker[name])) for name in names]
+
+
+class _Library:
+    """What keeps machine code loaded."""
+
+    __slots__ = ("_tracker",)
+
+    def __init__(self, tracker: Any):
+        self._tracker = tracker
+
+    def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_ending():  # then LLVM may be gone already
+            with no_fork:
+                self._tracker.close()
+
+
 def _llvm() -> _LLVM:
+    with no_fork:
+        return _set_up()
+
+
+@lru_cache(maxsize=1)
+def _set_up() -> _LLVM:
     try:
         binding: Any = importlib.import_module("llvmlite.binding")
     except (ImportError, OSError) as error:
@@ -153,11 +192,9 @@ def _llvm() -> _LLVM:
     machine = binding.Target.from_triple(triple).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", jit=True
     )
-    jit = binding.create_lljit_compiler(
-        machine, use_jit_link=False, suppress_errors=True
-    )
     version = ".".join(str(part) for part in binding.llvm_version_info)
-    return _LLVM(binding, machine, jit, Host(version, triple, cpu, features))
+    host = Host(version, triple, cpu, features)
+    return _LLVM(binding, machine, _Linkers(binding, machine), host)
 
 
 def _module(text: str) -> Any:
@@ -173,9 +210,10 @@ def _module(text: str) -> Any:
 
 
 def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
-    """Run a step of LLVM's and tell what it says in our words."""
+    """Run a step of LLVM's, alone, and tell what it says in our words."""
     try:
-        return step()
+        with no_fork:
+            return step()
     except RuntimeError as error:
         because = str(error).strip() or type(error).__name__
         raise CompileError("llvm", because, last_good=text) from error

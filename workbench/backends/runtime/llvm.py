@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from workbench.backends.render.llvm_locations import with_locations
 from workbench.backends.render.source import Source
@@ -10,6 +10,7 @@ from workbench.backends.runtime import jit
 from workbench.backends.runtime.assembly import AsmLine, readable
 from workbench.backends.runtime.native import KEPT_PROGRAMS, NativeProgram
 from workbench.backends.runtime.objects import object_of
+from workbench.forking import once
 
 
 @lru_cache(maxsize=KEPT_PROGRAMS)
@@ -30,12 +31,12 @@ class Program(NativeProgram):
         super().__init__(source)
         _ = self._kernel
 
-    @cached_property
+    @once
     def assembly(self) -> str:
         """The machine's instructions, as text."""
         return jit.compile_assembly(self.source.text)
 
-    @cached_property
+    @once
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source."""
         return readable(jit.compile_assembly(with_locations(self.source.text)))

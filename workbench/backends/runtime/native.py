@@ -11,7 +11,6 @@ import ctypes
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 from workbench.backends.render.source import Source
@@ -21,6 +20,7 @@ from workbench.backends.runtime.jit import Code
 from workbench.backends.runtime.pool import pool
 from workbench.dtypes import DType, dtypes
 from workbench.errors import DeviceError
+from workbench.forking import once
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
@@ -92,11 +92,11 @@ class NativeProgram(ABC):
     def _load(self) -> Code:
         """Return the kernel's machine code, compiled and loaded."""
 
-    @cached_property
+    @once
     def _code(self) -> Code:
         return self._load()
 
-    @cached_property
+    @once
     def _kernel(self) -> KernelCall:
 
         return _Kernel(self._code.address)

@@ -122,8 +122,11 @@ class Pool:
 @lru_cache(maxsize=1)
 def pool() -> Pool:
     """Return the process's pool; it is made on first use, and again in a forked child."""
-    os.register_at_fork(after_in_child=pool.cache_clear)
     return Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)
 
 
 _SIGNATURES: tuple[tuple[type | None, tuple[type, ...]], ...] = (

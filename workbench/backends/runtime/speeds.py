@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from threading import Lock
 from typing import Any
 
 from workbench.backends.runtime import machine
@@ -23,6 +22,7 @@ from workbench.backends.runtime.pool import cores
 from workbench.backends.runtime.private_files import read_json, write_json
 from workbench.backends.runtime.timing import measure
 from workbench.dtypes import DType, dtypes
+from workbench.forking import free_lock
 
 VERSION, FOLDER = 1, "machine"
 FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
@@ -33,7 +33,7 @@ _PAUSE_S = 0.03
 """Between rounds: whoever disturbed one may be done by the next."""
 _SLACK = 0.8
 """Of two levels that are as fast as each other, one may come out slower by this factor."""
-_lock = Lock()
+_lock = free_lock()
 _found: dict[tuple[str, str], Speeds] = {}
 
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import atexit
 import itertools
 import logging
+import os
 import queue
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 
+from workbench.forking import free_lock
 from workbench.worker.client import Worker
 
 ASKED, AHEAD = 0, 1
@@ -51,7 +53,7 @@ class Jobs:
     def __init__(self) -> None:
         self._queue: queue.PriorityQueue[_Job] = queue.PriorityQueue()
         self._numbers = itertools.count()
-        self._lock, self._turn = Lock(), Lock()
+        self._lock, self._turn = free_lock(), free_lock()
         self._thread: Thread | None = None
         self._pending: dict[int, _Job] = {}
         self._running: _Job | None = None
@@ -150,7 +152,11 @@ class Jobs:
 
 @lru_cache(maxsize=1)
 def jobs() -> Jobs:
-    """Return the queue of this Python session."""
+    """Return the queue of this Python session; a forked child has one of its own."""
     made = Jobs()
     atexit.register(made.close)
     return made
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=jobs.cache_clear)

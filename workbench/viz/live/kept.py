@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from threading import Lock
 
+from workbench.forking import free_lock
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.viz.live.session import Session
@@ -28,7 +28,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[Session, frozenset[UOp]] = OrderedDict()
-        self._lock = Lock()
+        self._lock = free_lock()
 
     def use(self, session: Session) -> None:
         """Keep a session, and let go of the oldest where they are too many or too large."""

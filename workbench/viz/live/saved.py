@@ -13,12 +13,12 @@ import json
 import math
 import time
 from collections.abc import Mapping
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from workbench.backends.runtime.cache import key_of
 from workbench.backends.runtime.private_files import read_json, warn, write_json
+from workbench.forking import free_lock
 from workbench.viz.live.searched import search_read
 from workbench.viz.record.machine import machine
 
@@ -61,7 +61,7 @@ Timings = Mapping[tuple[int, str], Entry]
 UNKNOWN: Entry = {"note": "", "pinned": False, "timings": {}, "search": None}
 """What is known of a variant that is not there."""
 NOTHING: Mapping[Key, Entry] = MappingProxyType({})
-_lock = Lock()
+_lock = free_lock()
 
 
 def load(key: str) -> dict[Key, Entry]:

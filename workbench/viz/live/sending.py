@@ -13,11 +13,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import RLock
 
 from IPython.core.getipython import get_ipython
 
-_LOCK = RLock()
+from workbench.forking import free_rlock
+
+_LOCK = free_rlock()
 """Held while a message is handed over. Handing over may collect widgets, which send, too."""
 _is_over = False
 

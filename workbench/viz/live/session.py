@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from threading import RLock, Timer
+from threading import Timer
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
 from workbench.errors import WorkbenchError
+from workbench.forking import free_rlock
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.viz.exploration import Exploration
@@ -100,7 +101,7 @@ class Session:
         queue: Jobs | None = None,
         measures_ahead: bool = False,
     ):
-        self.lock = RLock()
+        self.lock = free_rlock()
         self.jobs = jobs() if queue is None else queue
         self.measures_ahead = measures_ahead
         self._listeners: WeakSet[Listener] = WeakSet()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
 from workbench.context import LIVE
 from workbench.display import Bundle
 from workbench.errors import WorkbenchError
+from workbench.forking import free_lock
 from workbench.viz import page
 from workbench.viz.exploration import Exploration
 from workbench.viz.formatters import exploration_bundle, pane_bundle
@@ -30,7 +30,7 @@ PAGE_S = 1.0
 NO_VIEW: Mapping[str, Any] = MappingProxyType({})
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
-_lock = Lock()
+_lock = free_lock()
 
 
 class Page:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import NamedTuple
 
 from workbench.backends.runtime.assembly import AsmLine, code_loops
+from workbench.forking import once
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled
@@ -111,11 +112,11 @@ class Links:
         """Return the numbers of the lines of the source that compute (part of) a user's line."""
         return self._by_line.get(line, ())
 
-    @cached_property
+    @once
     def _origins(self) -> tuple[Origin, ...]:
         return tuple(self.at(*places) for places in self.positions)
 
-    @cached_property
+    @once
     def _by_line(self) -> dict[SourceLine, tuple[int, ...]]:
         found: dict[SourceLine, tuple[int, ...]] = {}
         for number, origin in enumerate(self._origins, 1):
@@ -123,7 +124,7 @@ class Links:
                 found[line] = (*found.get(line, ()), number)
         return found
 
-    @cached_property
+    @once
     def _loops(self) -> list[tuple[str, ...]]:
         """Per place of the program the names of the loops it is in; a loop is in itself."""
         found = []
@@ -136,7 +137,7 @@ class Links:
                 path = path[:-1]
         return found
 
-    @cached_property
+    @once
     def _lanes(self) -> frozenset[str]:
         ranges = (n for n in self.tree if n.op is Ops.RANGE)
         return frozenset(r.axis_name for r in ranges if r.axis_kind.is_lane)
