@@ -1,8 +1,9 @@
 """What operations mean in numpy: a row each, with the text of the tensor's side.
 
-A meaning takes and returns what is `Known`. The documented exceptions to numpy stand here too:
-integers divided by zero give 0, shifts by the width or more give 0, bools add as "or" and
-multiply as "and", sums of narrow integers have 32 bits. Nothing here knows of workbench.
+A meaning takes and returns what is `Known`. The sign of a zero is known of data and of what only
+moves or negates it, and unknown of sums and products. The documented exceptions to numpy stand
+here too: integers divided by zero give 0, shifts by the width or more give 0, bools add as "or"
+and multiply as "and", sums of narrow integers have 32 bits. Nothing here knows of workbench.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def sums(f: Callable[[Array, Array], Array], fused: bool = False) -> Meaning:
         low, high = corners(f, a, b)
         if a.dtype not in BITS:
             return between(a.dtype, low, high)
-        made = widened(a.dtype, low, high, signed=a.signed and b.signed)
+        made = widened(a.dtype, low, high)
         finite = np.isfinite(a.low) & np.isfinite(b.low)
         if fused and (finite & ~np.isfinite(made.low)).any():
             raise Ambiguous("an FMA would not overflow")
@@ -89,7 +90,7 @@ def divide(a: Known, b: Known) -> Known:
     a, b = (as_float(x) for x in met(a, b))
     _no_zero_inside(b)
     low, high = corners(np.divide, a, b)
-    return widened(a.dtype, low, high, signed=a.signed and b.signed)
+    return widened(a.dtype, low, high)
 
 
 def _no_zero_inside(b: Known) -> None:

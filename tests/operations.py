@@ -21,6 +21,7 @@ from tests.intervals import (
     INTEGERS,
     Known,
     bits,
+    elements,
     known,
     limits,
     stored,
@@ -126,7 +127,7 @@ def bounds_of(dice: Dice, args: list[Known]) -> Params:
     low, high = sorted(literal(dice, dtype) for _ in range(2))
     if low != low or high != high:
         low, high = 0, 3
-    if dice.random() < 0.3 and dtype in INTEGERS:
+    if dice.random() < 0.5 and dtype in INTEGERS:
         least, greatest = limits(dtype)
         low, high = dice.choice(
             ((least, -1), (0, greatest), (1, greatest), (least, -3))
@@ -258,6 +259,22 @@ def branches_of(dice: Dice, args: list[Known]) -> Params:
     return {"yes": literal(dice, dtype), "no": literal(dice, dtype)}
 
 
+SIGNS: dict[str, m.Meaning] = {
+    "<": m.compared(np.less),
+    "<=": m.compared(np.less_equal),
+    ">": m.compared(np.greater),
+    ">=": m.compared(np.greater_equal),
+    "==": m.equal,
+    "!=": m.different,
+}
+
+
+def sign_of(dice: Dice, args: list[Known]) -> Params | None:
+    """Positions along the last axis, against what stands there."""
+    shape = args[0].shape
+    return {"size": shape[-1], "sign": dice.choice(list(SIGNS))} if shape else None
+
+
 def square_of(dice: Dice, args: list[Known]) -> Params | None:
     a, b = (x.shape for x in args)
     return {} if len(a) == 2 == len(b) and a[1] == b[0] else None
@@ -267,6 +284,10 @@ def _plain_branches(c: Known, yes: Any, no: Any) -> Known:
     dtypes = {bool: "bool", int: "int32", float: "float32"}
     a, b = (known(np.asarray(v, dtypes[type(v)])) for v in (yes, no))
     return m.chosen(c, a, b)
+
+
+def _positions_against(a: Known, size: int, sign: str) -> Known:
+    return SIGNS[sign](known(np.arange(size, dtype=np.int32)), a)
 
 
 def _positions(a: Known, places: list[int], axis: int, before: str) -> Known:
@@ -279,17 +300,19 @@ ELEMENTS = (
     Row("sub", "{0} - {1}", ("number", "any"), m.subtract, scalars=True, weight=2),
     Row("mul", "{0} * {1}", TWO, m.multiply, scalars=True, weight=3),
     Row("div", "{0} / {1}", TWO, m.divide, scalars=True, weight=2),
-    Row("floordiv", "{0} // {1}", TWO, m.floor_divide, scalars=True, weight=3),
-    Row("mod", "{0} % {1}", TWO, m.remainder, scalars=True, weight=4),
-    Row("pow", "{0} ** {1}", ("float", "float"), m.power, scalars=True, weight=4),
+    Row("floordiv", "{0} // {1}", TWO, m.floor_divide, scalars=True, weight=4),
+    Row("mod", "{0} % {1}", TWO, m.remainder, scalars=True, weight=5),
+    Row("pow", "{0} ** {1}", ("float", "float"), m.power, scalars=True, weight=8),
     Row("whole pow", "{0} ** {n}", ("whole",), m.whole_power, exponent_of),
-    Row("less", "{0} < {1}", TWO, m.compared(np.less), scalars=True, weight=2),
-    Row("less or equal", "{0} <= {1}", TWO, m.compared(np.less_equal), scalars=True, weight=2),
-    Row("greater", "{0} > {1}", TWO, m.compared(np.greater), scalars=True, weight=2),
-    Row("greater or equal", "{0} >= {1}", TWO, m.compared(np.greater_equal),
-        scalars=True, weight=2),
-    Row("equal", "{0} == {1}", TWO, m.equal, scalars=True, weight=2),
-    Row("different", "{0} != {1}", TWO, m.different, scalars=True, weight=2),
+    Row("less", "{0} < {1}", TWO, SIGNS["<"], scalars=True, weight=3),
+    Row("less or equal", "{0} <= {1}", TWO, SIGNS["<="], scalars=True, weight=3),
+    Row("greater", "{0} > {1}", TWO, SIGNS[">"], scalars=True, weight=3),
+    Row("greater or equal", "{0} >= {1}", TWO, SIGNS[">="],
+        scalars=True, weight=3),
+    Row("equal", "{0} == {1}", TWO, SIGNS["=="], scalars=True, weight=3),
+    Row("different", "{0} != {1}", TWO, SIGNS["!="], scalars=True, weight=3),
+    Row("positions", "Tensor.arange({size}) {sign} {0}", ("any",), _positions_against,
+        sign_of, weight=6),
     Row("maximum", "{0}.maximum({1})", TWO, m.maximum, scalars=True),
     Row("minimum", "{0}.minimum({1})", TWO, m.minimum, scalars=True),
     Row("and", "{0} & {1}", ("whole", "whole"), m.bitwise(np.bitwise_and), scalars=True),
@@ -297,16 +320,17 @@ ELEMENTS = (
     Row("xor", "{0} ^ {1}", ("whole", "whole"), m.bitwise(np.bitwise_xor), scalars=True),
     Row("shl", "{0} << {1}", ("int", "int"), m.shifted(np.left_shift)),
     Row("shr", "{0} >> {1}", ("int", "int"), m.shifted(np.right_shift)),
-    Row("shl by", "{0} << {n}", ("whole",), m.shifted_by(np.left_shift), shift_of, weight=3),
-    Row("shr by", "{0} >> {n}", ("whole",), m.shifted_by(np.right_shift), shift_of, weight=4),
-    Row("clip", "{0}.clip({low}, {high})", ONE, m.clipped, bounds_of, weight=5),
+    Row("shl by", "{0} << {n}", ("whole",), m.shifted_by(np.left_shift), shift_of, weight=4),
+    Row("shr by", "{0} >> {n}", ("whole",), m.shifted_by(np.right_shift), shift_of, weight=8),
+    Row("clip", "{0}.clip({low}, {high})", ONE, m.clipped, bounds_of, weight=10),
     Row("where", "{0}.where({1}, {2})", ("any", "any", "any"), m.chosen, weight=3),
-    Row("where plain", "{0}.where({yes}, {no})", ("bool",), _plain_branches, branches_of, weight=8),
+    Row("where plain", "{0}.where({yes}, {no})", ("bool",), _plain_branches, branches_of,
+        weight=15),
     Row("not", "~{0}", ("whole",), lambda a: known(np.invert(a.low)), weight=2),
     Row("neg", "-{0}", ONE, m.negative, weight=2),
     Row("abs", "{0}.abs()", ONE, m.absolute),
     Row("relu", "{0}.relu()", ONE, lambda a: m.clipped(a, 0, None)),
-    Row("sign", "{0}.sign()", ONE, lambda a: m.moved(np.sign)(a)),
+    Row("sign", "{0}.sign()", ONE, lambda a: elements(a, np.sign, signed=False)),
     Row("square", "{0}.square()", ONE, m.squared),
     Row("trunc", "{0}.trunc()", ONE, m.whole(np.trunc)),
     Row("floor", "{0}.floor()", ONE, m.whole(np.floor)),
@@ -325,11 +349,11 @@ ELEMENTS = (
     Row("tanh", "{0}.tanh()", ("any",), m.function(np.tanh, 8.0)),
     Row("sigmoid", "{0}.sigmoid()", ("any",),
         m.function(lambda v: 1 / (1 + np.exp(-v)), 8.0, 2.0**-126)),
-    Row("cast", "{0}.cast(dtypes.{dtype})", ("any",), m.cast, dtype_of, weight=4),
+    Row("cast", "{0}.cast(dtypes.{dtype})", ("any",), m.cast, dtype_of, weight=6),
     Row("bitcast", "{0}.bitcast(dtypes.{dtype})", ONE, m.bits_as, same_width),
 )  # fmt: skip
 SUMS = (
-    Row("sum", "{0}.sum(axis={axis}, keepdim={keepdim})", ("any",), m.total, axes_of, weight=5),
+    Row("sum", "{0}.sum(axis={axis}, keepdim={keepdim})", ("any",), m.total, axes_of, weight=8),
     Row("prod", "{0}.prod(axis={axis}, keepdim={keepdim})", ("any",), m.product, axes_of),
     Row("mean", "{0}.mean(axis={axis}, keepdim={keepdim})", ("any",), m.average, full_axes_of),
     Row("max", "{0}.max(axis={axis}, keepdim={keepdim})", ("any",),
@@ -340,7 +364,7 @@ SUMS = (
     Row("argmin", "{0}.argmin({axis})", ONE, m.position(np.argmin), one_full_axis_of),
     Row("any", "{0}.any({axis})", ("any",), m.truth(np.any), axis_of),
     Row("all", "{0}.all({axis})", ("any",), m.truth(np.all), axis_of),
-    Row("cumsum", "{0}.cumsum({axis})", ("any",), m.running_total, axis_of, weight=6),
+    Row("cumsum", "{0}.cumsum({axis})", ("any",), m.running_total, axis_of, weight=12),
     Row("cumprod", "{0}.cumprod({axis})", ("any",), m.running_product, axis_of),
     Row("cummax", "{0}.cummax({axis})[0]", ("any",), m.running_greatest, one_full_axis_of),
     Row("softmax", "{0}.softmax({axis})", ("any",), m.softmax, one_full_axis_of),

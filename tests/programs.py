@@ -111,7 +111,7 @@ def program(seed: int, steps: int = 0) -> Program:
     shape = _shape(dice)
     for _ in range(dice.choice((1, 1, 2, 2, 3))):
         _leaf(made, dice, rng, shape)
-    wanted = len(made.lines) + (steps or dice.randint(1, 7))
+    wanted = len(made.lines) + (steps or dice.choice((1, 2, 2, 3, 3, 4, 5, 7)))
     for _ in range(40):
         if len(made.lines) >= wanted:
             break
@@ -150,7 +150,7 @@ DATA = {
 }
 """How data of a dtype and a shape is made."""
 KINDS = {"bool": ("few",), "int": ("few", "few", "few", "edges", "bits"),
-         "float": ("few", "whole", "spread", "spread", "edges")}  # fmt: skip
+         "float": ("few", "whole", "spread", "spread", "edges", "edges")}  # fmt: skip
 LEAVES = ("bool", "bool", "int32", "int32", "int32", "float32", "float32", "float32", "float32",
           *DTYPES)  # fmt: skip
 
@@ -160,9 +160,9 @@ def _leaf(
 ) -> None:
     shape = _part(dice, shape)
     way = dice.random()
-    if way < 0.2 and shape:
+    if way < 0.25 and shape:
         _counting(made, dice, shape)
-    elif way < 0.27:
+    elif way < 0.32:
         dtype = dice.choice(DTYPES)
         value = literal(dice, dtype)
         text = f"Tensor.full({shape}, {value!r}, dtype=dtypes.{dtype})"
@@ -219,7 +219,10 @@ def _add(made: Program, row: str, text: str, value: Known) -> None:
 
 def _step(made: Program, dice: Dice) -> bool:
     """Add one operation on what there is; False if the dice made one that does not apply."""
-    row = dice.choices(*dice.choices(TABLES, (6, 3, 2))[0])[0]
+    is_mask = (
+        made.values[-1].dtype == "bool"
+    )  # masks are made to be counted and to choose
+    row = dice.choices(*dice.choices(TABLES, (4, 5, 2) if is_mask else (6, 3, 2))[0])[0]
     operands = _operands(made, dice, row)
     if operands is None:
         return False
@@ -242,7 +245,7 @@ def _operands(made: Program, dice: Dice, row: Row) -> list[tuple[str, Known]] | 
     """Return the words and values of a row's tensors, of which one may be a plain number; the
     first is mostly a late one, and all broadcast."""
     last = len(made.values) - 1
-    first = last if dice.random() < 0.6 else dice.randint(0, last)
+    first = last if dice.random() < 0.8 else dice.randint(0, last)
     if kind(made.values[first].dtype) not in KIND[row.takes[0]]:
         return None
     found = [(f"t{first}", made.values[first])]
@@ -279,7 +282,8 @@ def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:
     if meets in INTEGERS and not limits(meets)[0] <= number <= limits(meets)[1]:
         return None
     value = known(np.asarray(number, stored(meets)))
-    return (repr(number), value) if kind(meets) in KIND[takes] else None
+    word = f"({number!r})" if number < 0 else repr(number)
+    return (word, value) if kind(meets) in KIND[takes] else None
 
 
 def _broadcast(*shapes: tuple[int, ...]) -> bool:

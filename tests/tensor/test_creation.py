@@ -133,6 +133,14 @@ def test_arange(args: tuple[Any, ...]) -> None:
     )
 
 
+@pytest.mark.parametrize("step", [-1, -0.5])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_arange_downwards_begins_at_plain_zero(dtype: str, step: float) -> None:
+    falling = Tensor.arange(0, 5 * step, step, dtype=dtype).numpy()
+    np.testing.assert_array_equal(falling, np.arange(0, 5 * step, step).astype(dtype))
+    assert not np.signbit(falling[0])  # 1 / -0.0 is minus infinity
+
+
 def test_arange_of_a_dtype() -> None:
     assert_agrees(Tensor.arange(2**31, 2**31 + 3), np.arange(2**31, 2**31 + 3))
     assert_agrees(Tensor.arange(2**60, 2**60 + 9, 4), np.arange(2**60, 2**60 + 9, 4))

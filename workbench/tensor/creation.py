@@ -100,6 +100,8 @@ class Creation(Casts):
         # A fraction counts before an integer type cuts it off.
         within = alone if alone.is_float and not kind.is_float else wide_dtype(kind)
         value = numbered(count, within)
+        if step < 0 and within.is_float:  # 0 times a negative float would be -0.0
+            value, step = cast_to(numbered(count) * -1, within), -step
         value = value if step == 1 else value * step
         value = value if start == 0 else value + start
         return cls._constant(cast_to(value, kind), device)
