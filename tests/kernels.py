@@ -173,11 +173,25 @@ def tiled_matmul(tiles: int, width: int) -> Example:
     )
 
 
+def gram(rows: int, inner: int) -> Example:
+    """A matrix times itself, transposed: one input is read at two indexes."""
+    g0, g1, r0 = axis("g0", rows), axis("g1", rows), axis("r0", inner)
+    a = param(1, rows * inner)
+    total = reduced(Ops.ADD, load(a, g0 * inner + r0) * load(a, g1 * inner + r0), r0)
+    target = at(param(0, rows * rows), g0 * rows + g1)
+
+    def oracle(a: Array) -> Array:
+        return a.reshape(rows, inner) @ a.reshape(rows, inner).T
+
+    return Example("gram", kernel("g0 g1 r0", (target, total, "g0 g1")), oracle)
+
+
 EXAMPLES = {
     e.name: e
     for e in (
         matmul_bias_relu(8, 16, 12), softmax(8, 16), sum_of_columns(12, 24),
         nested_reduction(6, 8, 12), convolution(12, 3), transpose(24), tiled_matmul(3, 4),
+        gram(12, 16),
     )
 }  # fmt: skip
 

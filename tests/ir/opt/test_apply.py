@@ -9,13 +9,15 @@ from operator import add
 from types import FrameType
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.ir.samples import at, axis, kernel, load, param
-from tests.kernels import EXAMPLES, LLVM, random_form
+from tests.kernels import EXAMPLES, LLVM, TARGETS, random_form, run
 from tests.support import count
+from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import actions, apply_opt, judged, legal_opts, why_not
-from workbench.ir.opt.opt import Opt
+from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.uop import UOp
 
 
@@ -61,3 +63,18 @@ def _steps(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+def test_each_read_of_an_input_has_a_tile_of_its_own() -> None:
+    """STAGE copies what changes with its loop; the second copy's axes are numbered."""
+    gram = EXAMPLES["gram"]
+    made = gram.graph
+    for name in ("g1", "g0"):
+        made, _ = apply_opt(made, Opt(OptOps.STAGE, name, 1), LLVM)
+    stages = [n for n in made.toposort() if n.op is Ops.STAGE]
+    assert sorted(n.arg[0] for n in stages) == ["As", "As2"]
+    assert {"a_r0", "a_r0_2"} < set(made.arg.order)
+    arrays = gram.arrays()
+    for device in TARGETS:
+        found = run(made, device, [a.copy() for a in arrays])
+        np.testing.assert_allclose(found, gram.wanted(arrays), rtol=1e-4, atol=1e-4)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from workbench import Tensor
+from workbench import Context, Tensor
 from workbench.bench.suite import ENTRIES, Entry
 from workbench.ir.axis import AxisType
 from workbench.ir.opt import heuristic as module
@@ -87,6 +87,48 @@ def test_a_tile_packed_across_is_turned_in_registers(target: str) -> None:
     lanes = next(o.arg for o in opts if o.op is OptOps.UPCAST and o.axis == "g1")
     assert Opt(OptOps.UPCAST, "b_u0", lanes) in opts
     assert Opt(OptOps.UPCAST, "b_r0", wide) in opts
+
+
+def gram(x: Tensor) -> Tensor:
+    return x @ x.transpose(-1, -2)
+
+
+def joint(x: Tensor) -> Tensor:
+    """The scores of attention, of queries and keys in one buffer."""
+    parts = x.reshape(64, 2, 4, 16).permute(1, 2, 0, 3)
+    return parts[0] @ parts[1].transpose(-1, -2)
+
+
+SAME_INPUT = {
+    "a @ a": (lambda x: x @ x, 1),
+    "a @ a.T": (gram, 1),
+    "a.T @ a": (lambda x: x.T @ x, 1),
+    "queries and keys": (joint, 1),
+    "batches": (lambda x: gram(x.reshape(2, 64, 64)), 1),
+}
+
+
+@pytest.mark.parametrize("name", SAME_INPUT)
+def test_an_operand_from_the_same_buffer_as_the_other_is_packed(name: str) -> None:
+    build, slot = SAME_INPUT[name]
+    shape = (64, 128) if name == "queries and keys" else (128, 128)
+    shape = (128, 64) if name == "batches" else shape
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    (kernel,) = kernels(build(Tensor(x).realize()))
+    opts = heuristic(kernel, AVX2)[1]
+    assert [o.arg for o in opts if o.op is OptOps.STAGE] == [slot]
+    for device in ("LLVM", "PYTHON"):
+        with Context(DEV=device):
+            found = build(Tensor(x)).numpy()
+        wanted = build(Tensor(x.astype(np.float64))).numpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_a_read_that_cannot_be_packed_has_no_lanes_across() -> None:
+    """Both reads of a change with g1, so that STAGE cannot say which."""
+    (kernel,) = kernels((a := zeros(96, 96)) @ (a.T + a))
+    walks = steps(kernel, AVX2)
+    assert all(o.op is not OptOps.STAGE for s in walks.values() for o in s.opts)
 
 
 def test_sums_of_strided_elements_are_kept_apart() -> None:

@@ -24,6 +24,8 @@ STAGED = apply(MATMUL, opt("STAGE", "g1", 2))
 ONE_ROW = matmul_bias_relu(1, 3, 2).graph
 LONG = matmul_bias_relu(771, 3, 2).graph
 COPY = EXAMPLES["transpose"].graph
+SAME = EXAMPLES["gram"].graph
+TWICE = apply(SAME, opt("STAGE", "g1", 1))
 ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     # kernel, opt, because, try
     (
@@ -99,6 +101,8 @@ ILLEGAL: list[tuple[UOp, Any, str, str]] = [
     (MATMUL, opt("STAGE", "g0", 1.0), "does not load input 1.0", "1, 2, 3"),
     (MATMUL, opt("STAGE", "g0", "1"), "does not load input '1'", "1, 2, 3"),
     (MATMUL, opt("STAGE", "g0", [1]), "does not load input [1]", "1, 2, 3"),
+    (SAME, opt("STAGE", "r0", 1), "2 different indexes", "another loop"),
+    (TWICE, opt("STAGE", "r0", 1), "does not change inside of r0", "further out"),
     (
         THREADED,
         opt("ORDER", "g0", "t0"),

@@ -7,6 +7,7 @@ import math
 from workbench.ir.affine import terms
 from workbench.ir.ops import Ops
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges
+from workbench.ir.opt.stage import read_by
 from workbench.ir.uop import UOp, split_gate
 
 REUSE = 8
@@ -79,7 +80,12 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     ]
     if len(found) != 1 or len(gathered) != 1 or axis in found[0].src[1:]:
         return False
-    again = loops_of(kernel, gathered[0])[1]
+    around, again = loops_of(kernel, gathered[0])
+    source = gathered[0].src[0].src[0]
+    if source.op is not Ops.PARAM or not around:
+        return False
+    if read_by(kernel, source.arg[0], around[-1].axis_name) is not gathered[0]:
+        return False  # STAGE could not tell it from other reads of the same input
     return math.prod(r.extent for r in again) >= PACKED_REUSE
 
 

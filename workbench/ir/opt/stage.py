@@ -46,12 +46,15 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         if staged:
             because = f"input {opt.arg} is staged already, as {staged[0]}"
         return Refusal(because, f"one of these inputs: {slots}")
-    if len(found[opt.arg]) > 1:
+    load = read_by(kernel, int(opt.arg or 0), opt.axis)
+    if load is None:
         count = len(found[opt.arg])
-        return Refusal(
-            f"input {opt.arg} is read at {count} different indexes", "another input"
+        because = (
+            f"input {opt.arg} is read at {count} different indexes, and it is not just one of them"
+            f" that changes with {opt.axis}"
         )
-    if not _inner(kernel, found[opt.arg][0], str(opt.axis)):
+        return Refusal(because, "another input, or another loop")
+    if not _inner(kernel, load, opt.axis):
         because = f"input {opt.arg} does not change inside of {opt.axis}: the tile is one element"
         return Refusal(because, "a loop further out")
     return None
@@ -60,16 +63,18 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 def apply(kernel: UOp, opt: Opt) -> UOp:
     """Return `kernel` reading input `arg` through a copy of the tile that the loops inside of
     `axis` touch. The copy has fill axes of its own (b_r0 for input 2 and axis r0), which other
-    opts can address.
+    opts can address. Of an input that is read at several indexes it copies what is read at the
+    one that changes with `axis`: of the second A in A @ A.T a tile inside g1.
 
     Rewrite:  LOAD(B[r0*512 + g1*16 + u0])   ->   Bs = STAGE(LOAD(B[b_r0*512 + g1*16 + b_u0]),
               b_r0, b_u0) and LOAD(Bs[r0, u0]);   order g1 g0 r0 -> g1 b_r0 g0 r0
     Also known as: compute_at, cache_read (TVM); stage_mem (Exo); packing (Goto and van de Geijn).
     """
-    load = _loads(kernel)[int(opt.arg or 0)][0]
-    inner = _inner(kernel, load, str(opt.axis))
     slot = int(opt.arg or 0)
-    fills = {r: _fill(r, fill_name(slot, r), load) for r in inner}
+    load = read_by(kernel, slot, str(opt.axis))
+    assert load is not None  # it is legal
+    inner = _inner(kernel, load, str(opt.axis))
+    fills = {r: _fill(r, _unused_fill(kernel, slot, r), load) for r in inner}
     shape = tuple(r.extent for r in inner)
     name = unused_stage(kernel, f"{_letter(slot).upper()}s")
     value = load.substitute(fills)
@@ -88,6 +93,15 @@ def fill_name(slot: int, axis: UOp) -> str:
     return f"{_letter(slot)}_{axis.axis_name}"
 
 
+def read_by(kernel: UOp, slot: int, axis: str) -> UOp | None:
+    """Return the LOAD of input `slot` that STAGE inside of a loop copies, None where it is not
+    clear which: its only one, or the only one that changes with the loop."""
+    found = _loads(kernel)[slot]
+    changing = [n for n in found if ranges(kernel)[axis] in n.ranges]
+    only = found if len(found) == 1 else changing
+    return only[0] if len(only) == 1 else None
+
+
 def inputs(kernel: UOp) -> tuple[int, ...]:
     """Return the slots of the inputs that could be staged."""
     return tuple(n for n in _loads(kernel) if isinstance(n, int))
@@ -96,6 +110,15 @@ def inputs(kernel: UOp) -> tuple[int, ...]:
 def _letter(slot: int) -> str:
     """Return what input `slot` is called in names: a to z, then in27 and on."""
     return chr(ord("a") + slot - 1) if slot <= LETTERS else f"in{slot}"
+
+
+def _unused_fill(kernel: UOp, slot: int, axis: UOp) -> str:
+    """Return the name of a fill axis; numbered where another copy of the input has the first."""
+    name = free = fill_name(slot, axis)
+    number = 1
+    while free in ranges(kernel):
+        number, free = number + 1, f"{name}_{number + 1}"
+    return free
 
 
 @remembered
