@@ -28,7 +28,7 @@ from course.rewriting import (
     divided,
     element,
 )
-from course.scheduling import check_index, check_two_kernels
+from course.scheduling import check_evaluations, check_index, check_two_kernels
 from IPython.core.formatters import DisplayFormatter
 from nbconvert import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -36,9 +36,11 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tests.support import ROOT
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.errors import WorkbenchError
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.patterns import var
 from workbench.ir.rewrite import Rule
+from workbench.ir.uop import UOp
 from workbench.kernel.bound import bound
 from workbench.kernel.cost import Cost, cost
 from workbench.target import Target
@@ -95,6 +97,33 @@ i = var("x", "integer")
         ),
         (lambda: check_columns(kernel(64, 64), []), "whole vectors would take"),
         (lambda: check_tile(kernel(64, 64, 64), []), "multiply-adds"),
+        (
+            lambda: check_double(Rule("r", x + x, y * 2)),
+            "the right side of a rule has y",
+        ),
+        (lambda: check_double(Rule("r", x + x, _raises)), "ZeroDivisionError"),
+        (lambda: check_double(Rule("r", i + i, i * 2)), "p0[i] + p0[i], of floats"),
+        (lambda: check_index(lambda i, j: i // 0), "at [0, 0] it fails"),
+        (lambda: check_two_kernels(_divided(realize=True), _divided()), "realize()"),
+        (
+            lambda: check_evaluations(50_000, explore(_products())),
+            "a loop of 64 is missing",
+        ),
+        (
+            lambda: check_columns(kernel(64, 64), Opt(OptOps.ORDER, "r0", "g0")),
+            "the sums go through memory at every step",
+        ),
+        (
+            lambda: check_columns(kernel(64, 64), Opt(OptOps.GROUP, "r0", 4)),
+            "17,408 bytes, and the input has 16,384: each group's sums are read",
+        ),
+        (
+            lambda: check_columns(kernel(64, 64), [Opt(OptOps.STAGE, "g0", 1)]),
+            ": a copy of the input is read back from scratch",
+        ),
+        (lambda: check_tile(kernel(64, 64, 64), Opt(OptOps.UPCAST, "g1", 8)), "loads"),
+        (lambda: check_best_tile(0, 0), "computes nothing"),
+        (lambda: check_best_tile(-1, 5), "computes nothing"),
         (lambda: check_best_tile(registers(), 1), "registers, and there are"),
         (lambda: check_best_tile(1, 1), "another one that fits"),
     ],
@@ -105,9 +134,29 @@ def test_a_check_says_what_is_wrong(verdict: object, said: str) -> None:
     assert said in found.text and str(found).startswith("not yet: ")
 
 
-def _divided() -> Tensor:
+def _divided(realize: bool = False) -> Tensor:
     rows = Tensor(np.arange(1, 25, dtype=np.float32).reshape(4, 6)).realize()
-    return rows / rows.sum(axis=1, keepdim=True)
+    sums = rows.sum(axis=1, keepdim=True)
+    return rows / (sums.realize() if realize else sums)
+
+
+def _products() -> Tensor:
+    x, y = Tensor.ones(64, 1000).contiguous(), Tensor.ones(50, 1, 1000).contiguous()
+    return (x.realize().exp2().reshape(1, 64, 1000) * y.realize()).sum(axis=2)
+
+
+def _raises(x: UOp) -> UOp:
+    return x * (1 // 0)
+
+
+def test_what_is_natural_to_write_is_accepted() -> None:
+    assert check_double(Rule("r", x + x, 2 * x)).ok
+    whole = var("a", "integer")
+    assert check_factor(Rule("r", whole * y + whole * z, whole * (y + z))).ok
+    wide = Opt(OptOps.UPCAST, "g0", lanes())
+    assert check_columns(kernel(64, 64), wide).ok
+    with pytest.raises(WorkbenchError, match="the kinds of values are bool"):
+        var("a", "int")
 
 
 def test_a_tile_that_spills_is_refused() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course.answers import ANSWERS
+from workbench.errors import WorkbenchError
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,13 @@ class Verdict:
     def _repr_html_(self) -> str:
         mark, rest = ("✓", "right") if self.ok else ("✗", "not yet")
         return f"<p><b>{mark} {rest}</b>: {html.escape(self.text)}</p>"
+
+
+def failure(error: Exception) -> str:
+    """Return in a line what a reader's code failed with."""
+    if isinstance(error, WorkbenchError):
+        return f"{error.what}: {error.because}"
+    return f"{type(error).__name__}: {error}"
 
 
 def right(text: str) -> Verdict:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from course.ask import Verdict, right, wrong
 from course.look import spills
-from workbench import Device, Kernel, KernelOptError, Opt
+from workbench import Device, Kernel, KernelOptError, Opt, OptOps
+
+READ_BACK = {
+    OptOps.ORDER: "the sums go through memory at every step",
+    OptOps.GROUP: "each group's sums are read back from scratch",
+    OptOps.GROUPTOP: "each group's sums are read back from scratch",
+    OptOps.STAGE: "a copy of the input is read back from scratch",
+}
+"""What an opt makes column sums load beside the input."""
 
 
 def lanes() -> int:
@@ -19,7 +27,7 @@ def registers() -> int:
     return Device["LLVM"].target.vector_registers
 
 
-def check_columns(kernel: Kernel, opts: Sequence[Opt]) -> Verdict:
+def check_columns(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     """Column sums: every element loaded once, whole vectors at a time, and nothing in scratch."""
     made = _applied(kernel, opts)
     if isinstance(made, Verdict):
@@ -27,9 +35,11 @@ def check_columns(kernel: Kernel, opts: Sequence[Opt]) -> Verdict:
     elements = kernel.estimates.flops
     counts = made.counts
     if counts.bytes_loaded > 4 * elements:
+        used = {opt.op for opt in made.applied_opts}
+        why = [words for op, words in READ_BACK.items() if op in used]
         return wrong(
-            f"it loads {counts.bytes_loaded:,} bytes, and the input has {4 * elements:,}: the sums "
-            "go through memory at every step"
+            f"it loads {counts.bytes_loaded:,} bytes, and the input has {4 * elements:,}: "
+            + (" and ".join(why) or "the rest is read back from scratch")
         )
     if counts.loads * lanes() > elements:
         return wrong(
@@ -38,7 +48,9 @@ def check_columns(kernel: Kernel, opts: Sequence[Opt]) -> Verdict:
     return _answer(made, f"{counts.loads:,} loads, each a whole vector")
 
 
-def check_tile(kernel: Kernel, opts: Sequence[Opt], most: float = 0.75) -> Verdict:
+def check_tile(
+    kernel: Kernel, opts: Opt | Sequence[Opt], most: float = 0.75
+) -> Verdict:
     """A product: at most `most` loads for each multiply-add, all of them on whole vectors, and
     no sum that has to leave its register."""
     made = _applied(kernel, opts)
@@ -67,6 +79,8 @@ def check_tile(kernel: Kernel, opts: Sequence[Opt], most: float = 0.75) -> Verdi
 
 def check_best_tile(rows: int, vectors: int) -> Verdict:
     """The tile with most multiply-adds per load among those that fit the registers."""
+    if rows < 1 or vectors < 1:
+        return wrong(f"a tile of {rows} x {vectors} computes nothing")
     most = registers()
     needed = tile_registers(rows, vectors)
     if needed > most:
@@ -98,9 +112,9 @@ def tile_reuse(rows: int, vectors: int) -> float:
     return rows * vectors / (rows + vectors)
 
 
-def _applied(kernel: Kernel, opts: Sequence[Opt]) -> Kernel | Verdict:
+def _applied(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Kernel | Verdict:
     try:
-        return kernel.apply(*opts)
+        return kernel.apply(*([opts] if isinstance(opts, Opt) else opts))
     except KernelOptError as error:
         return wrong(" / ".join(line.strip() for line in str(error).splitlines()[:3]))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from course.ask import Verdict, right, wrong
+from course.ask import Verdict, failure, right, wrong
 from workbench import dtypes
 from workbench.dtypes import DType
 from workbench.ir.axis import AxisType
@@ -65,6 +67,20 @@ def counterexample(before: UOp, after: UOp, inputs: int) -> str | None:
     return f"with {where} it was {old[at]} and becomes {new[at]}"
 
 
+def _judged(check: Callable[[Rule], Verdict]) -> Callable[[Rule], Verdict]:
+    """Return `check`, which also says what a reader's rule fails with."""
+
+    @wraps(check)
+    def judged(rule: Rule) -> Verdict:
+        try:
+            return check(rule)
+        except Exception as error:  # a reader's function may raise anything
+            return wrong(f"the rule fails: {failure(error)}")
+
+    return judged
+
+
+@_judged
 def check_double(rule: Rule) -> Verdict:
     """The rule must turn x + x into x * 2, and leave x + y alone."""
     for dtype in (dtypes.float32, dtypes.int32):
@@ -75,7 +91,8 @@ def check_double(rule: Rule) -> Verdict:
             return wrong(f"it fires on p0[i] + p1[i], two different values: {why}")
         after = _applied(rule, x + x)
         if after is x + x:
-            return wrong("it does not fire on p0[i] + p0[i]")
+            kind = "floats" if dtype.is_float else "integers"
+            return wrong(f"it does not fire on p0[i] + p0[i], of {kind}")
         if after is not x * 2:
             return wrong("p0[i] + p0[i] should become p0[i] * 2")
     return right(
@@ -83,13 +100,16 @@ def check_double(rule: Rule) -> Verdict:
     )
 
 
+@_judged
 def check_factor(rule: Rule) -> Verdict:
     """The rule must turn a*b + a*c into a*(b + c), where that is exact and only there."""
     a, b, c = (element(slot, dtypes.int32) for slot in range(3))
     before = a * b + a * c
     after = _applied(rule, before)
     if after is before:
-        return wrong("it does not fire on integers, where it is right")
+        return wrong(
+            "it does not fire on p0[i]*p1[i] + p0[i]*p2[i], of integers, where it is right"
+        )
     why = counterexample(before, after, 3)
     if why is not None:
         return wrong(f"it changes integers: {why}")

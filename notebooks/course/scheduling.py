@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from course.ask import Verdict, right, wrong
+from course.ask import Verdict, failure, right, wrong
 from course.look import Text
-from workbench import Exploration, Tensor, explore
+from workbench import Exploration, Kernel, Tensor, explore
 from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import Decision
 from workbench.viz.model.decisions import decisions_text
@@ -37,7 +37,10 @@ def check_index(position: Callable[[int, int], int]) -> Verdict:
     """`position(i, j)`: which element of the 24 does [i, j] of the view read?"""
     view = np.arange(24).reshape(4, 6).T[::-1]
     for i, j in np.ndindex(view.shape):
-        got = position(i, j)
+        try:
+            got = position(i, j)
+        except Exception as error:  # a reader's function may raise anything
+            return wrong(f"at [{i}, {j}] it fails: {failure(error)}")
         if got != view[i, j]:
             return wrong(f"[{i}, {j}] reads element {view[i, j]}, and yours says {got}")
     return right("and a load in a kernel would have the same arithmetic in its index")
@@ -48,13 +51,18 @@ def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
     if not isinstance(y, Tensor) or y.shape != expected.shape:
         return wrong(f"it should be a tensor of shape {expected.shape}")
     ex = explore(y)
+    rows = expected.shape[0]
+    if len(ex.kernels) == 1 and _reads(ex.kernels[0], rows):
+        return wrong(
+            f"the {rows} sums are in memory already: realize() computed them at once. Ask for "
+            "them without computing anything yet"
+        )
     if len(ex.kernels) != 2:
         return wrong(
             f"it is {len(ex.kernels)} kernel(s): something must ask for the row sums to be in "
             "memory, and nothing else must"
         )
     stored = ex.kernels[0].estimates
-    rows = expected.shape[0]
     if ex.kernels[0].shape not in ((rows, 1), (rows,)):
         return wrong(
             f"its first kernel stores {ex.kernels[0].shape}, not {rows} row sums"
@@ -64,13 +72,25 @@ def check_two_kernels(y: Tensor, expected: Tensor) -> Verdict:
     return right(f"two kernels, the first with {stored.flops:,} operations")
 
 
+def _reads(kernel: Kernel, size: int) -> bool:
+    """Whether a kernel has an input of `size` elements."""
+    inputs = (n.arg for n in kernel.ast.toposort() if n.op is Ops.PARAM)
+    return any(slot > 0 and elements == size for slot, elements in inputs)
+
+
 def check_evaluations(count: int, ex: Exploration) -> Verdict:
     """`count`: how often would EXP2 be computed if it were fused?"""
     found = figures(ex, Ops.EXP2)
     if count == found["elements"]:
         return wrong("so many elements are there; but how often is each of them read?")
     if count != found["evaluations"]:
+        missing, rest = divmod(found["evaluations"], max(1, count))
         return wrong(
             "every step of every loop around the product would compute it once"
+            + (
+                f"; a loop of {missing:,} is missing"
+                if missing > 1 and not rest
+                else ""
+            )
         )
     return right("every step of the three loops: 50 x 64 x 1000")

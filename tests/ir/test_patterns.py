@@ -6,6 +6,7 @@ import pytest
 
 from tests.ir.samples import F, axis, load, param
 from workbench.dtypes import dtypes
+from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.patterns import Pat, compile_rule, const, op, var
 from workbench.ir.uop import UOp
@@ -98,3 +99,19 @@ def test_patterns_print_as_what_they_are() -> None:
     assert repr(op((Ops.MAX, Ops.MIN), x, y, name="n")) == "n=MAX|MIN(x, y)"
     assert repr(var("i", "index") // 3) == "(i:index // 3)"
     assert repr(x.where(y, 0)) == "WHERE(x, y, 0)"
+
+
+def test_a_constant_may_stand_on_either_side() -> None:
+    assert repr(2 * x) == repr(x * 2)
+    assert repr(1 + x) == repr(x + 1)
+
+
+def test_what_no_pattern_can_mean_is_refused_in_words() -> None:
+    with pytest.raises(WorkbenchError, match="cannot ask for 'int'") as caught:
+        var("a", "int")
+    assert "integer" in caught.value.because
+    with pytest.raises(
+        WorkbenchError, match="the right side of a rule has y"
+    ) as caught:
+        compile_rule(x + x, y * 2, None)
+    assert caught.value.because == "its left side names x"

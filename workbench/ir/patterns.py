@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.dtypes import Const, DType, dtypes
+from workbench.errors import WorkbenchError
 from workbench.ir.ops import COMPARE, Ops
 from workbench.ir.uop import UOp
 
@@ -45,6 +46,11 @@ class Pat:
         kind: str | None = None,
         arg: Any = None,
     ):
+        if kind is not None and kind not in _KINDS:
+            raise WorkbenchError(
+                f"a pattern cannot ask for {kind!r}",
+                "the kinds of values are " + ", ".join(_KINDS),
+            )
         self.ops = (ops,) if isinstance(ops, Ops) else ops
         self.src, self.name, self.value, self.kind, self.arg = (
             src,
@@ -54,15 +60,18 @@ class Pat:
             arg,
         )
 
-    def _with(self, op: Ops, other: Pat | Const, swap: bool = False) -> Pat:
+    def _with(self, op: Ops, other: Pat | Const) -> Pat:
         right = other if isinstance(other, Pat) else literal(other)
-        return Pat(op, (right, self) if swap else (self, right))
+        return Pat(op, (self, right))
 
     def __add__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.ADD, other)
 
     def __mul__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.MUL, other)
+
+    # A constant stands on the right, in patterns as in graphs.
+    __radd__, __rmul__ = __add__, __mul__
 
     def __truediv__(self, other: Pat | Const) -> Pat:
         return self._with(Ops.FDIV, other)
@@ -237,7 +246,13 @@ class _Code:
         if pat.value is not None:
             return f"UOp(CONST, {dtype}, (), {self.bind(pat.value, 'v')})"
         if pat.src is None:
-            return self.names[str(pat.name)]
+            if pat.name not in self.names:
+                raise WorkbenchError(
+                    f"the right side of a rule has {pat.name}",
+                    "its left side names " + (", ".join(self.names) or "nothing"),
+                    "a name of the left side",
+                )
+            return self.names[pat.name]
         assert pat.ops is not None
         if pat.ops[0] is Ops.WHERE:
             condition = self.build(pat.src[0], "_BOOL")
