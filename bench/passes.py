@@ -65,7 +65,7 @@ def padded_softmax() -> Tensor:
 
 def show(record: PassRecord, with_text: bool) -> None:
     indent = "  " if record.parent else ""
-    took = f"{1e6 * record.seconds:.0f} us"
+    took = f"{1e6 * record.seconds:.0f} µs"
     print(
         f"\n{indent}{record.name}: {record.doc} ({len(record.matches)} matches, {took})"
     )

@@ -18,7 +18,7 @@ import numpy as np
 
 from workbench import Tensor
 from workbench.backends.device import Device
-from workbench.backends.runtime.speeds import measured
+from workbench.backends.runtime.speeds import measured, speeds
 from workbench.backends.runtime.timing import interleave
 from workbench.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
@@ -97,7 +97,7 @@ def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
 def is_quick(kernel: Kernel) -> bool:
     """Whether a form can be lowered, and is predicted to be quick enough to measure."""
     try:
-        return cost(kernel.ast, Device["LLVM"].target).predicted_s < SLOWEST_S
+        return cost(kernel.ast, Device["LLVM"].target, speeds()).predicted_s < SLOWEST_S
     except WorkbenchError:
         return False
 
@@ -114,7 +114,7 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
     taken = interleave(runs, budget_s=seconds * len(runs), samples=15)
     rows = [
         (
-            cost(forms[int(n)].ast, target, forms[int(n)].original),
+            cost(forms[int(n)].ast, target, speeds(), forms[int(n)].original),
             s.min_s,
             forms[int(n)],
         )

@@ -41,7 +41,7 @@ def test_a_line_per_kernel_is_logged(caplog: pytest.LogCaptureFixture) -> None:
         run()
     (line,) = [r.getMessage() for r in caplog.records if r.name == "workbench"]
     assert (
-        "r_16_16_24" in line and "us" in line and "GFLOP/s" in line and "GB/s" in line
+        "r_16_16_24" in line and "µs" in line and "GFLOP/s" in line and "GB/s" in line
     )
 
 

@@ -136,16 +136,16 @@ def test_times_of_passes_go() -> None:
     notebook = nbformat.read(ROOT / "notebooks" / "00_index.ipynb", as_version=4)
     (picture,) = notebook.cells[1].outputs
     html = picture.data["text/html"]
-    timed = html.replace('<td class="n"></td>', '<td class="n">12.5 us</td>')
+    timed = html.replace('<td class="n"></td>', '<td class="n">12.5 µs</td>')
     timed = timed.replace('<span class="mu"></span>', '<span class="mu">1.2 ms</span>')
-    assert timed.count("12.5 us") > 5 and timed.count("1.2 ms") >= 2
+    assert timed.count("12.5 µs") > 5 and timed.count("1.2 ms") >= 2
     plain = picture.data["text/plain"].replace(
-        "simplify-tensor", "simplify-tensor   80 us"
+        "simplify-tensor", "simplify-tensor   80 µs"
     )
     picture.data["text/html"], picture.data["text/plain"] = timed, plain
     (again,) = stripped(notebook)["cells"][1].outputs
     assert again.data["text/html"] == html
-    assert "80 us" not in again.data["text/plain"]
+    assert "80 µs" not in again.data["text/plain"]
 
 
 def test_what_was_measured_before_is_kept_while_its_cell_is_the_same() -> None:

@@ -67,7 +67,7 @@ def _line(kernel: UOp, device: str, seconds: float, figures: Estimates) -> str:
     shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
     number = GlobalCounters.kernel_count
     return (
-        f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} us "
+        f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} µs "
         f"{figures.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
         f"{figures.bytes / max(seconds, 1e-9) / 1e9:8.2f} GB/s"
     )

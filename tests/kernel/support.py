@@ -23,8 +23,9 @@ _READ = {
     "memory": Rate(12e9, 16e9),
 }
 SPEEDS = Speeds(
-    {"f32": Rate(128e9, 256e9), "f64": Rate(64e9, 128e9)}, _READ, _READ, 1e-9, 0.125e-9
-)
+    {"f32": Rate(128e9, 256e9), "f64": Rate(64e9, 128e9)},
+    _READ, _READ, 1e-9, 0.125e-9, 1e-6, 5e-6,
+)  # fmt: skip
 """4 GHz: a multiply-add takes 4 cycles, and two begin in each."""
 
 
@@ -51,4 +52,4 @@ def upcast(axis: str, amount: int) -> Opt:
 
 def cost_of(kernel: UOp, *opts: Opt) -> Cost:
     """Return what a kernel with opts costs on the machine of these tests."""
-    return cost(applied(kernel, *opts), TARGET, kernel, SPEEDS, CACHES)
+    return cost(applied(kernel, *opts), TARGET, SPEEDS, kernel, CACHES)

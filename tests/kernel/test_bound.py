@@ -45,7 +45,7 @@ CASES = {
         (),
         "no vector lanes: an instruction takes 1 number, a register holds 8",
     ),
-    "little": (lambda: array(8) + array(8), (), "launch: it takes some 1 us"),
+    "little": (lambda: array(8) + array(8), (), "launch: it takes 1 µs, the work "),
 }
 
 
@@ -54,6 +54,14 @@ def test_the_sentence(name: str) -> None:
     make, opts, sentence = CASES[name]
     found = bound(cost_of(kernel_of(make()), *opts), TARGET)
     assert str(found).startswith(sentence), str(found)
+
+
+def test_a_launch_takes_no_longer_than_what_was_measured() -> None:
+    found = cost_of(kernel_of(array(8) + array(8)))
+    assert str(bound(found, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
+    assert str(bound(found, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
+    threads = cost_of(kernel_of(array(64) + array(64)), Opt(OptOps.THREAD, "g0", 2))
+    assert "takes 3.4 µs, " in str(bound(threads, TARGET, 3.4e-6))
 
 
 def test_threads_are_spoken_of() -> None:

@@ -79,14 +79,13 @@ def test_a_long_body_cannot_hide_its_own_latency() -> None:
     assert loops.seconds["chain"] == 0 < 30 * SPEEDS.fma_s < loops.seconds["path"]
 
 
-def test_what_an_opt_is_predicted_to_bring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.kernel.cost.speeds", lambda: SPEEDS)
+def test_what_an_opt_is_predicted_to_bring() -> None:
     kernel = kernel_of(array(96, 96) @ array(96, 96))
     opts = [
         upcast("g1", 8), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2),
         Opt(OptOps.LOCAL, "g0", 8), upcast("g0", 5),
     ]  # fmt: skip
-    wide, tall, threads, local, illegal = outlooks(kernel, opts, TARGET)
+    wide, tall, threads, local, illegal = outlooks(kernel, opts, TARGET, SPEEDS)
     assert wide.ratio is not None and wide.ratio > 5
     assert wide.why == "numbers an instruction: 1 -> 8"
     assert tall.ratio is not None and 2 < tall.ratio <= 4.2
@@ -96,9 +95,8 @@ def test_what_an_opt_is_predicted_to_bring(monkeypatch: pytest.MonkeyPatch) -> N
     assert illegal.ratio is None
 
 
-def test_every_offer_can_be_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workbench.kernel.cost.speeds", lambda: SPEEDS)
+def test_every_offer_can_be_predicted() -> None:
     kernel = kernel_of(array(16, 24).softmax())
-    found = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET))
+    found = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
     assert found
     assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in found)

@@ -180,7 +180,7 @@ def test_words() -> None:
     assert [seconds_text(s) for s in (2.0, 0.0034, 1.25e-5)] == [
         "2 s",
         "3.4 ms",
-        "12.5 us",
+        "12.5 µs",
     ]
     assert [plural(2, w) for w in ("kernel", "pass", "copy")] == [
         "2 kernels", "2 passes", "2 copies",

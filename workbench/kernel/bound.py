@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from workbench.backends.runtime.speeds import Speeds
 from workbench.display import Printed
-from workbench.kernel.cost import LAUNCH_S, THREADS_S, Cost
+from workbench.kernel.cost import Cost
 from workbench.kernel.timing import seconds_text
 from workbench.kernel.units import bytes_text
 from workbench.kernel.work import LoopWork
@@ -36,13 +36,18 @@ class Bound(Printed):
         return f"{self.what}: {self.why}"
 
 
-def bound(cost: Cost, target: Target) -> Bound:
-    """Return what a kernel of this cost waits for on a target."""
-    launch = LAUNCH_S + (THREADS_S if cost.threads > 1 else 0.0)
+def bound(cost: Cost, target: Target, measured_s: float | None = None) -> Bound:
+    """Return what a kernel of this cost waits for on a target. `measured_s` is what a run was seen
+    to take, if that is known: no part of it takes longer."""
+    launch = cost.launch_s
+    if measured_s is not None:
+        launch = min(launch, measured_s)
     slowest = max(cost.seconds.values())
     if launch > slowest:
         handed = " and its hand-over to threads" if cost.threads > 1 else ""
-        why = f"it{handed} takes some {seconds_text(launch)}, the work {seconds_text(slowest)}"
+        why = (
+            f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
+        )
         return Bound("launch", why)
     if cost.limit != "core":
         return _level(cost)

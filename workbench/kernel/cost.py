@@ -16,7 +16,7 @@ from workbench.backends.render.streams import streamed
 from workbench.backends.render.survey import memory
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.machine import Caches
-from workbench.backends.runtime.speeds import Speeds, speeds
+from workbench.backends.runtime.speeds import Speeds
 from workbench.display import Printed
 from workbench.ir.estimates import Counts, Estimates, count, estimate
 from workbench.ir.lower.barriers import barriers
@@ -30,10 +30,6 @@ from workbench.kernel.work import LoopWork, work
 from workbench.target import Target
 from workbench.trace import unobserved
 
-LAUNCH_S = 1e-6
-"""What a launch takes that does nothing."""
-THREADS_S = 5e-6
-"""What it takes to hand work to other threads, and to hear that it is done."""
 REST = 0.15
 """Of what the slowest part leaves room for, this share of the others shows all the same."""
 
@@ -61,8 +57,12 @@ class Cost(Printed):
         """The predicted time of one run."""
         slowest = max(self.seconds.values())
         others = sum(self.seconds.values()) - slowest
-        launch = LAUNCH_S + (THREADS_S if self.threads > 1 else 0.0)
-        return slowest + REST * others + launch
+        return slowest + REST * others + self.launch_s
+
+    @property
+    def launch_s(self) -> float:
+        """What a launch takes that does nothing, on as many threads."""
+        return self.speeds.launch(self.threads)
 
     @property
     def intensity(self) -> float:
@@ -114,24 +114,23 @@ class Cost(Printed):
 def cost(
     kernel: UOp,
     target: Target,
+    speeds: Speeds,
     original: UOp | None = None,
-    known: Speeds | None = None,
     caches: Caches | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target that runs on this machine's processor.
+    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds.
 
-    `original` is it without opts: its operations and bytes are what the algorithm needs.
-    Errors: CompileError where it cannot be lowered; DeviceError where llvmlite is missing.
+    `original` is it without opts: its operations and bytes are what the algorithm needs. `caches`
+    are this machine's where None. Errors: CompileError where it cannot be lowered.
     """
-    found = speeds() if known is None else known
     levels = caches or machine.caches() or machine.TYPICAL
     with unobserved():
         block, linear = lower(kernel, target)
     threads = _threads(linear)
     past_caches = {memory(store.src[0]) for store in streamed(linear, target)}
     counts, traffic = count(linear, barriers(kernel)), Traffic(block, past_caches)
-    core = work(linear, target, found)
-    names = [*found.read]
+    core = work(linear, target, speeds)
+    names = [*speeds.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
     for place, (below, (_, size)) in enumerate(zip(names[1:], levels, strict=True)):
         # two caches are a core's own, what comes after them is shared
@@ -139,10 +138,10 @@ def cost(
     together = min(threads, target.cores)
     seconds = {"core": core.total_s / together}
     for level in names[1:]:
-        seconds[level] = bytes_from[level] / found.read[level].of(together)
+        seconds[level] = bytes_from[level] / speeds.read[level].of(together)
     return Cost(
         estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
-        together, _kind(kernel), found,
+        together, float_kind(kernel) or "f32", speeds,
     )  # fmt: skip
 
 
@@ -151,9 +150,11 @@ def _threads(linear: Sequence[UOp]) -> int:
     return max((loop.src[0].extent for loop in loops), default=1)
 
 
-def _kind(kernel: UOp) -> str:
-    wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
-    return "f64" if wide else "f32"
+def float_kind(kernel: UOp) -> str | None:
+    """Return which peak a kernel is held against: "f64" if it computes in float64, "f32" if in
+    other floats, None if in none."""
+    bits = {n.dtype.bits for n in kernel.toposort() if n.dtype.is_float}
+    return None if not bits else "f64" if 64 in bits else "f32"
 
 
 def _plural(count: int, word: str) -> str:

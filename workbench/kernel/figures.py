@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.backends.device import Device
+from workbench.backends.runtime.speeds import Speeds, beaten, speeds
 from workbench.errors import WorkbenchError
 from workbench.ir.rewrite import without
-from workbench.ir.uop import UOp
 from workbench.kernel.bound import bound
-from workbench.kernel.cost import Cost, cost
+from workbench.kernel.cost import Cost, cost, float_kind
 from workbench.kernel.side_by_side import SideBySide, side_by_side
 from workbench.kernel.timing import Timing, measure_kernel
 from workbench.target import Target
@@ -30,27 +30,30 @@ def processor(device: str) -> Target:
     return Device["LLVM" if device == "PYTHON" else device].target
 
 
-def cost_of(kernel: Kernel, device: str) -> Cost:
-    """Return what a run on a device costs by the kernel's form."""
+def cost_of(kernel: Kernel, device: str, machine: Speeds) -> Cost:
+    """Return what a run on a device costs by the kernel's form, on a machine of these speeds."""
     with without(kernel.rules_off):
-        return cost(kernel.ast, processor(device), kernel.original)
+        return cost(kernel.ast, processor(device), machine, kernel.original)
 
 
 def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
     """Return how long a kernel takes; on a real device with what it waits for."""
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
-        taken = measure_kernel(
-            run, device, kernel.estimates, float_bits(kernel.original), budget_s,
-            built.source.threads, cold,
-        )  # fmt: skip
+        taken = measure_kernel(run, device, kernel.estimates, budget_s, cold)
         if device == "PYTHON":
             return taken
+        kind, threads = float_kind(kernel.original), built.source.threads
+        speed = taken.gflops * 1e9
         try:
-            waits = str(bound(cost_of(kernel, device), processor(device)))
+            machine = beaten(speeds(), kind, threads, speed)
+            waits = bound(
+                cost_of(kernel, device, machine), processor(device), taken.median_s
+            )
         except WorkbenchError:  # a time is worth having without it
             return taken
-        return replace(taken, bound=waits)
+        share = machine.share(kind, threads, speed)
+        return replace(taken, fraction_of_peak=share, bound=str(waits))
 
 
 def beside(
@@ -77,9 +80,3 @@ def beside(
     for name, other in others.items():
         runs[name] = other if callable(other) else other.launch(device)
     return side_by_side(runs, budget_s)
-
-
-def float_bits(kernel: UOp) -> int:
-    """Return 64 for a kernel that computes in float64, else 32: which peak it is held against."""
-    wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in kernel.toposort())
-    return 64 if wide else 32

@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
+from workbench.backends.runtime.speeds import speeds
 from workbench.display import Displayed
 from workbench.ir.estimates import Counts, Estimates, count, estimate
 from workbench.ir.expr import to_expr
@@ -126,7 +127,7 @@ class Kernel(Displayed):
 
         Errors: DeviceError where llvmlite is missing.
         """
-        return figures.cost_of(self, self.device)
+        return figures.cost_of(self, self.device, speeds())
 
     def bound(self) -> Bound:
         """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
@@ -172,8 +173,9 @@ class Kernel(Displayed):
         return replace(self, ast=ast, applied_opts=tuple(applied), steps=NO_STEPS)
 
     def optimized(self) -> Kernel:
-        """Return the un-optimised kernel with the default opts: what `realize` runs. Why it has
-        them is in its `steps`:
+        """Return the un-optimised kernel with the default opts: what `realize` runs on a device
+        that compiles (an emulator, PYTHON, runs kernels without opts). Why it has them is in its
+        `steps`:
 
             print(k.optimized().steps)
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from workbench.backends.runtime.speeds import Speeds
 from workbench.errors import WorkbenchError
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
@@ -29,18 +30,20 @@ class Outlook(NamedTuple):
     why: str
 
 
-def outlooks(kernel: UOp, opts: Iterable[Opt], target: Target) -> Iterator[Outlook]:
-    """Yield what is predicted of each opt, in the order given. Each takes some milliseconds, so
-    whoever asks may stop when it has seen enough.
+def outlooks(
+    kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds
+) -> Iterator[Outlook]:
+    """Yield what is predicted of each opt on a machine of these speeds, in the order given. Each
+    takes some milliseconds, so whoever asks may stop when it has seen enough.
 
-    Errors: CompileError where the kernel itself cannot be lowered; DeviceError without llvmlite.
+    Errors: CompileError where the kernel itself cannot be lowered.
     """
-    now = cost(kernel, target)
+    now = cost(kernel, target, speeds)
     for opt in opts:
         try:
             with unobserved():
                 after, _ = apply_opt(kernel, opt, target)
-            then = cost(after, target)
+            then = cost(after, target, speeds)
         except WorkbenchError:
             yield Outlook(opt, None, "")
             continue

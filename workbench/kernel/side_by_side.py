@@ -67,7 +67,7 @@ class SideBySide(Printed):
         for name, taken in self.samples.items():
             told = "" if name == first else f"   {self.ratios[name]}"
             spread = taken.spread_s / taken.median_s
-            took = f"{seconds_text(taken.median_s)} +- {spread:.1%}"
+            took = f"{seconds_text(taken.median_s)} ± {spread:.1%}"
             lines.append(f"{name:{width}}  {took:17}{told}".rstrip())
         return "\n".join(lines)
 

@@ -20,9 +20,9 @@ from typing import Any
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "header", "baselines", "results", "estimate",
-    "roofline", "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines", "code",
-    "strip", "expr", "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow",
+    "dom", "store", "links", "actions", "keys", "timing", "header", "baselines", "results",
+    "estimate", "roofline", "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines",
+    "code", "strip", "expr", "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow",
     "gwords", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "without", "pycopy",
     "rewrites", "planbefore", "planwhy", "plan", "main",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from workbench.backends.runtime import emptied, peak
+from workbench.backends.runtime import emptied
 from workbench.backends.runtime.buffer import Buffer
 from workbench.backends.runtime.timing import rounds
 from workbench.dtypes import dtypes
@@ -109,15 +109,6 @@ class Desk:
             is_over = time.perf_counter() > stop or number >= task["samples"]
             if is_over or all(is_settled(s) for s in taken.values()):
                 break
-        self._peaks(runs, rows, task)
-
-    def _peaks(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
-        """Add the best that the machine can do, measured in the same minute."""
-        kind = dtypes.named(task["float"])
-        for name in runs:
-            place = int(name)
-            if task["kernels"][place]["device"] != "PYTHON":
-                rows[place]["peak"] = peak.fma_peak(kind, rows[place]["threads"])
 
     def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:
         def go_on(number: int) -> None:

@@ -43,8 +43,9 @@ def record() -> Record:
         row["cost"] = COST
         row["timing"] = {
             "median_s": 4.3e-4, "min_s": 4.3e-4, "spread": 0.01, "samples": [4.3e-4] * 3,
-            "beside": [], "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None,
-            "device": "PYTHON" if emulator else "LLVM", "emulator": emulator, "text": "",
+            "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "kind": "f32", "threads": 1,
+            "device": "PYTHON" if emulator else "LLVM", "emulator": emulator,
+            "run": "a", "earlier": False,
         }  # fmt: skip
     return made
 
@@ -84,7 +85,9 @@ def test_the_default_opts_say_why(page: Any, record: Record) -> None:
 
 def test_an_estimate_stands_beside_what_was_measured(page: Any) -> None:
     said = page.inner_text(".wb-estimate")
-    assert said.startswith("ESTIMATE predicted 215 µs, limited by L2; measured 430 µs,")
+    assert said.startswith(
+        "ESTIMATE predicted 215 µs, limited by L2; measured 430 µs ± 1.0%,"
+    )
     assert "2.00× that" in said
     page.click("[data-key=fold-estimate]")
     page.wait_for_selector("text=2.00 M operations on 1 MiB: 1.91 per byte")

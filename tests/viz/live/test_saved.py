@@ -21,7 +21,7 @@ from workbench.viz.live.tuning import Edited
 
 KEY = "0123456789abcdef"
 A, B = saved.Key(0, ("A",)), saved.Key(0, ("B",))
-TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", 10.0)
+TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", "f32", 2, run="a")
 
 
 @pytest.fixture(autouse=True)

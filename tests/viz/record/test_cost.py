@@ -1,22 +1,50 @@
-"""What a record says a variant costs: the figures of the kernel itself."""
+"""What a record says a variant costs: a function of the kernel and the speeds of a machine."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from tests.viz.record.support import plain
 from tests.viz.support import matmul
-from workbench.viz.record.record import build
+from workbench.backends.runtime import machine, speeds
+from workbench.backends.runtime.bandwidth import working_sets
+from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.kernel.figures import cost_of
+from workbench.viz.live.figures import timing_row
+from workbench.viz.record.record import Recorder, build
+
+LEVELS = [name for name, _ in working_sets(machine.caches() or machine.TYPICAL)]
+RATES = {
+    name: Rate(200e9 / 2**place, 300e9 / 2**place) for place, name in enumerate(LEVELS)
+}
+SPEEDS = Speeds(
+    {"f32": Rate(128e9, 256e9), "f64": Rate(64e9, 128e9)},
+    RATES, RATES, 1e-9, 0.125e-9, 1e-6, 5e-6,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that has been told its speeds asks nobody for them."""
+
+    def asked() -> Speeds:
+        raise AssertionError("speeds are handed in")
+
+    for name in ("speeds", "_measure"):
+        monkeypatch.setattr(speeds, name, asked)
+    monkeypatch.setattr("workbench.viz.record.record.speeds", asked)
 
 
 def test_the_cost_of_a_variant_is_its_kernels() -> None:
     ex = matmul()
-    record = plain(build(ex))
+    record = plain(build(ex, "full", SPEEDS))
     row = record["variants"][0]
-    found, counts = ex.kernels[0].cost, row["counts"]
-    assert row["cost"]["roofs"] == pytest.approx(found.roofs())
-    assert row["cost"]["predicted_s"] == pytest.approx(found.predicted_s)
-    assert row["cost"]["seconds"] == pytest.approx(found.seconds)
+    found, counts = cost_of(ex.kernels[0], "LLVM", SPEEDS), row["counts"]
+    assert row["cost"]["roofs"] == found.roofs()
+    assert row["cost"]["predicted_s"] == found.predicted_s
+    assert row["cost"]["seconds"] == found.seconds
     assert row["cost"]["limit"] == found.limit
     assert row["cost"]["flops"] == record["kernels"][0]["flops"]
     assert row["cost"]["bytes"]["L1"] == counts["bytes_loaded"] + counts["bytes_stored"]
@@ -32,3 +60,47 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
             else found.estimates.flops / moved * rates[level]
         )
         assert roof == pytest.approx(most)
+    assert plain(build(ex, "full", SPEEDS))["variants"][0]["cost"] == row["cost"]
+
+
+def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> None:
+    work = recorder.kernels[variant].estimates
+    median_s = work.flops / gflops / 1e9
+    row = timing_row([median_s] * 3, work, "LLVM", "f32", threads)
+    recorder.put(("variants", variant, "timing"), row)
+    recorder.raise_peaks()
+
+
+def peaks(record: dict[str, Any]) -> tuple[float, float]:
+    found = record["machine"]
+    return found["one_thread"]["peak"]["f32"] / 1e9, found["peak"]["f32"] / 1e9
+
+
+def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one peak, and no time above it: the roofline and all shares are of the same."""
+    again: list[int] = []
+
+    def flops(dtype: object, threads: int) -> float:
+        again.append(threads)
+        return 1e9
+
+    monkeypatch.setattr(speeds, "_flops", flops)
+    monkeypatch.setattr(speeds, "_found", {})
+    recorder = Recorder(matmul(), SPEEDS)
+    recorder.first()
+    timed(recorder, 0, 100)
+    assert peaks(recorder.record) == (128, 256) and not again
+    timed(recorder, 0, 140)
+    assert peaks(recorder.record) == pytest.approx((140, 256)) and again == [1]
+    timed(recorder, 0, 290, threads=2)
+    assert peaks(recorder.record) == pytest.approx((145, 290))
+    timed(recorder, 0, 5000)  # nobody does that: less was done than is counted
+    assert peaks(recorder.record) == pytest.approx((145, 290)) and again == [1, 2, 1]
+
+
+def test_what_was_edited_raises_no_peak() -> None:
+    recorder = Recorder(matmul(), SPEEDS)
+    recorder.first()
+    recorder.put(("variants", 0, "edited"), True)
+    timed(recorder, 0, 140)
+    assert peaks(recorder.record) == (128, 256)

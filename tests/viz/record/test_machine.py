@@ -22,7 +22,7 @@ def test_speeds_are_those_of_all_cores() -> None:
     }
     peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
     copies = {level: Rate(rate.one / 2, rate.all / 2) for level, rate in rates.items()}
-    rows = speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10))
+    rows = speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10, 1e-6, 5e-6))
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
     assert rows["bandwidth"] == [["L1", 4e11], ["L2", 1e11], ["memory", 1.5e10]]
     assert [rate for _, rate in rows["one_thread"]["bandwidth"]] == [2e11, 1e11, 1e10]

@@ -104,7 +104,9 @@ def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged = []
     real = record_module.next_rows
     monkeypatch.setattr(
-        record_module, "next_rows", lambda k: judged.append(k.ast) or real(k)
+        record_module,
+        "next_rows",
+        lambda k, speeds: judged.append(k.ast) or real(k, speeds),
     )
     recorder = Recorder(explore(x))
     recorder.first()

@@ -1,7 +1,7 @@
 """What this machine can do at best with numbers in registers: multiply-adds, nothing else.
 
-A kernel's speed is told as a share of these. They change with load and heat, so `run_peak`
-gives something to interleave with the kernel, in the same run.
+A kernel's speed is told as a share of these (see `speeds`). And what a launch takes that does
+nothing at all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from workbench.backends.render.source import Source
 from workbench.backends.runtime import jit
 from workbench.backends.runtime.buffer import Buffer
 from workbench.backends.runtime.llvm import load
-from workbench.backends.runtime.timing import measure
 from workbench.dtypes import DType, dtypes
 
 # A multiply-add takes about 4 cycles and two can begin in each: 8 must be under way, and 12
@@ -53,10 +52,17 @@ def run_peak(
     return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
 
 
-def fma_peak(dtype: DType = dtypes.float32, threads: int = 1) -> float:
-    """Return the peak of that many threads in GFLOP/s, measured now."""
-    peak = run_peak(dtype, threads)
-    return peak.gflops(measure(peak.run, budget_s=0.05).min_s)
+@lru_cache
+def run_nothing(threads: int = 1) -> Callable[[], None]:
+    """Return a launch of a kernel that does nothing, on that many threads of the pool.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
+    params = ((dtypes.float32, 1),)
+    program = load(Source("nothing", "LLVM IR", text, params, 0, threads, threads))
+    run: Callable[[], None] = program.bind([Buffer("LLVM", dtypes.float32, 1)])
+    return run
 
 
 def _fma_source(dtype: DType, lanes: int, threads: int, sums: int) -> Source:

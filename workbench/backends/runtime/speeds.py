@@ -4,6 +4,9 @@ A measurement on a busy machine is too low and never too high: so several are ta
 and the best of each counts; a cache that comes out slower than what lies behind it was disturbed,
 and is measured again. Figures that stay impossible are not kept for other sessions. Measuring
 takes a second or two, and waits until asked.
+
+Whoever owns a session asks for `speeds()` once and hands them on: what follows from them is a
+function of them. A peak is a measurement as well: a kernel that beats it raises it (`beaten`).
 """
 
 from __future__ import annotations
@@ -17,14 +20,14 @@ from typing import Any
 from workbench.backends.runtime import machine
 from workbench.backends.runtime.bandwidth import bandwidth, working_sets
 from workbench.backends.runtime.cache import cache_folder, key_of
-from workbench.backends.runtime.peak import run_peak
+from workbench.backends.runtime.peak import run_nothing, run_peak
 from workbench.backends.runtime.pool import cores
 from workbench.backends.runtime.private_files import read_json, write_json
-from workbench.backends.runtime.timing import measure
+from workbench.backends.runtime.timing import Run, measure
 from workbench.dtypes import DType, dtypes
 from workbench.forking import free_lock
 
-VERSION, FOLDER = 1, "machine"
+VERSION, FOLDER = 2, "machine"
 FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
 _BUDGET_S = 0.03
 _ROUNDS, _MOST_ROUNDS = 3, 8
@@ -33,7 +36,10 @@ _PAUSE_S = 0.03
 """Between rounds: whoever disturbed one may be done by the next."""
 _SLACK = 0.8
 """Of two levels that are as fast as each other, one may come out slower by this factor."""
-_lock = free_lock()
+PLAUSIBLE = 1.5
+"""What beats a peak by more than this did fewer operations than are counted: a compiler saw
+through it. It raises no peak."""
+_lock, _measuring = free_lock(), free_lock()
 _found: dict[tuple[str, str], Speeds] = {}
 
 
@@ -48,6 +54,10 @@ class Rate:
         """Return the speed of so many threads: they share what all have together."""
         return min(self.one * threads, self.together)
 
+    def raised(self, threads: int, speed: float) -> Rate:
+        """Return the rate of a machine on which so many threads were seen to reach `speed`."""
+        return Rate(max(self.one, speed / threads), max(self.all, speed))
+
     @property
     def together(self) -> float:
         """The speed of all threads; what came out below that of one was disturbed."""
@@ -61,7 +71,8 @@ class Speeds:
     `peak` has the multiply-adds of "f32" and "f64" in operations a second (a multiply-add is
     two); `read` and `copy` have bytes a second for each cache and "memory", the fastest first.
     Units: fma_s is what a vector multiply-add takes when each waits for the one before,
-    scalar_s what one of single numbers takes when none waits.
+    scalar_s what one of single numbers takes when none waits; launch_s what a launch takes that
+    does nothing, hand_over_s how much longer one takes that all threads take part in.
     """
 
     peak: Mapping[str, Rate]
@@ -69,6 +80,33 @@ class Speeds:
     copy: Mapping[str, Rate]
     fma_s: float
     scalar_s: float
+    launch_s: float
+    hand_over_s: float
+
+    def launch(self, threads: int) -> float:
+        """Return the seconds of a launch that does nothing, on so many threads."""
+        return self.launch_s + (self.hand_over_s if threads > 1 else 0.0)
+
+    def share(self, kind: str | None, threads: int, speed: float) -> float | None:
+        """Return a speed, in operations a second, as a share of the peak of so many threads; None
+        where there is none: for a kernel without floats, and one that does less than is counted."""
+        if kind is None or not speed:
+            return None
+        found = speed / self.peak[kind].of(threads)
+        return min(found, 1.0) if found < 1 + 1e-9 else None
+
+    def is_beaten(self, kind: str | None, threads: int, speed: float) -> bool:
+        """Whether a kernel of so many threads that reached `speed` operations a second was faster
+        than the peak."""
+        return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
+
+    def raised(self, kind: str, threads: int, speed: float) -> Speeds:
+        """Return the speeds of a machine on which so many threads reached `speed` operations a
+        second."""
+        if not self.is_beaten(kind, threads, speed):
+            return self
+        rate = self.peak[kind].raised(threads, speed)
+        return replace(self, peak={**self.peak, kind: rate})
 
     def vector_s(self, kind: str, lanes: int) -> float:
         """Return what a multiply-add of `lanes` numbers takes at best, when none waits."""
@@ -80,7 +118,24 @@ def speeds() -> Speeds:
 
     Errors: DeviceError where llvmlite is missing.
     """
-    return known() or measured()
+    with _measuring:  # two threads that ask at once get the same
+        return known() or measured()
+
+
+def beaten(found: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
+    """Return `found` with a peak above a kernel that reached `speed` operations a second: measured
+    again, where it was beaten, and if that is not enough raised to what the kernel did, as far as
+    that is plausible. This process remembers it, no other one."""
+    if kind is None or not found.is_beaten(kind, threads, speed):
+        return found
+    with _measuring:
+        found = found.raised(kind, threads, _flops(FLOATS[kind], threads))
+        if speed <= PLAUSIBLE * found.peak[kind].of(threads):
+            found = found.raised(kind, threads, speed)
+        with _lock:
+            held = _found.get(_place(), found)
+            _found[_place()] = replace(held, peak=_better(held.peak, found.peak))
+    return found
 
 
 def known() -> Speeds | None:
@@ -139,7 +194,16 @@ def _measure() -> Speeds:
     peaks = {n: Rate(*(_flops(d, k) for k in (1, parts))) for n, d in FLOATS.items()}
     chain, single = _flops(dtypes.float32, sums=1), _flops(dtypes.float32, lanes=1)
     lanes = run_peak(sums=1).flops // run_peak(sums=1, lanes=1).flops
-    return Speeds(peaks, read, copy, 2 * lanes / chain, 2 / single)
+    alone, together = (_least_s(run_nothing(threads)) for threads in (1, parts))
+    return Speeds(
+        peaks,
+        read,
+        copy,
+        2 * lanes / chain,
+        2 / single,
+        alone,
+        max(0.0, together - alone),
+    )
 
 
 def _walks(threads: int, copies: bool) -> dict[str, Rate]:
@@ -163,24 +227,28 @@ def _walks(threads: int, copies: bool) -> dict[str, Rate]:
 
 def _flops(dtype: DType, threads: int = 1, sums: int = 12, lanes: int = 0) -> float:
     loop = run_peak(dtype, threads, sums, lanes)
+    return loop.flops / _least_s(loop.run)
+
+
+def _least_s(run: Run) -> float:
     best_s = math.inf
     for _ in range(_ROUNDS):
-        best_s = min(best_s, measure(loop.run, budget_s=_BUDGET_S / _ROUNDS).min_s)
+        best_s = min(best_s, measure(run, budget_s=_BUDGET_S / _ROUNDS).min_s)
         time.sleep(_PAUSE_S / _ROUNDS)
-    return loop.flops / best_s
+    return best_s
+
+
+def _better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
+    return {
+        k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all)) for k in y if k in x
+    }
 
 
 def _best(a: Speeds, b: Speeds) -> Speeds:
-    def better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
-        return {
-            k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all))
-            for k in y
-            if k in x
-        }
-
     return Speeds(
-        better(a.peak, b.peak), better(a.read, b.read), better(a.copy, b.copy),
+        _better(a.peak, b.peak), _better(a.read, b.read), _better(a.copy, b.copy),
         min(a.fma_s, b.fma_s), min(a.scalar_s, b.scalar_s),
+        min(a.launch_s, b.launch_s), min(a.hand_over_s, b.hand_over_s),
     )  # fmt: skip
 
 
@@ -199,6 +267,8 @@ def _read(held: Any) -> Speeds | None:
     try:
         peak, read, copy = (_rates(held[part]) for part in ("peak", "read", "copy"))
         fma_s, scalar_s = _positive(held["fma_s"]), _positive(held["scalar_s"])
+        launch_s, hand_over_s = _positive(held["launch_s"]), held["hand_over_s"]
+        hand_over_s = hand_over_s and _positive(hand_over_s)  # nothing on one core
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
@@ -206,7 +276,7 @@ def _read(held: Any) -> Speeds | None:
         return None
     if disturbed(read) or disturbed(copy):
         return None
-    return Speeds(peak, read, copy, fma_s, scalar_s)
+    return Speeds(peak, read, copy, fma_s, scalar_s, launch_s, hand_over_s)
 
 
 def _rates(held: Any) -> dict[str, Rate]:

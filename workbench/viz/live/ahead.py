@@ -3,11 +3,11 @@ done next. It gives way to requests, and stops where the reader has gone elsewhe
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from workbench.backends.runtime.timing import Samples
 from workbench.errors import WorkbenchError
 from workbench.viz.live import baselines, measuring, plans
 from workbench.viz.live.jobs import AHEAD
@@ -101,7 +101,8 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
         timing is None
         and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS
     ):
-        _quietly(session, [variant])
+        beside = measuring.headline(session, _kernel(session, variant))
+        _quietly(session, [variant, *(v for v in beside if v != variant)])
         yield
         timing = session.row(variant)["timing"]
     if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
@@ -140,9 +141,12 @@ def _measure_offers(
             return
         for place, result in zip(places, found[1:], strict=True):
             if result.get("samples"):
-                median = statistics.median(result["samples"])
-                path = ("variants", variant, "offers", place, "measured")
-                session.put(path, median)
+                samples, at = (
+                    Samples(tuple(result["samples"])),
+                    ("variants", variant, "offers", place),
+                )
+                session.put((*at, "measured"), samples.median_s)
+                session.put((*at, "spread"), samples.spread_s / samples.median_s)
         session.tell_changes()
 
 

@@ -14,10 +14,12 @@ from workbench.backends.runtime.timing import Samples, interleave
 from workbench.errors import WorkbenchError
 from workbench.ir.estimates import Estimates
 from workbench.ir.rewrite import without
+from workbench.kernel.cost import float_kind
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import build
 from workbench.trace import unobserved
-from workbench.viz.live.figures import EMULATOR, timing_row, with_beside
+from workbench.viz.live import measuring
+from workbench.viz.live.figures import EMULATOR, run_name, timing_row
 from workbench.viz.record.variants import error_row
 from workbench.worker.client import TaskStopped
 
@@ -103,9 +105,9 @@ def _measure(session: Session, name: str, run: Run) -> None:
     with session.lock:
         ours = None
         if kernel is not None and "found" in outcome:
-            ours = _our_row(session, pinned, kernel, outcome["found"][OURS])
+            ours = _our_row(kernel, outcome["found"][OURS])
             _show_ours(session, pinned, ours)
-        _show(session, name, outcome, pinned, ours)
+        _show(session, name, outcome, ours)
         session.tell_changes()
 
 
@@ -118,9 +120,7 @@ def _our_run(kernel: Kernel) -> Run:
     return found
 
 
-def _show(
-    session: Session, name: str, outcome: Row, pinned: int, ours: Row | None
-) -> None:
+def _show(session: Session, name: str, outcome: Row, ours: Row | None) -> None:
     place, timing = add_row(session, name), None
     if "found" in outcome:
         samples: Samples = outcome["found"][THEIRS]
@@ -128,25 +128,26 @@ def _show(
         work = Estimates(
             sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
         )
-        timing = timing_row(samples.samples_s, work, name)
-        if ours is not None:
-            both = {name: timing, session.row(pinned)["name"]: ours}
-            timing = with_beside(both)[name]
+        run = run_name() if ours is None else ours["run"]
+        timing = timing_row(samples.samples_s, work, name, run=run)
     error = outcome.get("error")
     session.put(("baselines", place, "timing"), timing)
     session.put(("baselines", place, "error"), error and _in_words(error))
 
 
-def _our_row(session: Session, variant: int, kernel: Kernel, samples: Samples) -> Row:
-    known = session.timings.get((variant, kernel.device))
-    peak = known["gflops"] / known["fraction"] if known and known["fraction"] else None
-    return timing_row(samples.samples_s, kernel.estimates, kernel.device, peak)
+def _our_row(kernel: Kernel, samples: Samples) -> Row:
+    with unobserved(), without(kernel.rules_off):
+        threads = build(kernel.ast, kernel.device).source.threads
+    return timing_row(
+        samples.samples_s, kernel.estimates, kernel.device, float_kind(kernel.original),
+        threads, run=run_name(),
+    )  # fmt: skip
 
 
 def _show_ours(session: Session, variant: int, row: Row) -> None:
     session.timings[variant, row["device"]] = row
     if session.kernels[variant].device == row["device"]:
-        session.set(variant, "timing", row)
+        measuring.show_timing(session, variant, row)
 
 
 def _in_words(error: dict[str, str]) -> str:

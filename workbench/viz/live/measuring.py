@@ -13,10 +13,11 @@ from workbench.errors import DeviceError, WorkbenchError
 from workbench.ir.opt.trial import Trial
 from workbench.ir.text import to_text
 from workbench.kernel import searching
+from workbench.kernel.cost import float_kind
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz.live import tuning
-from workbench.viz.live.figures import timing_row, with_beside
+from workbench.viz.live.figures import EMULATOR, run_name, timing_row
 from workbench.viz.live.searched import search_row
 from workbench.viz.record.variants import error_row
 from workbench.worker.client import TaskStopped, Worker
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from workbench.viz.live.session import Session
 
 BUDGET_S, SAMPLES = 1.0, 25
+HEADLINE = ("plain", "auto")
 EDITED_S = 5.0
 """Edited source whose first run takes longer than that, and 20 runs of what it was made from,
 is held to hang."""
@@ -37,6 +39,7 @@ def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
     chosen = list(dict.fromkeys(variants))
     for number in dict.fromkeys(session.row(v)["kernel"] for v in chosen):
         group = [v for v in chosen if session.row(v)["kernel"] == number]
+        group += [v for v in headline(session, number) if v not in group]
         with lent(session, group) as worker:
             time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
     return {"variants": chosen}
@@ -80,7 +83,9 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
         session.set(made, "search", search_row(found))
         session.tell_changes()
     if not session.jobs.is_stopped():
-        group = list(dict.fromkeys((variant, made, reference(session, variant))))
+        number = session.row(variant)["kernel"]
+        group = [variant, made, reference(session, variant)]
+        group = list(dict.fromkeys(group + headline(session, number)))
         # What was found stays.
         with suppress(TaskStopped), lent(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
@@ -100,7 +105,9 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
     try:
         with lent(session, [made]) as worker:
             check_variant(session, worker, made)
-            group = list(dict.fromkeys((variant, made, reference(session, variant))))
+            number = session.row(variant)["kernel"]
+            group = [variant, made, reference(session, variant)]
+            group = list(dict.fromkeys(group + headline(session, number)))
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     except TaskStopped:
         raise
@@ -175,7 +182,7 @@ def times(
     samples: int,
 ) -> list[Result]:
     """Return what the worker measures of `kernels`, forms of the kernel of `variant`, in turns:
-    samples, cold ones, the peak, or an error."""
+    samples, cold ones, the threads, or an error."""
     kernel, number = session.kernels[variant], session.row(variant)["kernel"]
     task = {
         "do": "measure",
@@ -184,7 +191,6 @@ def times(
         "cold": cold,
         "budget_s": budget_s,
         "samples": samples,
-        "float": float_of(kernel),
         "silent_s": _patience(session, [variant]),
     }
     answer = ask(session, worker, task, "measure")
@@ -197,22 +203,31 @@ def _set_timings(
 ) -> None:
     """Set what came of variants, each with the form that was measured: its device stays that of
     the times, and they are shown only where the session has not gone to another one."""
-    made: dict[str, Result] = {}
+    made: dict[int, Result] = {}
+    run = run_name()
     for variant, (form, result) in results.items():
         if "error" in result and is_shown(session, variant, form):
             session.set(variant, "error", result["error"])
         if result.get("samples"):
-            made[session.row(variant)["name"]] = timing_row(
-                result["samples"], session.kernels[variant].estimates,
-                form["device"], result.get("peak"), result.get("cold", ()),
+            kernel = session.kernels[variant]
+            made[variant] = timing_row(
+                result["samples"], kernel.estimates, form["device"],
+                float_kind(kernel.original), result["threads"], result.get("cold", ()), run,
             )  # fmt: skip
-    found = with_beside(made)
-    for variant, (form, _) in results.items():
-        row = found.get(session.row(variant)["name"])
-        if row is not None:
-            session.timings[variant, form["device"]] = row
-            if is_shown(session, variant, form):
-                session.set(variant, "timing", row)
+    for variant, row in made.items():
+        session.timings[variant, row["device"]] = row
+        if is_shown(session, variant, results[variant][0]):
+            show_timing(session, variant, row)
+
+
+def show_timing(session: Session, variant: int, row: Result) -> None:
+    """Set the timing of a variant, and what it changes: a peak that it beats, and what is said
+    of a launch that takes most of it."""
+    session.set(variant, "timing", row)
+    session.recorder.raise_peaks(variant)
+    cost = session.row(variant)["cost"]
+    if cost is not None and cost["launch_s"] > max(cost["seconds"].values()):
+        session.recorder.add_cost(variant)
 
 
 def is_shown(session: Session, variant: int, form: Result) -> bool:
@@ -226,6 +241,18 @@ def reference(session: Session, variant: int) -> int:
     if pinned is not None and session.row(pinned)["kernel"] == number:
         return int(pinned)
     return int(session.record["kernels"][number]["root"])
+
+
+def headline(session: Session, number: int) -> list[int]:
+    """Return the variants of a kernel whose times stand at the top of the page, where they were
+    timed: whenever something is timed they are, so that all of these are of one run. An emulator's
+    times are not held against each other."""
+    if session.device == EMULATOR:
+        return []
+    return [
+        v for v, row in enumerate(session.record["variants"])
+        if row["kernel"] == number and row["name"] in HEADLINE and row["timing"]
+    ]  # fmt: skip
 
 
 def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:
@@ -294,13 +321,6 @@ def device_of(session: Session, variant: int) -> str:
     """Return the device that a variant runs on."""
     edited = session.edited.get(variant)
     return session.kernels[variant].device if edited is None else edited.device
-
-
-def float_of(kernel: Kernel) -> str:
-    """Return the float type whose peak a kernel is held against."""
-    nodes = kernel.original.toposort()
-    is_wide = any(n.dtype.is_float and n.dtype.bits == 64 for n in nodes)
-    return "float64" if is_wide else "float32"
 
 
 def _patience(session: Session, variants: Sequence[int]) -> float | None:

@@ -103,7 +103,7 @@ def measure(session: Session) -> Row:
                 plans[-1].append(forms[form])
         task = {
             "do": "measure", "kernels": tasks, "cold": False, "budget_s": BUDGET_S,
-            "samples": SAMPLES, "float": measuring.float_of(mine.exploration.kernels[0]),
+            "samples": SAMPLES,
         }  # fmt: skip
         found = measuring.ask(session, worker, task, "plans")["kernels"]
     seconds, told = _held_against(found, plans)

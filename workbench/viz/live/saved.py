@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from workbench.backends.runtime.cache import key_of
 from workbench.backends.runtime.private_files import read_json, warn, write_json
+from workbench.backends.runtime.speeds import FLOATS
 from workbench.forking import free_lock
 from workbench.viz.live.searched import search_read
 from workbench.viz.record.machine import machine
@@ -32,8 +33,6 @@ MOST_SOURCE_BYTES = 150_000
 """Longer source is not kept: all of a file stays well below what is read again."""
 MOST_SEARCHES, MOST_SEARCH_BYTES = 8, 100_000
 """Those that hold all that a search tried, and how much that may be."""
-MOST_BESIDE = 16
-"""Variants that were timed in one run."""
 LANGUAGES = ("C", "LLVM")
 
 
@@ -227,16 +226,24 @@ def _edited(row: Mapping[str, Any] | None) -> Entry | None:
 def _timing(row: Mapping[str, Any]) -> Entry:
     numbers = ("median_s", "min_s", "spread", "gflops", "gbytes")
     found: Entry = {name: _number(row[name]) for name in numbers}
-    found |= {n: _maybe(row[n]) for n in ("cold_s", "fraction")}
+    found["cold_s"] = _maybe(row["cold_s"])
+    found |= {
+        "kind": _kind(row.get("kind")),
+        "threads": _threads(row.get("threads", 1)),
+    }
     found["samples"] = [_number(s) for s in row["samples"]][:100]
     found |= {"device": str(row["device"])[:40], "emulator": row["emulator"] is True}
-    found["beside"] = [
-        [str(name)[:80], _number(median), _number(spread), _maybe(cold)]
-        for name, median, spread, cold in row.get("beside", ())[:MOST_BESIDE]
-    ]
-    text = str(row["text"])[:200]
-    earlier = ", measured earlier"
-    return found | {"text": text if text.endswith(earlier) else text + earlier}
+    return found | {"run": str(row.get("run", ""))[:40], "earlier": True}
+
+
+def _kind(value: Any) -> str | None:
+    return value if value in FLOATS else None
+
+
+def _threads(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError("a kernel runs on a thread or more")
+    return value
 
 
 def _number(value: Any) -> float:

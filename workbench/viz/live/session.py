@@ -15,6 +15,7 @@ from threading import Timer
 from typing import Any, Protocol
 from weakref import WeakSet, ref
 
+from workbench.backends.runtime.speeds import Speeds
 from workbench.errors import WorkbenchError
 from workbench.forking import free_rlock
 from workbench.ir.uop import UOp
@@ -109,9 +110,11 @@ class Session:
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self._open(exploration)
 
-    def _open(self, exploration: Exploration) -> None:
+    def _open(
+        self, exploration: Exploration, machine_speeds: Speeds | None = None
+    ) -> None:
         """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
-        self.recorder = Recorder(exploration)
+        self.recorder = Recorder(exploration, machine_speeds)
         self.number = next(_NUMBERS)
         self.recorder.first()
         baselines.add_rows(self)  # so that pages know what there is to time
@@ -214,7 +217,7 @@ class Session:
             was, ex = self.record, self.recorder.exploration
             planned.held["baselines"] = ex.held.setdefault("baselines", {})
             plan = plans.before(self)
-            self._open(planned)
+            self._open(planned, self.recorder.speeds)
             plans.compare(self, plan, asked)
             switching.compare(self, was)
             self.recorder.patch()  # it is in the record, here as well

@@ -6,17 +6,17 @@ import os
 from typing import Any
 
 from workbench.backends.runtime import machine as system
-from workbench.backends.runtime.speeds import Speeds, known
+from workbench.backends.runtime.speeds import Speeds
 
 
-def machine() -> dict[str, Any]:
-    """Return the machine as plain data. Speeds are those of all cores together, and None until
-    somebody has measured them."""
+def machine(speeds: Speeds | None = None) -> dict[str, Any]:
+    """Return the machine as plain data. Speeds are those of all cores together, and None where
+    they are not known."""
     return {
         "cpu": system.cpu(),
         "cores": os.cpu_count() or 1,
         "caches": [list(level) for level in system.caches()],
-        **speed_rows(known()),
+        **speed_rows(speeds),
     }
 
 

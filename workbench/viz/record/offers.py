@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.device import Device
+from workbench.backends.runtime.speeds import Speeds
 from workbench.errors import WorkbenchError
 from workbench.ir.ops import Ops
 from workbench.ir.opt import apply as opts
@@ -25,28 +26,32 @@ PREDICTED_NODES = 8_000
 NextRows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
-def next_rows(kernel: Kernel) -> NextRows:
+def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     """Return the possible opts of a kernel, those first that are predicted to gain most, and those
     that are not, with the reason: of what differs only in its amount and has the same reason, the
-    first."""
+    first. Without `speeds` nothing is predicted."""
     legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
     found: dict[tuple[OptOps, object, str], dict[str, Any]] = {}
     for opt, because in refused.items():
         found.setdefault((opt.op, opt.axis, because), {"opt": str(opt), "why": because})
-    known = _predicted(kernel, legal)
+    known = _predicted(kernel, legal, speeds)
     offers = [_offer(kernel.ast, opt, known.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer["predicted"] or 0.0))
     return offers, list(found.values())[:MOST_REFUSED]
 
 
-def _predicted(kernel: Kernel, legal: Sequence[Opt]) -> dict[Opt, Outlook]:
+def _predicted(
+    kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
+) -> dict[Opt, Outlook]:
     """Return what is predicted of opts: of every kind and axis the largest amounts."""
+    if speeds is None:
+        return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
     chosen = in_turns(legal)[:most]
     try:
-        return {o.opt: o for o in outlooks(kernel.ast, chosen, kernel.target)}
-    except WorkbenchError:  # without a compiler there are offers all the same
+        return {o.opt: o for o in outlooks(kernel.ast, chosen, kernel.target, speeds)}
+    except WorkbenchError:  # there are offers all the same
         return {}
 
 
@@ -71,6 +76,7 @@ def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
         "predicted": None if outlook is None else outlook.ratio,
         "why": (outlook and outlook.why) or why(kernel, opt) or does,
         "measured": None,
+        "spread": None,
     }
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from workbench.backends.runtime.machine import caches
-from workbench.backends.runtime.speeds import speeds
+from workbench.backends.runtime.speeds import Speeds, beaten, speeds
+from workbench.backends.runtime.speeds import known as known_speeds
 from workbench.errors import WorkbenchError
 from workbench.ir.rewrite import Rule
 from workbench.ir.uop import UOp
@@ -48,10 +49,13 @@ Record = dict[str, Any]
 Patch = dict[str, Any]
 
 
-def build(exploration: Exploration, detail: str = "full") -> Record:
+def build(
+    exploration: Exploration, detail: str = "full", machine_speeds: Speeds | None = None
+) -> Record:
     """Return the record of an exploration: "first" is what a page needs to open, "full" has
-    passes, code in every language, offers and the default opts too."""
-    recorder = Recorder(exploration)
+    passes, code in every language, offers and the default opts too. Without `machine_speeds`
+    they are measured, where nobody has done so."""
+    recorder = Recorder(exploration, machine_speeds)
     recorder.first()
     if detail == "full":
         for _ in recorder.rest():
@@ -60,10 +64,15 @@ def build(exploration: Exploration, detail: str = "full") -> Record:
 
 
 class Recorder:
-    """A record in the making. `record` is always whole; `kernels` has the Kernel per variant."""
+    """A record in the making. `record` is always whole; `kernels` has the Kernel per variant.
 
-    def __init__(self, exploration: Exploration):
+    All that it says of costs and peaks follows from `speeds`, None until they are known: they
+    are asked for once, and a kernel that beats a peak raises it, here and in the record.
+    """
+
+    def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):
         self.exploration = exploration
+        self.speeds = machine_speeds or known_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), Rules()
         self._nodes = Nodes(self._lines)
@@ -96,7 +105,7 @@ class Recorder:
             "headline": ex.headline,
             "nothing": bounded(ex.nothing_to_do),
             "without": {"rules": list(ex.rules_off), "differs": ""},
-            "machine": machine(),
+            "machine": machine(self.speeds),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
             "texts": self._texts.listed,
@@ -228,8 +237,7 @@ class Recorder:
             compiled = self._compiled(variant)
             self._add_passes(variant, compiled.passes)
             self.put(("variants", variant, "counts"), rows.counts_row(compiled))
-            for name, value in rows.cost_rows(kernel).items():
-                self.put(("variants", variant, name), value)
+            self.add_cost(variant)
             linker = self._linker(compiled, number)
             in_c = as_c(kernel, compiled)
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
@@ -267,20 +275,51 @@ class Recorder:
         self.put(("variants", variant, "passes"), places)
         self._add_texts(places, records)
 
+    def add_cost(self, variant: int) -> None:
+        """Add what a variant costs by its form, and what it waits for."""
+        self.add_speeds()
+        timing = self.record["variants"][variant]["timing"]
+        measured_s = timing and timing["median_s"]
+        found = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
+        for name, value in found.items():
+            self.put(("variants", variant, name), value)
+
     def add_speeds(self) -> None:
         """Add what this machine can do at best; where nobody has measured it, that takes a
         second, once."""
-        with suppress(WorkbenchError):  # it needs a compiler
-            for name, value in speed_rows(speeds()).items():
+        if self.speeds is None:
+            with suppress(WorkbenchError):  # it needs a compiler
+                self._put_speeds(speeds())
+                self.raise_peaks()
+
+    def raise_peaks(self, variant: int | None = None) -> None:
+        """Raise the peaks that a timing of a variant (None: of any) beats: there is one of each,
+        and no time stands above it."""
+        listed = self.record["variants"]
+        for row in listed if variant is None else [listed[variant]]:
+            timing = row["timing"]
+            # what was written by hand may do less than is counted
+            if self.speeds is None or not timing or timing["emulator"] or row["edited"]:
+                continue
+            speed = timing["gflops"] * 1e9
+            self._put_speeds(
+                beaten(self.speeds, timing["kind"], timing["threads"], speed)
+            )
+
+    def _put_speeds(self, found: Speeds) -> None:
+        self.speeds = found
+        for name, value in speed_rows(found).items():
+            if self.record["machine"][name] != value:
                 self.put(("machine", name), value)
 
     def add_offers(self, variant: int) -> None:
         """Add what can be done next to a variant, and what cannot."""
+        self.add_speeds()
         kernel = self.kernels[variant]
         with self._explained(variant):
             same = kernel.ast, kernel.device, kernel.rules_off
             if same not in self._next:
-                self._next[same] = next_rows(kernel)
+                self._next[same] = next_rows(kernel, self.speeds)
             # each variant's rows are its own: what is measured of an offer is put there
             offers, refused = (
                 [dict(row) for row in listed] for listed in self._next[same]

@@ -8,12 +8,14 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.runtime.machine import Caches, level_of
+from workbench.backends.runtime.speeds import Speeds
 from workbench.errors import WorkbenchError
 from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import levels
 from workbench.ir.opt.heuristic_step import Steps
 from workbench.ir.rewrite import without
 from workbench.kernel.bound import bound
+from workbench.kernel.figures import cost_of
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.trace import unobserved
 from workbench.viz.model.loops import Row, Use, loop_nest
@@ -185,18 +187,23 @@ def code_row(
     return {"language": language, "device": device, "lines": shown, "links": linked}
 
 
-def cost_rows(kernel: Kernel) -> dict[str, Any]:
-    """Return what a kernel waits for, and what it costs by its form; {} where nothing can be said.
+def cost_rows(
+    kernel: Kernel, speeds: Speeds | None, measured_s: float | None
+) -> dict[str, Any]:
+    """Return what a kernel waits for, and what it costs by its form, on a machine of these
+    speeds; {} where nothing can be said. `measured_s` is what a run was seen to take, if known.
 
     Units: bytes that come from each level in one run; seconds that each part would take alone,
     "core" with the loads and stores of L1; roofs in operations a second.
     """
+    if speeds is None:
+        return {}
     try:
-        found = kernel.cost
+        found = cost_of(kernel, kernel.device, speeds)
     except WorkbenchError:
         return {}
     return {
-        "bound": str(bound(found, kernel.target)),
+        "bound": str(bound(found, kernel.target, measured_s)),
         "cost": {
             "kind": found.kind,
             "threads": found.threads,
@@ -206,6 +213,7 @@ def cost_rows(kernel: Kernel) -> dict[str, Any]:
             "roofs": found.roofs(),
             "limit": found.limit,
             "predicted_s": found.predicted_s,
+            "launch_s": found.launch_s,
         },
     }
 

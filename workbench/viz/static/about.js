@@ -9,7 +9,8 @@ function about_variant(app) {
     reference !== variant &&
     real(reference.timing) &&
     real(variant.timing) &&
-    overlap(timed_beside(app, variant.timing, reference.timing) || reference.timing, variant.timing);
+    in_one_run(reference.timing, variant.timing) &&
+    overlap(reference.timing, variant.timing);
   return h(
     "div",
     { class: "wb-about" },

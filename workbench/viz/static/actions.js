@@ -59,7 +59,7 @@ const apply_opt = (app, opt) =>
 const measure = (app) => {
   const { variant, cold } = app.view;
   const variants = [variant, pinned(app)].filter(is_new);
-  return told(app, variant, { do: "measure", variants, cold }, ({ timing }) => timing?.text);
+  return told(app, variant, { do: "measure", variants, cold }, ({ timing }) => timing && timing_text(app.record.machine, timing));
 };
 const is_new = (value, place, all) => all.indexOf(value) === place;
 

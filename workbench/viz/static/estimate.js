@@ -9,7 +9,7 @@ function estimate_parts(app, { cost, timing }) {
   return [
     h("p", { class: "wb-estimate", title: "for one run after another, so that caches hold what fits" },
       h("b", {}, "ESTIMATE "), `predicted ${seconds_text(cost.predicted_s)}, limited by ${limit}`,
-      took ? `; measured ${seconds_text(took)}, ${three(took / cost.predicted_s)}× that` : "; not measured"),
+      took ? `; measured ${seconds_text(took)} ${spread_text(timing)}, ${three(took / cost.predicted_s)}× that` : "; not measured"),
     cost.seconds && fold("estimate", "estimate in figures", () => estimate_table(app.kernel(), cost)),
   ];
 }

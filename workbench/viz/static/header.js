@@ -106,38 +106,46 @@ function machine_text({ cpu, cores, caches }) {
 
 const device_name = (device) => (device.emulator ? `EMULATOR (${device.name})` : device.name);
 
-/** plain 21.0 ms 6% → auto 1.90 ms 70% · numpy 1.50 ms: of the kernel that is shown. */
+/** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the kernel
+ * that is shown. */
 function speed_line(app) {
+  const { machine } = app.record;
   const of_kernel = app.variants_of(app.view.kernel).map((i) => app.record.variants[i]);
-  const timed = ["plain", "auto"].map((name) =>
-    of_kernel.find((v) => v.name === name && real(v.timing)),
-  );
-  const shown = timed.filter(Boolean).map((v) => speed(v.name, v.timing));
+  const timed = ["plain", "auto"]
+    .map((name) => of_kernel.find((v) => v.name === name && real(v.timing)))
+    .filter(Boolean);
+  const shares = timed.map(({ timing }) => share_of(machine, timing));
+  const peaks = timed.map(({ timing }, i) => shares[i] !== null && peak_name(machine, timing));
+  const parts = timed.map(({ name, timing }, i) => {
+    const part = speed(name, timing);
+    if (shares[i] === null) return part;
+    part.append(` ${percent(shares[i])}`);
+    const is_said = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
+    if (!is_said) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
+    return part;
+  });
+  const apart = timed.length === 2 && !in_one_run(timed[0].timing, timed[1].timing);
+  const arrow = h("span", { class: "wb-quiet", title: apart ? "timed apart: the machine may have been slower or faster" : null }, apart ? "~→" : "→");
   const others = app.record.baselines
     .filter((b) => real(b.timing))
     .map((b) => speed(b.name, b.timing));
   const el = h("div", {
     class: "wb-speed",
-    title: "median time of this kernel; share of what as many threads can do at best, measured in the same minute",
+    title: "median time of this kernel, and half the distance between the quartiles; share of the roofline's peak for as many threads",
   });
-  const has_share = timed.some((v) => v && v.timing.fraction !== null);
-  if (has_share) shown.at(-1).append(h("span", { class: "wb-quiet" }, " of peak"));
-  shown.forEach((part, i) => el.append(i ? h("span", { class: "wb-quiet" }, "→") : "", part));
+  parts.forEach((part, i) => el.append(i ? arrow : "", part));
   others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));
   return el;
 }
 
-const real = (timing) => timing && !timing.emulator;
-
 function speed(name, timing) {
-  const share = timing.fraction === null ? "" : ` ${Math.round(timing.fraction * 100)}%`;
   return h(
     "span",
     {},
     words(name, "wb-quiet", 24),
     " ",
     h("b", {}, seconds_text(timing.median_s)),
-    share,
+    h("span", { class: "wb-quiet" }, ` ${spread_text(timing)}`),
   );
 }
 
@@ -200,7 +208,7 @@ function pane_tabs(app) {
 function brief(app, i) {
   const { name, timing } = app.record.variants[i];
   return timing
-    ? `${name}  ${seconds_text(timing.median_s)}${timing.emulator ? " EMULATOR" : ""}`
+    ? `${name}  ${seconds_text(timing.median_s)} ${spread_text(timing)}${timing.emulator ? " EMULATOR" : ""}`
     : name;
 }
 

@@ -155,7 +155,7 @@ function offer_row(app, offer, { chosen, busy, best, says }) {
     h(
       "span",
       { class: `wb-figure ${offer.measured === best ? "wb-best" : ""}` },
-      offer.measured === null ? "" : seconds_text(offer.measured),
+      offer.measured === null ? "" : offer_time(offer),
     ),
     button(app, busy ? "…" : "apply", () => apply_opt(app, offer.opt), {
       python: true,
@@ -175,6 +175,10 @@ function offer_row(app, offer, { chosen, busy, best, says }) {
   row.querySelector("button").tabIndex = -1;
   return linked(row, link);
 }
+
+/** Its samples are few: how far off they may be is always known. */
+const offer_time = ({ measured, spread }) =>
+  spread === null ? seconds_text(measured) : [seconds_text(measured), h("span", { class: "wb-quiet" }, ` ${spread_text({ spread, samples: [0, 0] })}`)];
 
 function refused_list(refused) {
   if (!refused.length) return nothing_found();

@@ -191,7 +191,7 @@ function time_cells(app, timing, hidden = false) {
   if (s === null) return [h("span", { class: "wb-quiet wb-span3" }, "not timed cold")];
   const reference = app.record.variants[pinned(app)]?.timing;
   return [
-    h("span", { class: "wb-figure", title: timing.text }, seconds_text(s)),
+    h("span", { class: "wb-figure", title: timing_text(app.record.machine, timing) }, seconds_text(s)),
     h(
       "span",
       { class: "wb-figure wb-quiet wb-spread" },
@@ -201,22 +201,14 @@ function time_cells(app, timing, hidden = false) {
   ];
 }
 
-/** How far off a median may be; of a single run nothing is known. */
-const spread_text = ({ spread, samples }) =>
-  samples.length < 2 ? "one run" : spread < 0.001 ? "± <0.1%" : `± ${percent(spread)}`;
-
-const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
-
-/** The ratio to the pinned variant, of times that were taken in turns, in one run; else of the
- * last times of both, marked ~. */
+/** The ratio of the two times that are shown to each other; where they were not taken in turns, in
+ * one run, marked ~. */
 function ratio_cell(app, timing, reference) {
   if (!real(reference)) return h("span");
-  const then = timed_beside(app, timing, reference);
-  const at = then || reference;
-  const [a, b] = app.view.cold ? [at.cold_s, timing.cold_s] : [at.median_s, timing.median_s];
+  const [a, b] = app.view.cold ? [reference.cold_s, timing.cold_s] : [reference.median_s, timing.median_s];
   if (a === null || b === null) return h("span");
-  const same = reference !== timing && !app.view.cold && overlap(at, timing);
-  const apart = then ? "" : "~";
+  const apart = in_one_run(timing, reference) ? "" : "~";
+  const same = reference !== timing && !apart && !app.view.cold && overlap(reference, timing);
   const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
   const title = apart ? `${meaning}; timed apart: the machine may have been slower or faster` : meaning;
   return h(
@@ -224,23 +216,6 @@ function ratio_cell(app, timing, reference) {
     { class: "wb-figure", title },
     same ? "≈" : `${apart}${three(a / b).replace(/\.00$/, "")}x`,
   );
-}
-
-/** The pinned variant's timing in the run that `timing` is of; null if it was in another. */
-function timed_beside(app, timing, reference) {
-  if (timing === reference) return reference;
-  const { name } = app.record.variants[pinned(app)];
-  const found = (timing.beside || []).find(([other]) => other === name);
-  return found ? { median_s: found[1], spread: found[2], cold_s: found[3] } : null;
-}
-
-/** Whether the intervals of two timings touch: then no difference was measured. */
-function overlap(one, other) {
-  const [a, b] = [one, other].map((t) => [
-    t.median_s * (1 - t.spread),
-    t.median_s * (1 + t.spread),
-  ]);
-  return a[0] <= b[1] && b[0] <= a[1];
 }
 
 /** Times of the emulator stand apart: they say nothing about speed. */

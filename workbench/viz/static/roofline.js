@@ -118,7 +118,7 @@ function roof_ceiling(app, { x1, across, up, bandwidth }, peak, kind) {
     svg("path", { class: "wb-roof-line", d: `M${from} ${up(peak)}H${across(x1)}` }),
     svg("text", { class: "wb-roof-name", x: across(x1) - 2, y: up(peak) - 4, "text-anchor": "end" }, `peak ${rate_text(peak)}`),
     alone && alone < 0.9 * peak && svg("path", { class: "wb-roof-line wb-roof-one", d: `M${from} ${up(alone)}H${across(x1)}` }),
-    alone && alone < 0.9 * peak && svg("text", { class: "wb-roof-name", x: across(x1) - 2, y: up(alone) + 10, "text-anchor": "end" }, "one thread"));
+    alone && alone < 0.9 * peak && svg("text", { class: "wb-roof-name", x: across(x1) - 2, y: up(alone) + 10, "text-anchor": "end" }, `one thread ${rate_text(alone)}`));
 }
 
 /** A variant: a diamond if ratios refer to it, filled if it is the one that is shown. */
@@ -139,9 +139,18 @@ function roof_figures(app, peak, dots) {
   const threads = here?.variant.cost && plural(here.variant.cost.threads, "thread");
   return h("div", {},
     roofs.length > 0 && figure_table(`roofs for ${here.variant.name.slice(0, 20)} on ${threads}, and the share reached`, [],
-      roofs.map(([level, roof]) => [level === "peak" ? "arithmetic" : level, rate_text(roof), percent(here.y / roof)])),
+      roofs.map((row) => roof_row(app.record.machine, here, row))),
     figure_table("measured, and operations per byte", [], dots.map(({ variant, x, y }) => [variant.name, rate_text(y), three(x)])),
     speed_table(app.record.machine));
+}
+
+/** A roof, and the share of it that a variant reached. That of a level of memory follows from the
+ * bytes that are predicted to come from there: where a kernel is above it, fewer came. */
+function roof_row(machine, { variant, y }, [level, predicted]) {
+  if (level !== "peak") return [level, rate_text(predicted), y > predicted ? "fewer bytes came" : percent(y / predicted)];
+  const { kind, threads } = variant.cost;
+  const peak = peak_of(machine, kind, threads);
+  return ["arithmetic", rate_text(peak), y > peak ? "fewer operations" : percent(y / peak)];
 }
 
 /** 1.87e11 -> "187 GFLOP/s" */

@@ -70,7 +70,7 @@ function verdict(app, { name, timing, check }) {
         "p",
         {},
         words(name, "", 40),
-        timing && h("b", { title: timing.text }, ` ${seconds_text(timing.median_s)}${timing.emulator ? " EMULATOR" : ""}`),
+        timing && h("b", { title: timing_text(app.record.machine, timing) }, ` ${seconds_text(timing.median_s)} ${spread_text(timing)}${timing.emulator ? " EMULATOR" : ""}`),
         check && h("span", { class: check.ok ? "wb-good" : "wb-bad" }, " ", words(checked_text(check), "", 400)),
       ),
   );

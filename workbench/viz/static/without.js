@@ -83,10 +83,12 @@ function rules_off_banner(app) {
 
 /** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .." */
 function what_differs(variant, parent) {
-  const time = variant.timing && parent.timing ? `${seconds_text(variant.timing.median_s)}, was ${seconds_text(parent.timing.median_s)}` : "not timed";
+  const time = variant.timing && parent.timing ? `${time_text(variant.timing)}, was ${time_text(parent.timing)}${in_one_run(variant.timing, parent.timing) ? "" : ", timed apart"}` : "not timed";
   const answer = variant.error ? "it fails" : variant.check ? variant.check.text : "answer not checked";
   return `${source_differs(variant, parent)} · ${time} · ${answer}`;
 }
+
+const time_text = (timing) => `${seconds_text(timing.median_s)} ${spread_text(timing)}`;
 
 function source_differs(variant, parent) {
   const pairs = variant.code.map((now) => [now, parent.code.find((was) => was.language === now.language)]).filter(([, was]) => was);

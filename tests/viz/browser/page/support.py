@@ -61,6 +61,6 @@ def told(
 def timing(median_s: float, spread: float, emulator: bool = False) -> Record:
     return {
         "median_s": median_s, "min_s": median_s, "spread": spread,
-        "samples": [median_s] * 3, "beside": [], "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "fraction": None, "device": "LLVM",
-        "emulator": emulator, "text": "",
+        "samples": [median_s] * 3, "cold_s": None, "gflops": 1.0, "gbytes": 1.0, "device": "LLVM",
+        "emulator": emulator, "kind": "f32", "threads": 1, "run": "a", "earlier": False,
     }  # fmt: skip

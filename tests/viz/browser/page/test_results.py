@@ -81,19 +81,82 @@ def test_ratios_are_of_times_of_one_run(
     made = json.loads(json.dumps(record))
     (auto,) = [v for v in made["variants"] if v["name"] == "auto"][:1]
     auto["kernel"] = 0
-    then = timing(1e-4, spread=0.0) | {"beside": [["plain", 1e-3, 0.01, None]]}
-    auto["timing"] = then  # the plain one takes 2 ms by now
+    then = timing(1e-4, spread=0.0)  # the plain one takes 2 ms
     shown_as = []
-    for one in (then, then | {"beside": []}, then | {"samples": [1e-4]}):
+    for one in (then, then | {"run": "b"}, then | {"samples": [1e-4]}):
         auto["timing"] = one
         for page in shown(browser, tmp_path, export_html(made)):
             cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
             shown_as.append(tuple(cells[-2:]))
     assert shown_as == [
-        ("± <0.1%", "10.0x"),
+        ("± <0.1%", "20.0x"),
         ("± <0.1%", "~20.0x"),
-        ("one run", "10.0x"),
+        ("one run", "20.0x"),
     ]
+
+
+MACHINE = {
+    "peak": {"f32": 4e11, "f64": 2e11},
+    "bandwidth": [["L1", 4e11], ["memory", 2e10]],
+    "copy": [["L1", 3e11], ["memory", 1e10]],
+    "one_thread": {
+        "peak": {"f32": 2e11, "f64": 1e11},
+        "bandwidth": [["L1", 2e11], ["memory", 1.2e10]],
+        "copy": [["L1", 1.6e11], ["memory", 9e9]],
+    },
+}
+
+
+def test_the_headline_and_the_roofline_are_of_one_peak(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    """Of the threads that were used; every time has its spread; and nothing is above the peak."""
+    made = json.loads(json.dumps(record))
+    made["machine"] |= MACHINE
+    kernel = made["kernels"][0] | {"flops": 1e9}
+    made["kernels"][0] = kernel
+    auto = next(v for v in made["variants"] if v["name"] == "auto")
+    auto |= {"kernel": 0, "counts": made["variants"][0]["counts"]}
+    told = []
+    for median_s, threads, run in ((1e-2, 1, "a"), (1e-2, 2, "a"), (2e-3, 1, "b")):
+        for row, s in ((made["variants"][0], 0.5), (auto, median_s)):
+            figures = {
+                "gflops": 1 / s,
+                "threads": threads if row is auto else 1,
+                "run": run,
+            }
+            row["timing"] = timing(s, spread=0.02) | figures
+        made["variants"][0]["timing"]["run"] = "a"
+        for page in shown(browser, tmp_path, export_html(made), width=1900):
+            told.append(page.inner_text(".wb-speed").replace("\n", " "))
+            page.click('.wb-variant:has-text("auto")')
+            page.get_by_text("roofs in figures").click()
+            said = page.locator(".wb-roof").get_attribute("aria-label")
+            assert (
+                "peak 400 GFLOP/s" in said
+                and f"auto: {1e-9 * 1e9 / median_s:.0f} GFLOP" in said
+            )
+    one, two, over = told
+    assert (
+        one == "plain 500 ms ± 2.0% 1.0% → auto 10.0 ms ± 2.0% 50% of one thread's peak"
+    )
+    assert two == (
+        "plain 500 ms ± 2.0% 1.0% of one thread's peak → auto 10.0 ms ± 2.0% 25% of peak"
+    )
+    assert (
+        over.startswith("plain 500 ms ± 2.0% 1.0%") and "~→ auto 2.00 ms ± 2.0%" in over
+    )
+    assert "250%" not in over, "above the peak nothing is said"
+
+
+def test_a_spread_that_says_nothing_is_cut_short(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    made = json.loads(json.dumps(record))
+    made["variants"][0]["timing"] = timing(1e-3, spread=31.34)
+    for page in shown(browser, tmp_path, export_html(made)):
+        assert "± >100%" in page.inner_text('[aria-label="variants"]')
+        assert "3134" not in page.inner_text(".wb")
 
 
 def test_emulated_times_stand_apart(
