@@ -1,10 +1,12 @@
-"""Powers and rounding of zeros of either sign, infinities, NaN, halves and huge numbers: what
-numpy says, on all devices, as tensors and as Python numbers on either side."""
+"""Powers, remainders and rounding of zeros of either sign, infinities, NaN, halves and huge
+numbers: what numpy says, on all devices, as tensors and as Python numbers on either side."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -94,6 +96,72 @@ def whole_powers(dtype: DType) -> Iterator[Case]:
         yield Case("t ** negative", lambda t, u: t**u, (a, b), want)
 
 
+SIZES = [
+    0.0,
+    1.0,
+    2.5,
+    0.5,
+    7.0,
+    0.1,
+    1e-3,
+    1e10,
+    3e38,
+    1e300,
+    1e-30,
+    6e4,
+    1e-45,
+    5e-324,
+    INF,
+]
+
+
+def remainders(dtype: DType) -> Iterator[Case]:
+    """Of numbers of all sizes: what is left is exact, and rounded once."""
+    values = of_either_sign(SIZES, dtype)
+    word = np.dtype(f"u{dtype.itemsize}")
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, np.iinfo(word).max, (2, 500), word).view(dtype.numpy)
+    every = pairs(values, values)
+    a, b = (np.concatenate(half) for half in zip(every, bits, strict=True))
+    with np.errstate(all="ignore"):
+        yield Case("t % t", lambda t, u: t % u, (a, b), remainder(a, b))
+        yield Case("t // t", lambda t, u: t // u, (a, b), quotient(a, b))
+        for n in (2.5, -0.1, 7.0, 1e-3):
+            by = np.full_like(values, n)
+            for name, ours, left, right in (
+                (f"t % {n}", lambda t, n=n: t % n, values, by),
+                (f"{n} % t", lambda t, n=n: n % t, by, values),
+            ):
+                yield Case(name, ours, (values,), remainder(left, right))
+            want = quotient(values, by)
+            yield Case(f"t // {n}", lambda t, n=n: t // n, (values,), want)
+
+
+def remainder(a: Array, b: Array) -> Array:
+    """Return a % b in whole numbers: numpy's is rounded twice. At zeros and infinities numpy's."""
+    made = np.mod(a, b)
+    for i, x, y in finite(a, b):
+        made[i] = math.copysign(float(Fraction(x) % Fraction(y)), y)
+    return made
+
+
+def quotient(a: Array, b: Array) -> Array:
+    """Return floor(a / b) in whole numbers; numpy's may be one off. Zeros are numpy's."""
+    made = np.floor_divide(a, b)
+    for i, x, y in finite(a, b):
+        whole = Fraction(x) // Fraction(y)
+        fits = abs(whole) < (1 << 1024) - (1 << 970)
+        if whole:
+            made[i] = float(whole) if fits else math.copysign(INF, whole)
+    return made
+
+
+def finite(a: Array, b: Array) -> Iterator[tuple[int, float, float]]:
+    for i, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+        if math.isfinite(x) and math.isfinite(y) and y:
+            yield i, x, y
+
+
 HALVES = [0.0, 0.3, 0.5, 0.49999997, 0.50000006, 1.5, 2.5, 1023.5, 1024.5, 511.5, 1e-8]
 LARGE = [2.0**22 + 0.5, 2.0**23 - 0.5, 2.0**23 + 1, 2.0**52 - 0.5, 2.0**53, 1e30, INF]
 
@@ -112,6 +180,7 @@ GRIDS: list[tuple[Callable[[DType], Iterator[Case]], DType, int]] = [
     # the units in the last place that each may be off
     *((powers, d, u) for d, u in zip(FLOATS, (1, 256, 2048), strict=True)),
     *((whole_powers, d, 0) for d in INTEGERS),
+    *((remainders, d, 1) for d in FLOATS),
     *((roundings, d, 0) for d in FLOATS),
 ]
 
