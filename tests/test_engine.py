@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench import Context, GlobalCounters, Tensor
+from workbench import Context, GlobalCounters, Tensor, engine
 from workbench.backends.runtime import buffer
 from workbench.backends.runtime.buffer import Pool
+from workbench.ir.schedule.item import ScheduleItem
 
 N = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
 
@@ -150,3 +151,49 @@ def test_mem_used_is_what_the_pool_has_given(pool: Pool) -> None:
     x = Tensor(np.ones(100_000, np.float32)).realize()
     assert GlobalCounters.mem_used == before + pool.used_bytes
     del x
+
+
+def chain(x: Tensor, length: int = 8) -> tuple[Tensor, Tensor]:
+    """Return a value after so many stored ones, and the third of those."""
+    values = [x]
+    for _ in range(length):
+        values.append((values[-1] * 2 + 1).contiguous())
+    return values[-1], values[3]
+
+
+def test_a_value_on_the_way_is_freed_after_its_last_reader(
+    monkeypatch: pytest.MonkeyPatch, pool: Pool
+) -> None:
+    x = Tensor(np.ones(1 << 18, np.float32)).realize()
+    gc.collect()
+    before, held, run = pool.used_bytes, [], engine.run_item
+
+    def counted(item: ScheduleItem) -> None:
+        run(item)
+        held.append((pool.used_bytes - before) // x.nbytes())
+
+    monkeypatch.setattr(engine, "run_item", counted)
+    y = chain(x)[0].realize()
+    assert held == [1, *[2] * 7]
+    assert pool.used_bytes - before == x.nbytes()
+    np.testing.assert_array_equal(y.numpy()[:2], [511, 511])
+
+
+def test_a_value_on_the_way_that_a_tensor_holds_is_computed_once() -> None:
+    x = Tensor(np.ones(1 << 10, np.float32)).realize()
+    y, third = chain(x)
+    later = third * 3
+    del third
+    y.realize()
+    assert len(later.schedule()) == 1
+    np.testing.assert_array_equal(later.numpy()[:2], [45, 45])
+
+
+def test_a_value_that_is_read_late_stays_until_then() -> None:
+    x = Tensor(np.arange(48, dtype=np.float32)).realize()
+    first = (x + 1).contiguous()
+    second = (first * 2).contiguous()
+    y = ((second + 1).contiguous() + first + second).contiguous() + first.sum()
+    del first, second
+    n = np.arange(48) + 1
+    np.testing.assert_array_equal(y.numpy(), (2 * n + 1) + n + 2 * n + n.sum())

@@ -6,7 +6,7 @@ BUFFER nodes are pure IR; the memory behind each lives here, as long as the node
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -111,21 +111,47 @@ def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
     return planned(outputs)[0].items
 
 
-def realize(outputs: Sequence[UOp]) -> list[UOp]:
+def realize(
+    outputs: Sequence[UOp], others: Callable[[], Iterable[UOp]] = tuple
+) -> list[UOp]:
     """Compute `outputs`; return nodes (BUFFERs, reshaped where need be) that hold them.
 
-    Returns when the work is done.
+    Returns when the work is done. A value on the way is freed after its last reader, unless it
+    is a part of one of `others`: then it stays, as long as its node does.
     """
     made, simple = planned(outputs)
-    for item in made.items:
-        run_item(item)
-    for node, held in made.stored.items():
-        _computed[node] = held
     results = [node.substitute(made.stored) for node in simple]
+    spare = _spare(made, results, outputs, others)
+    last_use = {b: place for place, item in enumerate(made.items) for b in item.buffers}
+    for place, item in enumerate(made.items):
+        run_item(item)
+        for node in spare.intersection(item.buffers):
+            if last_use[node] == place:
+                del _memory[node]
+    for node, held in made.stored.items():
+        if held not in spare:
+            _computed[node] = held
     for output, result in zip(outputs, results, strict=True):
         if output is not result:
             _computed[output] = result
     return results
+
+
+def _spare(
+    made: Schedule,
+    results: Sequence[UOp],
+    outputs: Sequence[UOp],
+    others: Callable[[], Iterable[UOp]],
+) -> set[UOp]:
+    """Return the BUFFERs of values on the way that nothing needs when they have been read."""
+    if is_capturing():  # what replays them sees to their memory
+        return set()
+    inner = set(made.stored.values()).difference(UOp.sink(*results).toposort())
+    if not inner:
+        return inner
+    asked = set(outputs)
+    needed = UOp.sink(*[n for n in others() if n not in asked]).toposort()
+    return inner.difference(b for node, b in made.stored.items() if node in needed)
 
 
 def _known(node: UOp) -> UOp:

@@ -74,13 +74,14 @@ class Replay:
         roots = [self._root(o)[0] for o in outputs]
         fresh = dict.fromkeys(r for r in roots if r in made)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
+        self._memory = self._shared(kept, made.difference(fresh))
         self._launches = [self._launch(item) for item in kept]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
         self._fresh = [(n.arg[1], n.dtype, n.size, self._uses[n]) for n in fresh]
         places = {node: place for place, node in enumerate((*inputs, *fresh))}
         self._results = [self._result(o, places) for o in outputs]
-        del self._uses, self._pieces
+        del self._uses, self._pieces, self._memory
 
     @property
     def count(self) -> int:
@@ -125,6 +126,36 @@ class Replay:
                 made.add(item.buffers[0])
         return kept, made
 
+    def _shared(
+        self, items: Sequence[ScheduleItem], inner: set[UOp]
+    ) -> dict[UOp, Buffer | Array]:
+        """Return the memory of the BUFFERs that hold values on the way: one that no later item
+        reads hands its memory on, to the next of its size."""
+        readers: dict[UOp, int] = {}
+        for place, item in enumerate(items):
+            readers.update((self._root(b)[0], place) for b in item.buffers)
+        found: dict[UOp, Buffer | Array] = {}
+        free: dict[tuple[object, ...], list[Buffer | Array]] = {}
+        for place, item in enumerate(items):
+            target = item.buffers[0]
+            if target in inner and target not in found:
+                spare = free.get(_size(target))
+                found[target] = spare.pop() if spare else memory_of(target)
+            for node in dict.fromkeys(self._root(b)[0] for b in item.buffers):
+                if node in inner and readers[node] == place:
+                    free.setdefault(_size(node), []).append(found[node])
+        return found
+
+    def _held(self, node: UOp) -> Buffer | Array:
+        root, start = self._root(node)
+        memory = self._memory.get(root)
+        if memory is None:
+            return memory_of(node)
+        if node is root:
+            return memory
+        assert isinstance(memory, Buffer)
+        return memory.window(start, node.size)
+
     def _root(self, node: UOp) -> tuple[UOp, int]:
         """Return the BUFFER whose memory a BUFFER sees, and where it begins there."""
         start = 0
@@ -134,7 +165,7 @@ class Replay:
         return node, start
 
     def _launch(self, item: ScheduleItem) -> _Launch:
-        held = [memory_of(b) for b in item.buffers]
+        held = [self._held(b) for b in item.buffers]
         step: Step
         kernel = None
         if item.kernel is None:
@@ -162,6 +193,10 @@ class Replay:
         held = memory_of(node)
         assert isinstance(held, Buffer)
         return places.get(self._root(node)[0], -1), self._piece(node), held
+
+
+def _size(node: UOp) -> tuple[object, ...]:
+    return node.arg[1], node.dtype, node.size
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from workbench import Device, GlobalCounters, Tensor, TinyJit, replay
 from workbench.backends.runtime import buffer
+from workbench.backends.runtime.buffer import pool
 from workbench.backends.runtime.timing import interleave
 from workbench.errors import JitError
 
@@ -392,3 +393,25 @@ def test_a_replay_costs_little_beyond_its_launches() -> None:
         call(x)
     found = interleave({"replay": lambda: call(x), "plain": lambda: work(x).realize()})
     assert found["replay"].min_s < found["plain"].min_s / 5
+
+
+def test_values_on_the_way_share_memory() -> None:
+    """However long the chain: the input, two values on the way, and the result."""
+
+    @TinyJit
+    def chain(x: Tensor) -> Tensor:
+        for _ in range(8):
+            x = (x + 1).contiguous()
+        return x
+
+    x = Tensor(np.zeros(1 << 18, np.float32)).realize()
+    gc.collect()
+    before, size = pool.used_bytes, x.nbytes()
+    for number in range(5):
+        y = chain(x + number)
+        np.testing.assert_array_equal(y.numpy(), np.full(1 << 18, 8 + number))
+    del y
+    gc.collect()
+    assert (
+        pool.used_bytes - before <= 5 * size
+    )  # it was 9, the last input and result with them

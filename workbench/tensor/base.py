@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from typing import Any, Self, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -30,7 +31,14 @@ from workbench.tensor.broadcast import (
 from workbench.tensor.literal import as_dtype, literal
 from workbench.tensor.refuse import device_error, dtype_error, shape_error
 
+_alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
+"""All tensors, but for those of a replay, which are computed."""
 Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
+
+
+def nodes_alive() -> list[UOp]:
+    """Return the nodes of all tensors that there are."""
+    return [tensor.uop for tensor in _alive.values()]
 
 
 class Base:
@@ -61,6 +69,7 @@ class Base:
             self.uop = literal(data, name or Device.DEFAULT, kind)
             self._device = name or _device_of(self.uop)
         _refuse_axes(self.uop)
+        _alive[id(self)] = self
         if not self.uop.is_const:
             record(self.uop)
 
@@ -113,6 +122,7 @@ class Base:
         made = object.__new__(type(self))
         made.uop, made.requires_grad = uop, None
         made._device = self._device
+        _alive[id(made)] = made
         for other in others:
             if other._device != made._device:
                 made._device = _common_device(made._device, other._device)

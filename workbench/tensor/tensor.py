@@ -22,7 +22,7 @@ from workbench.ir.uop import UOp
 from workbench.source import carry
 from workbench.tensor.arguments import flag, short
 from workbench.tensor.axes import one_axis
-from workbench.tensor.base import canonical, moved
+from workbench.tensor.base import canonical, moved, nodes_alive
 from workbench.tensor.random import Random
 from workbench.tensor.refuse import dtype_error, shape_error, where
 
@@ -53,7 +53,7 @@ class Tensor(Random):
         for device, tensors in _by_device((self, *others)).items():
             # Only a graph without memory has no device of its own, and takes this one.
             with Context(DEV=device):
-                results = engine.realize([t.uop for t in tensors])
+                results = engine.realize([t.uop for t in tensors], nodes_alive)
             for tensor, result in zip(tensors, results, strict=True):
                 carry(tensor.uop, result)
                 tensor.uop = result
