@@ -27,6 +27,8 @@ QUICK, THOROUGH = (0.06, 9), (0.2, 20)
 """Seconds and samples for one form."""
 START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
 """What a process may take to start, a form to compile, and an answer beyond the search's end."""
+LATE_S = 0.5
+"""How far beyond the search's end an executor's answer is waited for."""
 FOREVER = 1e9
 START_SHARE = 0.35
 """A start may take this share of all the time: also when another one has taken much of it, as
@@ -161,6 +163,9 @@ class OnExecutor(_Measuring):
         ]
         pending = [self._submit(task) for task in tasks]
         late = time.monotonic() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
+        late = min(
+            late, self.ends_at + LATE_S
+        )  # what is late is given up with the search
         try:
             for future in pending:
                 yield self._answer(future, late)
@@ -179,10 +184,12 @@ class OnExecutor(_Measuring):
 
     def _answer(self, future: Future[str], late: float) -> Measured:
         try:
-            text = future.result(timeout=max(0.0, late - time.monotonic()))
+            waits_s = max(0.0, late - time.monotonic())
+            text = future.result(timeout=waits_s)
             return self.read(json.loads(text))
         except TimeoutError:
-            return Measured(error="no answer came from the executor in time")
+            waited = f"in {waits_s:.3g} s" if waits_s else "before the time was over"
+            return Measured(error=f"no answer came from the executor {waited}")
         except Exception as error:  # whatever an executor of somebody else raises
             return Measured(
                 error=f"the executor failed: {type(error).__name__}: {error}"

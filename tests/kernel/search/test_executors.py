@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import resource_tracker
 from multiprocessing.context import BaseContext
 
 import pytest
 
-from tests.kernel.search.support import quick
+from tests.kernel.search.support import BUDGET_S, quick
 from workbench import Kernel, SearchResult
+from workbench.kernel.measuring import LATE_S
 from workbench.kernel.searching import run
 from workbench.worker.race import Rules
 
@@ -64,6 +65,33 @@ def test_an_executor_that_is_shut_down_is_a_note(kernel: Kernel) -> None:
     executor.shutdown()
     result = quick(kernel, executor=executor)
     assert result.best == 0 and all("executor" in t.note for t in result.tried)
+
+
+class Silent(Executor):
+    """Takes what it is given, and never answers."""
+
+    def submit(self, *task: object, **options: object) -> Future[str]:  # type: ignore[override]
+        return Future()
+
+
+def test_an_executor_that_never_answers_is_waited_for_until_the_end(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float | None] = []
+    result_of = Future.result
+
+    def result(future: Future[str], timeout: float | None = None) -> str:
+        waits.append(timeout)
+        return result_of(future, timeout)
+
+    monkeypatch.setattr(Future, "result", result)
+    found = quick(kernel, executor=Silent())
+    assert all(
+        t.note.startswith("no answer came from the executor") for t in found.tried
+    )
+    assert found.ended == "the time was over"
+    assert waits and None not in waits
+    assert sum(filter(None, waits)) <= BUDGET_S + LATE_S
 
 
 def test_rules_of_a_race_travel_as_data() -> None:

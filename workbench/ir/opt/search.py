@@ -232,12 +232,13 @@ def search(
     state = _Search(kernel, target, measure, is_over, report)
     try:
         state.begin(starts)
-        ended, level = "nothing left to try", 0
+        over = "the time was over"
+        ended, level = over if is_over() else "nothing left to try", 0
         while beam := state.beam(level, width):
             state.level(beam, at_once)
             level += 1
             if is_over():
-                ended = "the time was over"
+                ended = over
                 break
         best, speedup = state.confirm()
     except (KeyboardInterrupt, Stopped) as stop:
