@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.render.source import Source
 from workbench.errors import CompileError, DeviceError, WorkbenchError
 from workbench.forking import free_lock
@@ -79,6 +79,41 @@ def _build(kernel: UOp, device: str) -> Built:
     tree, lowered, linear = _staged(
         "lower", kernel, lambda: levels(kernel, info.target)
     )
+    try:
+        return _loaded(info, tree, lowered, linear)
+    except CompileError as error:
+        missing = _missing(lowered)
+        if not missing:
+            raise
+        # what a device's own compiler says of it is about another text than the reader's
+        said = "" if error.stage in ("llvm", "c") else f": {error.because}"
+        names = " and ".join(missing)
+        because = f"the device {info.name} needs what is switched off, {names}{said}"
+        hint = f"switch {'it' if len(missing) == 1 else 'them'} on again"
+        raise CompileError(error.stage, because, to_expr(lowered), hint) from error
+
+
+def _missing(lowered: UOp) -> list[str]:
+    """Return the rules that are switched off and would have made of a statement tree what every
+    device can do."""
+    off = rules_off()
+    needed = (*ALL_SMALL_FLOAT_RULES.rules, *DECOMPOSE_RULES.rules)
+    rules = [rule for rule in needed if rule.name in off]
+    nodes = lowered.toposort() if rules else ()
+    found = [
+        r.name
+        for r in rules
+        if any(
+            (r.match.ops is None or n.op in r.match.ops) and r.matcher(n) is not None
+            for n in nodes
+        )
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _loaded(
+    info: DeviceInfo, tree: UOp, lowered: UOp, linear: tuple[UOp, ...]
+) -> Built:
     if (
         rules_off()
     ):  # what their absence leaves undone, a device need not be able to refuse

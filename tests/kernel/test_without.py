@@ -10,8 +10,11 @@ import pytest
 from tests.compiler import needs_c
 from tests.silent_rules import package_rules
 from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
+from workbench.dtypes import DType, dtypes
 from workbench.errors import CompileError, WorkbenchError
 from workbench.ir.expr import to_expr
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
 from workbench.ir.rewrite import rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
 
@@ -65,6 +68,26 @@ def test_what_cannot_do_without_a_rule_shows_the_last_good_state(device: str) ->
         kernel.without("exp2-polynomial").compile(device)
     assert "exp2(p1[g0])" in str(error.value.last_good)
     assert kernel.run(device)[0].shape == (257,), "with the rule all is as it was"
+
+
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
+@pytest.mark.parametrize("kind", [dtypes.float16, dtypes.bfloat16])
+def test_what_cannot_be_compiled_says_which_rule_is_needed(
+    kind: DType, device: str
+) -> None:
+    """In our words: what LLVM's parser says is of no help."""
+    x = Tensor(X).cast(kind)
+    (kernel, *_) = explore((x * x + 1).exp2().cast(dtypes.float64).cast(kind)).kernels
+    needed = set()
+    for rule in (*ALL_SMALL_FLOAT_RULES.rules, *DECOMPOSE_RULES.rules):
+        bare = kernel.without(rule.name)
+        try:
+            bare.run(device)
+        except CompileError as error:
+            needed.add(rule.name)
+            assert rule.name in error.because and "switch" in error.hint
+            assert "cast opcode" not in str(error), error
+    assert "exp2-polynomial" in needed and len(needed) > 1
 
 
 def test_opts_are_applied_anew_without_the_rule() -> None:

@@ -33,6 +33,12 @@ def reduced(op: Ops, source: UOp, *axes: int) -> UOp:
     return tensor(Ops.REDUCE_AXIS, source, (op, axes))
 
 
+mask = tensor(Ops.PAD, filled(True, 3, 1, dtype=B), ((0, 3), (0, 0)))
+joined = tensor(Ops.EXPAND, mask, (6, 4)).where(
+    tensor(Ops.PAD, x, ((0, 3), (0, 0))), UOp.const(F, 7)
+)
+
+
 CASES: dict[str, list[tuple[UOp, UOp]]] = {
     "empty-is-constant": [
         (empty * 2.0, filled(0, 3, 0)),
@@ -96,6 +102,24 @@ CASES: dict[str, list[tuple[UOp, UOp]]] = {
             tensor(Ops.CONTIGUOUS, x + 1.0, None),
         ),
     ],
+    "piece-of-pad": [
+        (
+            tensor(Ops.SHRINK, tensor(Ops.PAD, x, ((1, 2), (0, 3))), ((2, 4), (1, 4))),
+            tensor(Ops.SHRINK, x, ((1, 3), (1, 4))),
+        ),
+        (tensor(Ops.SHRINK, tensor(Ops.PAD, x, ((1, 2), (0, 0))), ((1, 4), (0, 4))), x),
+        (
+            tensor(Ops.SHRINK, tensor(Ops.PAD, x, ((1, 2), (0, 3))), ((0, 5), (4, 6))),
+            filled(0, 5, 2),
+        ),
+    ],
+    "piece-of-choice": [
+        (
+            tensor(Ops.SHRINK, joined, ((0, 3), (1, 4))),
+            tensor(Ops.SHRINK, x, ((0, 3), (1, 4))),
+        ),
+        (tensor(Ops.SHRINK, joined, ((3, 6), (0, 4))), filled(7, 3, 4)),
+    ],
     "reduce-nothing": [
         (
             reduced(Ops.ADD, tensor(Ops.RESHAPE, x, (1, 12)), 0),
@@ -126,6 +150,10 @@ def test_one_rule(name: str) -> None:
 
 
 STAYS = {
+    "a piece with some padding": tensor(
+        Ops.SHRINK, tensor(Ops.PAD, x, ((1, 0), (0, 0))), ((0, 2), (0, 4))
+    ),
+    "a piece of both that are joined": tensor(Ops.SHRINK, joined, ((2, 4), (0, 4))),
     "a pad of a constant is not constant": tensor(Ops.PAD, filled(2, 3), ((1, 0),)),
     "a permutation of equal sizes": tensor(Ops.PERMUTE, buffer(3, 4, 4), (1, 0)),
     "a flip": tensor(Ops.FLIP, x, (0,)),

@@ -52,6 +52,12 @@ def variance(x: Tensor) -> Tensor:
     return (apart * apart).mean(1)
 
 
+def stacked(x: Tensor, times: int) -> Tensor:
+    for _ in range(times):
+        x = Tensor.stack(x, x)[0]
+    return x
+
+
 # Name -> how many kernels the results need, and what makes the results.
 COUNTS: dict[str, tuple[int, Callable[[], tuple[Tensor, ...]]]] = {
     "elementwise chain": (1, lambda: (((Tensor(A) * 2 + 1).exp() - 3).relu().sqrt(),)),
@@ -71,6 +77,8 @@ COUNTS: dict[str, tuple[int, Callable[[], tuple[Tensor, ...]]]] = {
     "x * 1": (0, lambda: (Tensor(A) * 1,)),
     "x - 0 / 1 * 1": (0, lambda: ((Tensor(A) - 0) / 1 * 1,)),
     "flip of flip": (1, lambda: (Tensor(A).flip(0).flip(0),)),
+    "a piece of what is stacked": (0, lambda: (Tensor.stack(Tensor(A), Tensor(A) + 1)[0],)),
+    "a piece of a stack, again and again": (0, lambda: (stacked(Tensor(3.0), 24),)),
     "a constant": (0, lambda: (Tensor(3.0),)),
     "full": (0, lambda: (Tensor.full((4, 5), 3.0),)),
     "full().sum()": (0, lambda: (Tensor.full((4, 5), 3.0).sum(),)),

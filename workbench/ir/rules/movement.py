@@ -89,6 +89,72 @@ def empty(n: UOp) -> UOp | None:
     return None
 
 
+def piece_of_pad(n: UOp, x: UOp) -> UOp | None:
+    """A piece of a padded value is one of the value where it has no padding, and 0 where it has
+    nothing else."""
+    pad = n.src[0]
+    if _is_outside(pad, n.arg):
+        return full(n.shape, n.like(0))
+    inside = _in_source(pad, n.arg)
+    if inside is None:
+        return None
+    return UOp(Ops.SHRINK, n.dtype, (x,), inside)
+
+
+def piece_of_choice(n: UOp) -> UOp | None:
+    """A piece of a choice (of what `cat` makes) is a piece of the one that is chosen there."""
+    condition, yes, no = n.src[0].src
+    known = _constant_in(condition, n.arg)
+    if known is None:
+        return None
+    chosen = yes if known.arg else no
+    if not chosen.shape:
+        return full(n.shape, chosen)
+    return UOp(Ops.SHRINK, n.dtype, (chosen,), n.arg)
+
+
+Piece = tuple[tuple[int, int], ...]
+"""Of each axis, where a piece begins and ends."""
+
+
+def _constant_in(node: UOp, piece: Piece) -> UOp | None:
+    """Return the CONST that a value is everywhere in a piece of it; None if that is not known."""
+    while (found := constant_of(node)) is None:
+        if node.op is Ops.EXPAND:
+            (node,) = node.src
+            kept = piece[len(piece) - len(node.shape) :]
+            sizes = zip(kept, node.shape, strict=True)
+            piece = tuple((0, 1) if size == 1 else part for part, size in sizes)
+        elif node.op is Ops.PAD:
+            if _is_outside(node, piece):
+                return node.like(0)
+            inside = _in_source(node, piece)
+            if inside is None:
+                return None
+            (node,), piece = node.src, inside
+        else:
+            return None
+    return found
+
+
+def _in_source(pad: UOp, piece: Piece) -> Piece | None:
+    """Return a piece of a PAD as one of its source; None where it has some padding."""
+    found = tuple(
+        (low - before, high - before)
+        for (low, high), (before, _) in zip(piece, pad.arg, strict=True)
+    )
+    sizes = zip(found, pad.src[0].shape, strict=True)
+    return found if all(low >= 0 and high <= n for (low, high), n in sizes) else None
+
+
+def _is_outside(pad: UOp, piece: Piece) -> bool:
+    """Whether a piece of a PAD is padding alone."""
+    axes = zip(piece, pad.arg, pad.src[0].shape, strict=True)
+    return any(
+        high <= before or low >= before + n for (low, high), (before, _), n in axes
+    )
+
+
 _EMPTIES = (
     *sorted(MOVEMENT | ELEMENTWISE, key=lambda o: o.value),
     Ops.REDUCE_AXIS,
@@ -99,6 +165,7 @@ _EMPTIES = (
 )
 
 _ELEMENTWISE = tuple(sorted(ELEMENTWISE, key=lambda o: o.value))
+_choice = Pat(Ops.WHERE, None)
 _stored = Pat((Ops.BUFFER, Ops.CONTIGUOUS, Ops.COPY), None, name="x")
 
 # fmt: off
@@ -110,6 +177,8 @@ MOVEMENT_RULES = RuleSet("movement", [
     Rule("bare-constants",      Pat(_ELEMENTWISE, None, name="n"), bare_constants),
     Rule("reduce-constant",     Pat(Ops.REDUCE_AXIS, (filled,), name="n"), reduced_constant),
     Rule("contiguous-buffer",   Pat(Ops.CONTIGUOUS, (_stored,)), x),
+    Rule("piece-of-pad",        Pat(Ops.SHRINK, (op(Ops.PAD, x),), name="n"), piece_of_pad),
+    Rule("piece-of-choice",     Pat(Ops.SHRINK, (_choice,), name="n"), piece_of_choice),
     Rule("reduce-nothing",      Pat(Ops.REDUCE_AXIS, (x,), name="n"), x, where=combines_nothing),
 ])
 # fmt: on
