@@ -89,6 +89,15 @@ def test_a_tile_packed_across_is_turned_in_registers(target: str) -> None:
     assert Opt(OptOps.UPCAST, "b_r0", wide) in opts
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_windows_too_narrow_for_lanes_leave_them_to_the_result(target: str) -> None:
+    """Windows of 3 that lie 2 apart are nearer along the window, where no vector fits."""
+    pool = kernels(zeros(1, 8, 66, 66).max_pool2d((3, 3), stride=2, padding=1))[-1]
+    assert "vector-lanes" in steps(pool, TARGETS[target])
+    small = zeros(1, 8, 20, 20).conv2d(zeros(16, 8, 3, 3), stride=2, padding=1)
+    assert steps(kernels(small)[-1], TARGETS[target])
+
+
 def gram(x: Tensor) -> Tensor:
     return x @ x.transpose(-1, -2)
 

@@ -14,6 +14,8 @@ REUSE = 8
 """An operand packed must be read again at least this often."""
 FAR = 1 << 62
 """The step of what is read in no regular steps."""
+FEW_LANES = 4
+"""A reduction of fewer steps, such as a window's width, has no lanes along it."""
 PACKED_REUSE = 64
 """What is gathered must be read so much more often for packing it to pay."""
 
@@ -51,12 +53,15 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
 
 def vector_axis(kernel: UOp) -> UOp | None:
     """Return the unit-stride axis of the result, if lanes along it are worth it: not where they
-    would gather what lies nearer together along a reduction."""
+    would gather what lies nearer together along a reduction that is long enough for lanes."""
     axis = unit_axis(kernel)
     if axis is None:
         return None
     across = max((step(n, axis) for n in loads(kernel) if axis in n.ranges), default=0)
-    along = [dot_axis(n)[1] for n in reduces(kernel)]
+    dots = [dot_axis(n) for n in reduces(kernel)]
+    along = [
+        apart for dot, apart in dots if dot is not None and dot.extent >= FEW_LANES
+    ]
     if across > 1 and min(along, default=FAR) < across and not packs(kernel, axis):
         return None
     return axis
