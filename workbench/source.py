@@ -1,38 +1,37 @@
-"""The user's own line: captured once in the front end, kept beside the graph.
+"""The user's own lines: captured once in the front end, kept beside the graph.
 
-`record(node)` notes which line outside this package made a node. The note lives in a side
-table, not in the node: equal nodes from two lines stay one node, and the first line wins.
-Nothing here knows what a node is beyond its `src` and whether it is a constant.
+Equal nodes are one object, so a node cannot know which line made it: cells share it. What the
+front end makes is a tensor, and a tensor has its Derivation: the calls in the user's code that
+led to its node, and the derivations of the tensors it was made of. It is freed with the tensor.
+Nothing here knows what a node is, beyond that it can be referred to weakly.
+
+A frame is kept as its code and the place in it; lines and text are looked up by whoever shows
+them.
 """
 
 from __future__ import annotations
 
 import linecache
 import os
+import site
 import sys
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any, Protocol
-from weakref import WeakKeyDictionary
-
-
-class Node(Protocol):
-    """What the table needs of a graph node: weakly referable, hashed by identity."""
-
-    @property
-    def src(self) -> tuple[Any, ...]: ...
-
-    @property
-    def is_const(self) -> bool: ...
+import sysconfig
+from dataclasses import dataclass, field
+from types import CodeType, FrameType
+from typing import Any
+from weakref import ref
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the user's code: `name` is a file's path or a cell ("In[3]")."""
+    """A line of the user's code: `name` is a file's path or a cell ("In[3]"). `inner` are the
+    lines that ran because of it, in functions that it called, down to the one that made what
+    this is the line of; they are no part of which line it is."""
 
     name: str
     line: int
     text: str
+    inner: tuple[SourceLine, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.name)}:{self.line}"
@@ -43,9 +42,49 @@ class SourceLine:
         return f"{os.path.basename(self.name)}, line {self.line}"
 
 
-_LINES: WeakKeyDictionary[Node, SourceLine] = WeakKeyDictionary()
-_KNOWN: dict[tuple[str, int], SourceLine] = {}
-_IS_CELL: dict[str, bool] = {}
+Call = tuple[CodeType, int, str | None]
+"""A frame of the user's code: its code, the instruction it has come to, and the cell that it is
+code of ("In[3]"; None for a file)."""
+Calls = tuple[Call, ...]
+"""The user's frames on the call stack, from the one that called this package outwards."""
+
+
+class Derivation:
+    """How a tensor came to its node: the user's `calls`, and the derivations of what it was made
+    of. The node is held weakly: whoever holds the tensor holds it."""
+
+    __slots__ = ("__weakref__", "_node", "calls", "sources")
+
+    def __init__(self, node: Any, calls: Calls, sources: tuple[Derivation, ...] = ()):
+        self._node = ref(node)
+        self.calls, self.sources = calls, sources
+
+    @property
+    def node(self) -> Any:
+        """The node; None once it is gone."""
+        return self._node()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _nothing, ()  # a copy elsewhere was made by no line there
+
+
+def _nothing() -> None:
+    return None
+
+
+def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
+    """Return the Derivation of `node`, which the user's code makes now of tensors that have
+    `sources`. What changes nothing keeps the derivation it had."""
+    known = tuple([source for source in sources if source is not None])
+    for source in known:
+        if source._node() is node:
+            return source
+    found = calls()
+    for source in known:
+        if source.calls == found:  # one call makes many steps: they share it
+            found = source.calls
+            break
+    return Derivation(node, found, known)
 
 
 def here() -> SourceLine | None:
@@ -55,70 +94,110 @@ def here() -> SourceLine | None:
         frame = frame.f_back
     if frame is None:
         return None
-    return _line(frame.f_code.co_filename, frame.f_lineno)
+    name = frame.f_code.co_filename
+    return _line(name, frame.f_lineno, _cell(name) if _kind(name) == _CELL else None)
 
 
+MOST_FRAMES = 200
+"""Frames that are looked at for those of the user's."""
+MOST_CALLS = 16
+"""Frames of the user's that are kept: the outermost ones, and where they called this package."""
 _PACKAGE = os.path.dirname(here.__code__.co_filename) + os.sep
+_LIBRARY, _FILE, _CELL = 0, 1, 2
+_KINDS: dict[str, int] = {}
+_CELLS: dict[str, tuple[int | None, str | None]] = {}
+_TEXTS: dict[tuple[str, int], str] = {}
 
 
-def record(node: Node) -> None:
-    """Note the user's line for `node` and for all below it that no line is known for yet.
-
-    Leaves below it (constants, host memory) are shared between lines, so they get none.
-    """
-    if node in _LINES or node.is_const:
-        return
-    line = here()
-    if line is None:
-        return
-    _LINES[node] = line
-    stack = list(node.src)
-    while stack:
-        below = stack.pop()
-        if below.src and below not in _LINES:
-            _LINES[below] = line
-            stack.extend(below.src)
-
-
-def carry(old: Node, node: Node) -> None:
-    """Give `node`, which takes the place of `old`, the line of `old`, unless it has one."""
-    line = _LINES.get(old)
-    if line is not None and node not in _LINES and not node.is_const:
-        _LINES[node] = line
+def calls() -> Calls:
+    """Return the user's frames on the call stack, up to the cell, script or module that they run
+    for; the frames of libraries, this one among them, are left out."""
+    found: list[Call] = []
+    frame: FrameType | None = sys._getframe(1)
+    for _ in range(MOST_FRAMES):
+        if frame is None:
+            break
+        code = frame.f_code
+        name = code.co_filename
+        kind = _KINDS.get(name)
+        if kind is None:
+            kind = _kind(name)
+        if kind:
+            found.append((code, frame.f_lasti, _cell(name) if kind == _CELL else None))
+            if code.co_name == "<module>":
+                break
+        frame = frame.f_back
+    if len(found) > MOST_CALLS:
+        found = [*found[: MOST_CALLS // 2], *found[-MOST_CALLS // 2 :]]
+    return tuple(found)
 
 
-def source_of(node: Node) -> SourceLine | None:
-    """Return the line that first made `node`, or None if it was not made by a user's line."""
-    return _LINES.get(node)
+def line_of(call: Call) -> SourceLine:
+    """Return the line that a frame has come to."""
+    code, at, cell = call
+    number = code.co_firstlineno
+    for start, end, line in code.co_lines():
+        if start <= at < end and line is not None:
+            number = line
+    return _line(code.co_filename, number, cell)
 
 
-def _line(filename: str, number: int) -> SourceLine:
-    name = _cell_name(filename) or filename
-    known = _KNOWN.get((name, number))
-    if known is None:
-        text = linecache.getline(filename, number).strip()
-        known = _KNOWN[name, number] = SourceLine(name, number, text)
-    return known
-
-
-def _cell_name(filename: str) -> str | None:
-    """Return "In[3]" for the file name that IPython gives a cell's code.
-
-    The number is asked for each time, because running a cell again keeps the file name.
-    """
-    is_cell = _IS_CELL.get(filename)
-    if is_cell is False:
+def seen_from(made: Calls, asked: Calls) -> SourceLine | None:
+    """Return the line that made something, as it is seen from the code that asks about it: the
+    one in the cell, script or function where both meet; else the outermost one. Its `inner` are
+    the lines further inside."""
+    begin = 0
+    for place, (one, other) in enumerate(zip(made[::-1], asked[::-1], strict=False)):
+        if one[0] is not other[0]:
+            break
+        begin = place
+        if one[1] != other[1]:
+            break
+    lines = [line_of(call) for call in made[::-1][begin:]]
+    if not lines:
         return None
-    label = _ipython_label(filename)
-    if is_cell is None:
-        _IS_CELL[filename] = label is not None
-    return label
+    inner = tuple(line for line in dict.fromkeys(lines[1:]) if line != lines[0])
+    return SourceLine(lines[0].name, lines[0].line, lines[0].text, inner)
 
 
-def _ipython_label(filename: str) -> str | None:
+def _kind(filename: str) -> int:
+    """Return whose the code in a file is: what is installed, or made by Python, is a library's."""
+    kind = _KINDS.get(filename)
+    if kind is None:
+        is_library = filename.startswith(("<frozen ", _PACKAGE, *_installed()))
+        kind = _LIBRARY if is_library else _CELL if _cell(filename) else _FILE
+        _KINDS[filename] = kind
+    return kind
+
+
+def _installed() -> tuple[str, ...]:
+    """Return the folders of what is installed, Python's own modules among them."""
+    named = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    named += [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple(path + os.sep for path in named if path)
+
+
+def _line(filename: str, number: int, cell: str | None) -> SourceLine:
+    key = filename, number
+    text = _TEXTS.get(key)
+    if text is None:
+        text = _TEXTS[key] = linecache.getline(filename, number).strip()
+    return SourceLine(cell or filename, number, text)
+
+
+def _cell(filename: str) -> str | None:
+    """Return "In[3]" for the file name that IPython gives a cell's code; None for a file.
+
+    Running a cell again keeps the file name, so it is asked for again in each cell that runs.
+    """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None:
         return None
-    named = shell.compile.format_code_name(filename)
-    return None if named is None else str(named[1]).replace(" ", "")
+    count = shell.execution_count
+    known = _CELLS.get(filename)
+    if known is None or known[0] != count:
+        named = shell.compile.format_code_name(filename)
+        label = None if named is None else str(named[1]).replace(" ", "")
+        known = _CELLS[filename] = count, label
+    return known[1]

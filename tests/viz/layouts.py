@@ -26,6 +26,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.trace import PassRecord, observe
 from workbench.viz import explore
+from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
 from workbench.viz.page import scripts
 from workbench.viz.record.nodes import Lines, Nodes, Texts
@@ -196,7 +197,7 @@ def _apart(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
 
 def moves(page: Any) -> list[Move]:
     """Return, for each rewrite of `records`, how far it moves nodes, in both views of it."""
-    nodes = Nodes(Lines())
+    nodes = Nodes(Lines(), UserLines())
     passes = Passes(nodes, Texts(), Rules())
     passes.add(list(records()), None)
     held = {"nodes": nodes.columns, "passes": passes.listed}

@@ -39,7 +39,7 @@ def looked(name: str, device: str) -> tuple[Looked, ...]:
     stored = [item.node for item in found.items if item.kernel is not None]
     kernels = [_with_opts(k, case.opts) for k in found.kernels]
     return tuple(
-        Looked(made, links_of(made, found.passes, node))
+        Looked(made, links_of(made, found.passes, found.lines, node))
         for node, made in zip(stored, [k.compile(device) for k in kernels], strict=True)
     )
 
@@ -52,10 +52,11 @@ def words(name: str, origin: Origin) -> str:
     """The words behind the user's lines of an origin; DATA for a line that makes tensors."""
     texts, first = inspect.getsourcelines(CASES[name].make)
     found: dict[str, None] = {}
-    for line in origin.lines:
-        inside = 0 <= line.line - first < len(texts)
-        text = texts[line.line - first].strip() if inside else ""
-        found[text.partition("  # ")[2] or "DATA"] = None
+    inside = range(first, first + len(texts))
+    for line in origin.lines:  # others are those that call it, and that it calls
+        if line.name.endswith("provenance_cases.py") and line.line in inside:
+            text = texts[line.line - first].strip()
+            found[text.partition("  # ")[2] or "DATA"] = None
     return " ".join(found)
 
 

@@ -66,7 +66,7 @@ def test_rules_that_made_an_instruction(name: str) -> None:
     make, opts, pattern, op, wanted = LED[name]
     found = explore(make())
     compiled = found.kernels[-1].apply(*opts).compile("LLVM")
-    links = links_of(compiled, found.passes)
+    links = links_of(compiled, found.passes, found.lines)
     lines = compiled.source.split("\n")
     (number, *_) = [n for n, t in enumerate(lines, 1) if re.search(pattern, t)]
     nodes = [links.linear[p] for p in links.positions[number - 1]]

@@ -20,7 +20,7 @@ def test_equal_kernels_have_the_lines_of_their_own_value() -> None:
     lines = []
     for item in found.items:
         if item.kernel is not None:
-            links = links_of(made, found.passes, item.node)
+            links = links_of(made, found.passes, found.lines, item.node)
             number = next(
                 n for n, t in enumerate(made.source.split("\n"), 1) if "sqrt" in t
             )
@@ -35,7 +35,7 @@ def test_lines_are_those_of_this_expression() -> None:
     later = explore(data(64).sqrt())
     assert earlier.kernels[0].original is later.kernels[0].original
     made = later.kernels[0].compile("LLVM")
-    links = links_of(made, later.passes)
+    links = links_of(made, later.passes, later.lines)
     texts = {
         line.text for places in links.positions for line in links.at(*places).lines
     }
@@ -49,7 +49,7 @@ def test_equal_values_of_two_lines_have_both() -> None:
     y = y + (x + x).sqrt()
     found = explore(y)
     made = found.kernels[0].compile("LLVM")
-    links = links_of(made, found.passes)
+    links = links_of(made, found.passes, found.lines)
     roots = [n for n, t in enumerate(made.source.split("\n"), 1) if "@llvm.sqrt" in t]
     seen = {line.text for n in roots for line in links.of_line(n).lines}
     assert {"y = (x * 2.0).sqrt()", "y = y + (x + x).sqrt()"} <= seen

@@ -19,7 +19,7 @@ from workbench.dtypes import Const, DType
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
-from workbench.source import record
+from workbench.source import Derivation, derived
 from workbench.tensor.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.broadcast import (
     cast_to,
@@ -44,7 +44,7 @@ def nodes_alive() -> list[UOp]:
 class Base:
     """A tensor's node, dtype, shape and device, and how operands become nodes."""
 
-    __slots__ = ("__weakref__", "_device", "requires_grad", "uop")
+    __slots__ = ("__weakref__", "_device", "derivation", "requires_grad", "uop")
 
     # numpy leaves `array + tensor` to the tensor.
     __array_ufunc__ = None
@@ -52,6 +52,7 @@ class Base:
     uop: UOp
     requires_grad: bool | None
     _device: str | None  # None: a constant, which is wherever it is needed
+    derivation: Derivation | None  # which lines made it; None: nobody's
 
     def __init__(
         self,
@@ -70,8 +71,10 @@ class Base:
             self._device = name or _device_of(self.uop)
         _refuse_axes(self.uop)
         _alive[id(self)] = self
+        self.derivation = None
         if not self.uop.is_const:
-            record(self.uop)
+            before = data.derivation if isinstance(data, Base) else None
+            self.derivation = derived(self.uop, [before])
 
     # what it is
 
@@ -126,8 +129,10 @@ class Base:
         for other in others:
             if other._device != made._device:
                 made._device = _common_device(made._device, other._device)
+        made.derivation = None
         if not uop.is_const:
-            record(uop)
+            sources = [other.derivation for other in others]
+            made.derivation = derived(uop, [self.derivation, *sources])
         return made
 
     def _lift(self, operand: Operand, what: str) -> Self:

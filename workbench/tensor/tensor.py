@@ -19,7 +19,7 @@ from workbench.ir.ops import Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
-from workbench.source import carry
+from workbench.source import Derivation
 from workbench.tensor.arguments import flag, short
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved, nodes_alive
@@ -55,7 +55,8 @@ class Tensor(Random):
             with Context(DEV=device):
                 results = engine.realize([t.uop for t in tensors], nodes_alive)
             for tensor, result in zip(tensors, results, strict=True):
-                carry(tensor.uop, result)
+                if tensor.derivation is not None:  # it is computed, and forgets of what
+                    tensor.derivation = Derivation(result, tensor.derivation.calls)
                 tensor.uop = result
                 if constant_of(result) is None:
                     tensor._device = device

@@ -19,7 +19,7 @@ from workbench.ir.uop import UOp
 from workbench.kernel.bisect import Culprit
 from workbench.kernel.kernel import NOWHERE, Kernel
 from workbench.kernel.values import Values, values_of_tensor
-from workbench.source import SourceLine
+from workbench.source import Calls, SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import export
 from workbench.viz.forced import forced_by
@@ -27,6 +27,7 @@ from workbench.viz.listed import Decisions, Passes
 from workbench.viz.model.bisect import bisected
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.graph import TensorGraph, tensor_graph
+from workbench.viz.model.lines import UserLines
 from workbench.viz.model.passes import pass_rows, passes_text
 from workbench.viz.model.planned import planned
 from workbench.viz.model.why import why_not
@@ -71,9 +72,11 @@ class Exploration(Displayed):
 
     `kernels` are in execution order; `items` are those and the copies between devices;
     `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
-    `outputs` are the tensors' nodes as scheduled; `page` shows it in a notebook; `show` names
-    the one pane that is shown and printed ("": all); `forced` has the decisions that were not
-    left to the scheduler (see `replan`), and `rules_off` the rules that it does without. Where
+    `outputs` are the tensors' nodes as scheduled; `line` is the user's, `lines` has those of
+    every value, as they are seen from the code that `asked`; `page` shows it in a notebook;
+    `show` names the one pane that is shown and printed ("": all); `forced` has the decisions
+    that were not left to the scheduler (see `replan`), and `rules_off` the rules that it does
+    without. Where
     a rule of the scheduler raises, `error` says so: there are no kernels then, and `passes` are
     those up to the one that failed.
     """
@@ -86,6 +89,8 @@ class Exploration(Displayed):
     outputs: tuple[UOp, ...]
     page: Page
     line: SourceLine | None = None
+    lines: UserLines = field(default_factory=UserLines, repr=False)
+    asked: Calls = ()
     show: str = ""
     forced: Mapping[UOp, bool] = field(default_factory=dict)
     rules_off: tuple[str, ...] = ()
@@ -141,7 +146,9 @@ class Exploration(Displayed):
         to a device, or computed nowhere.
         """
         forced = forced_by(changes, self.forced, self.outputs)
-        return of(self.tensors, self.page, forced, self.rules_off, self.show)
+        return of(
+            self.tensors, self.page, forced, self.rules_off, self.show, self.asked
+        )
 
     def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
@@ -222,7 +229,8 @@ class Exploration(Displayed):
     @property
     def graph(self) -> TensorGraph:
         """The tensor graph as plain data, each node with the kernels that compute it."""
-        return tensor_graph(self.outputs, self.items, [k.title for k in self.kernels])
+        titles = [k.title for k in self.kernels]
+        return tensor_graph(self.outputs, self.items, titles, self.lines)
 
     def to_networkx(self) -> networkx.DiGraph[int]:
         """Return the tensor graph as a networkx.DiGraph.
@@ -290,13 +298,15 @@ def of(
     forced: Mapping[UOp, bool],
     rules_off: tuple[str, ...] = (),
     show: str = "",
+    asked: Calls = (),
 ) -> Exploration:
-    """Return the Exploration of `tensors` as scheduled now."""
-    found = planned(tensors, forced, rules_off)
+    """Return the Exploration of `tensors` as scheduled now; `asked` are the calls that led
+    here."""
+    found = planned(tensors, forced, rules_off, asked)
     return Exploration(
         tensors, tuple(found.kernels), tuple(found.items), Decisions(found.decisions),
-        Passes(found.passes), tuple(found.outputs), page, found.line, show, forced, rules_off,
-        found.error,
+        Passes(found.passes), tuple(found.outputs), page, found.line, found.lines, asked, show,
+        forced, rules_off, found.error,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from workbench.display import register
 from workbench.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
+from workbench.source import calls
 from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
@@ -36,7 +37,7 @@ def explore(
     page = Page()
     register(Exploration, page.bundle)
     register(Pane, page.pane_bundle)
-    return exploration.of(tensors, page, {}, _names(without), show)
+    return exploration.of(tensors, page, {}, _names(without), show, calls())
 
 
 def _names(without: object) -> tuple[str, ...]:

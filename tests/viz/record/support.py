@@ -60,6 +60,7 @@ def references(record: Record) -> Iterator[tuple[str, str, int]]:
                 yield "made", f"rewrites of {place}", number - 1
         if nodes["line"][node] != -1:
             yield "node.line", "lines", nodes["line"][node]
+        yield from (("node.inner", "lines", line) for line in nodes["inner"][node])
     for row in record["passes"]:
         yield from (("pass", "nodes", n) for n in row["before"] + row["after"])
         texts = (row["text_before"], row["text_after"])
@@ -76,6 +77,7 @@ def references(record: Record) -> Iterator[tuple[str, str, int]]:
         yield "kernel.root", "variants", row["root"]
         if row["line"] is not None:
             yield "kernel.line", "lines", row["line"]
+        yield from (("kernel.inner", "lines", line) for line in row["inner"])
         if row["decision"] is not None:
             yield "kernel.decision", "decisions", row["decision"]
     for row in record["variants"]:

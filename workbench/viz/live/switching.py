@@ -42,7 +42,7 @@ def rule_off(
         kept = tuple(known for known in ex.rules_off if known != name)
         off = kept if on else (*kept, name)
         return session.reopen(
-            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show)
+            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.asked)
         )
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")

@@ -14,7 +14,8 @@ from functools import lru_cache
 from workbench.ir.ops import MOVEMENT, Ops
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
-from workbench.source import source_of
+from workbench.source import SourceLine
+from workbench.viz.model.lines import UserLines
 from workbench.viz.model.named import named
 from workbench.viz.model.words import shape_text
 
@@ -71,7 +72,10 @@ _REDUCES = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "max", Ops.MIN: "min"}
 
 
 def tensor_graph(
-    outputs: Sequence[UOp], items: Sequence[ScheduleItem], titles: Sequence[str]
+    outputs: Sequence[UOp],
+    items: Sequence[ScheduleItem],
+    titles: Sequence[str],
+    lines: UserLines,
 ) -> TensorGraph:
     """Return the graph under `outputs`; `titles` are those of the items that are kernels."""
     kernels = [item for item in items if item.kernel is not None]
@@ -79,7 +83,9 @@ def tensor_graph(
     inside = _membership(kernels, {item.node for item in items})
     numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
     nodes = [
-        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, numbers)
+        _node(
+            n, i, tuple(inside[n]), stored.get(n), n in outputs, numbers, lines.first(n)
+        )
         for n, i in numbers.items()
     ]
     edges = [
@@ -121,8 +127,9 @@ def _node(
     stored: int | None,
     output: bool,
     numbers: Mapping[UOp, int],
+    line: SourceLine | None,
 ) -> GraphNode:
-    line, function = source_of(node), named(node)
+    function = named(node)
     return GraphNode(
         number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
         _role(node), kernels, stored, node.size * node.dtype.itemsize,

@@ -1,6 +1,6 @@
 """Where code comes from: line of source -> node of the program -> kernel -> tensor -> user's line.
 
-    found = links_of(compiled, exploration.passes)
+    found = links_of(compiled, exploration.passes, exploration.lines)
     found.of_line(12).lines          # the user's lines that line 12 of the source computes
     found.text_lines(source_line)    # and back: which lines of the source compute one of his
     found.of_assembly(compiled.assembly_lines)     # per instruction: the same
@@ -21,16 +21,19 @@ from workbench.forking import once
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Compiled
-from workbench.source import SourceLine, source_of
+from workbench.source import SourceLine
 from workbench.trace import Link, PassRecord
 from workbench.viz.model.ancestry import Ancestry, Cause
+from workbench.viz.model.lines import UserLines, with_inner
+
+NO_LINES = UserLines()
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What a piece of code belongs to. `axes`: the loops around it, outermost first, then its
     lanes; `kernel`: nodes of the un-optimised kernel; `tensor`: nodes of the tensor graph, as
-    it was scheduled; `lines`: the user's."""
+    it was scheduled; `lines`: the user's, those that others called last."""
 
     axes: tuple[str, ...] = ()
     kernel: tuple[UOp, ...] = ()
@@ -49,6 +52,7 @@ class Links:
     kernel: frozenset[UOp]
     tensor: frozenset[UOp]
     tree: frozenset[UOp]
+    lines: UserLines
 
     def of(self, *nodes: UOp) -> Origin:
         """Return where nodes of any state of the compilation come from; the axes are those they
@@ -56,12 +60,12 @@ class Links:
         found = {a: None for node in nodes for a in self.ancestry.of(node)}
         depends = [n for n in found if n in self.tree] + list(nodes)
         ranges = {r for n in depends for r in n.ranges}
-        lines = {line: None for n in found if (line := source_of(n)) is not None}
+        lines = [line for n in found for line in self.lines.own(n)]
         return Origin(
             tuple(sorted(r.axis_name for r in ranges)),
             tuple(n for n in found if n in self.kernel),
             tuple(n for n in found if n in self.tensor),
-            tuple(sorted(lines, key=lambda line: (line.name, line.line))),
+            with_inner(lines),
         )
 
     def why(self, *nodes: UOp) -> list[Cause]:
@@ -144,15 +148,20 @@ class Links:
 
 
 def links_of(
-    compiled: Compiled, schedule: Sequence[PassRecord] = (), value: UOp | None = None
+    compiled: Compiled,
+    schedule: Sequence[PassRecord] = (),
+    lines: UserLines = NO_LINES,
+    value: UOp | None = None,
 ) -> Links:
-    """Return the links of a compiled kernel; `schedule` are the passes that led to it (those of
-    its Exploration; without them no line is known).
+    """Return the links of a compiled kernel; `schedule` are the passes that led to it, and
+    `lines` the user's (those of its Exploration; without them no line is known).
 
     `value` is the tensor node that the kernel stores: it tells kernels that are equal apart.
     """
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
+    for root in lines.roots:
+        ancestry.begin(root)
     tensor: set[UOp] = set()
     for made in scheduled(schedule):
         if made.kernel is original and value in (None, made.stored):
@@ -170,6 +179,7 @@ def links_of(
         frozenset(original.toposort()),
         frozenset(tensor),
         frozenset(compiled.built.lowered.toposort()),
+        lines,
     )
 
 

@@ -14,15 +14,16 @@ from workbench.dtypes import DType
 from workbench.ir.ops import Ops
 from workbench.ir.text import own_name
 from workbench.ir.uop import UOp
-from workbench.source import SourceLine, source_of
+from workbench.source import SourceLine
 from workbench.viz.model.graph import label_of, number_text
+from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text
 
 LABEL = 40
 """Characters of a label; a longer one ends in an ellipsis."""
 TEXT = 2000
 """Characters of an argument that are kept; a longer one says how long it was."""
-COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "made")
+COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "inner", "made")
 
 
 class Texts:
@@ -56,15 +57,20 @@ class Lines:
             self.listed.append({"where": str(line), "text": bounded(line.text)})
         return self._places[line]
 
+    def inner(self, line: SourceLine | None) -> list[int]:
+        """Return the places of the lines in functions that `line` called."""
+        called = () if line is None else line.inner
+        return [place for inner in called if (place := self.add(inner)) is not None]
+
 
 class Nodes:
     """Every UOp that a record speaks of, as columns."""
 
-    def __init__(self, lines: Lines):
+    def __init__(self, lines: Lines, known: UserLines):
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
-        self._lines = lines
+        self._lines, self._known = lines, known
 
     def __len__(self) -> int:
         return len(self._places)
@@ -90,7 +96,8 @@ class Nodes:
         return [self.add(root) for root in roots]
 
     def _append(self, node: UOp) -> None:
-        line = self._lines.add(source_of(node))
+        known = self._known.first(node)
+        line = self._lines.add(known)
         row: tuple[Any, ...] = (
             node.op.name,
             str(node.dtype),
@@ -99,6 +106,7 @@ class Nodes:
             [self._places[s] for s in node.src],
             short(node_label(node)),
             -1 if line is None else line,
+            self._lines.inner(known),
             [],
         )
         for column, value in zip(self.columns.values(), row, strict=True):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.ir.uop import UOp
-from workbench.source import source_of
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import (
     GraphNode,
@@ -15,6 +14,7 @@ from workbench.viz.model.graph import (
     graph_nodes,
     is_cut,
 )
+from workbench.viz.model.lines import UserLines
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import shape_text
 from workbench.viz.palette import kernel_colour
@@ -47,7 +47,7 @@ def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
         "width": round(drawn.width),
         "height": round(drawn.height),
         "nodes": [
-            _node(node, found[node.number], box, nodes, lines)
+            _node(node, found[node.number], box, nodes, ex.lines, lines)
             for node, box in zip(graph.nodes, drawn.boxes, strict=True)
         ],
         "edges": [
@@ -64,9 +64,9 @@ def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
 
 
 def _node(
-    node: GraphNode, uop: UOp, box: Box, nodes: Nodes, lines: Lines
+    node: GraphNode, uop: UOp, box: Box, nodes: Nodes, known: UserLines, lines: Lines
 ) -> dict[str, Any]:
-    line = lines.add(source_of(uop))
+    line = lines.add(known.first(uop))
     return {
         "n": nodes.add(uop),
         "label": short(node.label),

@@ -37,9 +37,10 @@ def _explored(ex: Exploration) -> str:
     for node in (n for statement in body for n in ast.walk(statement)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(EXPLORE):
             return ", ".join(map(ast.unparse, node.args))
+    is_made_there = ex.line is not None and not ex.line.inner
     match body:
         case [ast.Assign(targets=[ast.Name(id=name)])] if len(ex.tensors) == 1:
-            return name
+            return name if is_made_there else ""
     return ""
 
 

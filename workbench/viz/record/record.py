@@ -75,7 +75,7 @@ class Recorder:
         self.speeds = machine_speeds or known_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), Rules()
-        self._nodes = Nodes(self._lines)
+        self._nodes = Nodes(self._lines, exploration.lines)
         self._passes = Passes(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: each is judged once
         self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
@@ -399,6 +399,7 @@ class Recorder:
             "name": kernel.name,
             "decoded": decoded(kernel.original),
             "line": self._lines.add(kernel.line),
+            "inner": self._lines.inner(kernel.line),
             "flops": figures.flops,
             "bytes": figures.bytes,
             "decision": decision,
@@ -408,7 +409,8 @@ class Recorder:
     def _linker(self, compiled: Compiled, number: int) -> Linker:
         value = [i.node for i in self.exploration.items if i.kernel is not None][number]
         passes = (*self.exploration.passes, *compiled.passes)
-        links = links_of(compiled, self.exploration.passes, value)
+        ex = self.exploration
+        links = links_of(compiled, ex.passes, ex.lines, value)
         places = tuple(map(self._passes.place, passes))
         return Linker(links, self._nodes, self._lines, places)
 

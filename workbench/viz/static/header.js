@@ -43,6 +43,13 @@ function header(app, root) {
 
 const has_any = (changes, ...names) => names.some((name) => changes.has(name));
 
+/** Buttons of the user's line that made a node, and of the lines in functions that it called. */
+function node_lines(app, n) {
+  const { line, inner } = app.record.nodes;
+  const called = inner[n].flatMap((at) => [h("span", { class: "wb-quiet" }, "›"), line_button(app, at)]);
+  return line[n] < 0 ? [] : [line_button(app, line[n]), ...called];
+}
+
 /** A notebook line: where it is; pressing it pins all that comes from it. */
 function line_button(app, line) {
   const { where, text } = app.record.lines[line];

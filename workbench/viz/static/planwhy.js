@@ -100,12 +100,11 @@ function fused_inside(fused) {
 function told_of_value(app, decision, drawn, tell_of) {
   const n = app.view.node;
   const kernel = decision?.kernel ?? drawn?.kernels[0] ?? null;
-  const line = app.record.nodes.line[n];
   const cut = cuts_of(app.record).find(({ decision: other }) => other === decision);
   return [
     heading(decision?.stored ? "STORED" : drawn?.role === "input" ? "INPUT" : "FUSED",
       h("b", {}, words(drawn?.label ?? decision.name)),
-      h("span", { class: "wb-quiet" }, `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`), line >= 0 && line_button(app, line), back_button(app, tell_of)),
+      h("span", { class: "wb-quiet" }, `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`), ...node_lines(app, n), back_button(app, tell_of)),
     cut && h("p", {}, way_said(app, cut)),
     ...(decision ? decision_parts(app, decision) : [h("p", { class: "wb-quiet" }, "Nothing was to be decided here.")]),
     kernel !== null && tune_button(app, kernel),

@@ -2,7 +2,7 @@
 // node, and everything that reads it is made anew. New nodes go into a table of the page's own,
 // behind those of the record; `workbench/viz/record/states.py` says what it must come to.
 
-const NODE_COLUMNS = ["op", "dtype", "shape", "arg", "src", "label", "line", "made"];
+const NODE_COLUMNS = ["op", "dtype", "shape", "arg", "src", "label", "line", "inner", "made"];
 
 /** Return a table to which nodes can be added; those of the record keep their numbers. */
 function replay_table(nodes) {

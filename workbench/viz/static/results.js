@@ -23,8 +23,9 @@ function kernels_pane(app) {
 
 function kernel_row(app, kernel, i) {
   const chosen = i === app.view.kernel;
-  const line = kernel.line === null ? null : app.record.lines[kernel.line];
-  const lines = kernel.line === null ? [] : [kernel.line];
+  const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
+  const line = app.record.lines[kernel.line];
+  const said = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
   const work = `${kernel.name}: ${count_text(kernel.flops)} operations, ${bytes_text(kernel.bytes)}`;
   const about = kernel.decoded ? `${work}\n${kernel.decoded}` : work;
   return linked(
@@ -36,7 +37,7 @@ function kernel_row(app, kernel, i) {
         "aria-selected": String(chosen),
         "data-item": "",
         "data-key": `kernel-${i}`,
-        title: line ? `${about}\n${line.where}: ${line.text}`.slice(0, 1000) : about,
+        title: [about, ...said].join("\n").slice(0, 1000),
         onclick: () => app.select({ kernel: i }),
       },
       kernel_number(app, i),

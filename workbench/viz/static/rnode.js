@@ -9,10 +9,9 @@ function node_panel(app, place, step, state) {
   const state_now = timeline.state(step);
   const here = node_in_state(app, timeline, state_now, n);
   const users = state_now?.users.get(here);
-  const line = nodes.line[n];
   return h("section", { class: "wb-rw-node", "aria-label": "the picked node" },
     heading(`${nodes.op[n]} #${n}`, h("span", { class: "wb-quiet" }, [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ")),
-      line >= 0 && line_button(app, line), h("button", { class: "wb-button", type: "button", "aria-label": "close", title: "Esc", onclick: () => app.select({ node: null }) }, "×")),
+      ...node_lines(app, n), h("button", { class: "wb-button", type: "button", "aria-label": "close", title: "Esc", onclick: () => app.select({ node: null }) }, "×")),
     h("pre", {}, expr_inline(nodes, here, 160, 4)),
     node_links(app, timeline, "from", nodes.src[here]), users && node_links(app, timeline, "read by", [...new Set(users)]),
     history_box(app, n), values_box(app, n, place, step, state), why_not_box(app, n, place, step, state));

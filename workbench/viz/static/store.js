@@ -261,8 +261,9 @@ function picked_by(app, partial) {
 const NOTHING = { picked: null, code: null, node: null, axis: null, line: null };
 
 function of_node(app, node) {
-  const line = app.record.nodes.line[node];
-  const picked = { by: "node", axes: [], nodes: [node], lines: line >= 0 ? [line] : [] };
+  const { line, inner } = app.record.nodes;
+  const lines = line[node] >= 0 ? [line[node], ...inner[node]] : [];
+  const picked = { by: "node", axes: [], nodes: [node], lines };
   return { picked, code: null, node, axis: null, line: null };
 }
 

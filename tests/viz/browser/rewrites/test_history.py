@@ -19,7 +19,7 @@ def test_what_led_to_a_node_is_what_python_says(
         compiled = kernel.compile()
         ex = recorder.exploration
         value = [item.node for item in ex.items if item.kernel is not None][number]
-        links = links_of(compiled, ex.passes, value)
+        links = links_of(compiled, ex.passes, ex.lines, value)
         places = [*range(len(ex.passes)), *row["passes"]]
         for node in dict.fromkeys(compiled.built.linear):
             if node not in recorder._nodes:

@@ -1,0 +1,145 @@
+"""Which of the user's lines made a value, of those that led to one exploration.
+
+Tensors know what they were made of, and where (`source.Derivation`). A node that several lines
+made has all of them, first those that ran where the exploration was asked for; a node that a
+rewrite made has the lines of what it took the place of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from workbench.ir.ops import Ops
+from workbench.ir.uop import UOp
+from workbench.source import Calls, Derivation, SourceLine, seen_from
+from workbench.trace import PassRecord
+from workbench.viz.model.ancestry import Ancestry
+
+
+class UserLines:
+    """The user's lines of the nodes under `roots`, which have `derivations`, and of those that
+    the `passes` of a schedule made of them; `asked` are the calls that led to the exploration."""
+
+    def __init__(
+        self,
+        roots: Iterable[UOp] = (),
+        derivations: Iterable[Derivation | None] = (),
+        asked: Calls = (),
+        passes: Sequence[PassRecord] = (),
+    ):
+        self.roots = tuple(roots)
+        self._passes = passes
+        self._own: dict[UOp, dict[tuple[SourceLine, ...], SourceLine]] = {}
+        """Per node its lines, each by itself and those that it called."""
+        ends: set[UOp] = set()
+        pieces = []
+        for derivation in _in_order(d for d in derivations if d is not None):
+            node = derivation.node
+            if node is None:  # it is no part of any root
+                continue
+            pieces.append((derivation.calls, _made_with(node, ends)))
+            ends.add(node)
+        pieces.sort(key=lambda piece: not _is_near(piece[0], asked))
+        for calls, nodes in pieces:
+            line = seen_from(calls, asked)
+            if line is not None:
+                for node in nodes:
+                    known = self._own.setdefault(node, {})
+                    known.setdefault((line, *line.inner), line)
+
+    def of(self, node: UOp) -> tuple[SourceLine, ...]:
+        """Return the lines that made `node`, the one to show first."""
+        found: dict[tuple[SourceLine, ...], SourceLine] = {}
+        pending, seen = deque([node]), {node}
+        while pending:  # what was replaced last is next
+            one = pending.popleft()
+            for chain, line in self._own.get(one, {}).items():
+                found.setdefault(chain, line)
+            sources = [c.source for c in self._ancestry.causes(one)]
+            pending.extend(s for s in sources if s not in seen)
+            seen.update(sources)
+        return tuple(found.values())
+
+    def own(self, node: UOp) -> Iterable[SourceLine]:
+        """Return the lines that made `node` itself, and not what a rewrite replaced by it."""
+        return self._own.get(node, {}).values()
+
+    def first(self, node: UOp) -> SourceLine | None:
+        """Return the line of `node` that is shown; None where there is none."""
+        return next(iter(self.of(node)), None)
+
+    def nearest(self, node: UOp) -> SourceLine | None:
+        """Return the line of `node` that is shown, or else of the nearest node below it."""
+        queue, seen = deque([node]), {node}
+        while queue:
+            below = queue.popleft()
+            line = self.first(below)
+            if line is not None:
+                return line
+            if below.op is not Ops.BUFFER:
+                queue.extend(s for s in below.src if s not in seen)
+                seen.update(below.src)
+        return None
+
+    @cached_property
+    def _ancestry(self) -> Ancestry:
+        found = Ancestry()
+        for root in self.roots:
+            found.begin(root)
+        for record in _of_tensors(self._passes):
+            found.add(record)
+        return found
+
+
+def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
+    """Return lines in the order of the code, then those in functions that they called."""
+    known = list(lines)
+    outer = sorted(set(known), key=_place)
+    inner = sorted({i for line in known for i in line.inner} - {*outer}, key=_place)
+    return (*outer, *inner)
+
+
+def _place(line: SourceLine) -> tuple[str, int]:
+    return line.name, line.line
+
+
+def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
+    """Yield derivations, each once, what something was made of before it."""
+    seen: set[Derivation] = set()
+    stack = [(root, False) for root in roots][::-1]
+    while stack:
+        derivation, is_ready = stack.pop()
+        if is_ready:
+            yield derivation
+        elif derivation not in seen:
+            seen.add(derivation)
+            stack.append((derivation, True))
+            stack += [(source, False) for source in derivation.sources[::-1]]
+
+
+def _made_with(node: UOp, ends: set[UOp]) -> list[UOp]:
+    """Return `node` and what was made below it, down to the `ends`. Leaves are shared by all
+    (constants, host memory): nobody's line made them."""
+    found, seen = [node], {node}
+    for one in found:  # it grows
+        below = [s for s in one.src if s.src and s not in seen and s not in ends]
+        seen.update(below)
+        found += dict.fromkeys(below)
+    return found
+
+
+def _is_near(calls: Calls, asked: Calls) -> bool:
+    """Whether something was made by the run of the cell or script that asks about it."""
+    return bool(calls and asked) and calls[-1][0] is asked[-1][0]
+
+
+def _of_tensors(records: Iterable[PassRecord]) -> Iterator[PassRecord]:
+    """Yield the passes that work on tensors; each device has its own."""
+    is_tensor = True
+    for record in records:
+        if record.name in ("simplify-tensor", "rangeify"):
+            is_tensor = record.name == "simplify-tensor"
+        if is_tensor and record.parent is None:
+            yield record
