@@ -88,9 +88,8 @@ def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) ->
     values = np.ones((700, 700), np.float32)
     slow = explore(Tensor(values).realize() @ Tensor(values).realize()).kernels[0]
     own = slow.data.buffers(slow.original, "LLVM")
-    started = time.perf_counter()
     found = raced(slow, form(slow), form(slow), own, limit_s=0.02)
-    assert found["over"] == 0.02 and time.perf_counter() - started < 10
+    assert found["over"] == 0.02
 
 
 def test_of_slow_forms_no_run_begins_that_would_end_too_late(

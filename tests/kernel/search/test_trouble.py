@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +96,8 @@ def test_a_kernel_that_takes_long_does_not_take_the_search(kernel: Kernel) -> No
     """The plain form takes far more than the budget; others are searched all the same."""
     big = explore(numbers(640, 640) @ numbers(640, 640))
     slow = big.kernels[0].apply(Opt(OptOps.ORDER, "r0", "g0"))
-    began = time.monotonic()
     result = run(slow, budget_s=2.0, cached=False, shown=False)
-    assert time.monotonic() - began < 9
+    assert len(result.tried) > 1
     assert result.best != 0 or result.tried[0].seconds is not None
     assert result.kernel.check().ok
 

@@ -182,7 +182,7 @@ def test_another_plan_at_the_same_places_has_its_own_numbers(
         node["stored_by"] = {None: None, 0: None, 1: 0}[node["stored_by"]]
     session.evaluate("m => hear(m)", {"result": {"record": packed(fused)}})
     session.wait_for_function(
-        f"document.querySelectorAll('{numbers}').length === 1", timeout=3000
+        f"document.querySelectorAll('{numbers}').length === 1", timeout=30000
     )
     assert session.inner_html(numbers) == "1"
     assert session.locator(".wb [aria-selected=true][data-key^=decision-]").count() == 0

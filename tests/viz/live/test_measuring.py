@@ -109,7 +109,7 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
         page = Page(session)
         finished = session.jobs.submit(session, session._ahead(), AHEAD)
         assert finished.wait(60)
-        assert session.jobs.submit(page, iter(()), 9).wait(10), (
+        assert session.jobs.submit(page, iter(()), 9).wait(60), (
             "after all that is AHEAD"
         )
         record = page.record
@@ -136,6 +136,6 @@ def test_search() -> None:
         assert {p for p in rows.values() if p is not None} <= set(rows)
         assert any(seconds for _, _, _, seconds, _ in tried["trials"])
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
         again = [v["search"] for v in session.record["variants"] if v["search"]]
         assert again == [plain(tried)]

@@ -44,16 +44,16 @@ class Busy:
     def __init__(self, queue: Jobs):
         self._begun, self._over = Event(), Event()
         self.finished = queue.submit(self, self._steps(), ASKED)
-        assert self._begun.wait(30)
+        assert self._begun.wait(60)
 
     def _steps(self) -> Iterator[None]:
         self._begun.set()
-        assert self._over.wait(30)
+        assert self._over.wait(60)
         yield
 
     def let_go(self) -> None:
         self._over.set()
-        assert self.finished.wait(30)
+        assert self.finished.wait(60)
 
 
 def all_done(queue: Jobs) -> None:

@@ -52,7 +52,7 @@ def test_edited_source_comes_back() -> None:
         assert before["edited 3"]["error"]["what"] == "the program crashed"
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
         assert session.jobs.worker.pid is None, "nothing was run"
         after = {v["name"]: v for v in page.record["variants"] if v["edited"]}
         assert set(after) == set(before) and broken(page.record) == []

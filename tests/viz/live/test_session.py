@@ -37,7 +37,7 @@ def test_stop_drops_what_is_under_way() -> None:
         ]
         time.sleep(0.5)
         assert done(session, "stop") == {"stopped": 5}
-        assert all(event.wait(5) for event in events)
+        assert all(event.wait(60) for event in events)
         answered = [m for m in page.messages if m.get("id") in range(5)]
         assert sorted(m["id"] for m in answered) == [0, 1, 2, 3, 4]
         assert {m["error"]["what"] for m in answered if m["id"]} == {"stopped"}
@@ -56,7 +56,7 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
             copy = next(d for d in rows if d["asked"])
             asked |= {"node": copy["node"], "store": False}
         job = session.job(asked, page)
-        assert session.jobs.submit(session, job, ASKED).wait(30)
+        assert session.jobs.submit(session, job, ASKED).wait(60)
         assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
         statuses = [m["status"]["task"] for m in page.messages if "status" in m]
         assert statuses[0] == do and statuses[-1] is None
@@ -81,7 +81,7 @@ def test_variants_come_back() -> None:
         timing = session.row(made)["timing"]
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
         rows = {tuple(v["opts"]): (i, v) for i, v in enumerate(page.record["variants"])}
         place, row = rows['UPCAST("g1", 4)',]
         assert (row["name"], row["note"]) == ("mine 1", "good")
@@ -103,7 +103,7 @@ def test_a_late_page_gets_the_whole_record(session: Session) -> None:
 def test_nothing_to_compute() -> None:
     with session_of(explore(Tensor(2.0)), measures_ahead=True) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(30)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
         assert page.record == plain(session.record)
         assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
 

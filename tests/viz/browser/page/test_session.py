@@ -113,7 +113,7 @@ def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     session.wait_for_function("sent.length > 0")
     session.evaluate("window.mute = true")
     session.click("[data-key=time]")
-    session.wait_for_selector("text=looking still works", timeout=5000)
+    session.wait_for_selector("text=looking still works", timeout=30000)
     session.click("[data-key=loop-0]")
     assert selected(session, "loops")
     session.evaluate("window.mute = false")
