@@ -83,6 +83,38 @@ def test_passes_are_listed_once(notebook: Notebook) -> None:
     assert "statement-tree" in plain and not [n for n in plain if n.startswith("opt-")]
 
 
+def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
+    """Values shared with earlier cells, and a helper's, are those of the cell that shows them; an
+    instruction leads to both the cell's line and the helper's."""
+
+    def cell(source: str) -> tuple[str, Any]:
+        """Its name, and what it shows."""
+        element = notebook.cell(source)
+        number = element.locator(".jp-InputPrompt").inner_text().strip("[]: ")
+        return f"In[{number}]", element.locator(".wb")
+
+    helper, _ = cell(
+        "import numpy as np\nfrom workbench import Tensor, explore\n"
+        "def T(*s): return Tensor(np.random.rand(*s).astype(np.float32))\n"
+        "def norm(t):\n    return t.layernorm()"
+    )
+    cell("x = T(40, 128); (x.mean(-1) + x.layernorm().sum(-1)).realize();")
+    for source in ("explore(norm(x))", "explore(x.mean(-1), x.var(-1))"):
+        name, wb = cell(source)
+        wb.locator("[role=treeitem]:has-text('auto')").wait_for(state="attached")
+        rows = wb.locator("[data-key^=kernel-]").all_inner_texts()
+        assert rows and all(f"{name}:1" in row for row in rows), rows
+        wb.locator("[data-key=code-asm]").click()
+        wb.locator(".wb-code-body [data-line]:has-text('adds')").first.click()
+        lit = wb.locator(".wb-sources .wb-lit").all_inner_texts()
+        wanted = [f"{helper}:5", f"{name}:1"] if "norm" in source else [f"{name}:1"]
+        assert [row.split()[0] for row in lit] == wanted
+        wb.locator("[data-key=mode-plan]").click()
+        wb.locator(".wb-plan-list [role=option]").first.click()
+        told = wb.locator(".wb-plan .wb-where").all_inner_texts()
+        assert told == wanted[::-1], "the cell's, then the helper's"
+
+
 def listed_passes(wb: Any) -> list[str]:
     """The blocks of HOW IT GOT HERE."""
     found: list[str] = wb.locator(".wb-strip [role=option]").all_inner_texts()
