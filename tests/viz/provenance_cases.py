@@ -94,7 +94,7 @@ CASES = {
         dense, TILE,
         {r"fmuladd": "product", r"phi <": "product", r"fadd ": "bias", r"fcmp ": "relu",
          r"%p3_v\d+ = load": "DATA bias", r"store .*%Bs": "DATA product", r"store .*%p0": "relu"},
-        {r"^acc.* \+= ": "DATA product", r"= \*\(.*&p3\[": "DATA bias"},
+        {r"^acc.* \+= ": "product", r"= \*\(.*&p3\[": "DATA bias"},
         {r"vfmadd": "product", r"vaddps": "bias", r"vmaxps": "relu"},
     ),
     "dense-auto": Case(

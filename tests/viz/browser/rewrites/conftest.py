@@ -21,7 +21,8 @@ HOSTILE = "<img src=x onerror=\"document.title='run'\">"
 
 @pytest.fixture(scope="module")
 def recorder() -> Recorder:
-    made = Recorder(explore(*softmax_and_chain()))
+    tensors = softmax_and_chain()
+    made = Recorder(explore(*tensors))
     made.first()
     for _ in made.rest():
         pass
