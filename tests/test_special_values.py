@@ -152,7 +152,7 @@ def quotient(a: Array, b: Array) -> Array:
         whole = Fraction(x) // Fraction(y)
         fits = abs(whole) < (1 << 1024) - (1 << 970)
         if whole:
-            made[i] = float(whole) if fits else math.copysign(INF, whole)
+            made[i] = float(whole) if fits else (INF if whole > 0 else -INF)
     return made
 
 
