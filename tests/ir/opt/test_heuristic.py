@@ -156,13 +156,12 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
     product = kernels(zeros(512, 1024) @ zeros(1024, 512))[-1]
     (columns,) = kernels(zeros(3000, 2000).sum(axis=0))
     tile = int(steps(product, AVX2)["pack-operand"].figures["tile_bytes"])
-    row = 2 * int(steps(columns, AVX2)["reduce-outside"].figures["row_bytes"])
-    l2 = [replace(AVX2, l2_bytes=n) for n in (tile, tile - 1)]
-    l1 = [replace(AVX2, l1_bytes=n) for n in (row, row - 1)]
-    for kernel, name, (holds, lacks) in (
-        (product, "pack-operand", l2),
-        (columns, "reduce-outside", l1),
+    row = 4 * int(steps(columns, AVX2)["reduce-outside"].figures["row_bytes"])
+    for kernel, name, least in (
+        (product, "pack-operand", tile),
+        (columns, "reduce-outside", row),
     ):
+        holds, lacks = (replace(AVX2, l2_bytes=n) for n in (least, least - 1))
         assert name in steps(kernel, holds)
         assert name not in steps(kernel, lacks)
         assert heuristic(kernel, holds)[1] != heuristic(kernel, lacks)[1]
@@ -175,6 +174,81 @@ def test_a_core_with_more_multiply_adds_in_flight_gets_a_larger_tile() -> None:
         tile = steps(product, replace(AVX512, fmas_in_flight=many))["register-tile"]
         sums.append(math.prod(int(o.arg) for o in tile.opts if isinstance(o.arg, int)))
     assert sums[0] < sums[1]
+
+
+THIN = {
+    "vector times matrix": lambda: zeros(1024) @ zeros(1024, 1000),
+    "few rows": lambda: zeros(4, 1024) @ zeros(1024, 1000),
+    "maximum over two outer axes": lambda: zeros(8, 64, 28, 28).max((0, 1)),
+    "long rows": lambda: zeros(300, 30_000).sum(axis=0),
+}
+
+
+@pytest.mark.parametrize("name", THIN)
+def test_what_is_read_once_is_read_in_order(name: str) -> None:
+    """And on all cores: the reduction stands outside of the columns, inside of the threads."""
+    made, opts, fired = heuristic(kernels(THIN[name]())[-1], replace(AVX2, cores=2))
+    step = next(step for step in fired if step.name == "reduce-outside")
+    assert step.figures["steps_at_once"] == 4
+    kinds = [ranges(made)[axis].axis_kind for axis in made.arg.order]
+    assert kinds == [AxisType.THREAD, AxisType.REDUCE, AxisType.LOOP]
+
+
+def test_rows_of_dot_products_share_what_they_load() -> None:
+    """Not along the result's neighbours: those would become the vector, and gather."""
+    fired = steps(kernels(zeros(4, 1024) @ zeros(1000, 1024).transpose(0, 1))[-1], AVX2)
+    assert Opt(OptOps.UPCAST, "g0", 4) in fired["dot-lanes"].opts
+    assert fired["dot-lanes"].figures == {"r0": 8, "g0": 4}
+
+
+STRIDED = {
+    "few channels": ((1, 3, 64, 64), (32, 3, 3, 3), {"stride": 2}),
+    "odd numbers of channels": ((1, 33, 31, 31), (31, 33, 3, 3), {"stride": 2}),
+    "a large window": ((1, 13, 37, 37), (7, 13, 5, 5), {"stride": 2}),
+    "each channel for itself": (
+        (1, 32, 57, 57),
+        (32, 1, 3, 3),
+        {"stride": 2, "groups": 32},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDED)
+def test_strided_convolutions_get_lanes(name: str) -> None:
+    """Windows are too short to be lanes of a sum, however near their elements lie."""
+    image, weight, how = STRIDED[name]
+    made = heuristic(kernels(zeros(*image).conv2d(zeros(*weight), **how))[-1], AVX2)[0]
+    assert upcast(made) >= AVX2.vector_width(4)
+
+
+SHORT = {
+    "pooling": (lambda: zeros(1, 16, 56, 56).max_pool2d(3, stride=2, padding=1), 9),
+    "each channel for itself": (
+        lambda: zeros(1, 32, 58, 58).conv2d(zeros(32, 1, 3, 3), groups=32),
+        3,
+    ),
+    "an average": (lambda: zeros(8, 512, 7, 7).mean((2, 3)), 56),
+    "a product": (lambda: zeros(512, 512) @ zeros(512, 512), 1),
+    "a full tile": (lambda: zeros(1, 16, 58, 58).conv2d(zeros(16, 16, 3, 3)), 1),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_short_sums_lose_their_loops(name: str) -> None:
+    """And nothing else does, nor do windows stand outside of what they are summed for."""
+    make, lanes = SHORT[name]
+    made, _, fired = heuristic(kernels(make())[-1], AVX2)
+    found = ranges(made).values()
+    unrolled = [r.extent for r in found if r.axis_kind is AxisType.UNROLL]
+    assert math.prod(unrolled) == lanes
+    assert "reduce-outside" not in {step.name for step in fired}
+
+
+@pytest.mark.parametrize("rows, columns", [(16, 16), (512, 17)])
+def test_a_factor_across_keeps_a_loop_to_be_packed_in(rows: int, columns: int) -> None:
+    kernel = kernels(zeros(rows, 512) @ zeros(columns, 512).transpose(0, 1))[-1]
+    packed = steps(kernel, AVX2)["pack-operand"]
+    assert any(opt.op is OptOps.STAGE for opt in packed.opts)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)

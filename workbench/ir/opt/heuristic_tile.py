@@ -77,6 +77,8 @@ def register_tile(kernel: UOp, target: Target) -> Step | None:
     each = wide if apart and not packs(kernel, axis) else 1
     # what is packed is turned round on the way, in blocks of lanes by a vector
     most = target.max_lanes // wide if apart else target.max_lanes
+    if apart and not _stays_in_a_loop(operands, axis):
+        most = min(most, axis.extent // 2)
     tiles = [
         tile
         for amounts in _amounts(axis, rows, wide)
@@ -97,6 +99,16 @@ def register_tile(kernel: UOp, target: Target) -> Step | None:
         "slots_per_multiply_add": round(best.cost * wide, 3),
     }
     return Step("register-tile", tuple(opts), why, figures)
+
+
+def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
+    """Whether what is gathered along `axis` depends on another output loop, inside of which it can
+    be packed."""
+    gathered = [n for n in operands if axis in n.ranges and strides(n).get(axis) != 1]
+    return all(
+        any(r.axis_kind is AxisType.GLOBAL for r in n.ranges if r is not axis)
+        for n in gathered
+    )
 
 
 def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:

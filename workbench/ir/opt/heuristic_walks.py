@@ -12,12 +12,14 @@ from workbench.ir.uop import UOp, split_gate
 
 REUSE = 8
 """An operand packed must be read again at least this often."""
+FEW_LANES = 8
+"""A reduction of fewer steps, such as a window's width, has no lanes along it."""
 FAR = 1 << 62
 """The step of what is read in no regular steps."""
-FEW_LANES = 4
-"""A reduction of fewer steps, such as a window's width, has no lanes along it."""
-PACKED_REUSE = 64
-"""What is gathered must be read so much more often for packing it to pay."""
+GATHERED_REUSE = 2
+"""It is enough for what would be gathered: a gather takes as many loads as the vector has lanes."""
+PACKED_REUSE = 16
+"""So often it must be for packing to beat dot products of neighbours."""
 
 
 def strides(load: UOp) -> dict[UOp, int]:
@@ -41,9 +43,11 @@ def unit_axis(kernel: UOp) -> UOp | None:
 def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
     """Return the loop of a reduction along which the loads that move do so in the shortest steps,
     all of them in steps of one length each, and the longest of these: 1 where it is neighbours
-    that are combined."""
+    that are combined. A loop too short for a vector, as a window's is, is none."""
     found: list[tuple[int, UOp]] = []
     for axis in reduce.src[1:]:
+        if axis.extent < FEW_LANES:
+            continue
         steps = [step(n, axis) for n in loads(reduce.src[0]) if axis in n.ranges]
         if axis.axis_kind in REDUCE_KINDS and steps and max(steps) < FAR:
             found.append((max(steps), axis))
@@ -58,10 +62,7 @@ def vector_axis(kernel: UOp) -> UOp | None:
     if axis is None:
         return None
     across = max((step(n, axis) for n in loads(kernel) if axis in n.ranges), default=0)
-    dots = [dot_axis(n) for n in reduces(kernel)]
-    along = [
-        apart for dot, apart in dots if dot is not None and dot.extent >= FEW_LANES
-    ]
+    along = [dot_axis(n)[1] for n in reduces(kernel)]
     if across > 1 and min(along, default=FAR) < across and not packs(kernel, axis):
         return None
     return axis
@@ -91,7 +92,8 @@ def packs(kernel: UOp, axis: UOp) -> bool:
         return False
     if read_by(kernel, source.arg[0], around[-1].axis_name) is not gathered[0]:
         return False  # STAGE could not tell it from other reads of the same input
-    return math.prod(r.extent for r in again) >= PACKED_REUSE
+    least = PACKED_REUSE if dot_axis(found[0])[1] == 1 else GATHERED_REUSE
+    return math.prod(r.extent for r in again) >= least
 
 
 def loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:

@@ -1,0 +1,269 @@
+"""Where the default opts fall behind: several hundred everyday expressions beside torch eager.
+
+    python bench/cliffs.py [WORD ...] [--threads N] [--seconds S] [--json FILE] [--random N]
+
+Each row is one whole call on inputs that are in memory: of a TinyJit here, of plain torch
+there, in turn in one process, the answers compared first. The table is sorted by the median
+of the ratios of neighbours in time, the worst row first. WORD chooses rows by name; with
+`--threads 1` both use one thread, for a busy machine. `--random N` adds N expressions of the test
+generator, with large inputs, beside numpy, which has but one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from everyday import Case, cases
+
+SAMPLE_S, SETTLE_S = 0.004, 0.003
+JUDGED_S = 50e-6
+"""Where torch needs less than this, what a call costs is all that shows."""
+CLIFF = 2.0
+TOLERANCE = {"float16": 1e-2, "float32": 2e-4, "float64": 1e-9}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured: the median of the ratios of neighbours, the ratio of the least times,
+    which others disturb less, and the medians of the seconds of a call, ours and torch's."""
+
+    name: str
+    ratio: float
+    least_ratio: float
+    ours_s: float
+    theirs_s: float
+    kernels: int = 0
+    compile_s: float = 0.0
+    error: str = ""
+
+
+def main() -> int:
+    options = _options()
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    import torch
+
+    from workbench import Tensor
+
+    torch.set_num_threads(options.threads)
+    torch.set_grad_enabled(False)
+    if options.threads == 1:  # a device asks once how many cores there are
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, {min(allowed)})
+        (Tensor([1.0]) + 1).numpy()
+        os.sched_setaffinity(0, allowed)
+    found: list[Row] = []
+    for case in cases():
+        if options.words and not any(word in case.name for word in options.words):
+            continue
+        found.append(measured(case, options.seconds))
+        print(line(found[-1]), file=sys.stderr, flush=True)
+    for seed in range(options.random):
+        row = beside_numpy(seed, options.seconds)
+        if row is not None:
+            found.append(row)
+            print(line(row), file=sys.stderr, flush=True)
+    found.sort(key=lambda row: (not row.error, -row.ratio))
+    print("\n".join(line(row) for row in found))
+    judged = [row for row in found if row.theirs_s >= JUDGED_S and not row.error]
+    over = [row for row in judged if row.ratio > CLIFF]
+    mean = statistics.geometric_mean([row.ratio for row in judged]) if judged else 1.0
+    print(
+        f"{len(judged)} rows of {1e6 * JUDGED_S:.0f} us or more: geometric mean {mean:.2f},"
+        f" {len(over)} above {CLIFF:g}, {sum(bool(r.error) for r in found)} wrong"
+    )
+    if options.json:
+        text = json.dumps([asdict(row) for row in found], indent=1)
+        options.json.write_text(text, encoding="utf-8")
+    return int(any(row.error for row in found))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=0.3, help="sampling of a row")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--random", type=int, default=0, metavar="N")
+    return parser.parse_args()
+
+
+def line(row: Row) -> str:
+    if row.error:
+        return f"  ERROR  {row.name}: {row.error}"
+    times = f"{1e6 * row.ours_s:10.1f} {1e6 * row.theirs_s:10.1f} us"
+    small = " " if row.theirs_s >= JUDGED_S else "-"
+    ratios = f"{row.ratio:7.2f}{small} {row.least_ratio:7.2f}"
+    return f"{ratios} {times}  {row.kernels:2} k {row.compile_s:5.2f} s  {row.name}"
+
+
+# --- measuring ---
+
+
+def measured(case: Case, budget_s: float) -> Row:
+    """Return the Row of a case, in turn with torch."""
+    import torch
+
+    from workbench import Tensor, TinyJit
+
+    arrays = _arrays(case)
+    theirs = [torch.from_numpy(a) for a in arrays]
+    try:
+        ours = [Tensor(a).realize() for a in arrays]
+        call = TinyJit(case.ours)
+        start = time.perf_counter()
+        call(*ours)
+        compile_s = time.perf_counter() - start
+        answer = call(*ours).numpy()
+        fault = _fault(answer, case.theirs(*theirs).numpy())
+    except Exception as error:  # a row that fails must not end the table
+        return Row(
+            case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(error).__name__}: {error}"
+        )
+    if fault:
+        return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=fault)
+    one, other = lambda: call(*ours), lambda: case.theirs(*theirs)
+    return Row(case.name, *in_turn(one, other, budget_s), call.count, compile_s)
+
+
+def in_turn(
+    one: Callable[[], object], other: Callable[[], object], budget_s: float
+) -> tuple[float, float, float, float]:
+    """Return the median ratio of neighbouring samples, that of the least ones, and the medians
+    of both."""
+    pairs: list[tuple[float, float]] = []
+    _sample(one), _sample(other)
+    stop = time.perf_counter() + budget_s
+    while len(pairs) < 5 or (time.perf_counter() < stop and len(pairs) < 41):
+        time.sleep(SETTLE_S)
+        mine = _sample(one)
+        time.sleep(SETTLE_S)
+        pairs.append((mine, _sample(other)))
+    return (
+        statistics.median(a / b for a, b in pairs),
+        min(a for a, _ in pairs) / min(b for _, b in pairs),
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+    )
+
+
+def _sample(run: Callable[[], object]) -> float:
+    """Return the least seconds of a run within a few milliseconds: both sides' caches are warm."""
+    least, stop = 1e9, time.perf_counter() + SAMPLE_S
+    runs = 0
+    while runs < 2 or time.perf_counter() < stop:
+        start = time.perf_counter()
+        run()
+        least = min(least, time.perf_counter() - start)
+        runs += 1
+    return least
+
+
+def beside_numpy(seed: int, budget_s: float) -> Row | None:
+    """Return the Row of a random expression of the tests whose sizes are made real ones; None
+    where it makes nothing of the kind."""
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+    from tests import expressions
+    from workbench import Tensor, TinyJit, dtypes
+
+    kept = expressions.SIZES
+    expressions.SIZES = (1, 64, 96, 127, 128)
+    try:
+        case = expressions.case(seed)
+    finally:
+        expressions.SIZES = kept
+    largest = max(a.size for a in case.arrays.values())
+    if largest < 1 << 14 or largest > 1 << 24:
+        return None
+    last = len(case.arrays) - 1
+    leaves = [i for i, one in enumerate(case.lines) if f"= Tensor(n{i})" in one]
+    rest = [one for i, one in enumerate(case.lines) if i not in leaves]
+    name = f"random {seed}: " + "; ".join(one.split("; ")[-1] for one in rest)
+    base = {
+        "np": np,
+        "Tensor": Tensor,
+        "dtypes": dtypes,
+        "bfloat16": expressions.ml_dtypes.bfloat16,
+    }
+    inputs = [case.arrays[f"t{i}"] for i in leaves]
+
+    def ours(*given: Any) -> Any:
+        env = base | {"rng": np.random.default_rng(seed)}
+        env |= {f"n{i}": a for i, a in zip(leaves, inputs, strict=True)}
+        env |= {f"t{i}": t for i, t in zip(leaves, given, strict=True)}
+        for one in rest:
+            exec(one.split("; ", 1)[1], env)
+        return env[f"t{last}"]
+
+    def theirs() -> Any:
+        env = base | {"rng": np.random.default_rng(seed)}
+        env |= {f"n{i}": a for i, a in zip(leaves, inputs, strict=True)}
+        for one in rest:
+            exec(one.split("; ", 1)[0], env)
+        return env[f"n{last}"]
+
+    try:
+        with np.errstate(all="ignore"):
+            given = [Tensor(a).realize() for a in inputs]
+            call = TinyJit(ours)
+            start = time.perf_counter()
+            call(*given)
+            compile_s = time.perf_counter() - start
+            call(*given)
+            found = in_turn(lambda: call(*given), theirs, budget_s)
+    except Exception as error:
+        return Row(name, 0.0, 0.0, 0.0, 0.0, error=f"{type(error).__name__}: {error}")
+    return Row(name, *found, call.count, compile_s)
+
+
+def _arrays(case: Case) -> list[np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(0)
+    made = []
+    for each in case.inputs:
+        kind: Any = "float32"
+        if each and not isinstance(each[-1], int):
+            *shape, kind = each
+        elif each and each[-1] < 0:  # whole numbers below it
+            *shape, bound = each
+            made.append(rng.integers(0, -bound, shape).astype(np.int64))
+            continue
+        else:
+            shape = list(each)
+        if kind == "bool":
+            made.append(rng.integers(0, 2, shape).astype(bool))
+        elif kind.startswith(("int", "uint")):
+            made.append(rng.integers(0, 100, shape).astype(kind))
+        else:
+            made.append(rng.standard_normal(shape).astype(kind))
+    return made
+
+
+def _fault(found: Any, expected: Any) -> str:
+    if found.shape != expected.shape:
+        return f"shape {found.shape}, not {expected.shape}"
+    if found.dtype.kind in "biu" or expected.dtype.kind in "biu":
+        wrong = int((found != expected).sum())
+        return f"{wrong} of {found.size} elements differ" if wrong else ""
+    share = TOLERANCE[found.dtype.name]
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
+    if not found.size:
+        return ""
+    finite = np.isfinite(expected)
+    if (np.isfinite(found) != finite).any():
+        return "not finite in other places"
+    off = np.abs(found - expected)[finite].max(initial=0.0)
+    limit = share * max(1e-30, np.abs(expected[finite]).max(initial=0.0))
+    return f"off by {off:g}, more than {limit:g}" if off > limit else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
