@@ -244,6 +244,15 @@ def test_short_sums_lose_their_loops(name: str) -> None:
     assert "reduce-outside" not in {step.name for step in fired}
 
 
+def test_axes_of_a_fill_come_in_the_order_of_the_kernel() -> None:
+    """Not in that of a set of nodes, which differs from process to process."""
+    for side in range(17, 49, 2):  # each is a new set
+        kernel = kernels(zeros(4, 32, side, side).conv2d(zeros(64, 32, 3, 3), stride=2))
+        opts = heuristic(kernel[-1], AVX2)[1]
+        filled = [opt.axis for opt in opts if str(opt.axis).startswith("a_")]
+        assert filled == sorted(filled, key=str)
+
+
 @pytest.mark.parametrize("rows, columns", [(16, 16), (512, 17)])
 def test_a_factor_across_keeps_a_loop_to_be_packed_in(rows: int, columns: int) -> None:
     kernel = kernels(zeros(rows, 512) @ zeros(columns, 512).transpose(0, 1))[-1]

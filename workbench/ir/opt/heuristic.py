@@ -9,8 +9,8 @@
     dot-lanes        the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
-    short-sums       reductions of a few steps, without their loops
     threads          the outermost loop over the output, one part per core
+    short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
 A step proposes opts with its figures, or nothing. Source: the figures of Goto and van de Geijn
@@ -60,12 +60,12 @@ DOT_PADDED = 4
 ROW_SHARE = 1 / 4
 """A row of accumulators may fill so much of the second-level cache: columns of 30,000 numbers were
 still summed twice as fast that way, and what is summed passes through the rest."""
-SHORT = 16
+SHORT = 9
 """Steps of a reduction that may stand in the code one by one."""
 SHORT_IN_ALL = 64
 """More than so many steps keep all their loops: their sums are better off with the registers."""
-FAR_STEPS = 16
-"""A reduction of fewer steps has no far way to go: it stays inside."""
+FAR_STEPS = 128
+"""A reduction of fewer steps touches so few lines that the next columns find them in the cache."""
 STEPS_AT_ONCE = (4, 2)
 """Steps of a reduction outside that are added to a sum between its load and its store."""
 PACKED_SHARE = 1
@@ -228,7 +228,8 @@ def pack_operand(kernel: UOp, target: Target) -> Step | None:
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
         around, again = loops_of(kernel, load)
-        tile = [r for r in load.ranges if r not in around]
+        inside = [r for r in ranges(kernel).values() if r in load.ranges]
+        tile = [r for r in inside if r not in around]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
         held = _held(load, tile) * load.dtype.itemsize
         reuse = math.prod(r.extent for r in again)
@@ -282,6 +283,34 @@ def _held(load: UOp, tile: list[UOp]) -> int:
     return touched([index], tile, load.src[0].src[0].arg[1]).elements
 
 
+def threads(kernel: UOp, target: Target) -> Step | None:
+    """The outermost output axis, a part for each core, where there is work for several."""
+    work = max((_lane_steps(s) for s in statements(kernel).values()), default=0)
+    outer = ranges(kernel)[kernel.arg.order[0]] if kernel.arg.order else None
+    if target.cores < 2 or work < THREAD_STEPS or outer is None:
+        return None
+    if outer.axis_kind is not AxisType.GLOBAL:
+        return None
+    name, n = outer.axis_name, outer.extent
+    parts = max(d for d in range(1, target.cores + 1) if n % d == 0)
+    figures = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
+    why = f"{name} is outermost, and there is work for {target.cores} cores"
+    opts = [Opt(OptOps.THREAD, name, parts)]
+    if 2 * parts <= target.cores:
+        padded = -(-n // target.cores) * target.cores
+        if padded > n * PADDING:
+            return None
+        opts = [Opt(o, name, target.cores) for o in (OptOps.PADTO, OptOps.THREAD)]
+        figures |= {"parts": target.cores, "padded": padded}
+    return Step("threads", tuple(opts), why, figures)
+
+
+def _lane_steps(statement: Statement) -> int:
+    """Return how often a statement computes an element."""
+    axes = (*statement.nest, *statement.lanes, *statement.own_lanes)
+    return math.prod(r.extent for r in axes)
+
+
 def short_sums(kernel: UOp, target: Target) -> Step | None:
     """A reduction of a few steps, as over a window or three coordinates, without its loops: as
     many of them, from the inside, as the lanes and the length of the code allow."""
@@ -320,34 +349,6 @@ def _held_registers(reduce: UOp, target: Target) -> int:
     ]
     sums = math.prod(r.extent for r in lanes)
     return -(-sums // wide) + max(shared, default=0) + 1
-
-
-def threads(kernel: UOp, target: Target) -> Step | None:
-    """The outermost output axis, a part for each core, where there is work for several."""
-    work = max((_lane_steps(s) for s in statements(kernel).values()), default=0)
-    outer = ranges(kernel)[kernel.arg.order[0]] if kernel.arg.order else None
-    if target.cores < 2 or work < THREAD_STEPS or outer is None:
-        return None
-    if outer.axis_kind is not AxisType.GLOBAL:
-        return None
-    name, n = outer.axis_name, outer.extent
-    parts = max(d for d in range(1, target.cores + 1) if n % d == 0)
-    figures = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
-    why = f"{name} is outermost, and there is work for {target.cores} cores"
-    opts = [Opt(OptOps.THREAD, name, parts)]
-    if 2 * parts <= target.cores:
-        padded = -(-n // target.cores) * target.cores
-        if padded > n * PADDING:
-            return None
-        opts = [Opt(o, name, target.cores) for o in (OptOps.PADTO, OptOps.THREAD)]
-        figures |= {"parts": target.cores, "padded": padded}
-    return Step("threads", tuple(opts), why, figures)
-
-
-def _lane_steps(statement: Statement) -> int:
-    """Return how often a statement computes an element."""
-    axes = (*statement.nest, *statement.lanes, *statement.own_lanes)
-    return math.prod(r.extent for r in axes)
 
 
 def reduce_outside(kernel: UOp, target: Target) -> Step | None:
@@ -390,7 +391,7 @@ STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     row_lanes,
     dot_lanes,
     pack_operand,
-    short_sums,
     threads,
+    short_sums,
     reduce_outside,
 )

@@ -92,6 +92,10 @@ def packs(kernel: UOp, axis: UOp) -> bool:
         return False
     if read_by(kernel, source.arg[0], around[-1].axis_name) is not gathered[0]:
         return False  # STAGE could not tell it from other reads of the same input
+    if around == [axis] and axis.extent < 2 * FEW_LANES:
+        return (
+            False  # the loop that it would be packed inside of takes half of the lanes
+        )
     least = PACKED_REUSE if dot_axis(found[0])[1] == 1 else GATHERED_REUSE
     return math.prod(r.extent for r in again) >= least
 
