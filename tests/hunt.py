@@ -32,6 +32,7 @@ from workbench.backends.device import Device
 from workbench.backends.runtime.c import compile_many
 from workbench.errors import CompileError, VerifyError, WorkbenchError
 from workbench.ir.opt.apply import actions, apply_opt, why_not
+from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
@@ -47,7 +48,8 @@ class Attempt:
 
     program: Program
     device: str
-    opts: str = ""
+    opts: list[tuple[Opt, ...]] = field(default_factory=list)
+    claim: str = ""
     verdict: str = ""
     refusal: str = ""
     items: tuple[ScheduleItem, ...] = ()
@@ -73,27 +75,25 @@ class Attempt:
 
     def _drawn(self, kernel: UOp, dice: random.Random) -> UOp:
         """Return a kernel with a few legal opts, and note which."""
-        target, chosen = Device[self.device].target, []
+        target = Device[self.device].target
+        chosen: list[Opt] = []
         for _ in range(dice.randint(1, MOST_OPTS)):
             possible = list(actions(kernel, target))
             for opt in dice.sample(possible, min(6, len(possible))):
                 if why_not(kernel, opt, target) is None:
                     kernel, named = apply_opt(kernel, opt, target)
-                    chosen.append(str(named))
+                    chosen.append(named)
                     break
-        self.opts += f"[{', '.join(chosen)}] "
+        self.opts.append(tuple(chosen))
         return kernel
 
     def run(self) -> None:
-        for item, kernel in zip(self.items, self.kernels, strict=True):
-            if kernel is None:
-                engine.run_item(item)
-            else:
-                held = [engine.memory_of(b) for b in item.buffers]
-                build(kernel, self.device).program(held)
+        _run_items(self.items, self.kernels, self.device)
         assert self.tensor is not None
         got = replace_result(self.tensor, self.result).numpy()
         self.verdict = self.program.wrong(got)
+        if self.verdict:
+            self.claim = self.program.claim(got)
 
     def guarded(self, work: Any) -> None:
         """Do a step; note an error as a refusal, or as wrong where it is the compiler's own."""
@@ -107,6 +107,31 @@ class Attempt:
             self.refusal = f"{type(error).__name__}: {error.what}, {error.because}"
         except Exception:
             self.verdict = traceback.format_exc(limit=-6)
+
+
+def computed(tensor: Tensor, device: str, opts: list[tuple[Opt, ...]]) -> Tensor:
+    """Return the tensor computed with given opts for each kernel, as a failure prints them."""
+    schedule, (simple,) = engine.planned([tensor.uop])
+    kernels: list[UOp | None] = []
+    left = iter(opts)
+    for item in schedule.items:
+        kernel = item.kernel
+        if kernel is not None:
+            for opt in next(left):
+                kernel, _ = apply_opt(kernel, opt, Device[device].target)
+        kernels.append(kernel)
+    _run_items(schedule.items, kernels, device)
+    return replace_result(tensor, simple.substitute(schedule.stored))
+
+
+def _run_items(
+    items: tuple[ScheduleItem, ...], kernels: list[UOp | None], device: str
+) -> None:
+    for item, kernel in zip(items, kernels, strict=True):
+        if kernel is None:
+            engine.run_item(item)
+        else:
+            build(kernel, device).program([engine.memory_of(b) for b in item.buffers])
 
 
 def replace_result(tensor: Tensor, node: UOp) -> Tensor:
@@ -174,12 +199,14 @@ class Tally:
 
 
 def report(attempt: Attempt) -> str:
-    """Return a failure as text: its seed, what is wrong, a script."""
-    opts = f" with {attempt.opts}" if attempt.opts else ""
-    first = attempt.verdict.splitlines()[0]
+    """Return a failure as text: its seed, what is wrong, a script that fails."""
+    opts = "".join(f" [{', '.join(map(str, chosen))}]" for chosen in attempt.opts)
+    code = repr(attempt.opts) if attempt.opts else ""
+    claim = attempt.claim or attempt.program.claim(None)
     return (
-        f"seed {attempt.program.seed} on {attempt.device}{opts}: {attempt.verdict}\n\n"
-        f"{attempt.program.script(attempt.device, first)}\n"
+        f"seed {attempt.program.seed} on {attempt.device}{opts and ' with' + opts}: "
+        f"{attempt.verdict or attempt.refusal}\n\n"
+        f"{attempt.program.script(attempt.device, claim, code)}\n"
     )
 
 

@@ -393,3 +393,36 @@ MOVES = (
 )  # fmt: skip
 ROWS = (*ELEMENTS, *SUMS, *MOVES)
 TABLES = [(table, [row.weight for row in table]) for table in (ELEMENTS, SUMS, MOVES)]
+
+COMPARED = (
+    "less",
+    "less or equal",
+    "greater",
+    "greater or equal",
+    "equal",
+    "different",
+)
+BOUNDED = ("clip", "clip", "clip", "mod", "and", "abs", "cast")
+COUNTED = ("cumsum", "cumsum", "sum", "argmax")
+IDIOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "counting mask": ((*BOUNDED, "greater", "less"), ("positions",), COUNTED),
+    "chosen mask": (
+        (*BOUNDED, "greater", "less"),
+        ("positions",),
+        ("where plain",),
+        COUNTED,
+    ),
+    "shift of a known range": (
+        BOUNDED,
+        ("shr by", "shr by", "shl by"),
+        ("add", "sub", *COMPARED),
+    ),
+    "known range": (
+        BOUNDED,
+        ("floordiv", "mod", "div", *COMPARED),
+        ("add", "mul", "sum", "where"),
+    ),
+}
+"""What strangers type, as steps of which each takes the last tensor, and plain numbers: a row of
+each step is drawn. Bounds of a value (of positions, of a clip) decide a part of what follows."""
+NAMED = {row.name: row for row in ROWS}

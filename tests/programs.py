@@ -4,11 +4,13 @@ A program is a list of lines, each a tensor `t3`; `tests/meanings.py` has what e
 All dtypes meet, at sizes that fill whole vectors and at odd ones; data is ordinary, or what
 is at the edge: extreme integers, infinities, NaN, -0.0, denormals, huge numbers. What is
 expected is an interval for each element, one number for most (see `tests/intervals.py`), so
-a comparison is as strict as it can be. `program(seed).script()` is what to paste.
+a comparison is as strict as it can be. Most steps are drawn one by one, some as the idioms of
+`tests/operations.py`. `program(seed).script()` is what to paste.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +29,17 @@ from tests.intervals import (
     limits,
     stored,
 )
-from tests.operations import KIND, TABLES, Dice, Row, edges, kind, literal
+from tests.operations import (
+    IDIOMS,
+    KIND,
+    NAMED,
+    TABLES,
+    Dice,
+    Row,
+    edges,
+    kind,
+    literal,
+)
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 13, 16, 16, 17, 32, 33, 64, 64, 100, 128)
 """What fills vectors of every width, and what does not."""
@@ -59,6 +71,14 @@ class Program:
             exec("\n".join(self.lines), env)
         return env[f"t{len(self.lines) - 1}"]
 
+    def run(self, device: str) -> tuple[Any, Array]:
+        """Return (the last tensor, not computed; numpy's value, or the least that it may be)."""
+        return self.tensor(device), self.want.low
+
+    def tolerance(self) -> float:
+        """Return what an element of a program without floats may be off."""
+        return 0.0
+
     def wrong(self, got: Array) -> str:
         """Return what is wrong with an answer, in words; "" if it is right."""
         want = self.want
@@ -68,7 +88,7 @@ class Program:
         if got.dtype.name != dtype or got.shape != want.shape:
             return f"{got.dtype}{got.shape}, not {dtype}{want.shape}"
         wrong = np.argwhere(~right(got, want))
-        if not wrong.size:
+        if not len(wrong):
             return ""
         at = tuple(int(i) for i in wrong[0])
         low, high = want.low[at].item(), want.high[at].item()
@@ -77,16 +97,37 @@ class Program:
             f"{len(wrong)} of {got.size} wrong: element {at} is {got[at]!r}, not {due}"
         )
 
-    def script(self, device: str = "LLVM", verdict: str = "") -> str:
-        """Return the program as text to paste, with what was `wrong` as a comment."""
+    def claim(self, got: Array | None) -> str:
+        """Return an assertion as code, of numpy's values, that a wrong answer `got` fails."""
+        want = self.want
+        dtype = "float32" if want.dtype == "bfloat16" else want.dtype
+        if got is None or got.dtype.name != dtype or got.shape != want.shape:
+            return f"assert (got.dtype.name, got.shape) == ({dtype!r}, {want.shape})"
+        at = tuple(int(i) for i in np.argwhere(~right(got, want))[0])
+        low, high = want.low[at].item(), want.high[at].item()
+        value = f"got[{at}].item()"
+        if low != low:
+            return f"assert np.isnan({value}), {value}"
+        if repr(low) != repr(high):
+            return f"assert {low!r} <= {value} <= {high!r}, {value}"
+        if low == 0 and got[at] == 0:
+            return f"assert repr({value}) == {repr(low)!r}, {value}"
+        return f"assert {value} == {low!r}, {value}"
+
+    def script(self, device: str = "LLVM", claim: str = "", opts: str = "") -> str:
+        """Return the program as text to paste, which ends with the `claim`. `opts` is code for
+        those of each kernel where they are not the default ones."""
         last = len(self.lines) - 1
+        computed = f"computed(t{last}, {device!r}, {opts})" if opts else f"t{last}"
         body = "\n".join(f"    {line}" for line in self.lines)
         return (
             "import numpy as np\nfrom numpy import inf, nan\nfrom ml_dtypes import bfloat16\n"
             "from workbench import Context, Tensor, dtypes\n"
-            f"rng = np.random.default_rng({self.seed})\n"
+            + ("from workbench import Opt, OptOps\n" if opts else "")
+            + ("from tests.hunt import computed\n" if opts else "")
+            + f"rng = np.random.default_rng({self.seed})\n"
             f'with Context(DEV="{device}"):\n{body}\n'
-            f"    print(t{last}.numpy())  # {verdict}"
+            f"    got = {computed}.numpy()\n{claim}"
         )
 
 
@@ -115,8 +156,18 @@ def program(seed: int, steps: int = 0) -> Program:
     for _ in range(40):
         if len(made.lines) >= wanted:
             break
-        _step(made, dice)
+        if dice.random() < 0.15:
+            _idiom(made, dice)
+        else:
+            _step(made, dice)
     return made
+
+
+def whole_program(seed: int) -> Program:
+    """Return a random program without floats, whose steps are exact on all data."""
+    seeds = (seed + (n << 32) for n in itertools.count())
+    made = map(program, seeds)
+    return next(p for p in made if not any(v.dtype in BITS for v in p.values))
 
 
 # data
@@ -223,7 +274,24 @@ def _step(made: Program, dice: Dice) -> bool:
         made.values[-1].dtype == "bool"
     )  # masks are made to be counted and to choose
     row = dice.choices(*dice.choices(TABLES, (4, 5, 2) if is_mask else (6, 3, 2))[0])[0]
-    operands = _operands(made, dice, row)
+    return _append(made, dice, row, _operands(made, dice, row))
+
+
+def _idiom(made: Program, dice: Dice) -> None:
+    """Add the steps of an idiom, up to one for which no row applies."""
+    for names in IDIOMS[dice.choice(list(IDIOMS))]:
+        for name in dice.sample(names, len(names)):
+            row = NAMED[name]
+            if _append(made, dice, row, _operands(made, dice, row, in_idiom=True)):
+                break
+        else:
+            return
+
+
+def _append(
+    made: Program, dice: Dice, row: Row, operands: list[tuple[str, Known]] | None
+) -> bool:
+    """Add a row to the program; False if it does not apply to these operands."""
     if operands is None:
         return False
     words, args = zip(*operands, strict=True)
@@ -241,11 +309,13 @@ def _step(made: Program, dice: Dice) -> bool:
     return True
 
 
-def _operands(made: Program, dice: Dice, row: Row) -> list[tuple[str, Known]] | None:
+def _operands(
+    made: Program, dice: Dice, row: Row, in_idiom: bool = False
+) -> list[tuple[str, Known]] | None:
     """Return the words and values of a row's tensors, of which one may be a plain number; the
-    first is mostly a late one, and all broadcast."""
+    first is mostly a late one, and all broadcast. In an idiom the first is the last tensor."""
     last = len(made.values) - 1
-    first = last if dice.random() < 0.8 else dice.randint(0, last)
+    first = last if in_idiom or dice.random() < 0.8 else dice.randint(0, last)
     if kind(made.values[first].dtype) not in KIND[row.takes[0]]:
         return None
     found = [(f"t{first}", made.values[first])]
@@ -257,7 +327,9 @@ def _operands(made: Program, dice: Dice, row: Row) -> list[tuple[str, Known]] | 
             if kind(v.dtype) in KIND[takes] and _broadcast(v.shape, *shapes)
         ]
         number = _number(dice, found[0][1], takes) if row.scalars else None
-        if number is not None and (not fits or dice.random() < 0.5):
+        if number is not None and (
+            not fits or dice.random() < (0.9 if in_idiom else 0.5)
+        ):
             found.append(number)
             first_too = (
                 row.text.startswith("{0} ")

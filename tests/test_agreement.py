@@ -20,13 +20,14 @@ from tests.compiler import needs_c
 from tests.expressions import Case, case
 from tests.hunt import attempts, report
 from tests.ir.test_bounds import evaluate
+from tests.programs import Program, whole_program
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
 from workbench.backends.render.python import render
 from workbench.backends.runtime.buffer import Buffer
 from workbench.backends.runtime.c import Program as CProgram
 from workbench.backends.runtime.c import compile_many
-from workbench.backends.runtime.python import Program
+from workbench.backends.runtime.python import Program as PythonProgram
 from workbench.errors import CompileError
 from workbench.ir.interpret import interpret_tensor
 from workbench.ir.interpret_kernel import interpret_kernel
@@ -72,7 +73,7 @@ def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
-@pytest.mark.parametrize("seeds", blocks(1000, 50), ids=str)
+@pytest.mark.parametrize("seeds", blocks(10_000 if LONG else 2000, 50), ids=str)
 def test_programs_agree_with_numpy(seeds: range, device: str) -> None:
     """All dtypes and what is at their edges, with the default opts and random ones."""
     for attempt in attempts(seeds, device, "mixed"):
@@ -111,7 +112,7 @@ def _compiled_together(cases: list[Case]) -> list[CProgram]:
 @pytest.mark.parametrize("seeds", blocks(600), ids=str)
 def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
     for seed in seeds:
-        made = case(seed)
+        made = drawn(seed)
         items = _items(made)
         run = Run(items)
         dice = random.Random(seed)
@@ -123,11 +124,16 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
                 _opts_agree(plain, dice, made)
 
 
-def _items(made: Case) -> tuple[ScheduleItem, ...]:
+def drawn(seed: int) -> Case | Program:
+    """Return a random expression, or as often a program of all dtypes but floats."""
+    return whole_program(seed) if seed % 2 else case(seed)
+
+
+def _items(made: Case | Program) -> tuple[ScheduleItem, ...]:
     return engine.planned([made.run("LLVM")[0].uop])[0].items
 
 
-def _opts_agree(plain: Kernel, dice: random.Random, made: Case) -> None:
+def _opts_agree(plain: Kernel, dice: random.Random, made: Case | Program) -> None:
     target = Device["LLVM"].target
     opted = plain
     for _ in range(dice.randint(0, 4)):
@@ -163,7 +169,7 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case) -> None:
 def test_every_match_keeps_the_value(seeds: range) -> None:
     """Each state of each rewrite pass computes what the state before it computes."""
     for seed in seeds:
-        made = case(seed)
+        made = drawn(seed)
         tensor, _ = made.run("LLVM")
         with observe() as watching:
             items = engine.planned([tensor.uop])[0].items
@@ -179,7 +185,7 @@ def test_every_match_keeps_the_value(seeds: range) -> None:
                 _lowered_states_agree(item.kernel, made)
 
 
-def _tensor_matches_agree(record: PassRecord, made: Case) -> None:
+def _tensor_matches_agree(record: PassRecord, made: Case | Program) -> None:
     for match in record.matches:
         if match.before.op is Ops.SINK or match.before.op is Ops.COPY:
             continue
@@ -193,7 +199,7 @@ def _held(root: UOp) -> dict[UOp, Any]:
     return {n: engine.array_of(engine.memory_of(n)).reshape(n.shape) for n in found}
 
 
-def _kernel_states_agree(record: PassRecord, made: Case) -> None:
+def _kernel_states_agree(record: PassRecord, made: Case | Program) -> None:
     inputs = _inputs(record.before)
     want = interpret_kernel(record.before, inputs)[0]
     for number in range(1, len(record.matches) + 1):
@@ -205,7 +211,7 @@ def _kernel_states_agree(record: PassRecord, made: Case) -> None:
     assert replay(record.before, record.matches) is record.after
 
 
-def _indexes_agree(record: PassRecord, made: Case) -> None:
+def _indexes_agree(record: PassRecord, made: Case | Program) -> None:
     """At any point of their ranges, what was rewritten and what it became are the same number."""
     assert record.parent in ("decide", "rangeify")
     assert replay(record.before, record.matches) is record.after
@@ -239,7 +245,7 @@ def _inputs(kernel: UOp) -> list[Any]:
     return made
 
 
-def _lowered_states_agree(kernel: UOp, made: Case) -> None:
+def _lowered_states_agree(kernel: UOp, made: Case | Program) -> None:
     with observe() as watching:
         lower(kernel, Device["LLVM"].target)
     record = next(r for r in watching.records if r.name == "decompose")
@@ -256,7 +262,7 @@ def _emulated(block: UOp) -> Any:
         buffer = Buffer("PYTHON", _dtype(array), max(size, array.size))
         buffer.array[:] = array
         buffers.append(buffer)
-    Program(source)(buffers)
+    PythonProgram(source)(buffers)
     return buffers[0].array
 
 
@@ -264,7 +270,7 @@ def _dtype(array: Any) -> Any:
     return dtypes.from_numpy(array.dtype)
 
 
-def same(got: Any, want: Any, what: str, made: Case) -> None:
+def same(got: Any, want: Any, what: str, made: Case | Program) -> None:
     with np.errstate(all="ignore"):
         close = np.allclose(got, want, rtol=2e-5, atol=made.tolerance(), equal_nan=True)
     if not close:
