@@ -290,7 +290,9 @@ PEAK = {
     "f32": Rate(180e9, 360e9),
     "f64": Rate(90e9, 180e9),
 }  # of 192, as it is measured
-SPEEDS = Speeds(PEAK, READ, READ, fma_s=4 / 3e9, scalar_s=0.5 / 3e9)
+SPEEDS = Speeds(
+    PEAK, READ, READ, fma_s=4 / 3e9, scalar_s=0.5 / 3e9, launch_s=1e-6, hand_over_s=5e-6
+)
 
 
 def opt(op: str, axis: str, amount: object) -> Opt:
