@@ -331,7 +331,7 @@ def priced(sizes: tuple[int, ...], opts: list[Opt], l2_bytes: int = 1 << 20) -> 
     for each in opts:
         made, _ = apply_opt(made, each, TARGET)
     caches = tuple((name, l2_bytes if name == "L2" else size) for name, size in CACHES)
-    return cost(made, TARGET, plain, SPEEDS, caches)
+    return cost(made, TARGET, SPEEDS, plain, caches)
 
 
 @pytest.mark.parametrize("name", CAUSES)

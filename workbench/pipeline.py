@@ -89,7 +89,7 @@ def _build(kernel: UOp, device: str) -> Built:
         said = "" if error.stage in ("llvm", "c") else f": {error.because}"
         names = " and ".join(missing)
         because = f"the device {info.name} needs what is switched off, {names}{said}"
-        hint = f"switch {'it' if len(missing) == 1 else 'them'} on again"
+        hint = f"switch {names} on again"
         raise CompileError(error.stage, because, to_expr(lowered), hint) from error
 
 
