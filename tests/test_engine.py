@@ -13,6 +13,7 @@ from workbench import Context, GlobalCounters, Tensor, engine
 from workbench.backends.runtime import buffer
 from workbench.backends.runtime.buffer import Pool
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.tensor.base import _alive, nodes_alive
 
 N = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
 
@@ -187,6 +188,23 @@ def test_a_value_on_the_way_that_a_tensor_holds_is_computed_once() -> None:
     y.realize()
     assert len(later.schedule()) == 1
     np.testing.assert_array_equal(later.numpy()[:2], [45, 45])
+
+
+def test_tensors_may_be_made_while_others_are_computed() -> None:
+    """As another thread may: here one is made at the moment at which all are looked at."""
+
+    class Busy(Tensor):
+        __slots__ = ("later",)
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "uop":
+                object.__getattribute__(self, "later").append(Tensor([1.0]))
+            return super().__getattribute__(name)
+
+    busy = object.__new__(Busy)
+    busy.later, busy.uop = [], Tensor([2.0]).uop
+    _alive[id(busy)] = busy
+    assert busy.uop in nodes_alive() and len(busy.later) >= 2
 
 
 def test_a_value_that_is_read_late_stays_until_then() -> None:

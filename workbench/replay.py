@@ -16,6 +16,7 @@ import numpy as np
 
 from workbench.backends.runtime.buffer import Buffer
 from workbench.counters import ran
+from workbench.dtypes import DType
 from workbench.engine import Array, Capture, array_of, memory_of
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
@@ -130,17 +131,18 @@ class Replay:
         self, items: Sequence[ScheduleItem], inner: set[UOp]
     ) -> dict[UOp, Buffer | Array]:
         """Return the memory of the BUFFERs that hold values on the way: one that no later item
-        reads hands its memory on, to the next of its size."""
+        reads hands its memory on, to the next of its size. It is not the memory of the capture:
+        a tensor that outlives the function may still hold that."""
         readers: dict[UOp, int] = {}
         for place, item in enumerate(items):
             readers.update((self._root(b)[0], place) for b in item.buffers)
         found: dict[UOp, Buffer | Array] = {}
-        free: dict[tuple[object, ...], list[Buffer | Array]] = {}
+        free: dict[tuple[str, DType, int], list[Buffer | Array]] = {}
         for place, item in enumerate(items):
             target = item.buffers[0]
             if target in inner and target not in found:
                 spare = free.get(_size(target))
-                found[target] = spare.pop() if spare else memory_of(target)
+                found[target] = spare.pop() if spare else Buffer(*_size(target))
             for node in dict.fromkeys(self._root(b)[0] for b in item.buffers):
                 if node in inner and readers[node] == place:
                     free.setdefault(_size(node), []).append(found[node])
@@ -195,7 +197,7 @@ class Replay:
         return places.get(self._root(node)[0], -1), self._piece(node), held
 
 
-def _size(node: UOp) -> tuple[object, ...]:
+def _size(node: UOp) -> tuple[str, DType, int]:
     return node.arg[1], node.dtype, node.size
 
 

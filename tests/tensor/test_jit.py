@@ -155,6 +155,27 @@ def test_closed_over_tensors_are_constants_and_are_computed_once() -> None:
     assert call.count == 1
 
 
+@pytest.mark.parametrize("is_computed", [True, False])
+def test_what_outlives_the_function_stays_as_it_was(is_computed: bool) -> None:
+    """Replays use memory of their own for values on the way: nobody else reads it."""
+    outside: list[Tensor] = []
+
+    @TinyJit
+    def function(x: Tensor) -> Tensor:
+        first = (x + 1).contiguous()
+        outside.append(first.realize() if is_computed else first * 1.5)
+        for _ in range(4):
+            first = (first * 2).contiguous().realize()
+        return first
+
+    for n in range(4):
+        assert (
+            function(held(np.full(3, n, np.float32))).tolist() == [16.0 * (n + 1)] * 3
+        )
+    scale = 1.0 if is_computed else 1.5
+    assert [t.tolist() for t in outside] == [[scale] * 3, [2 * scale] * 3]
+
+
 def test_nests_names_and_other_arguments() -> None:
     def function(pair: Any, scale: int, *, more: dict[str, Tensor]) -> Any:
         total = pair[0] + pair[1] * scale + more["x"]

@@ -38,7 +38,9 @@ Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
 
 def nodes_alive() -> list[UOp]:
     """Return the nodes of all tensors that there are."""
-    return [tensor.uop for tensor in _alive.values()]
+    # A copy of the references first: another thread may make a tensor meanwhile.
+    tensors = [reference() for reference in _alive.valuerefs()]
+    return [tensor.uop for tensor in tensors if tensor is not None]
 
 
 class Base:
