@@ -168,6 +168,15 @@ def test_what_data_pick_is_held_to_be_different_each_time() -> None:
     assert kernel.estimates.bytes == 4 * (100 + 3 * 16 + 100 * 16)
 
 
+def test_where_a_pad_has_values_is_no_arithmetic() -> None:
+    x = zeros(8, 8).pad(((1, 1), (1, 1)))
+    for out in (x + 1, x.sum()):
+        (kernel,) = explore(out).kernels
+        assert kernel.estimates.flops == 100
+    (kernel,) = explore(Tensor.arange(64) < 5).kernels
+    assert kernel.estimates.flops == 64, "these comparisons are values"
+
+
 def test_gigabytes_a_second_are_of_what_is_touched() -> None:
     (kernel,) = explore(zeros(512, 512)[:8, :8] + 1).kernels
     timing = kernel.time(budget_s=0.01)

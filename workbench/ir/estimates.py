@@ -50,11 +50,15 @@ class Counts(Displayed):
 def estimate(kernel: UOp) -> Estimates:
     """Return the figures of a kernel (a SINK), the same for every opt list."""
     flops = 0
+    places: set[UOp] = set()  # computed of axes alone: where and whether, no value
     for node in kernel.toposort():
         if node.dtype.kind == "index" or node.op in CASTS:
             continue
-        elif node.op in ELEMENTWISE and any(s.dtype.kind != "index" for s in node.src):
-            flops += math.prod(r.extent for r in node.ranges)
+        elif node.op in ELEMENTWISE:
+            if all(s.dtype.kind == "index" or s in places for s in node.src):
+                places.add(node)
+            else:
+                flops += math.prod(r.extent for r in node.ranges)
         elif node.op is Ops.REDUCE:
             inside = node.src[0].ranges.union(node.src[1:])
             flops += math.prod(r.extent for r in inside)
