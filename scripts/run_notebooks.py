@@ -36,7 +36,7 @@ WIDGET_TYPES = (
     "application/vnd.jupyter.widget-state+json",
 )
 MEASURED, SOLUTION = "measured", "solution"
-_TIME = r"\d[\d.,]* (?:ns|µs|ms|s)\b"
+_TIME = r"\d[\d.,]* (?:ns|[µu]s|ms|s)\b"
 # How long a pass took: a column of text, a cell of a table, what follows a heading.
 COLUMN = re.compile(rf"(?m)^( *[\w-]+) +{_TIME}(?=  )")
 CELL = re.compile(rf'(<td class="n">|<span class="mu">){_TIME}(?=<)')

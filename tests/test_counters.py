@@ -24,7 +24,7 @@ def test_kernels_operations_bytes_and_time_add_up() -> None:
     assert GlobalCounters.kernel_count == 2
     assert GlobalCounters.global_ops == 2 * (2 * 16 * 16 * 24 + 16 * 16)
     assert GlobalCounters.global_mem == 2 * 4 * (16 * 24 + 16 * 16)
-    assert 0 < GlobalCounters.time_sum_s < 5
+    assert GlobalCounters.time_sum_s > 0
     GlobalCounters.reset()
     assert (GlobalCounters.kernel_count, GlobalCounters.time_sum_s) == (0, 0)
 

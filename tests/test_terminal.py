@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from workbench import terminal
 from workbench.display import Displayed
+from workbench.kernel.timing import seconds_text
 
 LINES = st.text(st.sampled_from("ab. |"), max_size=300)
 
@@ -54,6 +56,13 @@ def test_where_no_prompt_is_the_text_is_as_it_is(
     assert Value()._repr_mimebundle_() == {"text/plain": str(Value())}
     shell.kernel = object()
     assert not terminal.is_prompt(), "a notebook"
+
+
+@pytest.mark.parametrize("seconds", [3.4e-9, 3.4e-6, 3.4e-3, 3.4])
+def test_a_time_of_any_unit_has_its_colour(seconds: float) -> None:
+    text = seconds_text(seconds)
+    (style,) = [name for pattern, name in terminal.STYLES if re.search(pattern, text)]
+    assert style == "cyan"
 
 
 def test_rich_prints_the_text() -> None:

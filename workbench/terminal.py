@@ -27,7 +27,7 @@ STYLES = (
     (r"(?m)^ *[A-Z]{1,2} \w+ x[\d,]+",                    "bold blue"),  # a loop
     (r"(?m)^\+.*$",                                       "green"),      # of a difference
     (r"(?m)^-.*$",                                        "red"),
-    (r"\b\d[\d,.]* (?:ns|us|ms|s|B|[KMG]iB|[MG]FLOP/s)(?!\w)", "cyan"),
+    (r"\b\d[\d,.]* (?:ns|µs|ms|s|B|[KMG]iB|[MG]FLOP/s)(?!\w)", "cyan"),
     (r"\bstored\b|\bvector\b|\bequal\b|\bright\b",        "green"),
     (r"\bWRONG\b.*|\bDIFFERENT\b.*|\bfailed\b.*",         "bold red"),
 )

@@ -65,12 +65,13 @@ def swap(
 def test_a_given_form_that_hangs_leaves_time_for_the_default(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What a form may take to compile, here far too long, is not what it may run."""
+    monkeypatch.setattr(measuring, "COMPILE_S", 1e6)
     swap(kernel, monkeypatch, {1: HANG})
     result = run(kernel, budget_s=2.0, cached=False, shown=False)
     assert "did not end" in result.tried[0].note
     assert result.tried[1].seconds is not None and result.best != 0
     assert result.speedup is None and result.kernel.check().ok
-    assert result.seconds < 10, "what a form may take to compile is not what it may run"
 
 
 def test_a_program_that_crashes_or_hangs_is_a_note(

@@ -145,7 +145,7 @@ def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> Non
         assert wb.locator("[data-key=search]").inner_text() == "Searching…"
         told.locator("[data-key=Stop]").click()
         wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
-        wb.locator("[data-key=search]:has-text('Search')").wait_for()
+        wb.locator("[data-key=search]:text-is('Search')").wait_for()
         said = wb.locator(".wb-tried-pane summary").inner_text()
         assert said.endswith("stopped") and int(said.split()[3]) >= 4, said
         assert wb.locator(".wb-results .wb-error").count() == 0
