@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -111,6 +112,9 @@ SIZES = [
     6e4,
     1e-45,
     5e-324,
+    3.0,
+    2.0**53,
+    sys.float_info.max,
     INF,
 ]
 

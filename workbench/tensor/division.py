@@ -45,6 +45,8 @@ def _floored(a: UOp, b: UOp) -> tuple[UOp, UOp]:
     infinite = by.like(math.inf)
     is_infinite = by.alu(Ops.CMPEQ, infinite).alu(Ops.AND, left < infinite)
     rest = is_infinite.where(left, _left_over(left, by, kind, steps))
+    direct = a.alu(Ops.FDIV, b)
+    times = rounded((left + rest.alu(Ops.NEG)).alu(Ops.FDIV, by))
     # Against the sign it goes once more, and what is left is what it then exceeds a by.
     against = (
         (a < 0.0)
@@ -52,9 +54,7 @@ def _floored(a: UOp, b: UOp) -> tuple[UOp, UOp]:
         .alu(Ops.AND, rest.alu(Ops.CMPNE, rest.like(0.0)))
     )
     rest = with_sign_of(against.where(by + rest.alu(Ops.NEG), rest), b)
-    direct = a.alu(Ops.FDIV, b)
-    times = magnitude((a + rest.alu(Ops.NEG)).alu(Ops.FDIV, b))
-    whole = with_sign_of(rounded(times), direct)
+    whole = with_sign_of(against.where(times + 1.0, times), direct)
     by_infinity = against.where(direct.like(-1.0), direct)
     whole = is_infinite.where(
         by_infinity, b.alu(Ops.CMPEQ, b.like(0.0)).where(direct, whole)
@@ -88,6 +88,17 @@ def _steps(a: UOp, b: UOp) -> int:
 
 def _left_over(left: UOp, by: UOp, kind: DType, steps: int) -> UOp:
     """Return what is left of `left` after all whole multiples of `by`; both are not negative."""
+    if kind is dtypes.float64:
+        # The multiple that is nearest to a very large number may be infinite: halves are taken.
+        large = left.like(2.0**1023) <= left
+        half = _least_left(large.where(left * 0.5, left), by, kind, steps)
+        beyond = by + half.alu(Ops.NEG)
+        twice = (half < beyond).where(half + half, half + beyond.alu(Ops.NEG))
+        return large.where(twice, half)
+    return _least_left(left, by, kind, steps)
+
+
+def _least_left(left: UOp, by: UOp, kind: DType, steps: int) -> UOp:
     rest, width = left, _STEP_BITS[kind]
     for first in reversed(range(0, steps, _ROUND)):
         divisor = by
