@@ -125,8 +125,11 @@ def remainders(dtype: DType) -> Iterator[Case]:
     word = np.dtype(f"u{dtype.itemsize}")
     rng = np.random.default_rng(0)
     bits = rng.integers(0, np.iinfo(word).max, (2, 500), word).view(dtype.numpy)
+    # of the largest numbers, whose nearest multiple may exceed what a float holds
+    largest = float(np.finfo(dtype.numpy).max) * (1 - 2e-8 * rng.random(500))
+    top = largest.astype(dtype.numpy), bits[1]
     every = pairs(values, values)
-    a, b = (np.concatenate(half) for half in zip(every, bits, strict=True))
+    a, b = (np.concatenate(half) for half in zip(every, bits, top, strict=True))
     with np.errstate(all="ignore"):
         yield Case("t % t", lambda t, u: t % u, (a, b), remainder(a, b))
         yield Case("t // t", lambda t, u: t // u, (a, b), quotient(a, b))
