@@ -51,7 +51,7 @@ def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     with Context(DEBUG=2):
         run()
     shown = capsys.readouterr().err
-    assert shown.count("\n") == 1 and "r_16_16_24" in shown and "n0=8" in shown
+    assert shown.count("\n") == 1 and "r_16_16_24" in shown and "u0=8" in shown
 
 
 def test_a_wrong_environment_is_said_in_words() -> None:
