@@ -43,6 +43,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.pipeline":           (6, "pipeline"),
     "workbench.engine":             (6, "pipeline"),
     "workbench.replay":             (6, "pipeline"),
+    "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
     "workbench.kernel":             (7, "kernel"),
     "workbench.worker":             (7, "kernel"),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from workbench.dtypes import Const, DType, dtypes
+from workbench.errors import DeviceError
 from workbench.forking import free_lock
 from workbench.ir.axis import AxisType
 from workbench.ir.bounds import bounds_of
@@ -109,6 +110,12 @@ class UOp:
         raise AttributeError(f"UOp is immutable: use .replace({name}=...)")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.op is Ops.BUFFER:  # elsewhere it would be other memory
+            raise DeviceError(
+                "cannot pickle a BUFFER by itself",
+                "it names memory of this process",
+                "pickle the Tensor or the Kernel: they take their data along",
+            )
         return UOp, (self.op, self.dtype, self.src, self.arg)
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
 """Where a kernel's data comes from when it is run by hand.
 
 From an expression: its producers run first, on the same device, into memory of their own; a
-buffer that a tensor holds is never written. From IR text alone: seeded random numbers.
+buffer that a tensor holds is never written. From IR text alone: seeded random numbers. Of a kernel
+that was pickled: the inputs that it had.
 """
 
 from __future__ import annotations
@@ -84,6 +85,36 @@ class FromSchedule:
             Buffer(device, target.dtype, target.size),
             *self.run.inputs(self.number, device),
         ]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The inputs as they are: the memory of a run is this process's."""
+        target = self.run.items[self.number].buffers[0]
+        inputs = self.run.inputs(self.number, self.device)
+        arrays = tuple(buffer.array.copy() for buffer in inputs)
+        return Carried, (self.device, target.dtype, target.size, arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The data of a kernel that was pickled: its inputs, by slot, and what its output is."""
+
+    device: str
+    dtype: DType
+    size: int
+    inputs: tuple[Array, ...]
+
+    def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
+        """Return the kernel's buffers by slot: a fresh output, then copies of the inputs."""
+        made = [Buffer(device, self.dtype, self.size)]
+        params = {n.arg[0]: n for n in kernel.toposort() if n.op is Ops.PARAM}
+        for slot, array in enumerate(self.inputs, 1):
+            kind = (
+                params[slot].dtype if slot in params else dtypes.from_numpy(array.dtype)
+            )
+            buffer = Buffer(device, kind, array.size)
+            np.copyto(buffer.array, array)
+            made.append(buffer)
+        return made
 
 
 @dataclass(frozen=True, slots=True)

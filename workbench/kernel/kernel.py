@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +33,7 @@ from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import watched
 from workbench.kernel.cost import Cost
-from workbench.kernel.inputs import FromSchedule, Seeded, outputs
+from workbench.kernel.inputs import Carried, FromSchedule, Seeded, outputs
 from workbench.kernel.judging import bisected, observed
 from workbench.kernel.pasted import graph_of, to_python
 from workbench.kernel.search_result import SearchResult
@@ -41,6 +41,7 @@ from workbench.kernel.side_by_side import SideBySide
 from workbench.kernel.timing import Timing
 from workbench.kernel.values import Values, values_in_kernel
 from workbench.pipeline import COMPILE_RULES, Built, build
+from workbench.portable import Portable, portable
 from workbench.source import SourceLine, here
 from workbench.target import Target
 from workbench.trace import PassRecord, unobserved
@@ -60,13 +61,19 @@ class Kernel(Displayed):
 
     ast: UOp
     original: UOp
-    data: FromSchedule | Seeded
+    data: FromSchedule | Carried | Seeded
     shape: tuple[int, ...]
     applied_opts: tuple[Opt, ...] = ()
     line: SourceLine | None = None
     title: str = ""
     rules_off: tuple[str, ...] = ()
     steps: Steps = NO_STEPS
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its graphs, and its inputs' data: producers run first, if they have not."""
+        names = [field.name for field in fields(self)[2:]]
+        values = {name: getattr(self, name) for name in names}
+        return _restored, (portable(self.ast, self.original), values)
 
     @staticmethod
     def from_text(
@@ -334,3 +341,9 @@ class Kernel(Displayed):
     def to_python(self) -> str:
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
         return to_python(self)
+
+
+def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
+    """Return the kernel that was pickled as these graphs and other fields."""
+    ast, original = graph.restored()
+    return Kernel(ast, original, **values)

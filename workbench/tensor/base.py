@@ -19,6 +19,7 @@ from workbench.dtypes import Const, DType
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
+from workbench.portable import Portable, portable
 from workbench.source import Derivation, derived
 from workbench.tensor.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.broadcast import (
@@ -77,6 +78,19 @@ class Base:
         if not self.uop.is_const:
             before = data.derivation if isinstance(data, Base) else None
             self.derivation = derived(self.uop, [before])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its graph, with the data that it is computed of. Elsewhere it has memory of its own."""
+        fields = (self._device, self.requires_grad)
+        return _restored, (type(self), portable(self.uop), *fields)
+
+    def __copy__(self) -> Self:
+        made = self._with(self.uop)
+        made.requires_grad = self.requires_grad
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()  # nothing writes the memory of a value
 
     # what it is
 
@@ -189,6 +203,20 @@ def canonical(device: str) -> str:
             '"LLVM", or None for the default one',
         )
     return Device[device].name
+
+
+def _restored(
+    kind: type[Base],
+    graph: Portable,
+    device: str | None,
+    requires_grad: bool | None,
+) -> Base:
+    """Return the tensor that was pickled as this graph."""
+    made = object.__new__(kind)
+    (made.uop,) = graph.restored()
+    made._device, made.requires_grad, made.derivation = device, requires_grad, None
+    _alive[id(made)] = made
+    return made
 
 
 def _adopted(

@@ -1,0 +1,88 @@
+"""Graphs as values that pickle takes.
+
+A BUFFER names memory of the process that it is in: somewhere else the same name is other memory,
+or none. So a node that is one is not pickled by itself; a graph is, with what its memory holds.
+It is a list of nodes, each after its sources: nested as they are, graphs are too deep for pickle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.runtime.buffer import Buffer
+from workbench.dtypes import DType
+from workbench.engine import HOST, Array, array_of, buffer_on, host_buffer, memory_of
+from workbench.ir.ops import Ops
+from workbench.ir.shapes import Shape
+from workbench.ir.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node whose sources are at `sources` in the list."""
+
+    op: Ops
+    dtype: DType
+    sources: tuple[int, ...]
+    arg: Any
+
+    def restored(self, nodes: Sequence[UOp]) -> UOp:
+        """Return the node, given those before it."""
+        return UOp(self.op, self.dtype, tuple(nodes[n] for n in self.sources), self.arg)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a BUFFER of a shape on a device holds."""
+
+    device: str
+    dtype: DType
+    shape: Shape
+    values: Array
+
+    def restored(self, nodes: Sequence[UOp]) -> UOp:
+        """Return a BUFFER of this process that holds the same."""
+        if self.device == HOST:
+            return host_buffer(self.values.reshape(self.shape))
+        memory = Buffer(self.device, self.dtype, self.values.size)
+        np.copyto(memory.array, self.values)
+        return buffer_on(memory, self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Portable:
+    """A graph and its data; `roots` says where in the list the values asked for are."""
+
+    nodes: tuple[Node | Memory, ...]
+    roots: tuple[int, ...]
+
+    def restored(self) -> list[UOp]:
+        """Return the values as nodes of this process. Its memory is its own."""
+        nodes: list[UOp] = []
+        for node in self.nodes:
+            nodes.append(node.restored(nodes))
+        return [nodes[n] for n in self.roots]
+
+
+def portable(*roots: UOp) -> Portable:
+    """Return a graph with what its memory holds now."""
+    places: dict[UOp, int] = {}
+    nodes: list[Node | Memory] = []
+    for node in list(UOp.sink(*roots).toposort())[:-1]:
+        places[node] = len(nodes)
+        sources = tuple(places[source] for source in node.src)
+        nodes.append(
+            _memory(node)
+            if node.op is Ops.BUFFER
+            else Node(node.op, node.dtype, sources, node.arg)
+        )
+    return Portable(tuple(nodes), tuple(places[root] for root in roots))
+
+
+def _memory(node: UOp) -> Memory:
+    _, device, shape = node.arg
+    return Memory(device, node.dtype, shape, array_of(memory_of(node)).copy())
