@@ -221,6 +221,10 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
     ],
     "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
     "slots": [lambda: sink(x + load(param(1, 5), g0))],
+    "no-race": [
+        lambda: sink(load(param(0, 4), g0)),
+        lambda: sink(load(param(0, 4), -g0 + 3)),
+    ],
     "few-lanes": [
         lambda: sink(
             reduced(

@@ -59,3 +59,38 @@ def test_an_empty_axis_and_a_far_slot_are_refused() -> None:
     ):
         with pytest.raises(VerifyError):
             Kernel.from_text(wrong)
+
+
+HALF_FILLED = """p0 = PARAM.float32 {{0, 8}}
+p1 = PARAM.float32 {{1, 8}}
+g0 = RANGE.index 8 {{"g0", GLOBAL}}
+a_f0 = RANGE.index {filled} {{"a_f0", FILL}}
+v1 = INDEX.float32 p0, g0
+v2 = INDEX.float32 p1, a_f0
+v3 = LOAD.float32 v2
+v4 = STAGE.float32 v3, a_f0 {{"As", (8,)}}
+v5 = INDEX.float32 v4, {read}
+v6 = LOAD.float32 v5
+v7 = STORE v1, v6
+v8 = END v7, g0
+SINK v8 {{KernelInfo("k", ("a_f0", "g0"))}}"""
+
+
+def test_what_is_read_and_never_written_is_refused() -> None:
+    with pytest.raises(VerifyError, match="of the STAGE As is read and never written"):
+        Kernel.from_text(HALF_FILLED.format(filled=4, read="g0"))
+    assert Kernel.from_text(HALF_FILLED.format(filled=8, read="g0")).check().ok
+    # half of it is enough where no more is read
+    half = HALF_FILLED.format(filled=4, read="v0").replace(
+        "v1 =", "v0 = IDIV.index g0, 2:index\nv1 ="
+    )
+    assert Kernel.from_text(half).check().ok
+
+
+def test_a_kernel_that_reads_what_it_writes_is_refused() -> None:
+    """Whether an element is read before it is written, each device's loops would decide."""
+    text = HALF_FILLED.format(filled=8, read="g0").replace(
+        "v2 = INDEX.float32 p1", "v2 = INDEX.float32 p0"
+    )
+    with pytest.raises(VerifyError, match="slot 0 is read and written"):
+        Kernel.from_text(text)

@@ -167,6 +167,16 @@ def slots(node: UOp) -> str:
     return f"slot {twice[0]} has two parameters" if twice else ""
 
 
+def no_race(node: UOp) -> str:
+    """Check that no statement reads a parameter that the kernel writes, as it was or as it will
+    be: what it finds depends on how a device orders its loops. Behind AFTER it is ordered."""
+    written = {memory(end.src[0].src[0].src[0]) for end in node.src}
+    for load in node.toposort():
+        if load.op is Ops.LOAD and load.src[0].src[0] in written:
+            return f"slot {load.src[0].src[0].arg[0]} is read and written"
+    return ""
+
+
 # the statement tree
 
 
@@ -308,6 +318,7 @@ KERNEL = by_op((
     Spec("loop-order", (Ops.SINK,),  loop_order, "the order names each loop once, and no lane"),
     Spec("one-thread", (Ops.SINK,),  one_thread, "one axis is spread over threads at most"),
     Spec("slots",      (Ops.SINK,),  slots,      "each slot has one parameter"),
+    Spec("no-race",    (Ops.SINK,),  no_race,    "a kernel reads no parameter that it writes"),
     Spec("few-lanes",  (Ops.SINK,),  few_lanes,  "lanes are few enough to write out"),
 ))
 LOWERED = by_op((

@@ -1,7 +1,8 @@
 """Kernels from text get a fence: no gate is believed before it is shown to keep its index inside.
 
 Scheduling makes gates that are right by construction. A kernel that somebody typed, or changed,
-may gate an index that leaves its buffer all the same, and native code would follow it.
+may gate an index that leaves its buffer all the same, and native code would follow it. It may
+also read what no statement has written: every device then finds something else.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 import numpy as np
 
 from workbench.errors import VerifyError
-from workbench.ir.evaluate import constant, elementwise
+from workbench.ir.evaluate import Array, constant, elementwise
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, gated, split_gate
 
@@ -22,10 +23,13 @@ POINTS = 1 << 18
 def fenced(kernel: UOp) -> UOp:
     """Return `kernel` with every gated index of a PARAM inside its buffer.
 
-    Errors: VerifyError for an index that is outside where its gate is open.
+    Errors: VerifyError for an index that is outside where its gate is open, and for elements of a
+    STAGE that are read and never written.
     """
     changes = {}
     for node in kernel.toposort():
+        if node.op is Ops.INDEX and node.src[0].op is Ops.STAGE:
+            _refuse_unwritten(node)
         if node.op is not Ops.INDEX or node.src[0].op is not Ops.PARAM:
             continue
         index, gate = split_gate(node.src[1])
@@ -45,8 +49,54 @@ def fenced(kernel: UOp) -> UOp:
 
 def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
     """Return whether `index` is in 0..size wherever `gate` is open; None if that is not known."""
-    axes = sorted(index.ranges | gate.ranges, key=lambda r: r.axis_name)
-    nodes = UOp.sink(index, gate).toposort()
+    values = _values(index, gate)
+    if values is None:
+        return None
+    at, is_open = values
+    return not np.any(is_open & ((at < 0) | (at >= size)))
+
+
+def _refuse_unwritten(read: UOp) -> None:
+    """Refuse a read of a STAGE at a position that its fill does not reach. Where there are too
+    many positions to try, it is believed."""
+    stage = read.src[0]
+    name, shape = stage.arg
+    written, found = _positions(stage, shape), _positions(read, shape)
+    if written is None or found is None:
+        return
+    missing = np.setdiff1d(found, written)
+    if missing.size:
+        at = tuple(int(n) for n in np.unravel_index(missing[0], shape))
+        raise VerifyError(
+            f"an element of the STAGE {name} is read and never written",
+            f"its fill does not reach {at}, one of {missing.size} such elements",
+        )
+
+
+def _positions(node: UOp, shape: tuple[int, ...]) -> Array | None:
+    """Return the flat positions that the indexes of a node take, where its gates are open."""
+    parts = [split_gate(index) for index in node.src[1:]]
+    if any(index.op is Ops.INVALID for index, _ in parts):
+        return None
+    gates = [gate for _, gate in parts if gate is not None]
+    values = _values(*[index for index, _ in parts], *gates)
+    if values is None or not shape:
+        return None
+    *values, _ = np.broadcast_arrays(*values, np.array(0))
+    at = np.ravel_multi_index(values[: len(parts)], shape, mode="clip").ravel()
+    is_open = np.logical_and.reduce(
+        [np.ones_like(at, bool), *map(np.ravel, values[len(parts) :])]
+    )
+    return np.unique(at[is_open])
+
+
+def _values(*wanted: UOp) -> list[Array] | None:
+    """Return the values of index expressions at every step of their ranges, the same steps for
+    all; None where there are too many, or they depend on what is loaded."""
+    nodes = UOp.sink(*wanted).toposort()
+    axes = sorted(
+        {r for node in wanted for r in node.ranges}, key=lambda r: r.axis_name
+    )
     plain = all(
         n.is_elementwise or n.op in (Ops.CONST, Ops.RANGE, Ops.SINK) for n in nodes
     )
@@ -61,5 +111,4 @@ def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
             values.setdefault(node, constant(node, False))
         elif node.op is not Ops.SINK and node not in values:
             values[node] = elementwise(node, [values[s] for s in node.src], False)
-    at = values[index]
-    return not np.any(values[gate] & ((at < 0) | (at >= size)))
+    return [values[node] for node in wanted]
