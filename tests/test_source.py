@@ -50,10 +50,9 @@ def helper(x: Tensor) -> Tensor:
 def test_an_operation_knows_who_called() -> None:
     """Frames of this package and of what is installed are no one's."""
     y = helper(Tensor(np.ones(3)))  # outside
-    assert [line.text.partition("  # ")[2] for line in lines_of(y)] == [
-        "inside",
-        "outside",
-    ]
+    # a process of pytest-xdist is started by `python -c`, whose line has no text
+    texts = [line.text.partition("  # ")[2] for line in lines_of(y) if line.text]
+    assert texts == ["inside", "outside"]
 
 
 def test_equal_nodes_of_two_lines_have_their_own() -> None:

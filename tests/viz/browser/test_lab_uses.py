@@ -60,7 +60,7 @@ def shown(notebook: Notebook, width: int, dark: bool, n: int) -> Any:
 def test_passes_are_listed_once(notebook: Notebook) -> None:
     """After three opts, other devices and machine code, a variant has its own passes, and `plain`
     none that an opt made."""
-    wb = shown(notebook, 1400, False, 72)
+    wb = shown(notebook, 1400, False, 176)
     for at, opt in enumerate(('UPCAST("g1", ', 'UPCAST("g0", ', 'UNROLL("r0", ')):
         wb.locator(f"[data-key='op-{opt[:6]}']").click()
         wb.locator(f"[data-key^='apply-{opt}']").first.click()
