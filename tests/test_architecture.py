@@ -32,6 +32,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.libraries":          (0, "values"),
     "workbench.files":              (0, "values"),
     "workbench.forking":            (0, "values"),
+    "workbench.unpicklable":        (0, "values"),
     "workbench.terminal":           (0, "values"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),

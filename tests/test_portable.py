@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
-from workbench.errors import DeviceError
+from workbench.backends.runtime.buffer import Buffer
+from workbench.errors import DeviceError, WorkbenchError
 
 # The other process has memory of its own by the names that the first one's has.
 READER = """
@@ -109,3 +110,24 @@ def test_what_names_memory_of_this_process_is_refused() -> None:
             (DeviceError, TypeError, AttributeError, pickle.PicklingError)
         ):
             pickle.dumps(thing)
+
+
+def test_what_is_of_one_process_is_refused() -> None:
+    """A Buffer's address and a Program's machine code are those of this process."""
+    ex = explore((Tensor([1.0, 2.0]) + 1).realize() * 2)
+    compiled = [ex.kernels[0].compile(device) for device in ("LLVM", "PYTHON")]
+    buffer = Buffer("LLVM", dtypes.float32, 4)
+    values = [ex, buffer, TinyJit(lambda t: t + 1), *compiled]
+    values += [part for c in compiled for part in (c.built, c.built.program)]
+    for value in values:
+        for use in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(WorkbenchError, match=r"cannot pickle[\s\S]*try "):
+                use(value)
+
+
+def test_a_copy_of_a_node_is_the_node() -> None:
+    x = Tensor([1.0, 2.0]).realize()
+    for _ in range(3000):
+        x = x + 1
+    for use in (copy.copy, copy.deepcopy):
+        assert use(x.uop) is x.uop

@@ -25,6 +25,7 @@ from workbench.ir.schedule.split import SPLIT_RULES
 from workbench.ir.uop import UOp
 from workbench.ir.verify import Level, verify
 from workbench.trace import PassRecord, observe, observer, unobserved
+from workbench.unpicklable import Unpicklable
 
 SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
 """The rule sets that scheduling uses."""
@@ -42,7 +43,7 @@ KEPT_KERNELS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class Built(Unpicklable):
     """A kernel on a device, ready to run."""
 
     lowered: UOp

@@ -224,6 +224,9 @@ KERNEL: dict[str, list[Callable[[], UOp]]] = {
     "no-race": [
         lambda: sink(load(param(0, 4), g0)),
         lambda: sink(load(param(0, 4), -g0 + 3)),
+        lambda: sink(
+            load(UOp(Ops.AFTER, F, (param(0, 4),)), g0 * -1 + 3)
+        ),  # of nothing
     ],
     "few-lanes": [
         lambda: sink(

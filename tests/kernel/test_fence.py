@@ -94,3 +94,22 @@ def test_a_kernel_that_reads_what_it_writes_is_refused() -> None:
     )
     with pytest.raises(VerifyError, match="slot 0 is read and written"):
         Kernel.from_text(text)
+
+
+def test_a_large_stage_is_not_believed() -> None:
+    """Too many positions to try each: what is plainly filled is taken, anything else refused."""
+    size = 1 << 20
+    text = (
+        HALF_FILLED.format(filled=size, read="g0")
+        .replace("{0, 8}", f"{{0, {size}}}")
+        .replace("{1, 8}", f"{{1, {size}}}")
+        .replace("(8,)", f"({size},)")
+        .replace("RANGE.index 8 ", f"RANGE.index {size} ")
+    )
+    assert Kernel.from_text(text).check().ok
+    gaps = text.replace(
+        f'RANGE.index {size} {{"a_f0', f'RANGE.index {size // 2} {{"a_f0'
+    )
+    gaps = gaps.replace("v2 =", "c = MUL.index a_f0, 2:index\nv2 =")
+    with pytest.raises(VerifyError, match="As may be read and never written"):
+        Kernel.from_text(gaps.replace("v3, a_f0", "v3, c"))

@@ -118,6 +118,12 @@ class UOp:
             )
         return UOp, (self.op, self.dtype, self.src, self.arg)
 
+    def __copy__(self) -> UOp:
+        return self
+
+    def __deepcopy__(self, memo: object) -> UOp:
+        return self
+
     def __repr__(self) -> str:
         inner = "" if self.arg is None else f" {self.arg!r}"
         return f"<{self.op.name} {self.dtype}{inner} src={len(self.src)}>"

@@ -169,11 +169,16 @@ def slots(node: UOp) -> str:
 
 def no_race(node: UOp) -> str:
     """Check that no statement reads a parameter that the kernel writes, as it was or as it will
-    be: what it finds depends on how a device orders its loops. Behind AFTER it is ordered."""
-    written = {memory(end.src[0].src[0].src[0]) for end in node.src}
+    be: what it finds depends on how a device orders its loops. It is ordered where it is behind
+    an AFTER of all that writes the parameter."""
+    writes: dict[UOp, set[UOp]] = {}
+    for end in node.src:
+        writes.setdefault(memory(end.src[0].src[0].src[0]), set()).add(end.src[0])
     for load in node.toposort():
-        if load.op is Ops.LOAD and load.src[0].src[0] in written:
-            return f"slot {load.src[0].src[0].arg[0]} is read and written"
+        place = load.src[0].src[0] if load.op is Ops.LOAD else node
+        stores = writes.get(memory(place))
+        if stores and not stores.issubset(place.toposort()):
+            return f"slot {memory(place).arg[0]} is read and written"
     return ""
 
 

@@ -16,10 +16,11 @@ from workbench.ir.opt.opt import Opt
 from workbench.ir.uop import UOp
 from workbench.pipeline import Built, recorded
 from workbench.trace import PassRecord, observe
+from workbench.unpicklable import Unpicklable
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Compiled(Displayed):
+class Compiled(Unpicklable, Displayed):
     """A kernel compiled for a device, with the record of how. Nothing has run yet."""
 
     device: str

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from workbench.errors import VerifyError
+from workbench.ir.affine import terms
 from workbench.ir.evaluate import Array, constant, elementwise
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, gated, split_gate
@@ -57,13 +58,18 @@ def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
 
 
 def _refuse_unwritten(read: UOp) -> None:
-    """Refuse a read of a STAGE at a position that its fill does not reach. Where there are too
-    many positions to try, it is believed."""
+    """Refuse a read of a STAGE at a position that its fill does not reach, or is not known to."""
     stage = read.src[0]
     name, shape = stage.arg
+    if _fills(stage):
+        return
     written, found = _positions(stage, shape), _positions(read, shape)
     if written is None or found is None:
-        return
+        raise VerifyError(
+            f"an element of the STAGE {name} may be read and never written",
+            "its fill is no plain sum of ranges, and too large to try every position",
+            "an index that is a range, or tiles like 4*a + b, over each whole dimension",
+        )
     missing = np.setdiff1d(found, written)
     if missing.size:
         at = tuple(int(n) for n in np.unravel_index(missing[0], shape))
@@ -71,6 +77,25 @@ def _refuse_unwritten(read: UOp) -> None:
             f"an element of the STAGE {name} is read and never written",
             f"its fill does not reach {at}, one of {missing.size} such elements",
         )
+
+
+def _fills(stage: UOp) -> bool:
+    """Return whether each index of a STAGE is a sum of ranges of its own that takes every value
+    of its dimension: like 4*a + b with b in 4, each range begins where the finer ones end."""
+    seen: set[UOp] = set()
+    for index, size in zip(stage.src[1:], stage.arg[1], strict=True):
+        parts, low = terms(index)
+        if low or not seen.isdisjoint(parts):
+            return False
+        seen.update(parts)
+        covered = 1
+        for axis, factor in sorted(parts.items(), key=lambda part: part[1]):
+            if axis.op is not Ops.RANGE or not 0 < factor <= covered:
+                return False
+            covered += factor * (axis.extent - 1)
+        if covered < size:
+            return False
+    return True
 
 
 def _positions(node: UOp, shape: tuple[int, ...]) -> Array | None:

@@ -38,6 +38,7 @@ from workbench.tensor.nest import (
 )
 from workbench.tensor.random import draws_taken
 from workbench.tensor.tensor import Tensor
+from workbench.unpicklable import Unpicklable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,7 +46,7 @@ Kind = tuple[Shape, DType, str]
 """What must stay the same of an input: shape, dtype, device."""
 
 
-class TinyJit(Generic[P, R]):
+class TinyJit(Unpicklable, Generic[P, R]):
     """A function whose kernels are captured at its second call and replayed from the third on.
 
     Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are

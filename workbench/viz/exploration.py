@@ -21,6 +21,7 @@ from workbench.kernel.kernel import NOWHERE, Kernel
 from workbench.kernel.values import Values, values_of_tensor
 from workbench.source import Calls, SourceLine
 from workbench.tensor.tensor import Tensor
+from workbench.unpicklable import Unpicklable
 from workbench.viz import export
 from workbench.viz.forced import forced_by
 from workbench.viz.listed import Decisions, Passes
@@ -67,7 +68,7 @@ class Page(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Exploration(Displayed):
+class Exploration(Unpicklable, Displayed):
     """The kernels that compute `tensors`, un-optimised, and how scheduling came to them.
 
     `kernels` are in execution order; `items` are those and the copies between devices;

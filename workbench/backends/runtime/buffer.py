@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from workbench.dtypes import DType
 from workbench.errors import DeviceError
 from workbench.forking import free_lock
+from workbench.unpicklable import Unpicklable
 
 ALIGNMENT_BYTES = 64
 _CHECKED_BYTES = (
@@ -24,7 +25,7 @@ _CHECKED_BYTES = (
 )  # below this, asking the system how much is free costs too much
 
 
-class Buffer:
+class Buffer(Unpicklable):
     """`size` elements of `dtype` in this machine's memory, not initialised.
 
     `array` is a 1-D numpy view of it and `address` where it begins.

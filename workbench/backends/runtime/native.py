@@ -21,6 +21,7 @@ from workbench.backends.runtime.pool import pool
 from workbench.dtypes import DType, dtypes
 from workbench.errors import DeviceError
 from workbench.forking import once
+from workbench.unpicklable import Unpicklable
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
@@ -29,7 +30,7 @@ KernelCall = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-class NativeProgram(ABC):
+class NativeProgram(Unpicklable, ABC):
     """A kernel in machine code: `program(buffers)` runs it, one Buffer per slot.
 
     Errors: DeviceError for buffers that do not fit.

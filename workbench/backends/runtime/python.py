@@ -19,6 +19,7 @@ from workbench.backends.runtime.python_plan import Loop, Plan, Statement, make_p
 from workbench.backends.runtime.python_statement import Array, State, execute
 from workbench.errors import DeviceError
 from workbench.ir.uop import UOp
+from workbench.unpicklable import Unpicklable
 
 LANES_AT_ONCE = 1 << 20
 
@@ -30,7 +31,7 @@ class HasArray(Protocol):
     def array(self) -> Array: ...
 
 
-class Program:
+class Program(Unpicklable):
     """A kernel that the emulator can run. Calling it runs it once over `buffers`, by slot.
 
     Errors: WorkbenchError where an index leaves its buffer, with the position it happened at.
