@@ -48,7 +48,7 @@ def stored_apart(
     nodes: dict[UOp, None],
     reads: Mapping[UOp, list[Access]],
     stored: Collection[UOp],
-    forced: Collection[UOp],
+    forced: Mapping[UOp, bool],
     costs: Mapping[UOp, float],
 ) -> dict[UOp, Decision]:
     """Return the decisions on values of a plan that should be stored as well: none where each
@@ -63,7 +63,10 @@ def stored_apart(
         node: node.src[0].size if is_product(node, stored) else 0
         for node in {n for found in several for n in found}
     }
-    several = [found for found in several if any(work[n] for n in found)]
+    # the only product of a kernel, fused by hand with sums, stays with them: so it was asked for
+    several = [
+        found for found in several if any(forced.get(n, True) for n in found if work[n])
+    ]
     if not several:
         return {}
     alone, fixed = _alone(nodes, stored), {*stored, *forced}
