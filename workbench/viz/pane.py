@@ -10,6 +10,7 @@ from workbench.backends.device import Device
 from workbench.display import Printed
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
+from workbench.kernel.timing import seconds_text
 from workbench.trace import Match, PassRecord, unobserved
 from workbench.viz.model import loops, rewrites
 from workbench.viz.model.decisions import decisions_text
@@ -133,7 +134,7 @@ def _result(row: Mapping[str, Any]) -> Iterator[str]:
     opts = ", ".join(row["opts"]) or "no opts"
     how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
     yield f"  {row['name']}: {'; '.join([opts, *how])}"
-    yield f"    {row['timing']['text'] if row['timing'] else 'not timed'}"
+    yield f"    {_time_text(row['timing']) if row['timing'] else 'not timed'}"
     found = [
         row["check"] and row["check"]["text"],
         row["error"] and _said(row["error"]),
@@ -166,3 +167,11 @@ def _line(state: Any) -> str:
 
 
 _OF_KERNEL = {"loops": loops_text, "code": code_text, "rewrites": rewrites_text}
+
+
+def _time_text(timing: Mapping[str, Any]) -> str:
+    """Return a time of the record with its spread, and its speed."""
+    return (
+        f"{seconds_text(timing['median_s'])} ± {timing['spread']:.0%}"
+        f", {timing['gflops']:.3g} GFLOP/s"
+    )
