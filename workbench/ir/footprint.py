@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.ir.affine import terms
-from workbench.ir.index_steps import Step, Steps, index_steps, tried_out
+from workbench.ir.index_steps import Step, Steps, index_steps
+from workbench.ir.index_values import index_values
 from workbench.ir.uop import UOp, split_gate
 
 ENUMERATED = 1 << 14
@@ -208,9 +209,11 @@ def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
     """Return every value of a gated index where it is valid; fixed ranges stand at 0."""
     plain, gate = split_gate(index)
     axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
-    found = tried_out([plain] if gate is None else [plain, gate], axes, standing=True)
+    found = index_values(
+        [plain] if gate is None else [plain, gate], axes, ENUMERATED, others_stand=True
+    )
     if found is None:
         return None
-    values = found[0] if gate is None else found[0][found[1]]
-    kept: list[int] = np.unique(values).tolist()
+    values, *gates = np.broadcast_arrays(*found)
+    kept: list[int] = np.unique(values[gates[0]] if gates else values).tolist()
     return kept

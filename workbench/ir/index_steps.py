@@ -9,20 +9,18 @@ values they take. An index that is loaded is held to be another one for every po
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
-from workbench.dtypes import dtypes
 from workbench.ir.affine import terms
-from workbench.ir.evaluate import constant, elementwise
+from workbench.ir.index_values import index_values
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, split_gate
 
 TRIED_OUT = 1 << 14
 """The points of a part that are tried out at most."""
-Array = np.ndarray[Any, Any]
 Step = tuple[int, int]
 
 
@@ -78,32 +76,6 @@ def loads(node: UOp) -> bool:
     return any(n.op is Ops.LOAD for n in node.toposort())
 
 
-def tried_out(
-    roots: Sequence[UOp], axes: Sequence[UOp], standing: bool = False
-) -> list[Array] | None:
-    """Return the values of expressions at every point of `axes`; None where memory decides, or
-    a range that is not among them (unless it is `standing` at 0)."""
-    done: dict[UOp, Any] = {}
-    for root in roots:
-        for node in root.toposort():
-            if node in done:
-                continue
-            if node.op is Ops.RANGE:
-                if node not in axes and not standing:
-                    return None
-                done[node] = _counted(node, axes)
-            elif node.op is Ops.CONST:
-                done[node] = constant(node, widen=False)
-            elif node.op is Ops.INVALID:
-                done[node] = np.array(0, dtypes.index.numpy)
-            elif node.is_elementwise:
-                done[node] = elementwise(node, [done[s] for s in node.src], widen=False)
-            else:
-                return None
-    shape = tuple(r.extent for r in axes)
-    return [np.broadcast_to(done[root], shape) for root in roots]
-
-
 def _conditions(gate: UOp | None, moving: frozenset[UOp]) -> tuple[list[UOp], bool]:
     """Return what must be true together, as far as moving ranges decide it; the rest counts as
     true. And whether that is all."""
@@ -145,10 +117,8 @@ def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] 
     if narrowed is not None:
         return narrowed
     axes = sorted(part.ranges, key=lambda r: r.axis_name)
-    if math.prod(r.extent for r in axes) > TRIED_OUT:
-        return None
     roots = [*part.gates, *(atom for atom, _ in part.terms)]
-    found = tried_out(roots, axes)
+    found = index_values(roots, axes, TRIED_OUT)
     if found is None:
         return None
     number = len(part.gates)
@@ -202,11 +172,3 @@ def _most(part: _Part) -> int:
         for atom, factor in part.terms
     )
     return min(points, span + 1)
-
-
-def _counted(axis: UOp, axes: Sequence[UOp]) -> Array:
-    if axis not in axes:
-        return np.array(0, dtypes.index.numpy)
-    shape = [1] * len(axes)
-    shape[axes.index(axis)] = axis.extent
-    return np.arange(axis.extent, dtype=dtypes.index.numpy).reshape(shape)

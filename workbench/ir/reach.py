@@ -7,13 +7,12 @@ the extremes add up.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from workbench.ir.affine import terms
-from workbench.ir.evaluate import Array, constant, elementwise
-from workbench.ir.ops import ELEMENTWISE, Ops
+from workbench.ir.evaluate import Array
+from workbench.ir.index_values import index_values
+from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 
 _POINTS = 1 << 18
@@ -48,31 +47,19 @@ def _groups(parts: dict[UOp, int]) -> list[tuple[frozenset[UOp], Terms]]:
 def _extremes(ranges: frozenset[UOp], group: Terms) -> tuple[int, int]:
     if len(group) > 1 or group[0][0].op is not Ops.RANGE:
         axes = sorted(ranges, key=lambda r: r.axis_name)
-        total = _evaluated(axes, group) if _is_small(axes) else None
+        total = _sums(axes, group)
         if total is not None and total.size:
             return int(total.min()), int(total.max())
     ends = [sorted((int(a.vmin) * factor, int(a.vmax) * factor)) for a, factor in group]
     return sum(e[0] for e in ends), sum(e[1] for e in ends)
 
 
-def _is_small(axes: list[UOp]) -> bool:
-    return len(axes) < 16 and 0 < math.prod([r.extent for r in axes]) <= _POINTS
-
-
-def _evaluated(axes: list[UOp], group: Terms) -> Array | None:
+def _sums(axes: list[UOp], group: Terms) -> Array | None:
     """Return the sum at every step of `axes`, or None where it depends on more than ranges."""
-    values: dict[UOp, Array] = {}
-    for node in UOp.sink(*[atom for atom, _ in group]).toposort():
-        if node.op is Ops.RANGE:
-            shape = [r.extent if r is node else 1 for r in axes]
-            values[node] = np.arange(node.extent).reshape(shape)
-        elif node.op is Ops.CONST:
-            values[node] = constant(node, widen=False)
-        elif node.op in ELEMENTWISE:
-            values[node] = elementwise(node, [values[s] for s in node.src], widen=False)
-        elif node.op is not Ops.SINK:
-            return None
+    values = index_values([atom for atom, _ in group], axes, _POINTS)
+    if values is None:
+        return None
     total: Array = np.zeros([1] * len(axes), np.int64)
-    for atom, factor in group:
-        total = total + values[atom] * factor
+    for value, (_, factor) in zip(values, group, strict=True):
+        total = total + value * factor
     return total

@@ -7,13 +7,12 @@ also read what no statement has written: every device then finds something else.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from workbench.errors import VerifyError
 from workbench.ir.affine import terms
-from workbench.ir.evaluate import Array, constant, elementwise
+from workbench.ir.evaluate import Array
+from workbench.ir.index_values import index_values
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp, gated, split_gate
 
@@ -118,22 +117,5 @@ def _positions(node: UOp, shape: tuple[int, ...]) -> Array | None:
 def _values(*wanted: UOp) -> list[Array] | None:
     """Return the values of index expressions at every step of their ranges, the same steps for
     all; None where there are too many, or they depend on what is loaded."""
-    nodes = UOp.sink(*wanted).toposort()
-    axes = sorted(
-        {r for node in wanted for r in node.ranges}, key=lambda r: r.axis_name
-    )
-    plain = all(
-        n.is_elementwise or n.op in (Ops.CONST, Ops.RANGE, Ops.SINK) for n in nodes
-    )
-    if not plain or math.prod(r.extent for r in axes) > POINTS:
-        return None
-    grids = np.meshgrid(
-        *[np.arange(r.extent) for r in axes], indexing="ij", sparse=True
-    )
-    values = dict(zip(axes, grids, strict=True))
-    for node in nodes:
-        if node.op is Ops.CONST:
-            values.setdefault(node, constant(node, False))
-        elif node.op is not Ops.SINK and node not in values:
-            values[node] = elementwise(node, [values[s] for s in node.src], False)
-    return [values[node] for node in wanted]
+    axes = sorted(UOp.sink(*wanted).ranges, key=lambda r: r.axis_name)
+    return index_values(wanted, axes, POINTS)
