@@ -78,6 +78,12 @@ def gathers(value: UOp, axis: UOp) -> bool:
     return any(axis in n.ranges and strides(n).get(axis) != 1 for n in loads(value))
 
 
+def lanes_are_neighbours(load: UOp) -> bool:
+    """Whether some lanes of a load are neighbours in memory."""
+    walk = strides(load)
+    return any(r.axis_kind.is_lane and walk.get(r) == 1 for r in load.ranges)
+
+
 def packs(kernel: UOp, axis: UOp) -> bool:
     """Whether what is gathered along `axis` is used so often that packing it first pays."""
     found = reduces(kernel)
