@@ -80,7 +80,9 @@ def test_passes_are_listed_once(notebook: Notebook) -> None:
     wb.locator("[role=treeitem]:has-text('plain')").click()
     notebook.settle()
     plain = listed_passes(wb)
-    assert plain.count("statement-tree") == 1 and not [n for n in plain if n.startswith("opt-")]
+    assert plain.count("statement-tree") == 1 and not [
+        n for n in plain if n.startswith("opt-")
+    ]
 
 
 def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
