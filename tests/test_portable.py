@@ -13,7 +13,7 @@ import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
 from workbench.backends.runtime.buffer import Buffer
-from workbench.errors import DeviceError, WorkbenchError
+from workbench.errors import DeviceError, JitError, WorkbenchError
 
 # The other process has memory of its own by the names that the first one's has.
 READER = """
@@ -131,3 +131,29 @@ def test_a_copy_of_a_node_is_the_node() -> None:
         x = x + 1
     for use in (copy.copy, copy.deepcopy):
         assert use(x.uop) is x.uop
+
+
+def test_a_device_that_is_not_there_is_named() -> None:
+    """A pickle comes from a machine that had it, or was damaged on the way."""
+    held = (Tensor([1.0, 2.0], device="PYTHON") * 2).realize()
+    for thing in (held, held + 1, explore(held + 1).kernels[0]):
+        text = pickle.dumps(thing)
+        with pytest.raises(DeviceError, match="there is no device 'NOWHER'"):
+            pickle.loads(text.replace(b"PYTHON", b"NOWHER"))
+
+
+def test_a_captured_value_is_not_pickled() -> None:
+    """A replay would not pickle it again; a constant needs nothing that is captured."""
+    pickled: list[bytes] = []
+
+    def function(x: Tensor) -> Tensor:
+        pickled.append(pickle.dumps(Tensor(2.0)))
+        pickled.append(pickle.dumps(x + 1))
+        return x * 2
+
+    x = Tensor([1.0, 2.0]).realize()
+    call = TinyJit(function)
+    call(x)
+    with pytest.raises(JitError, match=r"cannot read values while[\s\S]*outside"):
+        call(x)
+    assert [pickle.loads(p).tolist() for p in pickled] == [2.0, [2.0, 3.0], 2.0]

@@ -250,10 +250,15 @@ def to_numpy(node: UOp) -> Array:
         return np.array(interpret_tensor(under, {}), node.dtype.numpy).reshape(
             node.shape
         )
+    return read(under).reshape(node.shape)
+
+
+def read(buffer: UOp) -> Array:
+    """Return a flat copy of what a BUFFER holds. Errors: JitError while a function is captured."""
     if is_capturing():
         raise JitError(
             "cannot read values while a function is captured",
             "what is done with them would be done with the same values each time",
             "return the tensor, and read it outside of the function",
         )
-    return array_of(memory_of(under)).reshape(node.shape).copy()
+    return array_of(memory_of(buffer)).copy()

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.backends.runtime.buffer import Buffer
 from workbench.dtypes import DType
-from workbench.engine import HOST, Array, array_of, buffer_on, host_buffer, memory_of
+from workbench.engine import HOST, Array, buffer_on, host_buffer, read
 from workbench.ir.ops import Ops
 from workbench.ir.shapes import Shape
 from workbench.ir.uop import UOp
@@ -45,10 +46,13 @@ class Memory:
     values: Array
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return a BUFFER of this process that holds the same."""
+        """Return a BUFFER of this process that holds the same.
+
+        Errors: DeviceError for a device that there is not here.
+        """
         if self.device == HOST:
             return host_buffer(self.values.reshape(self.shape))
-        memory = Buffer(self.device, self.dtype, self.values.size)
+        memory = Buffer(Device.canonical(self.device), self.dtype, self.values.size)
         np.copyto(memory.array, self.values)
         return buffer_on(memory, self.shape)
 
@@ -69,7 +73,10 @@ class Portable:
 
 
 def portable(*roots: UOp) -> Portable:
-    """Return a graph with what its memory holds now."""
+    """Return a graph with what its memory holds now.
+
+    Errors: JitError while a function is captured: each replay would have the same.
+    """
     places: dict[UOp, int] = {}
     nodes: list[Node | Memory] = []
     for node in list(UOp.sink(*roots).toposort())[:-1]:
@@ -85,4 +92,4 @@ def portable(*roots: UOp) -> Portable:
 
 def _memory(node: UOp) -> Memory:
     _, device, shape = node.arg
-    return Memory(device, node.dtype, shape, array_of(memory_of(node)).copy())
+    return Memory(device, node.dtype, shape, read(node))

@@ -90,28 +90,24 @@ class FromSchedule:
         """The inputs as they are: the memory of a run is this process's."""
         target = self.run.items[self.number].buffers[0]
         inputs = self.run.inputs(self.number, self.device)
-        arrays = tuple(buffer.array.copy() for buffer in inputs)
-        return Carried, (self.device, target.dtype, target.size, arrays)
+        arrays = tuple((buffer.dtype, buffer.array.copy()) for buffer in inputs)
+        return Carried, (self.device, (target.dtype, target.size), arrays)
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The data of a kernel that was pickled: its inputs, by slot, and what its output is."""
+    """The data of a kernel that was pickled: the dtype and size of its output, and its inputs by
+    slot, each with its dtype."""
 
     device: str
-    dtype: DType
-    size: int
-    inputs: tuple[Array, ...]
+    output: tuple[DType, int]
+    inputs: tuple[tuple[DType, Array], ...]
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: a fresh output, then copies of the inputs."""
-        made = [Buffer(device, self.dtype, self.size)]
-        params = {n.arg[0]: n for n in kernel.toposort() if n.op is Ops.PARAM}
-        for slot, array in enumerate(self.inputs, 1):
-            kind = (
-                params[slot].dtype if slot in params else dtypes.from_numpy(array.dtype)
-            )
-            buffer = Buffer(device, kind, array.size)
+        made = [Buffer(device, *self.output)]
+        for dtype, array in self.inputs:
+            buffer = Buffer(device, dtype, array.size)
             np.copyto(buffer.array, array)
             made.append(buffer)
         return made

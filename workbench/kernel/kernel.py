@@ -344,6 +344,11 @@ class Kernel(Displayed):
 
 
 def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
-    """Return the kernel that was pickled as these graphs and other fields."""
+    """Return the kernel that was pickled as these graphs and other fields.
+
+    Errors: DeviceError for a device that there is not here.
+    """
+    if values["data"].device:
+        Device.canonical(values["data"].device)
     ast, original = graph.restored()
     return Kernel(ast, original, **values)

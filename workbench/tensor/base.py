@@ -33,12 +33,12 @@ from workbench.tensor.literal import as_dtype, literal
 from workbench.tensor.refuse import device_error, dtype_error, shape_error
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
-"""All tensors, but for those of a replay, which are computed."""
+"""All tensors by identity, but for those that were made of memory: nothing is kept for them."""
 Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
 
 
 def nodes_alive() -> list[UOp]:
-    """Return the nodes of all tensors that there are."""
+    """Return the nodes of all tensors that may need what is on the way to them."""
     # A copy of the references first: another thread may make a tensor meanwhile.
     tensors = [reference() for reference in _alive.valuerefs()]
     return [tensor.uop for tensor in tensors if tensor is not None]
@@ -132,20 +132,28 @@ class Base:
 
     # how the mixins make tensors of nodes
 
+    @classmethod
+    def _on(
+        cls, uop: UOp, device: str | None, requires_grad: bool | None = None
+    ) -> Self:
+        """Return a tensor of `uop`, a node on `device`, that no line of the user's has made."""
+        made = object.__new__(cls)
+        made.uop, made._device = uop, device
+        made.requires_grad, made.derivation = requires_grad, None
+        if uop.op is not Ops.BUFFER:  # a replay makes many of those
+            _alive[id(made)] = made
+        return made
+
     def _with(self, uop: UOp, *others: Base) -> Self:
         """Return a tensor of `uop`, which was made from this tensor and `others`.
 
         Errors: ShapeError for more axes or elements than there can be.
         """
         _refuse_axes(uop)
-        made = object.__new__(type(self))
-        made.uop, made.requires_grad = uop, None
-        made._device = self._device
-        _alive[id(made)] = made
+        made = self._on(uop, self._device)
         for other in others:
             if other._device != made._device:
                 made._device = _common_device(made._device, other._device)
-        made.derivation = None
         if not uop.is_const:
             sources = [other.derivation for other in others]
             made.derivation = derived(uop, [self.derivation, *sources])
@@ -211,12 +219,13 @@ def _restored(
     device: str | None,
     requires_grad: bool | None,
 ) -> Base:
-    """Return the tensor that was pickled as this graph."""
-    made = object.__new__(kind)
-    (made.uop,) = graph.restored()
-    made._device, made.requires_grad, made.derivation = device, requires_grad, None
-    _alive[id(made)] = made
-    return made
+    """Return the tensor that was pickled as this graph.
+
+    Errors: DeviceError for a device that there is not here.
+    """
+    own = None if device is None else canonical(device)
+    (uop,) = graph.restored()
+    return kind._on(uop, own, requires_grad)
 
 
 def _adopted(

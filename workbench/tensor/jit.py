@@ -296,10 +296,7 @@ def _filled(form: Any, memory: Iterator[Buffer]) -> Any:
 
 def _tensor(memory: Buffer, shape: Shape) -> Tensor:
     """Return a tensor on memory; without the lines of the user's that every other one notes."""
-    made = object.__new__(Tensor)
-    made.uop, made.requires_grad = engine.buffer_on(memory, shape), None
-    made._device, made.derivation = memory.device, None
-    return made
+    return Tensor._on(engine.buffer_on(memory, shape), memory.device)
 
 
 def _refuse_arrays(others: Any, name: str) -> None:
