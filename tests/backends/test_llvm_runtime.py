@@ -33,7 +33,7 @@ from tests.backends.linear import (
     source_of,
     store,
 )
-from tests.support import ROOT
+from tests.support import ROOT, calls_of
 from workbench.backends.render.source import Source
 from workbench.backends.runtime import cache, jit
 from workbench.backends.runtime.buffer import Buffer
@@ -206,6 +206,14 @@ def test_launches_run_beside_python() -> None:
         thread.join()
     for n, out in enumerate(outs):
         np.testing.assert_array_equal(out.array, 2 * data[n])
+
+
+def test_a_bound_launch_does_next_to_nothing() -> None:
+    """All that is checked and packed is done when it is bound."""
+    program, buffers = load(add(8)), [Buffer("LLVM", F, 8) for _ in range(3)]
+    launch = program.bind(buffers)
+    launch()
+    assert calls_of(launch) <= 4 < calls_of(lambda: program(buffers))
 
 
 def test_a_second_session_finds_the_object(monkeypatch: pytest.MonkeyPatch) -> None:

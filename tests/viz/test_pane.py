@@ -72,8 +72,17 @@ def test_results_are_those_of_the_workbench(
         session.handle({"do": "note", "variant": variant, "text": "a note"})
         session.handle({"do": "check", "variant": variant})
         session.handle({"do": "measure", "variants": [variant]})
+        assert "of peak" not in str(ex.results), "nobody has measured one"
+        session.recorder.add_speeds()
         told = str(ex.results)
-    for words in (f"mine 1: {opt}", "a note", "right: ", " GFLOP/s", "not timed"):
+    for words in (
+        f"mine 1: {opt}",
+        "a note",
+        "right: ",
+        " peak, ",
+        " GB/s",
+        "not timed",
+    ):
         assert words in told, words
 
 

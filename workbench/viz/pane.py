@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from workbench.backends.device import Device
+from workbench.backends.runtime.speeds import Speeds
 from workbench.display import Printed
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.timing import seconds_text
 from workbench.trace import Match, PassRecord, unobserved
+from workbench.viz.live.figures import timing_text
 from workbench.viz.model import loops, rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
@@ -112,11 +113,14 @@ def steps_text(records: Sequence[PassRecord]) -> str:
 def results_text(ex: Exploration) -> str:
     """Return the forms that were tried where the exploration is shown, with times, checks and
     notes; the plain ones where nobody tried any."""
-    rows = tried(ex)
+    rows, speeds = tried(ex), known_speeds(ex)
     parts = []
     for number, kernel in enumerate(ex.kernels):
         own = [row for row in rows if row["kernel"] == number]
-        lines = [_head(number, kernel), *[line for row in own for line in _result(row)]]
+        lines = [
+            _head(number, kernel),
+            *[line for row in own for line in _result(row, speeds)],
+        ]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
 
@@ -130,11 +134,17 @@ def tried(ex: Exploration) -> list[dict[str, Any]]:
         return [dict(row) for row in session.record["variants"]]
 
 
-def _result(row: Mapping[str, Any]) -> Iterator[str]:
+def known_speeds(ex: Exploration) -> Speeds | None:
+    """Return the speeds that an exploration's record has; None where it has none yet."""
+    session = ex.held.get("session")
+    return None if session is None else session.recorder.speeds
+
+
+def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
     opts = ", ".join(row["opts"]) or "no opts"
     how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
     yield f"  {row['name']}: {'; '.join([opts, *how])}"
-    yield f"    {_time_text(row['timing']) if row['timing'] else 'not timed'}"
+    yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
     found = [
         row["check"] and row["check"]["text"],
         row["error"] and _said(row["error"]),
@@ -167,11 +177,3 @@ def _line(state: Any) -> str:
 
 
 _OF_KERNEL = {"loops": loops_text, "code": code_text, "rewrites": rewrites_text}
-
-
-def _time_text(timing: Mapping[str, Any]) -> str:
-    """Return a time of the record with its spread, and its speed."""
-    return (
-        f"{seconds_text(timing['median_s'])} ± {timing['spread']:.0%}"
-        f", {timing['gflops']:.3g} GFLOP/s"
-    )

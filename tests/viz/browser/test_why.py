@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import shown
+from tests.viz.browser.page.support import MACHINE
 from tests.viz.support import matmul
 from workbench.viz.page import export_html
 from workbench.viz.record.record import build
@@ -21,16 +22,6 @@ COST = {
     "bytes": {"L1": 2048, "L2": 3 << 20, "memory": 0},
     "seconds": {"core": 1e-4, "L2": 2e-4, "memory": 0.0}, "roofs": {"peak": 2e11},
 }  # fmt: skip
-MACHINE = {
-    "peak": {"f32": 2e11, "f64": 1e11},
-    "bandwidth": [["L1", 4e11], ["memory", 2e10]],
-    "copy": [["L1", 3e11], ["memory", 1.5e10]],
-    "one_thread": {
-        "peak": {"f32": 1e11, "f64": 5e10},
-        "bandwidth": [["L1", 2e11], ["memory", 1.2e10]],
-        "copy": [["L1", 1.6e11], ["memory", 9e9]],
-    },
-}
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from tests.viz.record.support import broken, plain
 from tests.viz.support import array, matmul, softmax
 from workbench.viz import explore
 from workbench.viz.live import ahead, baselines
+from workbench.viz.live.figures import timing_text
 from workbench.viz.live.jobs import AHEAD
 from workbench.viz.live.session import Session
 
@@ -49,6 +50,7 @@ def test_shares_are_of_one_peak(session: Session) -> None:
     )
     shares = [speeds.share(r["kind"], r["threads"], 1e9 * r["gflops"]) for r in rows]
     assert None not in shares
+    assert all("peak" in timing_text(row, speeds) for row in rows)
     by_time = sorted(
         zip(rows, shares, strict=True), key=lambda both: both[0]["median_s"]
     )
@@ -73,6 +75,8 @@ def test_an_emulator_stands_alone(session: Session) -> None:
     done(session, "measure", variants=[0])
     done(session, "check", variant=0)
     assert session.row(0)["timing"]["emulator"]
+    told = timing_text(session.row(0)["timing"], session.recorder.speeds)
+    assert "EMULATOR (PYTHON)" in told and "peak" not in told
     done(session, "device", name="LLVM")
     assert session.row(0)["timing"] == timing and session.row(0)["check"] is None
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.viz.record.machine import speed_rows
+
 Record = dict[str, Any]
+SPEEDS = Speeds(
+    peak={"f32": Rate(2e11, 4e11), "f64": Rate(1e11, 2e11)},
+    read={"L1": Rate(2e11, 4e11), "memory": Rate(1.2e10, 2e10)},
+    copy={"L1": Rate(1.6e11, 3e11), "memory": Rate(9e9, 1.5e10)},
+    fma_s=1e-9, scalar_s=1e-10, launch_s=1e-6, hand_over_s=5e-6,
+)  # fmt: skip
+MACHINE = speed_rows(SPEEDS)
+"""A machine of two cores, as a record tells it."""
 
 
 def keys(page: Any, pressed: str) -> None:

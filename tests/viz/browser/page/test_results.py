@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import session_page, shown
-from tests.viz.browser.page.support import Record, keys, texts, timing, told
+from tests.viz.browser.page.support import MACHINE, Record, keys, texts, timing, told
 from workbench.viz.page import export_html
 
 
@@ -93,18 +93,6 @@ def test_ratios_are_of_times_of_one_run(
         ("± <0.1%", "~20.0x"),
         ("one run", "20.0x"),
     ]
-
-
-MACHINE = {
-    "peak": {"f32": 4e11, "f64": 2e11},
-    "bandwidth": [["L1", 4e11], ["memory", 2e10]],
-    "copy": [["L1", 3e11], ["memory", 1e10]],
-    "one_thread": {
-        "peak": {"f32": 2e11, "f64": 1e11},
-        "bandwidth": [["L1", 2e11], ["memory", 1.2e10]],
-        "copy": [["L1", 1.6e11], ["memory", 9e9]],
-    },
-}
 
 
 def test_the_headline_and_the_roofline_are_of_one_peak(

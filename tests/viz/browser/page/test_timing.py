@@ -1,0 +1,55 @@
+"""What a timing says: the page's words, and those of a printed exploration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.viz.browser.page.support import MACHINE, SPEEDS, timing
+from tests.viz.layouts import functions_page
+from workbench.viz.live.figures import timing_text
+from workbench.viz.record.machine import speed_rows
+
+SAYS = {
+    "13.5 ms ± 12%, cold 14.5 ms, 10% of peak, 40.5 GFLOP/s, 2.25 GB/s": {
+        "spread": 0.12, "cold_s": 14.5e-3, "gflops": 40.5, "threads": 2,
+    },
+    "13.5 ms ± 1.2%, 9.1% of one thread's peak, 18.2 GFLOP/s, 2.25 GB/s": {
+        "gflops": 18.2,
+    },
+    "13.5 ms ± <0.1%, 25.5 GFLOP/s, 2.25 GB/s": {
+        "spread": 0.0, "gflops": 25.5, "kind": None,
+    },
+    "13.5 ms ± >100%, 900 GFLOP/s, 2.25 GB/s": {"spread": 1.5, "gflops": 900.0},
+    "13.5 ms one run, EMULATOR (PYTHON)": {
+        "samples": [13.5e-3], "emulator": True, "device": "PYTHON",
+    },
+    "13.5 ms ± 1.2%, 50% of one thread's peak, 100 GFLOP/s, 2.25 GB/s, measured earlier": {
+        "gflops": 100.0, "earlier": True,
+    },
+}  # fmt: skip
+"""By what it says: a timing on a machine of two cores, as far as it is not ordinary. Among them a
+kernel without floats, and one whose compiler saw through it: neither has a share."""
+
+
+@pytest.mark.parametrize("words", SAYS)
+def test_a_timing_says_the_same_in_the_page_and_in_text(
+    browser: Any, words: str
+) -> None:
+    row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
+    page = functions_page(browser)
+    said = page.evaluate(
+        "([machine, row]) => timing_text(machine, row)", [MACHINE, row]
+    )
+    page.context.close()
+    assert said == timing_text(row, SPEEDS) == words
+
+
+def test_without_a_peak_no_share_is_told(browser: Any) -> None:
+    row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25, "gflops": 18.2}
+    page = functions_page(browser)
+    asked = [speed_rows(None), row]
+    said = page.evaluate("([machine, row]) => timing_text(machine, row)", asked)
+    page.context.close()
+    assert said == timing_text(row, None) == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"
