@@ -340,8 +340,7 @@ def running_total(a: Known, axis: int) -> Known:
 def _summed(f: Callable[..., Array], a: Known, axis: Any) -> Known:
     a = cast(a, sum_dtype(a.dtype))
     if a.dtype not in BITS:
-        values = np.asarray(f(a.low, dtype=a.low.dtype))
-        return between(a.dtype, values, values)
+        return _whole(f, a)
     wide = "float32" if a.dtype in SMALL else a.dtype
     with np.errstate(all="ignore"):
         low = np.asarray(f(a.low))
@@ -353,6 +352,12 @@ def _summed(f: Callable[..., Array], a: Known, axis: Any) -> Known:
         return widened(a.dtype, low, high)
     lost = sizes * _length(a.shape, axis) * 2.0 ** -BITS[wide]
     return widened(a.dtype, low, high, 1.0, lost)
+
+
+def _whole(f: Callable[..., Array], a: Known) -> Known:
+    """A reduction of whole numbers, which wraps as their dtype does."""
+    values = np.asarray(f(a.low, dtype=a.low.dtype))
+    return between(a.dtype, values, values)
 
 
 def _all_whole(values: Array) -> bool:
@@ -388,8 +393,7 @@ def running_product(a: Known, axis: int) -> Known:
 def _multiplied(f: Callable[..., Array], a: Known, axis: Any) -> Known:
     a = cast(a, sum_dtype(a.dtype))
     if a.dtype not in BITS:
-        values = np.asarray(f(a.low, dtype=a.low.dtype))
-        return between(a.dtype, values, values)
+        return _whole(f, a)
     x, wide = exactly(a), "float32" if a.dtype in SMALL else a.dtype
     with np.errstate(all="ignore"):
         values, sizes = np.asarray(f(x)), np.abs(x)

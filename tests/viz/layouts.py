@@ -47,6 +47,9 @@ STILL = {"whole": 0.95, "near": 0.93}
 """The share of rewrites that must move what they left alone by less than a layer, by what is
 drawn: the whole state, or what is near the change, where a long chain that comes between two
 nodes is a greater part of it all."""
+FAR = 6
+"""Rewrites of `records` that may move what they left alone by a layer or more: an EXP2 becomes a
+dozen layers of arithmetic, between nodes that were neighbours."""
 BOX_HEIGHT = 34
 """Pixels; in the page every box is as high."""
 TILE = (

@@ -10,6 +10,7 @@ import pytest
 
 from tests.viz.layouts import (
     BOUNDS,
+    FAR,
     LARGE,
     STILL,
     drawn,
@@ -70,8 +71,8 @@ def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
         far = [move for move in seen if move.most >= 1]
         assert len(seen) >= 40
         assert len(far) <= (1 - STILL[view]) * len(seen), far
-    # six of 115, the ones that moved when these kernels took 127 rewrites
-    assert sum(move.most < 1 for move in found) >= 0.94 * len(found)
+    # a number and no share: these kernels may come to take fewer rewrites that move nothing
+    assert sum(move.most >= 1 for move in found) <= FAR
     assert sum(move.overlaps for move in found) == 0
 
 
