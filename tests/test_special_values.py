@@ -121,6 +121,43 @@ SIZES = [
 
 def remainders(dtype: DType) -> Iterator[Case]:
     """Of numbers of all sizes: what is left is exact, and rounded once."""
+    values, a, b = of_all_sizes(dtype)
+    yield Case("t % t", lambda t, u: t % u, (a, b), remainder(a, b))
+    for n in DIVISORS:
+        by = np.full_like(values, n)
+        want = remainder(values, by), remainder(by, values)
+        yield Case(f"t % {n}", lambda t, n=n: t % n, (values,), want[0])
+        yield Case(f"{n} % t", lambda t, n=n: n % t, (values,), want[1])
+
+
+def quotients(dtype: DType) -> Iterator[Case]:
+    """Of numbers of all sizes: a quotient is exact, and rounded once."""
+    values, a, b = of_all_sizes(dtype)
+    yield Case("t // t", lambda t, u: t // u, (a, b), quotient(a, b))
+    for n in DIVISORS:
+        want = quotient(values, np.full_like(values, n))
+        yield Case(f"t // {n}", lambda t, n=n: t // n, (values,), want)
+
+
+def whole_quotients(dtype: DType) -> Iterator[Case]:
+    """Beside a whole multiple that a float still has all bits of, where quotients are rounded
+    to it from either side."""
+    rng = np.random.default_rng(0)
+    b = rng.standard_normal(2000).astype(dtype.numpy)
+    most = min(dtype.fraction_bits + 1, 15)  # of float16 there are no more
+    for bits in (0, most - 3, dtype.fraction_bits - 2, dtype.fraction_bits):
+        times = np.floor(np.exp2(bits + rng.random(b.size)))
+        with np.errstate(all="ignore"):
+            a = np.nextafter((times * b).astype(dtype.numpy), dtype.numpy.type(0))
+        yield Case(f"2**{bits}, //", lambda t, u: t // u, (a, b), quotient(a, b))
+        yield Case(f"2**{bits}, %", lambda t, u: t % u, (a, b), remainder(a, b))
+
+
+DIVISORS = (2.5, -0.1, 7.0, 1e-3)
+
+
+def of_all_sizes(dtype: DType) -> tuple[Array, Array, Array]:
+    """Return values, and pairs of these and others."""
     values = of_either_sign(SIZES, dtype)
     word = np.dtype(f"u{dtype.itemsize}")
     rng = np.random.default_rng(0)
@@ -130,20 +167,10 @@ def remainders(dtype: DType) -> Iterator[Case]:
     top = largest.astype(dtype.numpy), bits[1]
     every = pairs(values, values)
     a, b = (np.concatenate(half) for half in zip(every, bits, top, strict=True))
-    with np.errstate(all="ignore"):
-        yield Case("t % t", lambda t, u: t % u, (a, b), remainder(a, b))
-        yield Case("t // t", lambda t, u: t // u, (a, b), quotient(a, b))
-        for n in (2.5, -0.1, 7.0, 1e-3):
-            by = np.full_like(values, n)
-            for name, ours, left, right in (
-                (f"t % {n}", lambda t, n=n: t % n, values, by),
-                (f"{n} % t", lambda t, n=n: n % t, by, values),
-            ):
-                yield Case(name, ours, (values,), remainder(left, right))
-            want = quotient(values, by)
-            yield Case(f"t // {n}", lambda t, n=n: t // n, (values,), want)
+    return values, a, b
 
 
+@np.errstate(all="ignore")
 def remainder(a: Array, b: Array) -> Array:
     """Return a % b in whole numbers: numpy's is rounded twice. At zeros and infinities numpy's."""
     made = np.mod(a, b)
@@ -152,6 +179,7 @@ def remainder(a: Array, b: Array) -> Array:
     return made
 
 
+@np.errstate(all="ignore")
 def quotient(a: Array, b: Array) -> Array:
     """Return floor(a / b) in whole numbers; numpy's may be one off. Zeros are numpy's."""
     made = np.floor_divide(a, b)
@@ -187,7 +215,10 @@ GRIDS: list[tuple[Callable[[DType], Iterator[Case]], DType, int]] = [
     # the units in the last place that each may be off
     *((powers, d, u) for d, u in zip(FLOATS, (1, 256, 2048), strict=True)),
     *((whole_powers, d, 0) for d in INTEGERS),
-    *((remainders, d, 1) for d in FLOATS),
+    *((remainders, d, 0) for d in FLOATS),
+    # a float64 quotient of more bits than it has is rounded as a / b is
+    *((quotients, d, u) for d, u in zip(FLOATS, (0, 0, 1), strict=True)),
+    *((whole_quotients, d, 0) for d in FLOATS),
     *((roundings, d, 0) for d in FLOATS),
 ]
 

@@ -115,6 +115,22 @@ def test_op_means_what_the_table_says(op: Ops, lanes: int) -> None:
         check(op, dtype, lanes)
 
 
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_remainder_of_all_quotients(dtype: DType, lanes: int) -> None:
+    """Also of those that overflow, in some lanes of a vector or in all."""
+    rng, bits = np.random.default_rng(0), np.dtype(f"u{dtype.itemsize}")
+    some = rng.integers(0, np.iinfo(bits).max, (2, 4000), bits).view(dtype.numpy)
+    info = np.finfo(dtype.numpy)
+    top = np.full(16, info.max) * (1 - rng.random(16)), info.tiny * rng.random(16)
+    a, b = np.concatenate([some, np.array(top).astype(dtype.numpy)], axis=1)
+    kernel = elementwise(Ops.FMOD, dtype, [dtype] * 2, a.size, lanes)
+    got, want = run(kernel, poisoned(a.size, dtype), a, b), OPS[Ops.FMOD].python(a, b)  # type: ignore[misc]
+    np.testing.assert_array_equal(got, want)
+    numbers = want == want
+    assert (np.signbit(got) == np.signbit(want))[numbers].all()
+
+
 @pytest.mark.parametrize("op", _DIVISIONS, ids=lambda op: op.name)
 def test_division_never_traps(op: Ops) -> None:
     script = (

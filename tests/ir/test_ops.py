@@ -145,6 +145,9 @@ def test_floats(kind: type) -> None:
     for op in (Ops.MAX, Ops.MIN):
         assert np.isnan(OPS[op].python(x, x[::-1])[[0, -1]]).all()  # type: ignore[misc]
     assert np.isnan(OPS[Ops.FDIV].python(x[:1], x[:1])).all()  # type: ignore[misc]
+    rest = OPS[Ops.FMOD].python(x[2:7], np.array(1.5, kind))  # type: ignore[misc]
+    assert rest[:2].tolist() == [1.0, -1.0]
+    assert rest[2] == math.fmod(float(x[4]), 1.5) and np.isnan(rest[3:]).all()
 
 
 def test_the_table_is_complete() -> None:

@@ -54,6 +54,7 @@ class Ops(Enum):
     ADD = "ADD"
     MUL = "MUL"
     FDIV = "FDIV"
+    FMOD = "FMOD"
     IDIV = "IDIV"
     MOD = "MOD"
     CDIV = "CDIV"
@@ -200,6 +201,7 @@ OPS: dict[Ops, OpInfo] = {
     Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool"),
     Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool"),
     Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats"),
+    Ops.FMOD: Op(2, _ALL, "float", _wrap(np.fmod), "a rest of a / b truncated, exact; sign of a"),
     Ops.IDIV: Op(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0"),
     Ops.MOD: Op(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0"),
     Ops.CDIV: Op(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: as machines do"),

@@ -30,6 +30,7 @@ FORWARDED_CYCLES = 8
 LOOP_INSTRUCTIONS = 2
 SLOTS = {
     Ops.FDIV: 10, Ops.RECIP: 10, Ops.SQRT: 12, Ops.CDIV: 12, Ops.CMOD: 14,
+    Ops.FMOD: 20,
     Ops.MAX: 2, Ops.MIN: 2, Ops.SHUFFLE: 2, Ops.STACK: 2, Ops.BITCAST: 0,
 }  # fmt: skip
 """What takes more than one slot of arithmetic, as most instructions do: common figures."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from workbench.dtypes import DType, dtypes
+from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
 from workbench.tensor.broadcast import cast_to, filled
-from workbench.tensor.rounding import rounded
+from workbench.tensor.rounding import floored
 from workbench.tensor.signs import magnitude, with_sign_of
 
 
@@ -22,7 +22,7 @@ def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
     if not a.dtype.is_float:
         return a.alu(Ops.IDIV, b) if rounding == "floor" else _truncated(a, b)
     if rounding == "floor":
-        return _floored(a, b)[0]
+        return _floored(a, b)
     quotient = a.alu(Ops.FDIV, b)
     return quotient if rounding is None else quotient.alu(Ops.TRUNC)
 
@@ -32,115 +32,45 @@ def remainder(a: UOp, b: UOp) -> UOp:
 
     Of floats it is exact, whatever their sizes, and rounded once.
     """
-    return _floored(a, b)[1] if a.dtype.is_float else a.alu(Ops.MOD, b)
+    if not a.dtype.is_float:
+        return a.alu(Ops.MOD, b)
+    kind, (a, b) = a.dtype, _widened(a, b)
+    rest = a.alu(Ops.FMOD, b)
+    rest = _is_against(rest, b).where(rest + b, rest)
+    return cast_to(with_sign_of(magnitude(rest), b), kind)
 
 
-def _floored(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return floor(a / b) of floats, and what is left, as numpy has them at the infinities."""
-    kind = a.dtype
-    steps = _steps(a, b)
-    a, b = filled(a, b)
-    a, b = cast_to(a, dtypes.float64), cast_to(b, dtypes.float64)
-    left, by = magnitude(a), magnitude(b)
-    infinite = by.like(math.inf)
-    is_infinite = by.alu(Ops.CMPEQ, infinite).alu(Ops.AND, left < infinite)
-    rest = is_infinite.where(left, _left_over(left, by, kind, steps))
-    direct = a.alu(Ops.FDIV, b)
-    times = rounded((left + rest.alu(Ops.NEG)).alu(Ops.FDIV, by))
-    # Against the sign it goes once more, and what is left is what it then exceeds a by.
-    against = (
-        (a < 0.0)
-        .alu(Ops.XOR, b < 0.0)
-        .alu(Ops.AND, rest.alu(Ops.CMPNE, rest.like(0.0)))
-    )
-    rest = with_sign_of(against.where(by + rest.alu(Ops.NEG), rest), b)
-    whole = with_sign_of(against.where(times + 1.0, times), direct)
-    by_infinity = against.where(direct.like(-1.0), direct)
-    whole = is_infinite.where(
-        by_infinity, b.alu(Ops.CMPEQ, b.like(0.0)).where(direct, whole)
-    )
-    return cast_to(whole, kind), cast_to(rest, kind)
+def _floored(a: UOp, b: UOp) -> UOp:
+    """Return floor(a / b) of floats, rounded once; as numpy has it at zeros and infinities.
 
-
-_STEP_BITS = {
-    dtypes.float16: 40,
-    dtypes.bfloat16: 43,
-    dtypes.float32: 28,
-    dtypes.float64: 26,
-}
-"""Bits of a quotient so short that its product with a divisor is exact in float64: for a divisor
-of float64, with either half of its bits."""
-_ROUND = 27
-"""Steps that are taken with one inverse: the quotient of a float64 may be 2**2098."""
-
-
-def _steps(a: UOp, b: UOp) -> int:
-    """Return in how many steps of _STEP_BITS all quotients of a and b are found."""
-    kind = a.dtype
-    greatest = {dtypes.float16: 16, dtypes.float64: 1024}.get(kind, 128)
-    least = 2 - greatest - kind.fraction_bits
-    if a.is_const and 0 < abs(a.arg) < math.inf:
-        greatest = math.frexp(a.arg)[1]
-    if b.is_const and 0 < abs(b.arg) < math.inf:
-        least = math.frexp(b.arg)[1] - 1
-    return -(-max(1, greatest - least) // _STEP_BITS[kind])
-
-
-def _left_over(left: UOp, by: UOp, kind: DType, steps: int) -> UOp:
-    """Return what is left of `left` after all whole multiples of `by`; both are not negative."""
-    if kind is dtypes.float64:
-        # The multiple that is nearest to a very large number may be infinite: halves are taken.
-        large = left.like(2.0**1023) <= left
-        half = _least_left(large.where(left * 0.5, left), by, kind, steps)
-        beyond = by + half.alu(Ops.NEG)
-        twice = (half < beyond).where(half + half, half + beyond.alu(Ops.NEG))
-        return large.where(twice, half)
-    return _least_left(left, by, kind, steps)
-
-
-def _least_left(left: UOp, by: UOp, kind: DType, steps: int) -> UOp:
-    rest, width = left, _STEP_BITS[kind]
-    for first in reversed(range(0, steps, _ROUND)):
-        divisor = by
-        for _ in range(0, first, _ROUND):
-            divisor = divisor * 2.0 ** (width * _ROUND)
-        taken = _taken(rest, divisor, kind, min(steps - first, _ROUND))
-        # where the divisor is infinite there is nothing to take
-        rest = (divisor < math.inf).where(taken, rest) if first else taken
-    return (rest < 0.0).where(rest + by, rest)
-
-
-def _taken(rest: UOp, by: UOp, kind: DType, steps: int) -> UOp:
-    """Return `rest`, less the nearest multiple of `by`; the quotient fits in `steps` steps.
-
-    From the top, each step takes multiples by a quotient of few bits, and all of it is exact.
-    Adding 1.5 * 2**(52 + n) leaves no room for what is below 2**n. A quotient that is rounded
-    may be off, and leave a little more than half of the divisor; the next step takes that.
+    A quotient that is no whole number lies between the same two as the exact one. One that is
+    was rounded by less than a half: down from it, or up to it, which the remainder tells. One of
+    more bits than the float it is computed in is whole, and rounded as a / b is.
     """
-    halves: tuple[UOp, ...] = (by,)
-    if kind is dtypes.float64:
-        # the inverse of a very small number would be infinite
-        small = (by < 2.0**-500).alu(Ops.AND, by.like(0.0) < by)
-        factor = small.where(by.like(2.0**250), by.like(1.0))
-        rest, by = rest * factor * factor, by * factor * factor
-        halves = _halves(by)
-    inverse = by.alu(Ops.RECIP)
-    for step in reversed(range(steps)):
-        shift = 1.5 * 2.0 ** (52 + _STEP_BITS[kind] * step)
-        times = (rest * inverse + shift) + -shift
-        for half in halves:
-            rest = rest + (times * half).alu(Ops.NEG)
-    if kind is dtypes.float64:
-        back = small.where(by.like(2.0**-250), by.like(1.0))
-        rest = rest * back * back
-    return rest
+    kind, (a, b) = a.dtype, _widened(a, b)
+    rest, direct = a.alu(Ops.FMOD, b), a.alu(Ops.FDIV, b)
+    whole = floored(direct)
+    size, by = magnitude(rest), magnitude(b)
+    is_below = (by < size + size).alu(Ops.XOR, _is_against(rest, b))
+    is_rounded = whole.alu(Ops.CMPEQ, direct).alu(Ops.AND, is_below)
+    fits = magnitude(whole) < 2.0 ** (a.dtype.fraction_bits + 1)
+    whole = fits.alu(Ops.AND, is_rounded).where(whole + (-1.0), whole)
+    has_one = (magnitude(a) < math.inf).alu(Ops.OR, b.alu(Ops.CMPEQ, b.like(0.0)))
+    return cast_to(has_one.where(whole, whole.like(math.nan)), kind)
 
 
-def _halves(x: UOp) -> tuple[UOp, UOp]:
-    """Return two float64 of half as many bits each, whose sum is x."""
-    bits = x.bitcast(dtypes.int64).alu(Ops.AND, UOp.const(dtypes.int64, -1 << 27))
-    high = bits.bitcast(dtypes.float64)
-    return high, x + high.alu(Ops.NEG)
+def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
+    """Return floats with so many more bits that rounding what comes of them back is as good as
+    rounding once; the more bits, the larger the quotients for which FMOD is quick."""
+    wide = dtypes.float32 if a.dtype.is_small_float else dtypes.float64
+    a, b = filled(a, b)
+    return cast_to(a, wide), cast_to(b, wide)
+
+
+def _is_against(rest: UOp, b: UOp) -> UOp:
+    """Return whether a truncated remainder is not 0 and has the other sign than the divisor."""
+    differ = (rest < 0.0).alu(Ops.XOR, b < 0.0)
+    return differ.alu(Ops.AND, rest.alu(Ops.CMPNE, rest.like(0.0)))
 
 
 def _truncated(a: UOp, b: UOp) -> UOp:

@@ -129,7 +129,7 @@ UNARY = {"float": (Ops.NEG, Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.EXP2, Ops.LOG2,
                    Ops.SIN, Ops.COS),
          "int": (Ops.NEG, Ops.NOT), "bool": (Ops.NOT,)}  # fmt: skip
 BINARY = {
-    "float": (Ops.ADD, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MIN),
+    "float": (Ops.ADD, Ops.MUL, Ops.FDIV, Ops.FMOD, Ops.MAX, Ops.MIN),
     "int": (Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MIN, Ops.AND, Ops.OR, Ops.XOR,
             Ops.SHL, Ops.SHR),
     "bool": (Ops.AND, Ops.OR, Ops.XOR, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN),

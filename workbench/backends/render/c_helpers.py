@@ -6,6 +6,7 @@ names; what a function needs (types, other functions) comes before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from workbench.backends.render.c_types import (
@@ -17,6 +18,7 @@ from workbench.backends.render.c_types import (
     typedef,
     vector_name,
 )
+from workbench.backends.render.facts import QUOTIENT_SCALE
 from workbench.dtypes import DType, dtypes
 from workbench.ir.ops import Ops
 
@@ -121,6 +123,34 @@ class Prelude:
         one = self.divide(op, dtype.scalar)
         lanes = _rows([f"{one}(a[{i}], b[{i}])" for i in range(dtype.count)])
         return self._add(name, head, f"return ({kind}){{{lanes}}};")
+
+    def remainder(self, dtype: DType) -> str:
+        """What is left of a float, with the sign of a: llvm_remainder says why it is exact."""
+        kind, name = self.type(dtype), f"remainder_{vector_name(dtype)}"
+        head = f"{kind} %({kind} a, {kind} b)"
+        if dtype.count > 1:
+            one = self.remainder(dtype.scalar)
+            lanes = _rows([f"{one}(a[{i}], b[{i}])" for i in range(dtype.count)])
+            return self._add(name, head, f"return ({kind}){{{lanes}}};")
+        fabs, trunc, fma, copysign = (
+            math_name(f, dtype) for f in ("fabs", "trunc", "fma", "copysign")
+        )
+        limit, infinity = 2.0 ** (dtype.fraction_bits + 1), constant(math.inf, dtype)
+        scale = constant(QUOTIENT_SCALE[dtype], dtype)
+        return self._add(
+            name,
+            head,
+            f"{kind} x = {fabs}(a), y = {fabs}(b), q = x / y;",
+            f"while ({fabs}(q) >= {constant(limit, dtype)} && {fabs}(x) < {infinity} && y > 0) {{",
+            f"  {kind} by = y;",
+            f"  for (; {fabs}(q) == {infinity}; q = x / by) by *= {scale};",
+            f"  x = {fma}(-{trunc}(q), by, x);",
+            "  q = x / y;",
+            "}",
+            f"{kind} rest = q == 0 ? x : {fma}(-{trunc}(q), y, x);",
+            f"return {copysign}(rest < 0 ? rest + y : rest, a);",
+            about="exact, with the sign of a",
+        )
 
     def saturate(self, source: DType, dtype: DType) -> str:
         """A float as an integer: truncated, clamped to what there is, 0 for NaN."""

@@ -59,6 +59,8 @@ def arithmetic(values: Values, node: UOp, count: int) -> Expression:
         return special(values, node, count)
     if op in (Ops.CDIV, Ops.CMOD) and may_overflow(node):
         return _called(values, values.prelude.divide(op, dtype), node, count)
+    if op is Ops.FMOD:
+        return _called(values, values.prelude.remainder(dtype), node, count)
     if op not in INFIX:
         raise CompileError(
             "render",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from workbench.dtypes import dtypes
 from workbench.ir.ops import Ops
 from workbench.ir.uop import UOp
+
+QUOTIENT_SCALE = {dtypes.float32: 2.0**100, dtypes.float64: 2.0**1000}
+"""A divisor whose quotient overflows holds this factor; with it twice, if it must, no quotient
+overflows."""
 
 
 def is_number(node: UOp) -> bool:

@@ -26,6 +26,7 @@ from workbench.backends.render.llvm_loops import Loops
 from workbench.backends.render.llvm_memory import Memory
 from workbench.backends.render.llvm_operands import Operands
 from workbench.backends.render.llvm_plan import Flow, follow
+from workbench.backends.render.llvm_remainder import remainder
 from workbench.backends.render.llvm_text import Text, global_name
 from workbench.backends.render.llvm_values import SUPPORTED, constant, elementwise
 from workbench.backends.render.source import Source
@@ -156,6 +157,8 @@ class _Writer:
     def _instruction(self, node: UOp) -> str:
         """Return the last instruction of a value; those before it are written on the way."""
         step = self.text.step
+        if node.op is Ops.FMOD:
+            return remainder(node, self.operands.operands(node), self.text)
         if node.op in SUPPORTED:
             return elementwise(node, self.operands.operands(node), step)
         args = [self.operands.operand(s) for s in node.src]

@@ -73,6 +73,12 @@ def combine(op: Ops, dtype: DType, args: Sequence[str], emit: Emit) -> str:
     return f"{_BINARY[op][_COLUMN[dtype.kind]]} {type_of(dtype)} {args[0]}, {args[1]}"
 
 
+def call(name: str, dtype: DType, args: Sequence[str]) -> str:
+    """Return the call of an intrinsic on values of `dtype` that gives another one."""
+    terms = ", ".join(f"{type_of(dtype)} {arg}" for arg in args)
+    return f"call {type_of(dtype)} @llvm.{name}.{suffix(dtype)}({terms})"
+
+
 def extreme(
     op: Ops,
     dtype: DType,
@@ -90,7 +96,7 @@ def extreme(
         return f"{'or' if op is Ops.MAX else 'and'} {type_of(dtype)} {a}, {b}"
     if not dtype.is_float:
         name = ("s" if dtype.kind != "uint" else "u") + op.name.lower()
-        return _call(name, dtype, dtype, f"{type_of(dtype)} {a}, {type_of(dtype)} {b}")
+        return call(name, dtype, (a, b))
     if is_number[1] and not is_number[0]:
         a, b = b, a
     kind, bit = type_of(dtype), type_of(dtypes.bool.vec(dtype.count))
@@ -151,10 +157,6 @@ def _count(dtype: DType) -> int:
     return dtype.count
 
 
-def _call(name: str, result: DType, over: DType, arguments: str) -> str:
-    return f"call {type_of(result)} @llvm.{name}.{suffix(over)}({arguments})"
-
-
 def _safe_division(node: UOp, args: Sequence[str], emit: Emit) -> str:
     """Divide by 1 where the divisor is -1, and negate: INT_MIN // -1 wraps."""
     (a, b), dtype = args, node.dtype
@@ -187,17 +189,16 @@ def _recip(node: UOp, args: Sequence[str], emit: Emit) -> str:
 
 def _intrinsic(name: str) -> Callable[[UOp, Sequence[str], Emit], str]:
     def render(node: UOp, args: Sequence[str], emit: Emit) -> str:
-        return _call(name, node.dtype, node.dtype, f"{type_of(node.dtype)} {args[0]}")
+        return call(name, node.dtype, args)
 
     return render
 
 
 def _fma(node: UOp, args: Sequence[str], emit: Emit) -> str:
     """fmuladd is a fused multiply-add wherever the machine has one, and never a call."""
-    kind, dtype = type_of(node.dtype), node.dtype
+    dtype = node.dtype
     if dtype.is_float:
-        terms = ", ".join(f"{kind} {arg}" for arg in args)
-        return _call("fmuladd", dtype, dtype, terms)
+        return call("fmuladd", dtype, args)
     product = emit(combine(Ops.MUL, dtype, args[:2], emit))
     return combine(Ops.ADD, dtype, (product, args[2]), emit)
 
@@ -228,8 +229,11 @@ _OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
     Ops.BITCAST: _bitcast,
 }
 
-SUPPORTED = frozenset({*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST})
-"""The elementwise ops that reach LLVM; lowering has taken the others apart."""
+SUPPORTED = frozenset(
+    {*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD}
+)
+"""The elementwise ops that reach LLVM; lowering has taken the others apart.
+FMOD, which branches, is in llvm_remainder."""
 
 
 def _cast(node: UOp, arg: str, emit: Emit) -> str:

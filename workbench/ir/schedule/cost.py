@@ -38,7 +38,7 @@ FEW_RESULTS = 8
 
 _OP_COST = {Ops.EXP2: 20.0, Ops.LOG2: 20.0, Ops.IDIV: 10.0, Ops.MOD: 10.0}
 _OP_COST |= {Ops.SIN: 100.0, Ops.COS: 100.0}
-_OP_COST |= {Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}
+_OP_COST |= {Ops.FMOD: 10.0, Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}
 _CAP = 1e30
 NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
 

@@ -21,7 +21,8 @@ LONGEST = 4
 _REDUCES = {Ops.ADD: "sum", Ops.MAX: "max", Ops.MIN: "min", Ops.MUL: "prod"}
 _STRONG = {
     Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SQRT: "sqrt", Ops.RECIP: "reciprocal",
-    Ops.TRUNC: "trunc", Ops.FDIV: "div", Ops.SIN: "sin", Ops.COS: "cos",
+    Ops.TRUNC: "trunc", Ops.FDIV: "div", Ops.FMOD: "mod", Ops.SIN: "sin",
+    Ops.COS: "cos",
 }
 _WEAK = {
     Ops.ADD: "add", Ops.MUL: "mul", Ops.FDIV: "div", Ops.IDIV: "div", Ops.MOD: "mod",
