@@ -28,9 +28,11 @@ from tests.backends.linear import (
     store,
 )
 from tests.support import ROOT
+from workbench.backends.device import Device
 from workbench.backends.render.llvm_values import SUPPORTED, constant
 from workbench.backends.runtime.jit import host
 from workbench.dtypes import Const, DType, dtypes, saturate
+from workbench.ir.casts import cast_array
 from workbench.ir.ops import CASTS, COMPARE, OPS, Ops
 from workbench.ir.uop import UOp
 
@@ -219,6 +221,22 @@ def test_stack_broadcast_extract_and_lanes() -> None:
     kernel = source_of(store(at(param(0, f, 4), 0), value))
     got = run(kernel, poisoned(4), np.array([1, 2, 3, 4], np.float32))
     assert got.tolist() == [3 + 4 + 10, 1 + 4 + 20, 4 + 4 + 30, 2 + 4 + 40]
+
+
+@pytest.mark.parametrize("result", INTEGERS, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("source", FLOATS, ids=lambda dtype: dtype.name)
+def test_a_vector_of_floats_becomes_integers_whole(
+    source: DType, result: DType
+) -> None:
+    """LLVM takes its own saturating conversion apart into lanes."""
+    cast = elementwise(Ops.CAST, result, [source], 64, 8)
+    if Device.DEFAULT == "LLVM":
+        assert ".sat." not in cast.text
+    special = [3.7, -3.7, -0.5, np.nan, np.inf, -np.inf, 1e30, -1e30]
+    limits = [float(n) + d for n in (result.min, result.max) for d in (-1, -0.5, 0, 1)]
+    data = np.resize(np.array([*special, *limits], source.numpy), 64)
+    got = run(cast, poisoned(64, result), data)
+    np.testing.assert_array_equal(got, cast_array(data, source, result))
 
 
 @pytest.mark.parametrize("op", [Ops.MAX, Ops.MIN], ids=lambda op: op.name)

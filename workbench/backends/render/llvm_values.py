@@ -239,10 +239,33 @@ FMOD, which branches, is in llvm_remainder."""
 def _cast(node: UOp, arg: str, emit: Emit) -> str:
     source, dtype = node.src[0].dtype, node.dtype
     if source.is_float and not (dtype.is_float or dtype.is_bool):
+        if dtype.count > 1 and source.bits >= 32:
+            return _saturated(source, dtype, arg, emit)
         name = f"fpto{'u' if dtype.kind == 'uint' else 's'}i.sat"
         over = f"{suffix(dtype)}.{suffix(source)}"
         return f"call {type_of(dtype)} @llvm.{name}.{over}({type_of(source)} {arg})"
     return _convert(source, dtype, arg)
+
+
+def _saturated(source: DType, dtype: DType, arg: str, emit: Emit) -> str:
+    """Clamp by comparisons of vectors, and convert only what fits: the intrinsic would be taken
+    apart into single lanes. A float16 has not all limits of integers, and keeps it."""
+    given, kind = type_of(source), type_of(dtype)
+    bit = type_of(dtypes.bool.vec(dtype.count))
+    low = constant(float(dtype.min), source)
+    high = constant(float(int(dtype.max) + 1), source)
+    below = emit(f"fcmp olt {given} {arg}, {low}")
+    above = emit(f"fcmp oge {given} {arg}, {high}")
+    reaches = emit(f"fcmp oge {given} {arg}, {low}")  # NaN does not
+    fits = emit(f"fcmp olt {given} {arg}, {high}")
+    inside = emit(f"and {bit} {reaches}, {fits}")
+    zero = constant(0.0, source)
+    safe = emit(f"select {bit} {inside}, {given} {arg}, {given} {zero}")
+    word = "fptoui" if dtype.kind == "uint" else "fptosi"
+    whole = emit(f"{word} {given} {safe} to {kind}")
+    least, most = constant(dtype.min, dtype), constant(dtype.max, dtype)
+    raised = emit(f"select {bit} {below}, {kind} {least}, {kind} {whole}")
+    return f"select {bit} {above}, {kind} {most}, {kind} {raised}"
 
 
 def _convert(source: DType, dtype: DType, arg: str) -> str:

@@ -176,7 +176,10 @@ def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
 
 
 def _known(node: UOp) -> UOp:
-    """Return a condition that its lanes have settled as a constant: 29 < 100 is True."""
+    """Return a condition that its lanes have settled as a constant: 29 < 100 is True; and what
+    such a condition picks."""
+    if node.op is Ops.WHERE and node.src[0].is_const:
+        return node.src[1] if node.src[0].arg else node.src[2]
     if not node.dtype.is_bool:
         return node
     low, high = node.bounds

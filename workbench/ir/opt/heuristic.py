@@ -1,5 +1,7 @@
 """The default opts: an ordered table of steps, each decided by figures that a person can read.
 
+    pieces           an axis along which the conditions of joined or padded tensors change, as
+                     pieces side by side in which they do not
     turned-block     the axes along which the result's and an operand's elements are neighbours,
                      as square blocks that are turned round in registers
     register-tile    the axis along which the result's elements are neighbours as vector lanes, and
@@ -29,6 +31,7 @@ from workbench.ir.footprint import touched
 from workbench.ir.loops import Statement, statements
 from workbench.ir.ops import Ops
 from workbench.ir.opt.apply import form
+from workbench.ir.opt.heuristic_pieces import pieces
 from workbench.ir.opt.heuristic_reductions import (
     dot_lanes,
     reduce_outside,
@@ -247,6 +250,7 @@ def _lane_steps(statement: Statement) -> int:
 
 
 STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
+    pieces,
     turned_block,
     register_tile,
     vector_lanes,

@@ -133,8 +133,9 @@ def _is_free(node: UOp) -> bool:
 
 def _moved(node: UOp, reads: list[Access]) -> Decision:
     """Fuse what only moves a value. A padded one is masked wherever it is read: in a product of
-    matrices so often that a copy with its zeros in memory is cheaper."""
-    if node.op is Ops.PAD:
+    matrices so often that a copy with its zeros in memory is cheaper. A padded constant is no
+    more than a test itself, and reading it from memory would need the same test."""
+    if node.op is Ops.PAD and not _is_constant(node):
         evaluations = sum(a.evaluations for a in reads)
         figures = {
             "evaluations": evaluations,
@@ -147,6 +148,13 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
             return Decision("store-padded", node, True, reason, figures)
     reason = "it moves or widens what its source gives"
     return Decision("fuse-free", node, False, reason)
+
+
+def _is_constant(node: UOp) -> bool:
+    """Whether a value is one number, moved."""
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    return node.is_const
 
 
 def _obstacle(
