@@ -26,6 +26,7 @@ from workbench.viz.model.title import decoded
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key
+from workbench.viz.record.changes import Changes, Patch, Path
 from workbench.viz.record.links import Linker, as_c
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
@@ -44,9 +45,7 @@ MOST_KERNELS = 12
 """Kernels that get code, passes and offers without being asked for."""
 MOST_NESTS = 200
 """Kernels that get their loops without being asked for."""
-APPENDED = ("nodes", "texts", "rules", "passes", "lines", "variants")
 Record = dict[str, Any]
-Patch = dict[str, Any]
 
 
 def build(
@@ -81,9 +80,8 @@ class Recorder:
         self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
         self._compilations: dict[Owner, Compiled] = {}
         self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
-        self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
-        self._set: dict[tuple[str | int, ...], Any] = {}
         self.record = self._opening()
+        self._changes = Changes(self.record)
 
     def _opening(self) -> Record:
         ex = self.exploration
@@ -335,34 +333,13 @@ class Recorder:
         """Return the rule at a place of the record; None for an opt or a step."""
         return self._rules.at(place)
 
-    def put(self, path: tuple[str | int, ...], value: Any) -> None:
+    def put(self, path: Path, value: Any) -> None:
         """Set one value of the record, so that the next patch says so."""
-        at: Any = self.record
-        for step in path[:-1]:
-            at = at[step]
-        at[path[-1]] = value
-        self._set[path] = value
+        self._changes.put(path, value)
 
     def patch(self) -> Patch:
         """Return what was added and set since the last call, or since `first()`."""
-        append: dict[str, Any] = {}
-        begins = dict(self._sent)
-        for name, sent in self._sent.items():
-            table = self.record[name]
-            if name == "nodes":
-                new: Any = {column: values[sent:] for column, values in table.items()}
-                size = len(self._nodes)
-            else:
-                new, size = table[sent:], len(table)
-            if size > sent:
-                append[name], self._sent[name] = new, size
-        found = [
-            [list(path), value]
-            for path, value in self._set.items()
-            if not _is_new(path, begins)
-        ]
-        self._set.clear()
-        return {"append": append, "set": found}
+        return self._changes.patch()
 
     # helpers
 
@@ -426,12 +403,3 @@ class Recorder:
         for place, record in zip(places, records, strict=True):
             for name, text in self._passes.texts(record).items():
                 self.put(("passes", place, name), text)
-
-
-def _is_new(path: tuple[str | int, ...], begins: dict[str, int]) -> bool:
-    """Whether a path leads into a row that is appended whole, where what is new `begins`."""
-    table, *steps = path
-    if not steps:
-        return False
-    row = steps[-1] if table == "nodes" else steps[0]
-    return table in begins and isinstance(row, int) and row >= begins[str(table)]

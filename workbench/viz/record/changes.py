@@ -1,0 +1,57 @@
+"""What of a record its pages have not been told yet: tables only grow, and values are set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+APPENDED = ("nodes", "texts", "rules", "passes", "lines", "variants")
+"""The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
+Patch = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+class Changes:
+    """The changes of a record since they were last asked for."""
+
+    def __init__(self, record: dict[str, Any]):
+        self._record = record
+        self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
+        self._set: dict[Path, Any] = {}
+
+    def put(self, path: Path, value: Any) -> None:
+        """Set one value of the record, so that the next patch says so."""
+        at: Any = self._record
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        self._set[path] = value
+
+    def patch(self) -> Patch:
+        """Return what was added and set since the last call."""
+        append: dict[str, Any] = {}
+        begins = dict(self._sent)
+        for name, sent in self._sent.items():
+            table = self._record[name]
+            if name == "nodes":
+                new: Any = {column: values[sent:] for column, values in table.items()}
+                size = len(next(iter(table.values())))
+            else:
+                new, size = table[sent:], len(table)
+            if size > sent:
+                append[name], self._sent[name] = new, size
+        found = [
+            [list(path), value]
+            for path, value in self._set.items()
+            if not _is_new(path, begins)
+        ]
+        self._set.clear()
+        return {"append": append, "set": found}
+
+
+def _is_new(path: Path, begins: dict[str, int]) -> bool:
+    """Whether a path leads into a row that is appended whole, where what is new `begins`."""
+    table, *steps = path
+    if not steps:
+        return False
+    row = steps[-1] if table == "nodes" else steps[0]
+    return table in begins and isinstance(row, int) and row >= begins[str(table)]
