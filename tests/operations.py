@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests import meanings as m
+from tests import reduced_meanings as r
 from tests.intervals import (
     BITS,
     DTYPES,
@@ -353,22 +354,22 @@ ELEMENTS = (
     Row("bitcast", "{0}.bitcast(dtypes.{dtype})", ONE, m.bits_as, same_width),
 )  # fmt: skip
 SUMS = (
-    Row("sum", "{0}.sum(axis={axis}, keepdim={keepdim})", ("any",), m.total, axes_of, weight=8),
-    Row("prod", "{0}.prod(axis={axis}, keepdim={keepdim})", ("any",), m.product, axes_of),
-    Row("mean", "{0}.mean(axis={axis}, keepdim={keepdim})", ("any",), m.average, full_axes_of),
+    Row("sum", "{0}.sum(axis={axis}, keepdim={keepdim})", ("any",), r.total, axes_of, weight=8),
+    Row("prod", "{0}.prod(axis={axis}, keepdim={keepdim})", ("any",), r.product, axes_of),
+    Row("mean", "{0}.mean(axis={axis}, keepdim={keepdim})", ("any",), r.average, full_axes_of),
     Row("max", "{0}.max(axis={axis}, keepdim={keepdim})", ("any",),
-        m.reduced(np.max), full_axes_of, weight=2),
+        r.reduced(np.max), full_axes_of, weight=2),
     Row("min", "{0}.min(axis={axis}, keepdim={keepdim})", ("any",),
-        m.reduced(np.min), full_axes_of),
-    Row("argmax", "{0}.argmax({axis})", ONE, m.position(np.argmax), one_full_axis_of),
-    Row("argmin", "{0}.argmin({axis})", ONE, m.position(np.argmin), one_full_axis_of),
-    Row("any", "{0}.any({axis})", ("any",), m.truth(np.any), axis_of),
-    Row("all", "{0}.all({axis})", ("any",), m.truth(np.all), axis_of),
-    Row("cumsum", "{0}.cumsum({axis})", ("any",), m.running_total, axis_of, weight=12),
-    Row("cumprod", "{0}.cumprod({axis})", ("any",), m.running_product, axis_of),
-    Row("cummax", "{0}.cummax({axis})[0]", ("any",), m.running_greatest, one_full_axis_of),
-    Row("softmax", "{0}.softmax({axis})", ("any",), m.softmax, one_full_axis_of),
-    Row("matmul", "{0} @ {1}", ("number", "number"), m.matrix_product, square_of, weight=4),
+        r.reduced(np.min), full_axes_of),
+    Row("argmax", "{0}.argmax({axis})", ONE, r.position(np.argmax), one_full_axis_of),
+    Row("argmin", "{0}.argmin({axis})", ONE, r.position(np.argmin), one_full_axis_of),
+    Row("any", "{0}.any({axis})", ("any",), r.truth(np.any), axis_of),
+    Row("all", "{0}.all({axis})", ("any",), r.truth(np.all), axis_of),
+    Row("cumsum", "{0}.cumsum({axis})", ("any",), r.running_total, axis_of, weight=12),
+    Row("cumprod", "{0}.cumprod({axis})", ("any",), r.running_product, axis_of),
+    Row("cummax", "{0}.cummax({axis})[0]", ("any",), r.running_greatest, one_full_axis_of),
+    Row("softmax", "{0}.softmax({axis})", ("any",), r.softmax, one_full_axis_of),
+    Row("matmul", "{0} @ {1}", ("number", "number"), r.matrix_product, square_of, weight=4),
 )  # fmt: skip
 MOVES = (
     Row("reshape", "{0}.reshape({shape})", ("any",),
