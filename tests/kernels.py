@@ -267,6 +267,18 @@ class Form:
         )
 
 
+def legal_opt(
+    graph: UOp, pick: random.Random, target: Target, but: Sequence[OptOps] = ()
+) -> Opt | None:
+    """Return one of the legal opts, each as likely as the others, or None where there is none.
+
+    The first legal one of a shuffled list is that; to judge all of them would take far longer.
+    """
+    candidates = [o for o in actions(graph, target) if o.op not in but]
+    pick.shuffle(candidates)
+    return next((o for o in candidates if why_not(graph, o, target) is None), None)
+
+
 def random_form(
     example: Example, seed: int, most_opts: int, target: Target = LLVM
 ) -> Form:
@@ -274,15 +286,11 @@ def random_form(
     pick = random.Random(seed)
     graph, chosen = example.graph, []
     for _ in range(pick.randint(0, most_opts)):
-        legal = [
-            o
-            for o in actions(graph, target)
-            if o.op not in MOVES and why_not(graph, o, target) is None
-        ]
-        if not legal:
+        opt = legal_opt(graph, pick, target, but=MOVES)
+        if opt is None:
             break
-        chosen.append(pick.choice(legal))
-        graph, _ = apply_opt(graph, chosen[-1], target)
+        chosen.append(opt)
+        graph, _ = apply_opt(graph, opt, target)
     order = list(graph.arg.order)
     pick.shuffle(order)
     return Form(example, tuple(chosen), reordered(graph, order))

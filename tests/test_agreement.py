@@ -20,6 +20,7 @@ from tests.compiler import needs_c
 from tests.expressions import Case, case
 from tests.hunt import attempts, report
 from tests.ir.test_bounds import evaluate
+from tests.kernels import legal_opt
 from tests.programs import Program, whole_program
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
@@ -34,7 +35,6 @@ from workbench.ir.interpret_kernel import interpret_kernel
 from workbench.ir.loops import kinds
 from workbench.ir.lower.lower import lower
 from workbench.ir.ops import Ops
-from workbench.ir.opt.apply import actions, why_not
 from workbench.ir.rewrite import replay
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.uop import UOp
@@ -137,13 +137,9 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case | Program) -> Non
     target = Device["LLVM"].target
     opted = plain
     for _ in range(dice.randint(0, 4)):
-        legal = [
-            o
-            for o in actions(opted.ast, target)
-            if why_not(opted.ast, o, target) is None
-        ]
-        if legal:
-            opted = opted.apply(dice.choice(legal))
+        opt = legal_opt(opted.ast, dice, target)
+        if opt is not None:
+            opted = opted.apply(opt)
     order = list(opted.order)
     if dice.random() < 0.5:
         dice.shuffle(order)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.kernels import EXAMPLES, random_form
+from tests.support import count
 from workbench import Kernel
 from workbench.errors import ParseError, VerifyError
 from workbench.ir.parse import parse
+from workbench.ir.text import to_text
 
 GATED = """p0 = PARAM.float32 {{0, {size}}}
 g0 = RANGE.index {size} {{"g0", GLOBAL}}
@@ -85,6 +88,41 @@ def test_what_is_read_and_never_written_is_refused() -> None:
         "v1 =", "v0 = IDIV.index g0, 2:index\nv1 ="
     )
     assert Kernel.from_text(half).check().ok
+
+
+CHAIN = """p0 = PARAM.float32 {{0, 8}}
+p1 = PARAM.float32 {{1, 4}}
+g0 = RANGE.index 8 {{"g0", GLOBAL}}
+a_f0 = RANGE.index 4 {{"a_f0", FILL}}
+b_f0 = RANGE.index 8 {{"b_f0", FILL}}
+v1 = INDEX.float32 p0, g0
+v2 = INDEX.float32 p1, a_f0
+v3 = LOAD.float32 v2
+v4 = STAGE.float32 v3, a_f0 {{"As", (8,)}}
+v5 = INDEX.float32 v4, b_f0
+v6 = LOAD.float32 v5
+v7 = STAGE.float32 v6, b_f0 {{"Bs", (8,)}}
+v8 = INDEX.float32 v7, g0
+v9 = LOAD.float32 v8
+v10 = CMPLT.bool g0, {used}:index
+v11 = WHERE.float32 v10, v9, 0.0:float32
+v12 = STORE v1, v11
+v13 = END v12, g0
+SINK v13 {{KernelInfo("k", ("a_f0", "b_f0", "g0"))}}"""
+
+
+def test_what_is_made_of_elements_that_nothing_wrote_may_be_read_and_not_used() -> None:
+    assert Kernel.from_text(CHAIN.format(used=4)).check().ok
+    with pytest.raises(VerifyError, match=r"STAGE Bs .*\n.*does not reach \(4,\)"):
+        Kernel.from_text(CHAIN.format(used=5))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_opts_make_can_be_pasted(name: str) -> None:
+    """PADTO lets a tile be read beyond what its fill writes, and throws away what it finds."""
+    for seed in range(count(300)):
+        form = random_form(EXAMPLES[name], seed, 5)
+        assert Kernel.from_text(to_text(form.graph)).ast is form.graph, form.opts
 
 
 def test_a_kernel_that_reads_what_it_writes_is_refused() -> None:
