@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import nbformat
+import pytest
+from playwright.sync_api import TimeoutError
 
 from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
@@ -20,6 +22,9 @@ from workbench import Tensor, explore
 shown = [explore(Tensor(np.ones((n, 8), np.float32)).sum(1) + n) for n in range(2, 11)]"""
 QUIET = """from workbench import Context
 with Context(LIVE=1): display({})"""  # nothing is measured without being asked for
+
+COUNTS = """[...document.querySelectorAll('.wb')].map(
+  (e) => e.querySelectorAll('[role=treeitem]').length).sort()"""
 
 
 def ready(notebook: Notebook, source: str) -> Any:
@@ -104,10 +109,10 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     second.locator("[data-key=paste]").press("Enter")
     second.locator("[role=treeitem][aria-selected=true]:has-text('mine 1')").wait_for()
     # both pages of one expression, and no other; the last pages may still be drawn
-    page.wait_for_function(
-        "[...document.querySelectorAll('.wb')].map((e) => e.querySelectorAll('[role=treeitem]').length)"
-        ".sort().join() === '2,2,2,2,2,2,2,2,3,3'"
-    )
+    try:
+        page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,2,2,2,2,3,3'")
+    except TimeoutError:
+        pytest.fail(f"variants of each page: {page.evaluate(COUNTS)}")
     second.focus()
     page.keyboard.press("3")
     modes = page.evaluate(
