@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 import pytest
 
@@ -248,12 +249,22 @@ def cycles(modules: Modules) -> list[str]:
 def imports(modules: Modules) -> Iterator[Import]:
     """Yield each import of one of `modules` by another, wherever in its file it stands."""
     for module, source in modules.items():
-        tree = ast.parse(source)
-        typing_only = set(_typing_only(tree))
-        for node in ast.walk(tree):
+        for node, typing_only in _statements(source):
             for target in _targets(node, modules):
                 if target != module:
-                    yield Import(module, target, node.lineno, node in typing_only)  # type: ignore[attr-defined]
+                    yield Import(module, target, node.lineno, typing_only)
+
+
+@cache
+def _statements(source: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Return each import of a file, and whether it never runs."""
+    tree = ast.parse(source)
+    typing_only = set(_typing_only(tree))
+    return [
+        (node, node in typing_only)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
 
 
 def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
