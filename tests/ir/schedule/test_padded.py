@@ -42,3 +42,22 @@ def test_a_product_is_not_computed_for_what_is_padded() -> None:
     made = (Tensor(a).realize() @ Tensor(b).realize()).pad((1, 1))
     assert [d.name for d in decisions(made)] == ["store-for-tile", "store-asked"]
     np.testing.assert_array_equal(made.numpy(), np.pad(a @ b, ((0, 0), (1, 1))))
+
+
+def test_windows_of_one_channel_share_few_masks() -> None:
+    """In a depthwise convolution no loop over outputs reads the same element again, as the loop
+    over output channels of a full one does: a wide window reads a copy with its zeros."""
+    x = numbers(1, 16, 56, 56, seed=6)
+    for side, names in ((7, ["store-padded", "store-asked"]), (3, ["store-asked"])):
+        w = numbers(16, 1, side, side, seed=7)
+        image, weight = Tensor(x).realize(), Tensor(w).realize()
+        made = image.conv2d(weight, padding=side // 2, groups=16)
+        assert [d.name for d in decisions(made)] == names
+        edge = side // 2
+        zeros = np.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
+        want = sum(
+            zeros[:, :, i : i + 56, j : j + 56] * w[:, 0, i, j, None, None]
+            for i in range(side)
+            for j in range(side)
+        )
+        np.testing.assert_array_equal(made.numpy(), want)

@@ -18,6 +18,7 @@ from workbench.ir.schedule.cost import (
     SPLIT_WORK,
     STORE_COST,
     TILE_REUSE,
+    WINDOW_REUSE,
 )
 from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
@@ -140,7 +141,7 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
         figures = {
             "evaluations": evaluations,
             "elements": node.size,
-            "cost_of_masks": evaluations * MASK_COST / TILE_REUSE,
+            "cost_of_masks": sum(_masks(a) for a in reads),
             "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
         }
         if figures["cost_of_masks"] > figures["cost_to_store"]:
@@ -148,6 +149,14 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
             return Decision("store-padded", node, True, reason, figures)
     reason = "it moves or widens what its source gives"
     return Decision("fuse-free", node, False, reason)
+
+
+def _masks(access: Access) -> float:
+    """Return what it costs to test a read for padding: once for all loops that do not move it,
+    in a register tile."""
+    moved = access.valid.ranges.union(*[i.ranges for i in access.indices])
+    reuse = WINDOW_REUSE if moved.issuperset(access.loops) else TILE_REUSE
+    return access.evaluations * MASK_COST / reuse
 
 
 def _is_constant(node: UOp) -> bool:

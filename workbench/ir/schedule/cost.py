@@ -23,6 +23,9 @@ MASK_COST = 1.0
 """Per read of a padded value: testing whether it is the padding that is read."""
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
+WINDOW_REUSE = 4.0
+"""Where every loop moves what is read, as windows of one channel do, rows of a tile share this
+much: neighbouring windows overlap."""
 REREADS = 4
 """A reduction that reads its operands this often has something to gain from a register tile."""
 UNTILED_COST = 0.5
