@@ -133,6 +133,28 @@ def test_an_operand_from_the_same_buffer_as_the_other_is_packed(name: str) -> No
         np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("steps_of_sum", [1024, 1000])
+def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(
+    steps_of_sum: int,
+) -> None:
+    """In a.T @ b each step reads another line of a, more of them than a core's first cache has."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (steps_of_sum, n)).astype(np.float32) for n in (48, 72))
+    made = Tensor(a).realize().T @ Tensor(b).realize()
+    (kernel,) = kernels(made)
+    block = steps(kernel, AVX2)["sum-blocks"]
+    length = int(block.figures["block"])
+    assert block.opts == (
+        Opt(OptOps.SPLIT, "r0", length),
+        Opt(OptOps.ORDER, "r0", "g1"),
+        Opt(OptOps.STAGE, "g1", 2),
+    )
+    assert length * 64 <= AVX2.l1_bytes / 4 and steps_of_sum % length == 0
+    np.testing.assert_array_equal(made.numpy(), a.T @ b)
+    for other in (zeros(48, 1024) @ zeros(1024, 72), zeros(64, 48).T @ zeros(64, 72)):
+        assert "sum-blocks" not in steps(kernels(other)[0], AVX2)
+
+
 def test_a_read_that_cannot_be_packed_has_no_lanes_across() -> None:
     """Both reads of a change with g1, so that STAGE cannot say which."""
     (kernel,) = kernels((a := zeros(96, 96)) @ (a.T + a))

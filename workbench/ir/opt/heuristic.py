@@ -12,6 +12,7 @@
                      output axis is lanes of the sum
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
     threads          the outermost loop over the output, one part per core
+    sum-blocks       a long reduction along which an operand is read across, in blocks
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
@@ -62,6 +63,10 @@ from workbench.trace import Match, recording, unobserved
 PACKED_SHARE = 1
 """A packed tile may be so many times the second-level cache: at that size some products were
 still ten times as fast as without one, and none slower, on a core with 1 MiB."""
+LINE_BYTES = 64
+"""A line of the caches."""
+BLOCKS = range(128, 63, -1)
+"""Steps of a block: their lines are a quarter of the first-level cache, or less."""
 OVERLAP = 2
 """A tile whose copy is so many times what it touches, as windows are, is read in place."""
 THREAD_STEPS = 1 << 17
@@ -187,6 +192,12 @@ def pack_operand(kernel: UOp, target: Target) -> Step | None:
         names = " ".join(r.axis_name for r in again)
         why = f"input {slot} is read again at every step of {names}"
         figures = {"reuse": reuse, "tile_bytes": copied}
+        block = _block(kernel, load, target)
+        if block is not None:
+            why += (
+                f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
+            )
+            return Step("pack-operand", tuple(opts), why, {"reuse": reuse})
         if copied < OVERLAP * held:
             opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
             opts += _turned_fill(load, tile, target)
@@ -219,6 +230,55 @@ def _held(load: UOp, tile: list[UOp]) -> int:
     if gate is not None or not lanes_are_neighbours(load):
         return math.prod(r.extent for r in tile)
     return touched([index], tile, load.src[0].src[0].arg[1]).elements
+
+
+def sum_blocks(kernel: UOp, target: Target) -> Step | None:
+    """A reduction along which the operand that is not packed is read across, a line of the cache
+    for each step: in blocks whose lines the cache keeps for the next rows. The sums wait in
+    memory, and the packed tile is one of a block."""
+    found = reduces(kernel)
+    if len(found) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+        return None
+    moves = store_strides(kernel)
+    for load in loads(found[0].src[0]):
+        around, again = loops_of(kernel, load)
+        lanes = [r for r in load.ranges if r.axis_kind.is_lane and moves.get(r) == 1]
+        if not lanes or not around or not again:
+            continue
+        block = _block(kernel, load, target)
+        if block is None:
+            continue
+        (axis, length), slot = block, load.src[0].src[0].arg[0]
+        name = axis.axis_name
+        opts = (
+            Opt(OptOps.SPLIT, name, length),
+            Opt(OptOps.ORDER, name, around[0].axis_name),
+            Opt(OptOps.STAGE, around[-1].axis_name, slot),
+        )
+        why = f"along {name} the other operand is read across, a line for each step"
+        figures = {"steps": axis.extent, "block": length}
+        return Step("sum-blocks", opts, why, figures)
+    return None
+
+
+def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
+    """Return (the reduction, how long blocks of it are), where `load` is to be packed and another
+    operand is read across, in more lines than the first-level cache has."""
+    (reduce,), order = reduces(kernel), kernel.arg.order
+    axis = ranges(kernel)[order[-1]]
+    around, _ = loops_of(kernel, load)
+    if not lanes_are_neighbours(load) or axis.extent * LINE_BYTES < target.l1_bytes:
+        return None
+    if {axis} != {r for r in reduce.src[1:] if not r.axis_kind.is_lane}:
+        return None
+    length = next((n for n in BLOCKS if axis.extent % n == 0), 0)
+    for other in loads(reduce.src[0]):
+        if other is load or axis not in other.ranges or other.ranges & set(around):
+            continue
+        apart = strides(other).get(axis, 1) * other.dtype.itemsize
+        if length and apart >= LINE_BYTES and lanes_are_neighbours(other):
+            return axis, length
+    return None
 
 
 def threads(kernel: UOp, target: Target) -> Step | None:
@@ -258,6 +318,7 @@ STEPS: tuple[Callable[[UOp, Target], Step | None], ...] = (
     dot_lanes,
     pack_operand,
     threads,
+    sum_blocks,
     short_sums,
     reduce_outside,
 )
