@@ -17,5 +17,9 @@ def numbers(*shape: int) -> Tensor:
     return Tensor(values.astype(np.float32)).realize()
 
 
-def quick(kernel: Kernel, **options: Any) -> SearchResult:
-    return run(kernel, budget_s=BUDGET_S, cached=False, shown=False, **options)
+def quick(kernel: Kernel, budget_s: float = BUDGET_S, **options: Any) -> SearchResult:
+    return run(kernel, budget_s=budget_s, cached=False, shown=False, **options)
+
+
+LONG_S = 60.0
+"""More seconds than a search takes that something else ends."""
