@@ -106,7 +106,6 @@ _PACKAGE = os.path.dirname(here.__code__.co_filename) + os.sep
 _LIBRARY, _FILE, _CELL = 0, 1, 2
 _KINDS: dict[str, int] = {}
 _CELLS: dict[str, tuple[int | None, str | None]] = {}
-_TEXTS: dict[tuple[str, int], str] = {}
 
 
 def calls() -> Calls:
@@ -178,10 +177,8 @@ def _installed() -> tuple[str, ...]:
 
 
 def _line(filename: str, number: int, cell: str | None) -> SourceLine:
-    key = filename, number
-    text = _TEXTS.get(key)
-    if text is None:
-        text = _TEXTS[key] = linecache.getline(filename, number).strip()
+    linecache.checkcache(filename)  # a module that is loaded again may have other lines
+    text = linecache.getline(filename, number).strip()
     return SourceLine(cell or filename, number, text)
 
 

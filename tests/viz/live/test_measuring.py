@@ -124,6 +124,17 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
         assert unpacked(page.renewed[-1]) == record
 
 
+def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "MOST_OFFERS", 4)
+    monkeypatch.setattr(ahead, "SAMPLES", 1)
+    with session_of(softmax(), measures_ahead=True) as session:
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, iter(()), 9).wait(60)
+        offers = session.row(0)["offers"]
+        assert {o["spread"] for o in offers if o["measured"]} == {None}
+        assert any(o["measured"] for o in offers)
+
+
 def test_search() -> None:
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)

@@ -141,12 +141,12 @@ def _measure_offers(
             return
         for place, result in zip(places, found[1:], strict=True):
             if result.get("samples"):
-                samples, at = (
-                    Samples(tuple(result["samples"])),
-                    ("variants", variant, "offers", place),
-                )
-                session.put((*at, "measured"), samples.median_s)
-                session.put((*at, "spread"), samples.spread_s / samples.median_s)
+                samples = Samples(tuple(result["samples"]))
+                median_s, is_one_run = samples.median_s, len(samples.samples_s) < 2
+                spread = None if is_one_run else samples.spread_s / median_s
+                offer = "variants", variant, "offers", place
+                session.put((*offer, "measured"), median_s)
+                session.put((*offer, "spread"), spread)
         session.tell_changes()
 
 

@@ -176,9 +176,9 @@ function offer_row(app, offer, { chosen, busy, best, says }) {
   return linked(row, link);
 }
 
-/** Its samples are few: how far off they may be is always known. */
+/** What is slow beside the others has one sample: then there is no spread. */
 const offer_time = ({ measured, spread }) =>
-  spread === null ? seconds_text(measured) : [seconds_text(measured), h("span", { class: "wb-quiet" }, ` ${spread_text({ spread, samples: [0, 0] })}`)];
+  [seconds_text(measured), h("span", { class: "wb-quiet" }, ` ${spread === null ? "one run" : within_text(spread)}`)];
 
 function refused_list(refused) {
   if (!refused.length) return nothing_found();

@@ -4,8 +4,10 @@
 const real = (timing) => timing && !timing.emulator;
 
 /** How far off a median may be; of a single run nothing is known. */
-const spread_text = ({ spread, samples }) =>
-  samples.length < 2 ? "one run" : spread < 0.001 ? "± <0.1%" : spread >= 1 ? "± >100%" : `± ${percent(spread)}`;
+const spread_text = ({ spread, samples }) => (samples.length < 2 ? "one run" : within_text(spread));
+
+const within_text = (spread) =>
+  spread < 0.001 ? "± <0.1%" : spread >= 1 ? "± >100%" : `± ${percent(spread)}`;
 
 const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 

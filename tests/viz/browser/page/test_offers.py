@@ -38,6 +38,20 @@ def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) ->
     assert page.evaluate(pane) == before
 
 
+def test_an_offer_that_ran_once_says_so(
+    browser: Any, record: Record, tmp_path: Path
+) -> None:
+    given = json.loads(json.dumps(record))
+    for offer, spread in zip(given["variants"][0]["offers"], (None, 0.0), strict=False):
+        offer |= {"measured": 2e-3, "spread": spread}
+    for page in shown(browser, tmp_path, session_page(given)):
+        rows = texts(page, ".wb-offer[role=option]:has-text('2.00 ms')")
+        said = sorted(
+            row.partition("2.00 ms")[2].split("apply")[0].strip() for row in rows
+        )
+        assert said == ["one run", "± <0.1%"]
+
+
 def test_asking_and_answers(session: Any, record: Record) -> None:
     opt = record["variants"][0]["offers"][0]["opt"]
     session.click(f"[data-key='offer-{opt}']")
