@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from tests.kernel.support import (
+    CACHES,
     SPEEDS,
     TARGET,
     applied,
@@ -15,9 +17,11 @@ from tests.kernel.support import (
     kernel_of,
     upcast,
 )
+from workbench.backends.runtime.speeds import Rate
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import legal_opts
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.kernel.cost import cost
 from workbench.kernel.outlook import outlooks
 from workbench.kernel.work import work
 
@@ -47,6 +51,19 @@ def test_threads_halve_it() -> None:
     one, two = cost_of(kernel), cost_of(kernel, Opt(OptOps.THREAD, "g0", 2))
     assert two.threads == 2
     assert two.seconds["core"] == pytest.approx(one.seconds["core"] / 2, rel=0.01)
+
+
+def test_threads_that_slow_each_other_down_stay_below_their_peak() -> None:
+    """Where all threads reach less than so many times one, the core's part knows it too: no kernel
+    is predicted to be faster than the peak that is drawn beside it."""
+    kernel = kernel_of(array(96, 96) @ array(96, 96))
+    tile = applied(
+        kernel, upcast("g1", 16), upcast("g0", 6), Opt(OptOps.THREAD, "g0", 2)
+    )
+    shared = replace(SPEEDS, peak={"f32": Rate(128e9, 160e9), "f64": Rate(64e9, 80e9)})
+    slow, fast = (cost(tile, TARGET, s, kernel, CACHES) for s in (shared, SPEEDS))
+    assert slow.seconds["core"] == pytest.approx(1.6 * fast.seconds["core"])
+    assert 2 * 96**3 / slow.seconds["core"] <= slow.roofs()["peak"]
 
 
 def test_every_step_of_the_classic_list_is_predicted_to_help() -> None:

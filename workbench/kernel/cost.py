@@ -136,12 +136,15 @@ def cost(
         # two caches are a core's own, what comes after them is shared
         bytes_from[below] = traffic.into(size, shared=place >= 2)
     together = min(threads, target.cores)
-    seconds = {"core": core.total_s / together}
+    kind = float_kind(kernel) or "f32"
+    # cores at work together may each be slower than one alone, by as much as the peaks tell
+    peak = speeds.peak[kind]
+    seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
     for level in names[1:]:
         seconds[level] = bytes_from[level] / speeds.read[level].of(together)
     return Cost(
         estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
-        together, float_kind(kernel) or "f32", speeds,
+        together, kind, speeds,
     )  # fmt: skip
 
 
