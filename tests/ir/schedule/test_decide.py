@@ -81,6 +81,16 @@ def test_a_matmul_inside_another_keeps_its_register_tile() -> None:
     assert decision_of(x.argmin(1), x).name == "store-for-tile"
 
 
+def test_a_row_that_is_chosen_by_index_has_no_tile_to_lose() -> None:
+    """A sum over all positions of which one is equal is no product of matrices but a load."""
+    table = Tensor(np.arange(2000 * 256, dtype=np.float32).reshape(2000, 256))
+    index = np.random.default_rng(0).integers(-2000, 2000, (512, 16)).astype(np.int32)
+    bags = table[Tensor(index)].sum(1)
+    tables = [d for d in planned(bags).decisions if d.node.size == 512 * 16 * 256]
+    assert [d.name for d in tables] == ["fuse-once"]
+    np.testing.assert_allclose(bags.numpy(), table.numpy()[index].sum(1), rtol=1e-6)
+
+
 def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
     x = Tensor(A).exp2()
     decision = decision_of(x @ Tensor(B), x)

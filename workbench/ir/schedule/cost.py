@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from workbench.ir.ops import CASTS, ELEMENTWISE, Ops
+from workbench.ir.ops import CASTS, ELEMENTWISE, MOVEMENT, Ops
 from workbench.ir.uop import UOp
 
 STORE_COST = 8.0
@@ -119,12 +119,30 @@ def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:
 
 def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
     """Whether a value is a large reduction that reads its operands REREADS times over."""
-    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK:
+    if node.op is not Ops.REDUCE_AXIS or node.src[0].size < TILE_WORK or _selects(node):
         return False
     # An operand that is computed from many others is still no larger than itself.
     walks = (_inside(node, boundaries), _repeated(node, boundaries))
     operands = min(sum(n.size for n in _ends(node.src[0], walk)) for walk in walks)
     return node.src[0].size >= REREADS * max(1, operands)
+
+
+def _selects(node: UOp) -> bool:
+    """Whether a sum is of the elements whose position equals an index: it has a loop only until
+    `rules.collapse` makes it a load."""
+    if node.arg[0] is not Ops.ADD or node.src[0].op is not Ops.WHERE:
+        return False
+    condition = _moved(node.src[0].src[0])
+    return condition.op is Ops.CMPEQ and any(
+        _moved(side).op is Ops.IOTA for side in condition.src
+    )
+
+
+def _moved(node: UOp) -> UOp:
+    """Return the value that a node has in other places."""
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    return node
 
 
 def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
