@@ -354,7 +354,7 @@ def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:
     if meets in INTEGERS and not limits(meets)[0] <= number <= limits(meets)[1]:
         return None
     value = known(np.asarray(number, stored(meets)))
-    word = f"({number!r})" if number < 0 else repr(number)
+    word = f"({number!r})" if repr(number).startswith("-") else repr(number)
     return (word, value) if kind(meets) in KIND[takes] else None
 
 

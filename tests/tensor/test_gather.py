@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 
 from tests.tensor.agree import assert_agrees, numbers
 from workbench.errors import DTypeError, ShapeError
+from workbench.ir.ops import Ops
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")
@@ -76,10 +78,21 @@ def test_out_of_range_gives_zero() -> None:
     assert_agrees(Tensor(x)[big], np.stack([x[0] * 0, x[3]]))
 
 
-def test_every_value_is_kept() -> None:
-    x = np.float32([NAN, INF, -INF, 1e-40, 3])
-    order = I([4, 0, 2, 1, 3])
-    assert_agrees(Tensor(x)[order], x[order])
+@pytest.mark.parametrize("dtype", [np.float16, bfloat16, np.float32, np.float64])
+def test_every_float_is_kept(dtype: Any) -> None:
+    """With the sign of a zero, and without a loop over the positions."""
+    x = np.array([NAN, INF, -INF, 1e-40, 3, -0.0, 0.0], dtype)
+    order = I([4, 0, 2, 1, 3, 5, 6])
+    chosen = Tensor(x)[order]
+    (kernel,) = [i.kernel for i in chosen.schedule() if i.kernel is not None]
+    assert all(n.op is not Ops.REDUCE for n in kernel.toposort())
+    found = chosen.numpy()
+    due = x[order].astype(found.dtype)  # a bfloat16 is shown as float32
+    np.testing.assert_array_equal(found, due)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(due))
+
+
+def test_every_integer_is_kept() -> None:
     wide = np.array([2**62 + 1, -(2**63), 2**63 - 1])
     assert_agrees(Tensor(wide)[[2, 0, 1]], wide[[2, 0, 1]])
     whole = np.int8([127, -128, 5])

@@ -26,6 +26,8 @@ g0, r0 = axis("g0", ROWS), axis("r0", LENGTH)
 I32 = dtypes.int32
 COLUMN = load(param(1, LENGTH), r0)
 """Element r0 of a row of floats."""
+F32 = dtypes.float32
+HALVES = load(param(1, LENGTH, dtypes.float16), r0)
 CHOICE = load(param(2, ROWS, I32), g0)
 """A number from memory, one per row."""
 OTHER = load(param(3, ROWS), g0)
@@ -46,6 +48,10 @@ BECOMES: dict[str, list[tuple[UOp, str]]] = {
             "p1[index(p2[g0]) where (-1 < index(p2[g0])) & (index(p2[g0]) < 9)]",
         ),
         (picked(equals(g0, r0), COLUMN), "p1[g0]"),
+        (
+            reduced(Ops.ADD, equals(g0, r0).where(HALVES, HALVES.like(0)).cast(F32), r0),
+            "float32(p1[g0])",
+        ),
         (picked(equals(g0, r0 + 2), COLUMN), "p1[g0 - 2 where 1 < g0]"),
         (picked(equals(r0 * -1 + 8, g0), COLUMN), "p1[g0*-1 + 8]"),
     ],

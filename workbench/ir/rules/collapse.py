@@ -76,6 +76,9 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
         elif value.op is Ops.CAST and value.src[0].dtype.is_bool:
             mask += conjuncts(value.src[0])
             value = value.like(1)
+        elif value.op is Ops.CAST:  # of a half, which is added up as float32: 0 stays 0
+            inner, chosen = _masked(value.src[0])
+            return mask + inner, chosen.cast(value.dtype) if inner else value
         else:
             return mask, value
 
