@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from workbench import Kernel, OptOps, Tensor, explore
-from workbench.backends.runtime.peak import run_peak
-from workbench.backends.runtime.pool import cores
-from workbench.backends.runtime.timing import Run, measure
+from workbench.backends.native.thread_pool import cores
+from workbench.base.dtypes import dtypes
 from workbench.bench.measure import in_turn
 from workbench.bench.suite import ENTRIES
-from workbench.dtypes import dtypes
+from workbench.measure.peak import run_peak
+from workbench.measure.timing import Run, measure
 
 BUDGET_S, SAMPLE_S = 2.0, 0.02
 FURTHER: dict[str, Callable[[], Tensor]] = {

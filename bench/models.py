@@ -224,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def compared(name: str, options: argparse.Namespace) -> bool:
     """Print what a model takes in each library; return whether the answers agree."""
-    from workbench.backends.runtime.pool import cores
+    from workbench.backends.native.thread_pool import cores
 
     build, shape, small = MODELS[name]
     data = np.random.default_rng(3).standard_normal(small if options.smoke else shape)
@@ -283,9 +283,9 @@ def in_turn(
 def slowest(result: Any, count: int) -> Iterator[str]:
     """Yield a line for each of the slowest kernels, and one for all of them."""
     from workbench import explore
-    from workbench.backends.runtime.peak import run_peak
-    from workbench.backends.runtime.pool import cores
-    from workbench.backends.runtime.timing import measure
+    from workbench.backends.native.thread_pool import cores
+    from workbench.measure.peak import run_peak
+    from workbench.measure.timing import measure
 
     peak = run_peak(threads=cores())
     best = peak.gflops(measure(peak.run).min_s)

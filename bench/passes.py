@@ -16,8 +16,8 @@ import sys
 import numpy as np
 
 from workbench import Context, Kernel, Opt, OptOps, Tensor, explore
+from workbench.base.trace import PassRecord, unobserved
 from workbench.pipeline import build
-from workbench.trace import PassRecord, unobserved
 from workbench.viz.model.rewrites import difference, is_replayable, state, text
 
 N = 64

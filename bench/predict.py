@@ -18,12 +18,12 @@ import numpy as np
 
 from workbench import Tensor
 from workbench.backends.device import Device
-from workbench.backends.runtime.speeds import measured, speeds
-from workbench.backends.runtime.timing import interleave
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
+from workbench.cost.kernel_cost import cost
 from workbench.ir.opt.opt import OptOps
-from workbench.kernel.cost import cost
 from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import measured, speeds
+from workbench.measure.timing import interleave
 from workbench.pipeline import build
 from workbench.viz import explore
 

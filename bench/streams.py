@@ -19,11 +19,11 @@ from dataclasses import replace
 import numpy as np
 
 from workbench import Kernel, Tensor, explore
-from workbench.backends.render.llvm import render
-from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.llvm import load
-from workbench.backends.runtime.timing import Run
+from workbench.backends.llvm.render import render
+from workbench.backends.llvm.runtime import load
+from workbench.backends.native.buffer import Buffer
 from workbench.bench.measure import in_turn
+from workbench.measure.timing import Run
 
 SIDES = (1024, 2048, 4096)
 BUDGET_S, MOST, SLOWER = 4.0, 200, 1.1

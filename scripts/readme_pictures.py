@@ -16,8 +16,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from playwright.sync_api import sync_playwright
 
 from workbench.viz import explore
-from workbench.viz.live.session import Session
 from workbench.viz.page import export_html
+from workbench.viz.session.session import Session
 
 DOCS = Path(__file__).parents[1] / "docs"
 CELL = """import numpy as np

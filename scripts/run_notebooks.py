@@ -25,8 +25,8 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from workbench.errors import WorkbenchError
-from workbench.tour import execute
+from workbench.base.errors import WorkbenchError
+from workbench.cli.tour import execute
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 MAX_BYTES = 500_000

@@ -1,7 +1,7 @@
 """Casts and integer arithmetic where implementations differ, with the answers.
 
 A Case is one operation on arrays of edge values. Its answer comes from numpy where numpy
-defines one, and else from what the op table and dtypes.py say in words: floats saturate as
+defines one, and else from what the op table and base/dtypes.py say in words: floats saturate as
 integers, integers wrap, nothing is divided by zero. `python -m tests.edge_cases` runs all
 cases on all devices and prints them as a Markdown table.
 """
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from workbench import engine
+from workbench.backends.c import runtime as runtime_c
 from workbench.backends.device import Device
-from workbench.backends.runtime import c as runtime_c
-from workbench.context import Context
-from workbench.dtypes import DType, dtypes, saturate
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.ops import Ops
+from workbench.base.context import Context
+from workbench.base.dtypes import DType, dtypes, saturate
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.ops import Ops
 from workbench.pipeline import build, tuned
 from workbench.tensor import Tensor
 

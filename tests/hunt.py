@@ -28,13 +28,13 @@ from typing import Any
 
 from tests.programs import Program, program
 from workbench import Tensor, engine
+from workbench.backends.c.runtime import compile_many
 from workbench.backends.device import Device
-from workbench.backends.runtime.c import compile_many
-from workbench.errors import CompileError, VerifyError, WorkbenchError
+from workbench.base.errors import CompileError, VerifyError, WorkbenchError
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
 
 MOST_OPTS = 4

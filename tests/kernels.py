@@ -15,17 +15,17 @@ import numpy as np
 
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
 from workbench.backends.device import Device
-from workbench.backends.runtime.buffer import Buffer
-from workbench.ir.interpret import interpret_kernel
-from workbench.ir.loops import kinds
+from workbench.backends.native.buffer import Buffer
+from workbench.base.target import Target
 from workbench.ir.lower.lower import lower
-from workbench.ir.ops import Ops
+from workbench.ir.meaning.interpret import interpret_kernel
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp, gated
-from workbench.ir.verify import verify
-from workbench.target import Target
+from workbench.ir.text.printer import to_text
+from workbench.ir.verify.verify import verify
 
 Array = np.ndarray[Any, Any]
 LLVM = Target("LLVM")

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 import workbench
-from workbench.ir import rewrite
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import Rule, RuleSet
-from workbench.trace import Match
+from workbench.base.trace import Match
+from workbench.ir.rewriting import rewrite
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 FIRED, WHOLE = "workbench_rules_fired", "workbench_whole_run"
 

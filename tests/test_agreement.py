@@ -19,29 +19,28 @@ import pytest
 from tests.compiler import needs_c
 from tests.expressions import Case, case
 from tests.hunt import attempts, report
-from tests.ir.test_bounds import evaluate
+from tests.ir.node.test_bounds import evaluate
 from tests.kernels import legal_opt
 from tests.programs import Program, whole_program
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
-from workbench.backends.render.python import render
-from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.c import Program as CProgram
-from workbench.backends.runtime.c import compile_many
-from workbench.backends.runtime.python import Program as PythonProgram
-from workbench.errors import CompileError
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.interpret_kernel import interpret_kernel
-from workbench.ir.loops import kinds
+from workbench.backends.c.runtime import CProgram, compile_many
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.python.render import render
+from workbench.backends.python.runtime import EmulatorProgram
+from workbench.base.errors import CompileError
+from workbench.base.trace import PassRecord, observe
 from workbench.ir.lower.lower import lower
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import replay
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.pipeline import build, tuned
-from workbench.trace import PassRecord, observe
 
 BLOCK = 20
 # one start for all workers of a run, another one for the next run
@@ -258,7 +257,7 @@ def _emulated(block: UOp) -> Any:
         buffer = Buffer("PYTHON", _dtype(array), max(size, array.size))
         buffer.array[:] = array
         buffers.append(buffer)
-    PythonProgram(source)(buffers)
+    EmulatorProgram(source)(buffers)
     return buffers[0].array
 
 

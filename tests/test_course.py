@@ -35,15 +35,15 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tests.support import ROOT
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
-from workbench.backends.runtime.speeds import Rate, Speeds
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.cost.bottleneck import bound
+from workbench.cost.kernel_cost import Cost, cost
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
-from workbench.ir.patterns import var
-from workbench.ir.rewrite import Rule
-from workbench.ir.uop import UOp
-from workbench.kernel.bound import bound
-from workbench.kernel.cost import Cost, cost
-from workbench.target import Target
+from workbench.ir.rewriting.patterns import var
+from workbench.ir.rewriting.rewrite import Rule
+from workbench.measure.speeds import Rate, Speeds
 
 
 def kernel(*shape: int) -> Kernel:

@@ -25,7 +25,7 @@ from tests.edge_cases import (
 )
 from tests.support import count
 from workbench.backends.device import Device
-from workbench.dtypes import DType, dtypes
+from workbench.base.dtypes import DType, dtypes
 
 RUNNABLE = [d for d in Device.names() if Device.available(d)]
 

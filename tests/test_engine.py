@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from workbench import Context, GlobalCounters, Tensor, engine
-from workbench.backends.runtime import buffer
-from workbench.backends.runtime.buffer import Pool
+from workbench.backends.native import buffer
+from workbench.backends.native.buffer import BufferPool
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.tensor.base import _alive, nodes_alive
 
@@ -26,9 +26,9 @@ def held(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> Pool:
+def pool(monkeypatch: pytest.MonkeyPatch) -> BufferPool:
     """A pool of its own: nobody else's memory counts."""
-    fresh = Pool(limit_bytes=1 << 20)
+    fresh = BufferPool(limit_bytes=1 << 20)
     monkeypatch.setattr(buffer, "pool", fresh)
     return fresh
 
@@ -98,7 +98,7 @@ def test_what_has_no_memory_yet_is_not_given_any() -> None:
 # life
 
 
-def test_a_piece_keeps_the_whole_alive_and_no_longer(pool: Pool) -> None:
+def test_a_piece_keeps_the_whole_alive_and_no_longer(pool: BufferPool) -> None:
     whole = (Tensor.arange(100_000) * 3).realize()
     size = pool.used_bytes
     assert size >= 400_000
@@ -114,7 +114,7 @@ def test_a_piece_keeps_the_whole_alive_and_no_longer(pool: Pool) -> None:
 
 
 @pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
-def test_memory_goes_with_the_tensors(pool: Pool, device: str) -> None:
+def test_memory_goes_with_the_tensors(pool: BufferPool, device: str) -> None:
     with Context(DEV=device):
         a = Tensor(np.ones((200, 200), np.float32))
         b = (a @ a).realize()
@@ -129,7 +129,7 @@ def test_memory_goes_with_the_tensors(pool: Pool, device: str) -> None:
         assert pool.used_bytes == 0
 
 
-def test_a_loop_does_not_grow(pool: Pool) -> None:
+def test_a_loop_does_not_grow(pool: BufferPool) -> None:
     x = Tensor(np.ones((300, 300), np.float32)).realize()
     used = []
     for step in range(30):
@@ -138,7 +138,7 @@ def test_a_loop_does_not_grow(pool: Pool) -> None:
     assert max(used[2:]) == used[1]  # the old value and the new one
 
 
-def test_what_is_not_realised_is_not_kept(pool: Pool) -> None:
+def test_what_is_not_realised_is_not_kept(pool: BufferPool) -> None:
     x = Tensor(np.ones(1000, np.float32)).realize()
     before = pool.used_bytes
     for step in range(20):
@@ -147,7 +147,7 @@ def test_what_is_not_realised_is_not_kept(pool: Pool) -> None:
     assert pool.used_bytes <= before + 64
 
 
-def test_mem_used_is_what_the_pool_has_given(pool: Pool) -> None:
+def test_mem_used_is_what_the_pool_has_given(pool: BufferPool) -> None:
     before = GlobalCounters.mem_used
     x = Tensor(np.ones(100_000, np.float32)).realize()
     assert GlobalCounters.mem_used == before + pool.used_bytes
@@ -163,7 +163,7 @@ def chain(x: Tensor, length: int = 8) -> tuple[Tensor, Tensor]:
 
 
 def test_a_value_on_the_way_is_freed_after_its_last_reader(
-    monkeypatch: pytest.MonkeyPatch, pool: Pool
+    monkeypatch: pytest.MonkeyPatch, pool: BufferPool
 ) -> None:
     x = Tensor(np.ones(1 << 18, np.float32)).realize()
     gc.collect()

@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Context, Device, Opt, OptOps, SearchResult, Tensor, TinyJit
 from workbench import explore as explore_
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 explore: Any = explore_  # as a notebook has it: unchecked
 ARRAY = np.array([1, 2])

@@ -18,20 +18,20 @@ from tests.kernels import (
 )
 from workbench import Kernel, Opt, OptOps, Tensor, engine, pipeline
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.render.source import Source
-from workbench.dtypes import dtypes
-from workbench.errors import CompileError, DeviceError
-from workbench.ir.expr import to_expr
-from workbench.ir.interpret import interpret_kernel, interpret_tensor
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError, DeviceError
+from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.ir.lower import lower as lowering
-from workbench.ir.ops import Ops
-from workbench.ir.passes import Pass
-from workbench.ir.patterns import op, var
-from workbench.ir.rewrite import Rule, RuleSet, replay, rewrite
-from workbench.ir.text import to_text
-from workbench.ir.uop import KernelInfo, UOp
-from workbench.ir.verify import verify
-from workbench.trace import PassRecord, observe, unobserved
+from workbench.ir.meaning.interpret import interpret_kernel, interpret_tensor
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.patterns import op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
+from workbench.ir.text.printer import to_text
+from workbench.ir.text.readable import to_expr
+from workbench.ir.verify.verify import verify
 
 DEVICES = ("LLVM", "PYTHON")
 TILED = (
@@ -379,7 +379,7 @@ def test_a_pass_that_never_ends_is_stopped_and_named(
     monkeypatch.setattr(
         lowering, "DECOMPOSED", Pass("decompose", "It spins.", RuleSet("d", [swap]))
     )
-    monkeypatch.setattr("workbench.ir.rewrite.FUSE", 1000)
+    monkeypatch.setattr("workbench.ir.rewriting.rewrite.FUSE", 1000)
     with pytest.raises(CompileError, match="swap"):
         pipeline.build(EXAMPLES["nested_reduction"].graph, "LLVM")
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
-from workbench.backends.runtime.buffer import Buffer
-from workbench.errors import DeviceError, JitError, WorkbenchError
+from workbench.backends.native.buffer import Buffer
+from workbench.base.errors import DeviceError, JitError, WorkbenchError
 
 # The other process has memory of its own by the names that the first one's has.
 READER = """

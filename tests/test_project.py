@@ -18,9 +18,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from tests.support import ROOT
-from workbench.cli import main
-from workbench.errors import WorkbenchError
-from workbench.tour import FETCHED, static_page
+from workbench.base.errors import WorkbenchError
+from workbench.cli.command import main
+from workbench.cli.tour import FETCHED, static_page
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"

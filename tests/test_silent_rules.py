@@ -12,10 +12,10 @@ import pytest
 from tests.ir.samples import axis
 from tests.silent_rules import noting
 from tests.support import ROOT
-from workbench.ir import rewrite as driver
-from workbench.ir.patterns import var
-from workbench.ir.rewrite import Rule, RuleSet, rewrite
-from workbench.trace import observe
+from workbench.base.trace import observe
+from workbench.ir.rewriting import rewrite as driver
+from workbench.ir.rewriting.patterns import var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite
 
 CONFTEST = """
 import sys
@@ -30,10 +30,10 @@ def pytest_configure(config):
     config.pluginmanager.register(SilentRules(lambda: RULES), "silent-rules")
 """
 RULES_HERE = """
-from workbench.dtypes import dtypes
-from workbench.ir.patterns import var
-from workbench.ir.rewrite import Rule, RuleSet, rewrite
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.rewriting.patterns import var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite
+from workbench.ir.node.uop import UOp
 
 x = var("x")
 ROWS = [("add-zero", x + 0, x), ("mul-one", x * 1, x), ("idiv-one", x // 1, x)]

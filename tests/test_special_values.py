@@ -14,7 +14,7 @@ import pytest
 
 from tests.edge_cases import INTEGERS, REFERENCE, Array, Case, computed
 from workbench.backends.device import Device
-from workbench.dtypes import DType, dtypes
+from workbench.base.dtypes import DType, dtypes
 
 DEVICES = [REFERENCE, *(d for d in Device.names() if Device.available(d))]
 FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)

@@ -13,19 +13,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # at once, not on first use: loading the module would put it where the class belongs
-from workbench.dtypes import dtypes as dtypes
-from workbench.forking import no_fork
+from workbench.base.dtypes import dtypes as dtypes
+from workbench.base.forking import no_fork
 
 if TYPE_CHECKING:
     from workbench.backends.device import Device as Device
-    from workbench.context import Context as Context
+    from workbench.base.context import Context as Context
+    from workbench.base.errors import KernelOptError as KernelOptError
     from workbench.counters import GlobalCounters as GlobalCounters
-    from workbench.errors import KernelOptError as KernelOptError
-    from workbench.ir.axis import AxisType as AxisType
+    from workbench.ir.node.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
-    from workbench.kernel.search_result import SearchResult as SearchResult
+    from workbench.search.result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.tensor import Tensor as Tensor
     from workbench.viz.exploration import Exploration as Exploration
@@ -37,13 +37,13 @@ _HOME = {
     "Tensor": "workbench.tensor.tensor",
     "TinyJit": "workbench.tensor.jit",
     "Device": "workbench.backends.device",
-    "Context": "workbench.context",
+    "Context": "workbench.base.context",
     "Opt": "workbench.ir.opt.opt",
     "OptOps": "workbench.ir.opt.opt",
-    "AxisType": "workbench.ir.axis",
+    "AxisType": "workbench.ir.node.axis",
     "Kernel": "workbench.kernel.kernel",
-    "SearchResult": "workbench.kernel.search_result",
-    "KernelOptError": "workbench.errors",
+    "SearchResult": "workbench.search.result",
+    "KernelOptError": "workbench.base.errors",
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration",
     "explore": "workbench.viz.explore",
@@ -58,7 +58,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
     with no_fork:  # in a child that got one half of a module nobody completes it
         if name == "Kernel":  # a kernel made from text shows its picture too
-            import_module("workbench.viz.formatters").register_all()
+            import_module("workbench.viz.still.formatters").register_all()
         value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -9,11 +9,11 @@ import logging
 import sys
 from functools import lru_cache
 
-from workbench.backends.runtime import buffer
-from workbench.context import DEBUG
-from workbench.ir.estimates import Estimates, estimate
+from workbench.backends.native import buffer
+from workbench.base.context import DEBUG
+from workbench.ir.nest.estimates import Estimates, estimate
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import axes
-from workbench.ir.uop import UOp
 
 LOG = logging.getLogger("workbench")
 SHOWN_FROM = 2

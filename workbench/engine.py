@@ -17,19 +17,19 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.buffer import Buffer, pool
+from workbench.backends.native.buffer import Buffer, pool
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import JitError
 from workbench.counters import ran
-from workbench.dtypes import dtypes
-from workbench.errors import JitError
-from workbench.ir.constants import constant_of, is_known
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.ops import Ops
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.constants import constant_of, is_known
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.decide import NOTHING_FORCED
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.ir.schedule.schedule import schedule as make_schedule
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
 
 Array = np.ndarray[Any, Any]

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.render.source import Source
-from workbench.errors import CompileError, DeviceError, WorkbenchError
-from workbench.forking import free_lock
-from workbench.ir.expr import to_expr
+from workbench.backends.program.source import Source
+from workbench.base.errors import CompileError, DeviceError, WorkbenchError
+from workbench.base.forking import free_lock
+from workbench.base.trace import PassRecord, observe, observer, unobserved
+from workbench.base.unpicklable import Unpicklable
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
 from workbench.ir.lower.lower import levels
-from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
-from workbench.ir.opt.heuristic import heuristic
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import rules_off
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import rules_off
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.split import SPLIT_RULES
-from workbench.ir.uop import UOp
-from workbench.ir.verify import Level, verify
-from workbench.trace import PassRecord, observe, observer, unobserved
-from workbench.unpicklable import Unpicklable
+from workbench.ir.text.readable import to_expr
+from workbench.ir.verify.verify import Level, verify
 
 SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
 """The rule sets that scheduling uses."""

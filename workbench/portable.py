@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.buffer import Buffer
-from workbench.dtypes import DType
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import DType
 from workbench.engine import HOST, Array, buffer_on, host_buffer, read
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PickledMemory:
     """What a BUFFER of a shape on a device holds."""
 
     device: str
@@ -61,7 +61,7 @@ class Memory:
 class Portable:
     """A graph and its data; `roots` says where in the list the values asked for are."""
 
-    nodes: tuple[Node | Memory, ...]
+    nodes: tuple[Node | PickledMemory, ...]
     roots: tuple[int, ...]
 
     def restored(self) -> list[UOp]:
@@ -78,7 +78,7 @@ def portable(*roots: UOp) -> Portable:
     Errors: JitError while a function is captured: each replay would have the same.
     """
     places: dict[UOp, int] = {}
-    nodes: list[Node | Memory] = []
+    nodes: list[Node | PickledMemory] = []
     for node in list(UOp.sink(*roots).toposort())[:-1]:
         places[node] = len(nodes)
         sources = tuple(places[source] for source in node.src)
@@ -90,6 +90,6 @@ def portable(*roots: UOp) -> Portable:
     return Portable(tuple(nodes), tuple(places[root] for root in roots))
 
 
-def _memory(node: UOp) -> Memory:
+def _memory(node: UOp) -> PickledMemory:
     _, device, shape = node.arg
-    return Memory(device, node.dtype, shape, read(node))
+    return PickledMemory(device, node.dtype, shape, read(node))

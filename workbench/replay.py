@@ -14,16 +14,16 @@ from typing import Protocol
 
 import numpy as np
 
-from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import DType
 from workbench.counters import ran
-from workbench.dtypes import DType
 from workbench.engine import Array, Capture, array_of, memory_of
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
 
 
-class Step(Protocol):
+class ReplayStep(Protocol):
     """A launch: call it to run; `move` gives a slot other memory."""
 
     def __call__(self) -> None: ...
@@ -48,7 +48,7 @@ class _Copy:
 class _Use:
     """Where a step uses memory: its slot, and the piece of the memory that it sees (None: all)."""
 
-    step: Step
+    step: ReplayStep
     slot: int
     piece: tuple[int, int] | None
 
@@ -57,7 +57,7 @@ class _Use:
 class _Launch:
     """A Step, and what is counted when it has run (None: it is a copy)."""
 
-    step: Step
+    step: ReplayStep
     kernel: tuple[UOp, UOp, str] | None
 
 
@@ -168,7 +168,7 @@ class Replay:
 
     def _launch(self, item: ScheduleItem) -> _Launch:
         held = [self._held(b) for b in item.buffers]
-        step: Step
+        step: ReplayStep
         kernel = None
         if item.kernel is None:
             step = _Copy([array_of(h) for h in held])

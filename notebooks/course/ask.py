@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from course.answers import ANSWERS
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 
 @dataclass(frozen=True, slots=True)

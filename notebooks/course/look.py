@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from workbench import Device, Kernel
-from workbench.backends.runtime.assembly import code_loops
+from workbench.backends.native.assembly import code_loops
 from workbench.viz.model.loops import loop_nest, to_text
 
 MULTIPLY_ADD = re.compile(r"\b(v?fn?madd|fmla|fmadd)")

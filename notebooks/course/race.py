@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from course.pictures import Picture, bars
 from workbench import Kernel
-from workbench.backends.runtime.peak import run_peak
-from workbench.backends.runtime.timing import interleave
-from workbench.kernel.timing import seconds_text
+from workbench.measure.kernel_time import seconds_text
+from workbench.measure.peak import run_peak
+from workbench.measure.timing import interleave
 from workbench.pipeline import build
 
 PEAK = "peak"

@@ -11,12 +11,12 @@ import numpy as np
 
 from course.ask import Verdict, failure, right, wrong
 from workbench import dtypes
-from workbench.dtypes import DType
-from workbench.ir.axis import AxisType
-from workbench.ir.evaluate import constant, elementwise
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import Rule, RuleSet, rewrite
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import DType
+from workbench.ir.meaning.evaluate import constant, elementwise
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite
 
 Array = np.ndarray[Any, Any]
 INTEGERS = (0, 1, -1, 2, 3, -7, 100, 2**31 - 1, -(2**31))

@@ -9,7 +9,7 @@ import numpy as np
 from course.ask import Verdict, failure, right, wrong
 from course.look import Text
 from workbench import Exploration, Kernel, Tensor, explore
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import Decision
 from workbench.viz.model.decisions import decisions_text
 

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from workbench.backends.c import render as render_c
+from workbench.backends.c import runtime as runtime_c
 from workbench.backends.device import Device
-from workbench.backends.render import c as render_c
-from workbench.backends.render import llvm as render_llvm
-from workbench.backends.render.source import Source
-from workbench.backends.runtime import c as runtime_c
-from workbench.backends.runtime import llvm as runtime_llvm
-from workbench.backends.runtime.buffer import Buffer
-from workbench.backends.runtime.native import NativeProgram
-from workbench.dtypes import Const, DType, dtypes
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
-from workbench.ir.uop import KernelInfo, Storage, UOp
-from workbench.target import Target
+from workbench.backends.llvm import render as render_llvm
+from workbench.backends.llvm import runtime as runtime_llvm
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.program import NativeProgram
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, Storage, UOp
 
 TARGET = Target("LLVM", vector_bytes=32)
 Array = np.ndarray[Any, Any]

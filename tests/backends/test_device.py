@@ -12,12 +12,12 @@ from tests.backends.linear import at, buffer_of, param, poisoned, program, store
 from tests.support import ROOT
 from workbench.backends import device as module
 from workbench.backends.device import Device, Devices, _caches
-from workbench.backends.runtime import machine
-from workbench.context import Context
-from workbench.dtypes import dtypes
-from workbench.errors import DeviceError
-from workbench.ir.ops import Ops
-from workbench.ir.uop import KernelInfo, UOp
+from workbench.backends.native import machine
+from workbench.base.context import Context
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import DeviceError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
 
 
 @pytest.fixture

@@ -8,25 +8,25 @@ from xml.etree import ElementTree
 
 import pytest
 
+from workbench.base.errors import WorkbenchError
 from workbench.bench import text
 from workbench.bench.full import run
 from workbench.bench.peers import PEERS, Peer
-from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, Row
+from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, ReportRow
 from workbench.bench.suite import ENTRIES
-from workbench.bench.worker import Worker, WorkerError
-from workbench.cli import main
-from workbench.errors import WorkbenchError
+from workbench.bench.worker import PeerProcess, WorkerError
+from workbench.cli.command import main
 
 ADD = ENTRIES[0]
 NUMPY = PEERS["numpy"]
 
 
-def made_up(ours: tuple[float, ...], theirs: tuple[float, ...], name: str) -> Row:
+def made_up(ours: tuple[float, ...], theirs: tuple[float, ...], name: str) -> ReportRow:
     figures = {
         "workbench": Figure(RIGHT, "", 0.1, ours),
         "torch": Figure(RIGHT, "", 0.2, theirs),
     }
-    return Row(name, 2_000_000_000, 100, 10.0, figures)
+    return ReportRow(name, 2_000_000_000, 100, 10.0, figures)
 
 
 REPORT = Report(
@@ -125,7 +125,7 @@ def test_the_forms_of_a_peer_agree(name: str) -> None:
 
 def test_a_process_that_ends_says_its_last_words(tmp_path: Path) -> None:
     nobody = Peer("nobody", "numpy", "", NUMPY.prepare)
-    with Worker(nobody, 1, str(tmp_path)) as worker:
+    with PeerProcess(nobody, 1, str(tmp_path)) as worker:
         with pytest.raises(WorkerError, match="its process ended: KeyError: 'nobody'"):
             worker.prepare(ADD.name, smoke=True)
 
@@ -133,14 +133,14 @@ def test_a_process_that_ends_says_its_last_words(tmp_path: Path) -> None:
 def test_a_library_that_stops_while_it_is_timed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = Worker.sample
+    real = PeerProcess.sample
 
-    def sample(self: Worker, budget_s: float) -> float:
+    def sample(self: PeerProcess, budget_s: float) -> float:
         if self.peer.name == "numpy":
             raise WorkerError("numpy", "it stopped")
         return real(self, budget_s)
 
-    monkeypatch.setattr(Worker, "sample", sample)
+    monkeypatch.setattr(PeerProcess, "sample", sample)
     (row,) = run([ADD], [NUMPY], smoke=True).rows
     assert row.figures["numpy"] == Figure(FAILED, "it stopped")
     assert row.figures["workbench"].samples_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from workbench.bench.measure import in_turn
-from workbench.bench.quick import Line, run
+from workbench.bench.quick import Latency, run
 from workbench.bench.text import latency
 
 
@@ -30,8 +30,8 @@ def test_every_other_round_goes_backwards() -> None:
 
 def test_every_latency_is_measured() -> None:
     found = list(run(repeats=1, graphs=(50, 600, 1200), with_peer=False))
-    assert all(isinstance(line, Line) for line in found)
-    lines = {line.what.strip(): line for line in found if isinstance(line, Line)}
+    assert all(isinstance(line, Latency) for line in found)
+    lines = {line.what.strip(): line for line in found if isinstance(line, Latency)}
     assert all(line.figure > 0 and line.peer_figure is None for line in lines.values())
     budgets = {what: line.budget for what, line in lines.items()}
     assert budgets["first elementwise, after import"] == 0.11
@@ -44,10 +44,10 @@ def test_every_latency_is_measured() -> None:
 
 
 def test_a_latency_as_text() -> None:
-    line = Line("first result", 0.2, 0.05, "s", 0.1, 0.4)
+    line = Latency("first result", 0.2, 0.05, "s", 0.1, 0.4)
     assert latency(line, is_busy=False).split() == (
         "first result 200 ms +- 5% <= 100 ms OVER tinygrad 400 ms 0.50x".split()
     )
     assert "(busy)" in latency(line, is_busy=True)
-    ratio = Line("recording", 1.2, 0.0, "x", 1.15)
+    ratio = Latency("recording", 1.2, 0.0, "x", 1.15)
     assert latency(ratio, is_busy=True).endswith("<= 1.15 x  OVER")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
-from workbench.ir.uop import KernelInfo, Storage, UOp, gated
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F, V = dtypes.float32, dtypes.void

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.casts import bitcast_array, cast_array
-from workbench.ir.estimates import Counts
-from workbench.ir.ops import CASTS, OPS, Ops
-from workbench.ir.uop import UOp
+from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.nest.estimates import Counts
+from workbench.ir.node.ops import CASTS, OPS, Ops
+from workbench.ir.node.uop import UOp
 
 Array = Any
 

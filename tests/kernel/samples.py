@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.kernels import EXAMPLES
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.ir.text import to_text
+from workbench.ir.text.printer import to_text
 
 DEVICES = ("LLVM", "PYTHON")
 Array = np.ndarray[Any, Any]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.base.target import Target
+from workbench.cost.kernel_cost import Cost, cost
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
-from workbench.kernel.cost import Cost, cost
-from workbench.target import Target
+from workbench.measure.speeds import Rate, Speeds
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 K = explore((Tensor(np.ones((4, 8), np.float32)) * 2).sum(1)).kernels[0]
 NASTY: list[Any] = [

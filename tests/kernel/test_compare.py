@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.errors import DTypeError
+from workbench.base.errors import DTypeError
 
 A = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.kernel.samples import TILE, matmul
-from workbench.errors import DeviceError
-from workbench.ir.ops import Ops
+from workbench.base.errors import DeviceError
+from workbench.ir.node.ops import Ops
 
 
 def test_compiled_has_the_levels_the_text_and_the_passes() -> None:

@@ -19,8 +19,8 @@ from tests.kernel.samples import (
     text_kernel,
 )
 from workbench import Context, KernelOptError, Opt, OptOps, Tensor, explore
-from workbench.errors import DeviceError
-from workbench.trace import observe
+from workbench.base.errors import DeviceError
+from workbench.base.trace import observe
 
 WANTED = np.maximum(A @ B + C, 0)
 

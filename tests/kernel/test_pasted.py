@@ -10,9 +10,9 @@ import pytest
 from tests.kernel.samples import TILE, matmul, text_kernel
 from tests.kernels import EXAMPLES
 from workbench import Kernel
-from workbench.errors import ParseError, VerifyError
-from workbench.ir.text import to_text
-from workbench.ir.uop import KernelInfo
+from workbench.base.errors import ParseError, VerifyError
+from workbench.ir.node.uop import KernelInfo
+from workbench.ir.text.printer import to_text
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -10,13 +10,13 @@ import pytest
 from tests.compiler import needs_c
 from tests.silent_rules import package_rules
 from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
-from workbench.dtypes import DType, dtypes
-from workbench.errors import CompileError, WorkbenchError
-from workbench.ir.expr import to_expr
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import CompileError, WorkbenchError
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.small_floats import ALL_SMALL_FLOAT_RULES
-from workbench.ir.rewrite import rewrite, rules_off, without
+from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
+from workbench.ir.rewriting.rewrite import rewrite, rules_off, without
 from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.text.readable import to_expr
 
 Array = np.ndarray[Any, Any]
 

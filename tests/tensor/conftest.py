@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workbench.context import Context
+from workbench.base.context import Context
 
 
 @pytest.fixture(params=["LLVM", "PYTHON"])

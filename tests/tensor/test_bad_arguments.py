@@ -16,7 +16,7 @@ import pytest
 
 from tests.support import LONG
 from workbench import Context
-from workbench.errors import (
+from workbench.base.errors import (
     CompileError,
     EndlessRewrite,
     ParseError,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.tensor.agree import assert_agrees, numbers
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

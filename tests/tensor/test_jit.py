@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from workbench import Device, GlobalCounters, Tensor, TinyJit, replay
-from workbench.backends.runtime import buffer
-from workbench.backends.runtime.buffer import pool
-from workbench.errors import JitError
-from workbench.trace import observe
+from workbench.backends.native import buffer
+from workbench.backends.native.buffer import pool
+from workbench.base.errors import JitError
+from workbench.base.trace import observe
 
 Array = np.ndarray[Any, Any]
 SHAPES = [(1,), (7,), (3, 5), (4, 1, 6), (16, 16), (2, 3, 4, 5), (33, 65), (1000,)]

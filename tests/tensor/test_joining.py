@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import count
 from tests.tensor.agree import assert_agrees, numbers
-from workbench.errors import ShapeError
+from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -17,7 +17,7 @@ import pytest
 from tests.support import count
 from tests.tensor.agree import assert_agrees
 from workbench import Context
-from workbench.errors import DeviceError, ShapeError
+from workbench.base.errors import DeviceError, ShapeError
 from workbench.tensor import Tensor
 
 At = Callable[[tuple[int, ...]], int]

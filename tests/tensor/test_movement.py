@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.agree import assert_agrees, numbers
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

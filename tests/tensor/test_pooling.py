@@ -11,7 +11,7 @@ import pytest
 from tests.support import count
 from tests.tensor.agree import Array, assert_agrees, numbers
 from tests.tensor.oracles import pool
-from workbench.errors import ShapeError
+from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from workbench.dtypes import dtypes
+from workbench.base.dtypes import dtypes
 from workbench.tensor import Tensor
 
 ORDER = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64".split()

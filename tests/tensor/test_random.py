@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tests.tensor.agree import assert_agrees
-from workbench.context import Context
-from workbench.dtypes import dtypes
-from workbench.errors import DTypeError, ShapeError
+from workbench.base.context import Context
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import DTypeError, ShapeError
 from workbench.tensor import Tensor
 from workbench.tensor.random import _stream
 from workbench.tensor.threefry import threefry2x32

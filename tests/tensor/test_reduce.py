@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.agree import assert_agrees, numbers, quiet
-from workbench.dtypes import dtypes
+from workbench.base.dtypes import dtypes
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from workbench.errors import (
+from workbench.base.errors import (
     AxisError,
     DeviceError,
     DTypeError,

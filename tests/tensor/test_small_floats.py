@@ -14,9 +14,9 @@ import pytest
 
 from tests.support import count
 from workbench import Device, Kernel, explore
-from workbench.dtypes import DType, dtypes, promote
-from workbench.ir.ops import Ops
-from workbench.ir.verify import verify
+from workbench.base.dtypes import DType, dtypes, promote
+from workbench.ir.node.ops import Ops
+from workbench.ir.verify.verify import verify
 from workbench.tensor import Tensor
 
 F16, BF16, F32, F64 = dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.tensor.agree import assert_agrees, numbers, quiet
-from workbench.errors import ShapeError
+from workbench.base.errors import ShapeError
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

@@ -12,7 +12,7 @@ import pytest
 from tests.compiler import needs_c
 from tests.support import count
 from tests.tensor.agree import quiet
-from workbench.context import Context
+from workbench.base.context import Context
 from workbench.tensor import Tensor
 
 INF, NAN = float("inf"), float("nan")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from workbench import engine
-from workbench.dtypes import dtypes
-from workbench.errors import CopyError
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import CopyError
 from workbench.tensor import Tensor
 
 

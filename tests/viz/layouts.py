@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 from tests.kernels import EXAMPLES, TARGETS
+from workbench.base.trace import PassRecord, observe
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
-from workbench.trace import PassRecord, observe
 from workbench.viz import explore
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
 from workbench.viz.page import scripts
 from workbench.viz.record.nodes import Lines, Nodes, Texts
-from workbench.viz.record.passes import Passes
-from workbench.viz.record.rules import Rules
+from workbench.viz.record.passes import PassRows
+from workbench.viz.record.rules import RuleRows
 
 DATA = Path(__file__).parent / "data"
 BOUNDS = {
@@ -201,7 +201,7 @@ def _apart(line: np.ndarray, pieces: np.ndarray) -> np.ndarray:
 def moves(page: Any) -> list[Move]:
     """Return, for each rewrite of `records`, how far it moves nodes, in both views of it."""
     nodes = Nodes(Lines(), UserLines())
-    passes = Passes(nodes, Texts(), Rules())
+    passes = PassRows(nodes, Texts(), RuleRows())
     passes.add(list(records()), None)
     held = {"nodes": nodes.columns, "passes": passes.listed}
     return [Move(*row) for row in page.evaluate(_MOVES, held)]

@@ -7,8 +7,8 @@ import os
 import numpy as np
 
 from tests.support import ROOT
-from workbench.ir.uop import UOp
-from workbench.target import Target
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.viz.support import array, matmul, softmax
-from workbench.errors import WorkbenchError
-from workbench.ir.ops import OPS
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import observer
+from workbench.ir.node.ops import OPS
 from workbench.tensor.tensor import Tensor
-from workbench.trace import observer
 from workbench.viz import Exploration, explore
 
 

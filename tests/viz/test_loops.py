@@ -8,10 +8,10 @@ from itertools import pairwise, product
 import pytest
 
 from tests.viz.support import TARGET, array, kernel_of
-from workbench.ir.lower.tree import build_tree
-from workbench.ir.ops import Ops
+from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.apply import apply_opt, legal_opts
-from workbench.ir.uop import UOp, split_gate
 from workbench.viz.model.loops import Use, tree_nest
 
 KERNELS = {

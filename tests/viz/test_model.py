@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from tests.viz.support import TARGET, array, check_golden, kernel_of, matmul, softmax
-from workbench.errors import WorkbenchError
-from workbench.ir.expr import to_expr
-from workbench.ir.ops import Ops
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord
+from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.kernel.timing import seconds_text
+from workbench.ir.text.readable import to_expr
+from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
-from workbench.trace import PassRecord
 from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.loops import loop_nest, to_text

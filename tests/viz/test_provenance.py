@@ -13,13 +13,13 @@ from tests.compiler import needs_c
 from tests.kernels import EXAMPLES
 from tests.viz.provenance_cases import CASES
 from workbench import Opt, explore
-from workbench.backends.render.llvm_locations import with_locations
-from workbench.backends.runtime import jit
-from workbench.backends.runtime.assembly import AsmLine, code_loops, readable
-from workbench.errors import DeviceError
-from workbench.ir.ops import Ops
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
+from workbench.backends.llvm import jit
+from workbench.backends.llvm.locations import with_locations
+from workbench.backends.native.assembly import AsmLine, code_loops, readable
+from workbench.base.errors import DeviceError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.viz.model.provenance import Links, Origin, links_of
 

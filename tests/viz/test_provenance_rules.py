@@ -8,10 +8,10 @@ import pytest
 
 from tests.viz.provenance_cases import data, dense, softmax
 from workbench import Opt, OptOps, Tensor, explore
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import Rule
-from workbench.ir.uop import UOp
-from workbench.trace import PassRecord
+from workbench.base.trace import PassRecord
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.viz.model.provenance import Links, links_of
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.viz.provenance_cases import data, dense
 from workbench import Tensor, explore
-from workbench.ir.ops import Ops
+from workbench.base.trace import PassRecord, observe
+from workbench.ir.node.ops import Ops
 from workbench.kernel.kernel import Kernel
-from workbench.trace import PassRecord, observe
 from workbench.viz.model.provenance import links_of, scheduled
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.viz.live.support import session_of
 from tests.viz.record.support import broken, plain
+from tests.viz.session.support import session_of
 from tests.viz.support import array
-from workbench.context import Context
-from workbench.errors import EndlessRewrite, WorkbenchError
-from workbench.ir.rewrite import RuleSet
+from workbench.base.context import Context
+from workbench.base.errors import EndlessRewrite, WorkbenchError
+from workbench.ir.rewriting.rewrite import RuleSet
 from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-from workbench.viz.model import named
+from workbench.viz.model import functions
 
 Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
 
@@ -33,7 +33,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
         for rules in [o for o in gc.get_objects() if isinstance(o, RuleSet)]:
             rules.__dict__.pop("by_op", None)
             rules._less.clear()
-        named._template.cache_clear()
+        functions._template.cache_clear()
 
     def make(sets: Sequence[RuleSet], name: str, error: Exception) -> None:
         def raises(node: Any) -> None:

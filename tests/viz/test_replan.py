@@ -10,8 +10,8 @@ import pytest
 from tests.expressions import case
 from tests.support import count
 from workbench import Tensor, explore
-from workbench.errors import WorkbenchError
-from workbench.ir.ops import Ops
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import Decision
 from workbench.viz.exploration import Exploration
 

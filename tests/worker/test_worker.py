@@ -20,12 +20,12 @@ from tests.processes import children
 from tests.support import ROOT
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
-from workbench.worker.desk import Desk
+from workbench.worker.server import Desk
 
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 

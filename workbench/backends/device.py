@@ -15,14 +15,14 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Protocol
 
-from workbench.backends.render import llvm as render_llvm
-from workbench.backends.render.source import Source
-from workbench.backends.runtime.buffer import Buffer
-from workbench.context import DEV
-from workbench.errors import DeviceError
-from workbench.forking import no_fork, once
-from workbench.ir.uop import UOp
-from workbench.target import Target
+from workbench.backends.llvm import render as render_llvm
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.program.source import Source
+from workbench.base.context import DEV
+from workbench.base.errors import DeviceError
+from workbench.base.forking import no_fork, once
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 
 
 class Launch(Protocol):
@@ -96,8 +96,8 @@ class _LLVM(DeviceInfo):
 
     def _target(self) -> Target:
         with no_fork:
-            from workbench.backends.runtime.jit import host
-            from workbench.backends.runtime.pool import cores
+            from workbench.backends.llvm.jit import host
+            from workbench.backends.native.thread_pool import cores
 
         found = host()
         l1_bytes, l2_bytes, last_bytes = _caches()
@@ -119,7 +119,7 @@ class _LLVM(DeviceInfo):
 
     def load(self, source: Source) -> Program:
         with no_fork:
-            from workbench.backends.runtime.llvm import load
+            from workbench.backends.llvm.runtime import load
         return load(source)
 
 
@@ -131,7 +131,7 @@ class _C(DeviceInfo):
     @property
     def is_available(self) -> bool:
         with no_fork:
-            from workbench.backends.runtime.compiler import find_compiler
+            from workbench.backends.c.compiler import find_compiler
 
         with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
             return find_compiler() is not None and find_spec("llvmlite") is not None
@@ -156,13 +156,13 @@ class _C(DeviceInfo):
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         with no_fork:
-            from workbench.backends.render.c import render
+            from workbench.backends.c.render import render
 
         return render(block, linear, self.target, tree)
 
     def load(self, source: Source) -> Program:
         with no_fork:
-            from workbench.backends.runtime.c import load
+            from workbench.backends.c.runtime import load
         return load(source)
 
 
@@ -182,14 +182,14 @@ class _Python(DeviceInfo):
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
         with no_fork:
-            from workbench.backends.render.python import render
+            from workbench.backends.python.render import render
 
         return render(block, self.target)
 
     def load(self, source: Source) -> Program:
         with no_fork:
-            from workbench.backends.runtime.python import Program as Emulation
-        return Emulation(source)
+            from workbench.backends.python.runtime import EmulatorProgram
+        return EmulatorProgram(source)
 
 
 def _caches() -> tuple[int, int, int]:
@@ -197,7 +197,7 @@ def _caches() -> tuple[int, int, int]:
     a common processor where the system does not tell. It reads a few small files, once: half a
     millisecond."""
     with no_fork:
-        from workbench.backends.runtime.machine import TYPICAL, caches
+        from workbench.backends.native.machine import TYPICAL, caches
 
     found = dict(TYPICAL) | dict(caches())
     return found["L1"], found["L2"], max(found.values())

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.bench.peers import Peer
-    from workbench.bench.report import Row
+    from workbench.bench.report import ReportRow
     from workbench.bench.suite import Entry
 
 
@@ -47,7 +47,7 @@ def bench(options: argparse.Namespace) -> int:
 
 def quick(options: argparse.Namespace) -> int:
     """Print the latencies."""
-    from workbench.bench.quick import Line, run
+    from workbench.bench.quick import Latency, run
     from workbench.bench.report import SCHEMA, is_busy, machine
     from workbench.bench.text import latency
 
@@ -58,8 +58,8 @@ def quick(options: argparse.Namespace) -> int:
     lines, busy = [], is_busy(where)
     with_peer = options.peers is None or "tinygrad" in options.peers
     for line in run(options.repeats, options.threads, with_peer=with_peer):
-        print(latency(line, busy) if isinstance(line, Line) else line, flush=True)
-        if isinstance(line, Line):
+        print(latency(line, busy) if isinstance(line, Latency) else line, flush=True)
+        if isinstance(line, Latency):
             lines.append(asdict(line))
     if options.json:
         held = {"schema": SCHEMA, "machine": where, "latencies": lines}
@@ -77,7 +77,7 @@ def full(options: argparse.Namespace) -> int:
     print("each cell: its time, and ours over it (below 1: we are faster)")
     printed = 0
 
-    def told(row: Row) -> None:
+    def told(row: ReportRow) -> None:
         nonlocal printed
         if not printed:
             print(text.header(list(row.figures)))

@@ -12,8 +12,8 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
+from workbench.base.errors import WorkbenchError
 from workbench.bench.peers import Peer
-from workbench.errors import WorkbenchError
 
 TIMEOUT_S = 120
 _PROGRAM = """
@@ -34,7 +34,7 @@ print(json.dumps(times), file=answers)
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class FreshProcess:
     """A program of one library: `imports` are timed, then each of `works`; `setup` is not."""
 
     peer: Peer
@@ -49,7 +49,7 @@ class Processes:
     def __init__(self, threads: int, bytecode: str):
         self._threads, self._bytecode = threads, bytecode
 
-    def run(self, program: Program) -> list[float]:
+    def run(self, program: FreshProcess) -> list[float]:
         """Return the seconds that the imports and each of the works took.
 
         Errors: WorkbenchError with the last line that the program said.

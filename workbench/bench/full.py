@@ -9,9 +9,17 @@ from functools import partial
 
 from workbench.bench.measure import fault, in_turn
 from workbench.bench.peers import OURS, Peer
-from workbench.bench.report import FAILED, RIGHT, WRONG, Figure, Report, Row, machine
+from workbench.bench.report import (
+    FAILED,
+    RIGHT,
+    WRONG,
+    Figure,
+    Report,
+    ReportRow,
+    machine,
+)
 from workbench.bench.suite import ENTRIES, Array, Entry
-from workbench.bench.worker import Worker, WorkerError
+from workbench.bench.worker import PeerProcess, WorkerError
 
 SAMPLE_S = 0.03
 PEAK = "peak"
@@ -22,11 +30,11 @@ class Crew:
 
     def __init__(self, threads: int, cache: str):
         self._threads, self._cache = threads, cache
-        self._workers: dict[str, Worker] = {}
+        self._workers: dict[str, PeerProcess] = {}
 
-    def __getitem__(self, peer: Peer) -> Worker:
+    def __getitem__(self, peer: Peer) -> PeerProcess:
         if peer.name not in self._workers:
-            self._workers[peer.name] = Worker(peer, self._threads, self._cache)
+            self._workers[peer.name] = PeerProcess(peer, self._threads, self._cache)
         return self._workers[peer.name]
 
     def dismiss(self, peer: Peer) -> None:
@@ -58,7 +66,7 @@ def run(
     threads: int = 2,
     budget_s: float = 2.0,
     smoke: bool = False,
-    told: Callable[[Row], None] = lambda row: None,
+    told: Callable[[ReportRow], None] = lambda row: None,
 ) -> Report:
     """Return the Report of `entries`; `told` hears of each row as soon as it is there.
 
@@ -104,7 +112,7 @@ def _row(
     threads: int,
     budget_s: float,
     smoke: bool,
-) -> Row:
+) -> ReportRow:
     arrays = entry.arrays(smoke)
     expected = entry.expected(arrays)
     figures = {
@@ -114,7 +122,7 @@ def _row(
     peak = max(taken.pop(PEAK))
     for name, samples in taken.items():
         figures[name] = Figure(RIGHT, "", figures[name].first_s, samples)
-    return Row(
+    return ReportRow(
         entry.name, entry.operations(), entry.bytes(arrays, expected), peak, figures
     )
 

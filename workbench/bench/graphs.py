@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.text import to_text
+from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 

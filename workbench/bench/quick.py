@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.timing import Samples, interleave
-from workbench.bench.fresh import Processes, Program
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import observe
+from workbench.bench.fresh import FreshProcess, Processes
 from workbench.bench.graphs import matmul, matmul_kernel
 from workbench.bench.measure import in_turn
 from workbench.bench.peers import OURS, PEERS, Peer, captured
 from workbench.bench.suite import ENTRIES
 from workbench.engine import planned
-from workbench.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.trace import observe
+from workbench.measure.timing import Samples, interleave
 
 PEER = PEERS["tinygrad"]
 IMPORTS = {
@@ -59,7 +59,7 @@ Times = dict[str, tuple[list[float], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Latency:
     """One latency: ours, tinygrad's, and the budget.
 
     Units: `figure`, `budget` and `peer_figure` are in `unit`, seconds or "x" for a ratio;
@@ -75,7 +75,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LatencyPlan:
     """How to measure: where, with tinygrad or without, how often, on graphs of which sizes."""
 
     processes: Processes
@@ -87,12 +87,12 @@ class Plan:
     def libraries(self) -> tuple[str, ...]:
         return (OURS.name, PEER.name) if self.with_peer else (OURS.name,)
 
-    def run(self, program: Callable[[str], Program], repeats: int = 0) -> Times:
+    def run(self, program: Callable[[str], FreshProcess], repeats: int = 0) -> Times:
         """Run the program of each library, in turn; return their times by library."""
         programs = {library: program(library) for library in self.libraries}
         return self.alternate(programs, repeats or self.repeats)
 
-    def alternate(self, programs: dict[str, Program], repeats: int) -> Times:
+    def alternate(self, programs: dict[str, FreshProcess], repeats: int) -> Times:
         """Run programs in turn; return for each what its processes took."""
         runs = {
             name: partial(self.processes.run, each) for name, each in programs.items()
@@ -105,7 +105,7 @@ def run(
     threads: int = 2,
     graphs: Sequence[int] = GRAPHS,
     with_peer: bool = True,
-) -> Iterator[Line | str]:
+) -> Iterator[Latency | str]:
     """Yield a Line for each latency as soon as it is there, and a sentence for what is missing.
 
     `graphs` are the UOps of three graphs, each about twice the one before it.
@@ -119,7 +119,7 @@ def run(
             if reason is not None:
                 yield reason
             with_peer = reason is None
-        plan = Plan(processes, with_peer, repeats, graphs)
+        plan = LatencyPlan(processes, with_peer, repeats, graphs)
         yield from first_results(plan)
         yield from opt_to_source(3 * repeats)
         yield recording(8 * repeats + 1)
@@ -128,7 +128,7 @@ def run(
         yield from large_graphs(plan)
 
 
-def first_results(plan: Plan) -> Iterator[Line]:
+def first_results(plan: LatencyPlan) -> Iterator[Latency]:
     """Measure from the expression to its numbers, after import and with the device open."""
     for name, (work, import_s, open_s) in FIRST_RESULTS.items():
         cold = plan.run(partial(_program, (work,), False))
@@ -138,7 +138,7 @@ def first_results(plan: Plan) -> Iterator[Line]:
         yield _line("  the same again", opened, 2)
 
 
-def opt_to_source(repeats: int) -> Iterator[Line]:
+def opt_to_source(repeats: int) -> Iterator[Latency]:
     """Measure from an opt to the source of the new kernel, as the workbench shows it.
 
     Each time it is a matmul of another size, so that nothing is remembered.
@@ -158,10 +158,10 @@ def opt_to_source(repeats: int) -> Iterator[Line]:
         ("apply UPCAST to new source", first),
         ("  a second on top", second),
     ):
-        yield Line(what, statistics.median(times), _spread(times), "s", OPT_BUDGET_S)
+        yield Latency(what, statistics.median(times), _spread(times), "s", OPT_BUDGET_S)
 
 
-def recording(pairs: int) -> Line:
+def recording(pairs: int) -> Latency:
     """Measure a build that is recorded against one that is not, in turn."""
 
     def watched() -> None:
@@ -175,7 +175,7 @@ def recording(pairs: int) -> Line:
     return _ratio_line("recording every pass, over not", ratios, RECORDING_BUDGET)
 
 
-def replay(pairs: int) -> Line:
+def replay(pairs: int) -> Latency:
     """Measure a replayed call of a TinyJit without its kernel's own time, on little data."""
     entry = next(e for e in ENTRIES if e.name.startswith("add, "))
     call, inputs = captured(entry, entry.arrays(smoke=False))
@@ -184,7 +184,7 @@ def replay(pairs: int) -> Line:
     )
     both = zip(found["call"].samples_s, found["kernel"].samples_s, strict=True)
     beyond = [c - k for c, k in both]
-    return Line(
+    return Latency(
         "a replayed call, but its kernels", statistics.median(beyond), _spread(beyond),
         "s", REPLAY_BUDGET_S,
     )  # fmt: skip
@@ -201,29 +201,29 @@ def build_all(n: int = 64) -> None:
     device.render(lowered, linear)
 
 
-def imports(plan: Plan) -> Iterator[Line]:
+def imports(plan: LatencyPlan) -> Iterator[Latency]:
     """Measure imports: of the package as ratios of numpy's, of Tensor beside tinygrad's."""
     programs = {
-        statement: Program(OURS, statement)
+        statement: FreshProcess(OURS, statement)
         for statement in ("import numpy", "import workbench")
     }
     found = plan.alternate(programs, 3 * plan.repeats)
     pairs = zip(found["import workbench"], found["import numpy"], strict=True)
     ratios = [ours[0] / numpy[0] for ours, numpy in pairs]
     yield _ratio_line("import workbench, over import numpy", ratios, IMPORT_BUDGET)
-    tensors = plan.run(lambda library: Program(_peer(library), IMPORTS[library]))
+    tensors = plan.run(lambda library: FreshProcess(_peer(library), IMPORTS[library]))
     yield _line("import Tensor and Device", tensors, 0)
 
 
-def large_graphs(plan: Plan) -> Iterator[Line]:
+def large_graphs(plan: LatencyPlan) -> Iterator[Latency]:
     """Measure the schedule of a chain of links and diamonds, and how it grows."""
 
-    def program(library: str) -> Program:
+    def program(library: str) -> FreshProcess:
         sizes = plan.graphs if library == OURS.name else plan.graphs[:-1]  # it is slow
         graphs = "".join(f"y{n} = chain(Tensor, {n})\n" for n in sizes)
         setup = f"from workbench.bench.graphs import chain\n{graphs}"
         works = tuple(f"y{n}.{SCHEDULE[library]}" for n in sizes)
-        return Program(_peer(library), IMPORTS[library], setup, works)
+        return FreshProcess(_peer(library), IMPORTS[library], setup, works)
 
     found = plan.run(program, max(1, plan.repeats // 2))
     for place, size in enumerate(plan.graphs, start=1):
@@ -238,9 +238,9 @@ def large_graphs(plan: Plan) -> Iterator[Line]:
     )  # fmt: skip
 
 
-def _program(works: tuple[str, ...], is_open: bool, library: str) -> Program:
+def _program(works: tuple[str, ...], is_open: bool, library: str) -> FreshProcess:
     setup = DATA + OPEN[library] if is_open else DATA
-    return Program(_peer(library), IMPORTS[library], setup, works)
+    return FreshProcess(_peer(library), IMPORTS[library], setup, works)
 
 
 def _peer(library: str) -> Peer:
@@ -258,19 +258,19 @@ def _why_not_peer(processes: Processes) -> str | None:
     return None
 
 
-def _line(what: str, found: Times, place: int, budget: float | None = None) -> Line:
+def _line(what: str, found: Times, place: int, budget: float | None = None) -> Latency:
     """Return the Line of the times at `place` of each process, ours beside the peer's."""
     ours = [times[place] for times in found[OURS.name]]
     theirs = [times[place] for times in found.get(PEER.name, ()) if place < len(times)]
     peer = statistics.median(theirs) if theirs else None
-    return Line(what, statistics.median(ours), _spread(ours), "s", budget, peer)
+    return Latency(what, statistics.median(ours), _spread(ours), "s", budget, peer)
 
 
 def _ratio_line(
     what: str, ratios: Sequence[float], budget: float, theirs: Sequence[float] = ()
-) -> Line:
+) -> Latency:
     peer = statistics.median(theirs) if theirs else None
-    return Line(what, statistics.median(ratios), _spread(ratios), "x", budget, peer)
+    return Latency(what, statistics.median(ratios), _spread(ratios), "x", budget, peer)
 
 
 def _spread(figures: Sequence[float]) -> float:

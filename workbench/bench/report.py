@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from workbench.backends.runtime.timing import Samples
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
+from workbench.measure.timing import Samples
 
 SCHEMA = 1
 OURS = "workbench"
@@ -50,7 +50,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One piece of work. `operations` is None where they do not count."""
 
     name: str
@@ -99,7 +99,7 @@ class Report:
     versions: dict[str, str]
     absent: tuple[str, ...]
     threads: int
-    rows: tuple[Row, ...]
+    rows: tuple[ReportRow, ...]
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -152,12 +152,12 @@ class Report:
         )
 
 
-def _row(held: dict[str, Any]) -> Row:
+def _row(held: dict[str, Any]) -> ReportRow:
     figures = {
         name: Figure(**figure | {"samples_s": tuple(figure["samples_s"])})
         for name, figure in held["figures"].items()
     }
-    return Row(**held | {"figures": figures})
+    return ReportRow(**held | {"figures": figures})
 
 
 def geometric_mean(values: Sequence[float]) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from workbench.bench.quick import Line
-from workbench.bench.report import OURS, RIGHT, Report, Row, geometric_mean
+from workbench.bench.quick import Latency
+from workbench.bench.report import OURS, RIGHT, Report, ReportRow, geometric_mean
 from workbench.bench.suite import ENTRIES
-from workbench.kernel.timing import seconds_text
+from workbench.measure.kernel_time import seconds_text
 
 NAME, OWN, PEER = 22, 18, 17
 OVER = "OVER"
@@ -20,7 +20,7 @@ def header(names: Sequence[str]) -> str:
     return f"{'':{NAME}}{OURS:>{OWN}}{'speed':>12}{peers}"
 
 
-def line(row: Row) -> str:
+def line(row: ReportRow) -> str:
     """Return a row: our time and its spread, and each peer's time with ours over it."""
     ours = row.figures[OURS]
     own = ours.state
@@ -32,7 +32,7 @@ def line(row: Row) -> str:
     return f"{row.name:{NAME}}{own:>{OWN}}{_speed(row):>12}{peers}"
 
 
-def faults(row: Row) -> Iterator[str]:
+def faults(row: ReportRow) -> Iterator[str]:
     """Say what went wrong, library by library."""
     for name, figure in row.figures.items():
         if figure.state != RIGHT:
@@ -52,7 +52,7 @@ def summary(report: Report) -> Iterator[str]:
         yield from _budgets(report)
 
 
-def _beside(row: Row, name: str) -> str:
+def _beside(row: ReportRow, name: str) -> str:
     figure = row.figures[name]
     if not figure.samples_s:
         return figure.state
@@ -62,7 +62,7 @@ def _beside(row: Row, name: str) -> str:
     )
 
 
-def _speed(row: Row) -> str:
+def _speed(row: ReportRow) -> str:
     if not row.figures[OURS].samples_s:
         return ""
     share = row.share_of_peak()
@@ -118,7 +118,7 @@ def _second(pair: tuple[str, float]) -> float:
     return -pair[1]
 
 
-def latency(line: Line, is_busy: bool) -> str:
+def latency(line: Latency, is_busy: bool) -> str:
     """Return a latency: figure, spread, budget and whether it keeps to it, the peer's.
 
     A busy machine makes times longer: there one that is over its budget says little.

@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
 from typing import Any
 
-from workbench.backends.runtime.timing import measure
+from workbench.base.errors import WorkbenchError
 from workbench.bench.peers import OURS, PEERS, Peer
 from workbench.bench.suite import ENTRIES, Array
-from workbench.errors import WorkbenchError
+from workbench.measure.timing import measure
 
 ANSWER_WITHIN_S = 180.0
 ENDED = ("error", "its process ended")
@@ -37,7 +37,7 @@ class WorkerError(WorkbenchError):
         self.name = name
 
 
-class Worker:
+class PeerProcess:
     """A running process of one library; close it, or use it in a `with` block."""
 
     def __init__(self, peer: Peer, threads: int, cache: str):
@@ -53,7 +53,7 @@ class Worker:
         self._answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         Thread(target=self._listen, daemon=True).start()
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> PeerProcess:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -140,7 +140,7 @@ class _Desk:
         return measure(self._run, budget_s).min_s
 
     def peak(self, threads: int) -> float:
-        from workbench.backends.runtime.peak import run_peak
+        from workbench.measure.peak import run_peak
 
         loop = run_peak()
 

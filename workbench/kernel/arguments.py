@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 
-from workbench.errors import DTypeError, ShapeError
+from workbench.base.errors import DTypeError, ShapeError
 
 
 def seed(given: object) -> int:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.display import Printed
-from workbench.errors import WorkbenchError
-from workbench.ir.estimates import Counts
-from workbench.kernel.checking import compare, reduce_steps
-from workbench.kernel.side_by_side import SideBySide
-from workbench.trace import unobserved
+from workbench.base.display import Printed
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
+from workbench.check.answer import compare, reduce_steps
+from workbench.ir.nest.estimates import Counts
+from workbench.measure.side_by_side import SideBySide
 
 if TYPE_CHECKING:
     from workbench.kernel.kernel import Kernel

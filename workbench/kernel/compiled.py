@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.assembly import AsmLine
-from workbench.display import Displayed
-from workbench.errors import DeviceError
-from workbench.ir.estimates import Counts, Estimates
+from workbench.backends.native.assembly import AsmLine
+from workbench.base.display import Displayed
+from workbench.base.errors import DeviceError
+from workbench.base.trace import PassRecord, observe
+from workbench.base.unpicklable import Unpicklable
+from workbench.ir.nest.estimates import Counts, Estimates
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt
-from workbench.ir.uop import UOp
 from workbench.pipeline import Built, recorded
-from workbench.trace import PassRecord, observe
-from workbench.unpicklable import Unpicklable
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -8,15 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.speeds import Speeds, beaten, speeds
-from workbench.errors import WorkbenchError
-from workbench.ir.rewrite import without
-from workbench.kernel.bound import bound
-from workbench.kernel.cost import Cost, cost, float_kind
-from workbench.kernel.side_by_side import SideBySide, side_by_side
-from workbench.kernel.timing import Timing, measure_kernel
-from workbench.target import Target
-from workbench.trace import unobserved
+from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.base.trace import unobserved
+from workbench.cost.bottleneck import bound
+from workbench.cost.kernel_cost import Cost, cost, float_kind
+from workbench.ir.rewriting.rewrite import without
+from workbench.measure.kernel_time import Timing, measure_kernel
+from workbench.measure.side_by_side import SideBySide, side_by_side
+from workbench.measure.speeds import Speeds, beaten, speeds
 
 if TYPE_CHECKING:
     from workbench.kernel.kernel import Kernel

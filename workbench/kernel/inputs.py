@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.runtime.buffer import Buffer
-from workbench.dtypes import DType, dtypes
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import DType, dtypes
 from workbench.engine import Array, array_of, memory_of
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
 from workbench.pipeline import build, tuned
 
 

@@ -13,38 +13,40 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
-from workbench.backends.runtime.speeds import speeds
-from workbench.display import Displayed
-from workbench.ir.estimates import Counts, Estimates, count, estimate
-from workbench.ir.expr import to_expr
+from workbench.base.display import Displayed
+from workbench.base.source import SourceLine, here
+from workbench.base.target import Target
+from workbench.base.trace import PassRecord, unobserved
+from workbench.check import answer as checking
+from workbench.check.answer import CheckResult
+from workbench.check.bisect import Culprit
+from workbench.check.node_values import NodeValues, values_in_kernel
+from workbench.check.oracle import bisected, observed
+from workbench.cost.bottleneck import Bound, bound
+from workbench.cost.kernel_cost import Cost
 from workbench.ir.lower.barriers import barriers
+from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.heuristic import heuristic
-from workbench.ir.opt.heuristic_step import NO_STEPS, Steps
+from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.opt.heuristic.step import NO_STEPS, HeuristicSteps
 from workbench.ir.opt.opt import Axis, Opt, axes
-from workbench.ir.rewrite import check_names, without
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
-from workbench.kernel import arguments, checking, figures, searching
-from workbench.kernel.bisect import Culprit
-from workbench.kernel.bound import Bound, bound
-from workbench.kernel.checking import CheckResult
+from workbench.ir.rewriting.rewrite import check_names, without
+from workbench.ir.text.printer import to_text
+from workbench.ir.text.readable import to_expr
+from workbench.kernel import arguments, figures
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import watched
-from workbench.kernel.cost import Cost
 from workbench.kernel.inputs import Carried, FromSchedule, Seeded, outputs
-from workbench.kernel.judging import bisected, observed
 from workbench.kernel.pasted import graph_of, to_python
-from workbench.kernel.search_result import SearchResult
-from workbench.kernel.side_by_side import SideBySide
-from workbench.kernel.timing import Timing
-from workbench.kernel.values import Values, values_in_kernel
+from workbench.measure.kernel_time import Timing
+from workbench.measure.side_by_side import SideBySide
+from workbench.measure.speeds import speeds
 from workbench.pipeline import COMPILE_RULES, Built, build
 from workbench.portable import Portable, portable
-from workbench.source import SourceLine, here
-from workbench.target import Target
-from workbench.trace import PassRecord, unobserved
+from workbench.search import search as searching
+from workbench.search.result import SearchResult
 
 Array = np.ndarray[Any, Any]
 NOWHERE: Mapping[str, int] = MappingProxyType({})
@@ -67,7 +69,7 @@ class Kernel(Displayed):
     line: SourceLine | None = None
     title: str = ""
     rules_off: tuple[str, ...] = ()
-    steps: Steps = NO_STEPS
+    steps: HeuristicSteps = NO_STEPS
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Its graphs, and its inputs' data: producers run first, if they have not."""
@@ -301,7 +303,7 @@ class Kernel(Displayed):
 
     # looking closer
 
-    def values(self, node: UOp, at: Mapping[str, int] = NOWHERE) -> Values:
+    def values(self, node: UOp, at: Mapping[str, int] = NOWHERE) -> NodeValues:
         """Return the values of a node of `ast`, or of a state of the passes before lowering, on
         the expression's own data. `at` fixes positions by axis name: {"g0": 1}.
 

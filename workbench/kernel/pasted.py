@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.errors import ParseError
-from workbench.ir.ops import Ops
-from workbench.ir.parse import parse
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
-from workbench.kernel.fence import fenced
+from workbench.base.errors import ParseError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
+from workbench.ir.verify.bounds_check import fenced
+from workbench.ir.verify.verify import verify
 
 if TYPE_CHECKING:
     from workbench.kernel.kernel import Kernel

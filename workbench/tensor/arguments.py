@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.dtypes import Const
+from workbench.base.dtypes import Const
 from workbench.tensor.refuse import dtype_error, shape_error
 
 MOST_AXES = 64

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import flag, plain, text
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to, matched, promoted

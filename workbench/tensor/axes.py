@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.ir.shapes import Shape
+from workbench.ir.node.shapes import Shape
 from workbench.tensor.arguments import listed, short
 from workbench.tensor.refuse import axis_error, shape_error
 

@@ -15,12 +15,12 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from workbench.backends.device import Device
-from workbench.dtypes import Const, DType
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, DType
+from workbench.base.source import Derivation, derived
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.source import Derivation, derived
 from workbench.tensor.arguments import MOST_AXES, flag, plain, short
 from workbench.tensor.broadcast import (
     cast_to,

@@ -8,10 +8,10 @@ it would be another number.
 
 from __future__ import annotations
 
-from workbench.dtypes import Const, DType, dtypes, promote
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, DType, dtypes, promote
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.refuse import dtype_error, shape_error
 
 

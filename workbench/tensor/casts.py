@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from workbench.dtypes import dtypes
+from workbench.base.dtypes import dtypes
 from workbench.tensor.convolution import Convolution
 
 

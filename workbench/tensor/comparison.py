@@ -6,16 +6,16 @@ import operator
 from collections.abc import Callable
 from typing import Any, Self
 
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import plain
 from workbench.tensor.arithmetic import Arithmetic
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import expanded
 
 
-class Comparison(Arithmetic):
+class ComparisonMixin(Arithmetic):
     """< <= > >= == !=, by operator and by PyTorch's names.
 
     Dtypes: operands promote; the result is bool. A Python int that the tensor's integer type

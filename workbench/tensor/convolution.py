@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from workbench.dtypes import DType, promote
-from workbench.ir.shapes import Shape
+from workbench.base.dtypes import DType, promote
+from workbench.ir.node.shapes import Shape
 from workbench.tensor.arguments import whole
 from workbench.tensor.broadcast import wide_dtype
 from workbench.tensor.literal import as_dtype

@@ -7,10 +7,10 @@ from itertools import count as counter
 from typing import Any, Self
 
 from workbench.backends.device import Device
-from workbench.dtypes import Const, DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
 from workbench.tensor.base import canonical

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from workbench.dtypes import Const, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.axes import one_axis
 from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.movement import padded, reshaped, shrunk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, filled
 from workbench.tensor.rounding import floored
 from workbench.tensor.signs import magnitude, with_sign_of

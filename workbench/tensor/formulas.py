@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.signs import magnitude
 
 Formula = Callable[[UOp], UOp]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
 from workbench.tensor import formulas, trigonometry
 from workbench.tensor.base import Operand
 from workbench.tensor.broadcast import cast_to
-from workbench.tensor.comparison import Comparison
+from workbench.tensor.comparison import ComparisonMixin
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.refuse import dtype_error, shape_error
 from workbench.tensor.rounding import ceiled, floored, rounded
 from workbench.tensor.signs import magnitude
 
 
-class Functions(Comparison):
+class Functions(ComparisonMixin):
     """exp, log, sqrt, trigonometry, rounding, clip, casts.
 
     Dtypes: functions with fractions as values take integers and bools as float32.

@@ -11,9 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
 from workbench.tensor.arguments import whole
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import Base

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any, Self, SupportsIndex
 
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.movement import Movement, flipped, padded, reshaped, shrunk
 from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 

@@ -17,15 +17,16 @@ from weakref import finalize
 import numpy as np
 
 from workbench import engine
-from workbench.backends.runtime.buffer import Buffer
-from workbench.dtypes import DType
-from workbench.errors import JitError
-from workbench.forking import free_rlock
-from workbench.ir.constants import is_known
-from workbench.ir.ops import Ops
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import DType
+from workbench.base.errors import JitError
+from workbench.base.forking import free_rlock
+from workbench.base.unpicklable import Unpicklable
+from workbench.ir.node.constants import is_known
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.schedule import base
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
 from workbench.replay import Replay
 from workbench.tensor.arguments import short
 from workbench.tensor.nest import (
@@ -38,7 +39,6 @@ from workbench.tensor.nest import (
 )
 from workbench.tensor.random import draws_taken
 from workbench.tensor.tensor import Tensor
-from workbench.unpicklable import Unpicklable
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.dtypes import dtypes
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import short, whole
 from workbench.tensor.axes import one_axis, sizes
 from workbench.tensor.base import Base

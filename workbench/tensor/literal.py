@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.runtime.buffer import pool
-from workbench.dtypes import Const, DType, dtypes
+from workbench.backends.native.buffer import pool
+from workbench.base.dtypes import Const, DType, dtypes
 from workbench.engine import host_buffer
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import MOST_AXES, short
 from workbench.tensor.broadcast import cast_to, constant, scalar_dtype
 from workbench.tensor.refuse import dtype_error, shape_error

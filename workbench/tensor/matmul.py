@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.dtypes import DType, promote
+from workbench.base.dtypes import DType, promote
 from workbench.tensor.arguments import flag, short
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import wide_dtype

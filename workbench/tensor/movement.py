@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.dtypes import Const, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import listed, number, short, text, whole
 from workbench.tensor.axes import (
     flat,

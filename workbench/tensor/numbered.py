@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import addressable
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import addressable
+from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded, filled, wide_dtype
 from workbench.tensor.rounding import is_odd
 from workbench.tensor.signs import magnitude, with_sign_of

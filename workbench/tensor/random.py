@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from workbench.dtypes import DType, dtypes
-from workbench.forking import free_lock
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.forking import free_lock
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
 from workbench.tensor.broadcast import cast_to, expanded, scalar_dtype

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from workbench.dtypes import Const, DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.activations import Activations
 from workbench.tensor.arguments import flag
 from workbench.tensor.axes import Axes, many_axes, one_axis

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.errors import AxisError, DeviceError, DTypeError, ShapeError
-from workbench.source import here
+from workbench.base.errors import AxisError, DeviceError, DTypeError, ShapeError
+from workbench.base.source import here
 
 
 def shape_error(what: str, because: str, hint: str = "") -> ShapeError:

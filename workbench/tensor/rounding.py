@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.signs import magnitude, with_sign_of
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 
 def magnitude(x: UOp) -> UOp:

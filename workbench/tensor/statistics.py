@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from workbench.dtypes import DType, dtypes
+from workbench.base.dtypes import DType, dtypes
 from workbench.tensor.arguments import number
 from workbench.tensor.axes import Axes, many_axes
 from workbench.tensor.broadcast import expanded, wide_dtype

@@ -11,15 +11,15 @@ import numpy as np
 
 from workbench import engine
 from workbench.backends.device import Device
-from workbench.context import Context
-from workbench.dtypes import Const, dtypes
-from workbench.errors import CopyError
-from workbench.ir.constants import constant_of
-from workbench.ir.ops import Ops
+from workbench.base.context import Context
+from workbench.base.dtypes import Const, dtypes
+from workbench.base.errors import CopyError
+from workbench.base.source import Derivation
+from workbench.ir.node.constants import constant_of
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
-from workbench.source import Derivation
 from workbench.tensor.arguments import flag, short
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved, nodes_alive

@@ -5,9 +5,9 @@ Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as
 
 from __future__ import annotations
 
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 _PARITY = 0x1BD11BDA

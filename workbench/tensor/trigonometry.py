@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.tensor.formulas import exp, log1p, polynomial
 from workbench.tensor.signs import magnitude
 

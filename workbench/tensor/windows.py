@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from workbench.dtypes import Const
-from workbench.ir.ops import Ops
-from workbench.ir.shapes import Shape
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import listed, short
 from workbench.tensor.axes import flat
 from workbench.tensor.broadcast import expanded

@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from workbench.display import Displayed
-from workbench.errors import WorkbenchError
-from workbench.files import write_whole
-from workbench.ir.explain import Explanation
-from workbench.ir.rewrite import Rule
+from workbench.base.display import Displayed
+from workbench.base.errors import WorkbenchError
+from workbench.base.files import write_whole
+from workbench.base.source import Calls, SourceLine
+from workbench.base.unpicklable import Unpicklable
+from workbench.check.bisect import Culprit
+from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.explain import Explanation
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
-from workbench.kernel.bisect import Culprit
 from workbench.kernel.kernel import NOWHERE, Kernel
-from workbench.kernel.values import Values, values_of_tensor
-from workbench.source import Calls, SourceLine
 from workbench.tensor.tensor import Tensor
-from workbench.unpicklable import Unpicklable
 from workbench.viz import export
-from workbench.viz.forced import forced_by
-from workbench.viz.listed import Decisions, Passes
-from workbench.viz.model.bisect import bisected
+from workbench.viz.bisect import bisected
+from workbench.viz.forced_decisions import forced_by
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.graph import TensorGraph, tensor_graph
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.passes import pass_rows, passes_text
-from workbench.viz.model.planned import planned
 from workbench.viz.model.why import why_not
 from workbench.viz.model.words import (
     bytes_text,
@@ -39,7 +37,9 @@ from workbench.viz.model.words import (
     kernel_number,
     plural,
 )
-from workbench.viz.pane import Pane
+from workbench.viz.planned import planned
+from workbench.viz.text.pane import Pane
+from workbench.viz.text.tables import Decisions, PassTable
 from workbench.viz.view import checked_view
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Exploration(Unpicklable, Displayed):
     kernels: tuple[Kernel, ...]
     items: tuple[ScheduleItem, ...]
     decisions: Decisions
-    passes: Passes
+    passes: PassTable
     outputs: tuple[UOp, ...]
     page: Page
     line: SourceLine | None = None
@@ -176,7 +176,7 @@ class Exploration(Unpicklable, Displayed):
         """
         return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
 
-    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> Values:
+    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> NodeValues:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
         fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
 
@@ -306,7 +306,7 @@ def of(
     found = planned(tensors, forced, rules_off, asked)
     return Exploration(
         tensors, tuple(found.kernels), tuple(found.items), Decisions(found.decisions),
-        Passes(found.passes), tuple(found.outputs), page, found.line, found.lines, asked, show,
+        PassTable(found.passes), tuple(found.outputs), page, found.line, found.lines, asked, show,
         forced, rules_off, found.error,
     )  # fmt: skip
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from workbench.display import register
-from workbench.errors import WorkbenchError
+from workbench.base.display import register
+from workbench.base.errors import WorkbenchError
+from workbench.base.source import calls
 from workbench.kernel.kernel import Kernel
-from workbench.source import calls
 from workbench.tensor.tensor import Tensor
-from workbench.viz import exploration, formatters
+from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
-from workbench.viz.live.show import Page
-from workbench.viz.pane import PANES, Pane
+from workbench.viz.session.show import LivePage
+from workbench.viz.still import formatters
+from workbench.viz.text.pane import PANES, Pane
 
 
 def explore(
@@ -34,7 +35,7 @@ def explore(
         listed = "there are " + ", ".join(PANES)
         raise WorkbenchError(f"there is no pane {show!r:.40}", listed, hint)
     formatters.register_all()
-    page = Page()
+    page = LivePage()
     register(Exploration, page.bundle)
     register(Pane, page.pane_bundle)
     return exploration.of(tensors, page, {}, _names(without), show, calls())

@@ -12,13 +12,13 @@ import shlex
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.context import Context
-from workbench.errors import WorkbenchError
+from workbench.base.context import Context
+from workbench.base.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import Exploration
 from workbench.viz.explore import explore
-from workbench.viz.live.show import session_of
-from workbench.viz.pane import PANES
+from workbench.viz.session.show import session_of
+from workbench.viz.text.pane import PANES
 
 
 def load(shell: Any) -> None:

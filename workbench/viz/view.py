@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import WorkbenchError
+from workbench.base.errors import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.viz.exploration import Exploration

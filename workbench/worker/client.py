@@ -23,11 +23,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from workbench.backends.runtime.buffer import Buffer
-from workbench.errors import WorkbenchError
-from workbench.forking import free_lock
-from workbench.worker import wire
-from workbench.worker.limit import uninterrupted
+from workbench.backends.native.buffer import Buffer
+from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_lock
+from workbench.worker import protocol
+from workbench.worker.time_limit import uninterrupted
 
 NICE = 5
 """What is done ahead must not be in the way of the user's own work."""
@@ -223,11 +223,11 @@ class _Process:
     def is_running(self) -> bool:
         return self.is_ours and self._process.poll() is None
 
-    def send(self, head: Row, blobs: Sequence[wire.Blob] = ()) -> None:
+    def send(self, head: Row, blobs: Sequence[protocol.Blob] = ()) -> None:
         stream = self._process.stdin
         assert stream is not None
         try:
-            wire.send(stream, head, blobs)
+            protocol.send(stream, head, blobs)
         except (OSError, ValueError):
             pass  # ended: `messages` says so
         except (
@@ -269,7 +269,7 @@ class _Process:
         assert stream is not None
         try:
             while True:
-                self.messages.put(wire.receive(stream)[0])
+                self.messages.put(protocol.receive(stream)[0])
         except (EOFError, OSError, ValueError, KeyError):
             self.messages.put({"kind": "ended"})
 

@@ -16,15 +16,15 @@ import time
 from threading import Thread
 from typing import IO, Any
 
-from workbench.worker import wire
-from workbench.worker.desk import Desk, Stopped
-from workbench.worker.forms import told
+from workbench.worker import protocol
+from workbench.worker.candidate import told
+from workbench.worker.server import Desk, StopRequest
 
 LOOK_FOR_PARENT_S = 1.0
 REPORT_EVERY_S = 0.05
 
 
-class Line:
+class Connection:
     """The way to the parent: messages in are sorted by a thread, which answers to nobody."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
@@ -36,7 +36,7 @@ class Line:
     def _listen(self) -> None:
         try:
             while True:
-                head, blobs = wire.receive(self._incoming)
+                head, blobs = protocol.receive(self._incoming)
                 if head["do"] == "stop":
                     self._stopped = head["task"]
                 else:
@@ -64,7 +64,7 @@ class Line:
     def answer(self, kind: str, value: Any) -> None:
         """Send something about the task at hand."""
         message = {"task": self._task, "kind": kind, "value": value}
-        wire.send(self._outgoing, message)
+        protocol.send(self._outgoing, message)
 
 
 def main(nice: int) -> None:
@@ -76,7 +76,7 @@ def main(nice: int) -> None:
     os.dup2(2, 1)
     if hasattr(os, "nice"):
         os.nice(nice)
-    line = Line(os.fdopen(os.dup(0), "rb"), outgoing)
+    line = Connection(os.fdopen(os.dup(0), "rb"), outgoing)
     desk = Desk(line.report, line.is_stopped)
     while True:
         head, blobs = line.next()
@@ -88,11 +88,11 @@ def main(nice: int) -> None:
             _do(desk, line, head)
 
 
-def _do(desk: Desk, line: Line, head: dict[str, Any]) -> None:
+def _do(desk: Desk, line: Connection, head: dict[str, Any]) -> None:
     tasks = {"measure": desk.measure, "check": desk.check, "race": desk.race}
     try:
         line.answer("done", tasks[head["do"]](head))
-    except Stopped:
+    except StopRequest:
         line.answer("stopped", None)
     except Exception as error:
         line.answer("error", told(error))

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from workbench.backends.runtime.buffer import Buffer
+from workbench.backends.native.buffer import Buffer
+from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded, outputs
-from workbench.trace import unobserved
-from workbench.worker.forms import parsed, told
-from workbench.worker.race import Rules, race
+from workbench.worker.benchmark import BenchmarkSettings, race
+from workbench.worker.candidate import parsed, told
 
 HOST = "LLVM"
 """Where the memory is: every device that runs here reads it."""
@@ -25,7 +25,9 @@ def race_text(task: str) -> str:
     "rules".
     """
     asked = json.loads(task)
-    rules = Rules(**asked["rules"] | {"known": tuple(asked["rules"]["known"])})
+    rules = BenchmarkSettings(
+        **asked["rules"] | {"known": tuple(asked["rules"]["known"])}
+    )
     try:
         buffers, slots = _data(asked["kernel"])
         with unobserved():

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.casts import bitcast_array, cast_array
+from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.ops import OPS, Ops
-from workbench.ir.rewrite import RuleSet, rewrite
-from workbench.ir.uop import UOp
+from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
 FLOATS = [dtypes.float32, dtypes.float64]
 

@@ -15,10 +15,10 @@ import pytest
 from tests.ir.lower.test_orders import WORK_GROUPS
 from tests.kernels import EXAMPLES, LLVM, reordered
 from workbench.ir.lower.barriers import WORK_ITEMS, barriers
-from workbench.ir.lower.tree import build_tree
-from workbench.ir.ops import Ops
+from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
-from workbench.ir.uop import UOp
 
 Pairs = set[tuple[int, int]]
 ORDERS = 4

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.ir.lower.graphs import Array, decomposed, evaluate, variable
-from workbench.dtypes import DType, dtypes
-from workbench.ir.axis import AxisType
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.trace import observe
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
-from workbench.trace import observe
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 SIGNED = [dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index]
 UNSIGNED = [dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64]

@@ -19,15 +19,15 @@ from tests.kernels import (
     run,
 )
 from workbench import Context, Kernel, Tensor, explore
+from workbench.base.target import Target
 from workbench.ir.lower.lower import lower
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.parse import parse
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp, gated
-from workbench.ir.verify import verify
-from workbench.target import Target
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
+from workbench.ir.verify.verify import verify
 
 Program = tuple[UOp, ...]
 

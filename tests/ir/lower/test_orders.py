@@ -27,13 +27,13 @@ from tests.kernels import (
     softmax,
 )
 from tests.support import count
-from workbench.errors import WorkbenchError
-from workbench.ir.axis import AxisType
+from workbench.base.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
-from workbench.ir.ops import Ops
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
 
 FORMS = max(1, count(2000) // len(EXAMPLES))
 MOST_OPTS = 4

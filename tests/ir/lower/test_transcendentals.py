@@ -18,10 +18,10 @@ from tests.ir.lower.graphs import (
     variable,
 )
 from tests.support import count
-from workbench.dtypes import DType, dtypes
-from workbench.ir.lower.floats import FORMATS
-from workbench.ir.lower.turns import two_over_pi
-from workbench.ir.ops import Ops
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.lower.math.argument_reduction import two_over_pi
+from workbench.ir.lower.math.float_bits import FORMATS
+from workbench.ir.node.ops import Ops
 
 EXACT = {Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.COS: np.cos}
 # With one rounding in an FMA, as devices do it, and with two.

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps, axes
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 MATMUL = EXAMPLES["matmul_bias_relu"].graph  # g0 = 8, g1 = 16, r0 = 12
 TILED = EXAMPLES["tiled_matmul"].graph

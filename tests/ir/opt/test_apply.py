@@ -15,10 +15,10 @@ import pytest
 from tests.ir.samples import at, axis, kernel, load, param
 from tests.kernels import EXAMPLES, LLVM, TARGETS, random_form, run
 from tests.support import count
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, judged, legal_opts, why_not
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

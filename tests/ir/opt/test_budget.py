@@ -12,14 +12,14 @@ import pytest
 from tests.ir.opt.support import MATMUL, apply, check_what_is_offered, opt, sizes
 from tests.kernels import EXAMPLES, LLVM, random_form
 from tests.support import count
-from workbench.errors import CompileError, KernelOptError
-from workbench.ir.axis import AxisType
-from workbench.ir.lower.tree import build_tree
-from workbench.ir.ops import Ops
+from workbench.base.errors import CompileError, KernelOptError
+from workbench.base.target import Target
+from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, form, judged, legal_opts, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 WORK_ITEMS = {AxisType.LOCAL, AxisType.GROUP_REDUCE}
 

@@ -13,8 +13,8 @@ import pytest
 
 from tests.ir.opt.support import apply, opt
 from tests.kernels import LLVM, sum_of_columns
-from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt import (
     group,
     local,
@@ -30,7 +30,7 @@ from workbench.ir.opt import (
 )
 from workbench.ir.opt.apply import module_of
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
+from workbench.ir.text.readable import to_expr
 
 BEFORE = sum_of_columns(12, 8).graph
 SHOWN: dict[ModuleType, tuple[Opt, ...]] = {

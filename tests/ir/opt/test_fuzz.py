@@ -32,14 +32,14 @@ from tests.kernels import (
 )
 from tests.support import LONG, count
 from workbench import Device
-from workbench.errors import KernelOptError
-from workbench.ir.estimates import count as count_steps
+from workbench.base.errors import KernelOptError
 from workbench.ir.lower.lower import lower
-from workbench.ir.ops import Ops
+from workbench.ir.nest.estimates import count as count_steps
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, why_not
 from workbench.ir.opt.opt import Opt, OptOps, ranges
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 
 PAIRS = 10_000
 SEED = os.environ.get("WORKBENCH_TEST_SEED", "")

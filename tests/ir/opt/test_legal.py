@@ -8,11 +8,11 @@ from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import EXAMPLES, LLVM, random_form
 from tests.support import count
-from workbench.ir.ops import Ops
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, legal_opts, why_not
 from workbench.ir.opt.opt import axes
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -31,12 +31,12 @@ import pytest
 from tests.ir.opt.support import apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.kernels import EXAMPLES, LLVM, PYTHON, Example, interpreted, matmul_bias_relu
-from workbench.errors import KernelOptError
-from workbench.ir.ops import Ops
+from workbench.base.errors import KernelOptError
+from workbench.base.target import Target
+from workbench.ir.node.ops import Ops
 from workbench.ir.opt.apply import apply_opt, why_not
 from workbench.ir.opt.opt import Opt
-from workbench.ir.verify import verify
-from workbench.target import Target
+from workbench.ir.verify.verify import verify
 
 
 def reduction(name: str, op: Ops, rows: int, columns: int) -> Example:

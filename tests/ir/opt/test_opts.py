@@ -8,11 +8,11 @@ from tests.filecheck import filecheck
 from tests.ir.opt.support import MATMUL, apply, opt
 from tests.kernels import EXAMPLES, LLVM, interpreted
 from workbench.backends.device import Device
-from workbench.ir.expr import to_expr
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import OptOps
-from workbench.ir.verify import verify
+from workbench.ir.text.readable import to_expr
+from workbench.ir.verify.verify import verify
 
 # what each opt does, on the text of a kernel
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from workbench import Context, Tensor, explore
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
-from workbench.ir.opt.heuristic import heuristic
-from workbench.ir.opt.heuristic_pieces import borders
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.opt.heuristic.pieces import borders
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 AVX2 = Target("LLVM", vector_bytes=32, vector_registers=16)
 

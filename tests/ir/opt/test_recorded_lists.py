@@ -15,7 +15,7 @@ import pytest
 
 from tests.ir.opt.support import opt
 from workbench import Kernel, Opt, Tensor, dtypes, explore
-from workbench.errors import KernelOptError
+from workbench.base.errors import KernelOptError
 
 Recorded = tuple[str, int, int]
 

@@ -9,15 +9,15 @@ import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt, sizes
 from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
-from workbench.errors import KernelOptError
+from workbench.base.errors import KernelOptError
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import (
     apply_opt,
     why_not,
 )
 from workbench.ir.opt.opt import Opt
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
-from workbench.target import Target
+from workbench.ir.text.printer import to_text
 
 THREADED = apply(MATMUL, opt("THREAD", "g0", 2))
 STAGED = apply(MATMUL, opt("STAGE", "g1", 2))

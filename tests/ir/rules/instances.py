@@ -12,11 +12,11 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from workbench.dtypes import Const, DType, dtypes
-from workbench.ir.ops import COMPARE, OPS, Ops
-from workbench.ir.patterns import Pat
-from workbench.ir.rewrite import Rule
-from workbench.ir.uop import UOp
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import COMPARE, OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat
+from workbench.ir.rewriting.rewrite import Rule
 
 KINDS: dict[str | None, tuple[str, ...]] = {
     None: ("bool", "int", "uint", "float", "index"),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tests.ir.samples import at, axis, param
-from workbench.dtypes import DType, dtypes
-from workbench.ir.evaluate import constant, elementwise
-from workbench.ir.interpret_kernel import interpret_kernel
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import Rule, RuleSet, rewrite
-from workbench.ir.uop import KernelInfo, UOp
-from workbench.trace import Match, observe
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.trace import Match, observe
+from workbench.ir.meaning.evaluate import constant, elementwise
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, rewrite
 
 Array = np.ndarray[Any, Any]
 POINTS = 64

@@ -11,15 +11,15 @@ import pytest
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import at, axis, kernel, load, param, reduced
 from tests.support import count
-from workbench.dtypes import dtypes
-from workbench.ir.expr import to_expr
-from workbench.ir.interpret_kernel import interpret_kernel
-from workbench.ir.loops import kinds
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.base.dtypes import dtypes
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.collapse import COLLAPSE_RULES, KERNEL_RULES
-from workbench.ir.uop import UOp, gated
-from workbench.ir.verify import verify
+from workbench.ir.text.readable import to_expr
+from workbench.ir.verify.verify import verify
 
 ROWS, LENGTH = 6, 9
 g0, r0 = axis("g0", ROWS), axis("r0", LENGTH)

@@ -12,13 +12,13 @@ import pytest
 from tests.ir.rules.meaning import Array, evaluate, fired, interpreted, matches, same
 from tests.ir.samples import at, axis, load, param, reduced
 from tests.support import count
-from workbench.dtypes import dtypes
-from workbench.ir.expr import to_expr
-from workbench.ir.interpret import interpret_kernel
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.base.dtypes import dtypes
+from workbench.ir.meaning.interpret import interpret_kernel
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp, gated, invalid
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.index import INDEX_RULES, SIMPLIFY
-from workbench.ir.uop import KernelInfo, UOp, gated, invalid
+from workbench.ir.text.readable import to_expr
 
 AXES = g0, g1, r0, u0 = axis("g0", 2), axis("g1", 3), axis("r0", 4), axis("u0", 6)
 SIZES = (1, 2, 3, 4, 6, 8, 12)

@@ -13,12 +13,12 @@ from tests.ir.rules.meaning import interpreted, same
 from tests.ir.rules.test_index import AXES, DIVISORS, index, values
 from tests.ir.samples import load, param, reduced
 from tests.support import count
-from workbench.dtypes import DType, dtypes
-from workbench.ir.expr import to_expr
-from workbench.ir.ops import COMPARE, Ops
-from workbench.ir.rewrite import Rule
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import COMPARE, Ops
+from workbench.ir.node.uop import UOp, gated, invalid
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.ir.rules.index import INDEX_RULES
-from workbench.ir.uop import UOp, gated, invalid
+from workbench.ir.text.readable import to_expr
 
 g0, g1, r0, u0 = AXES
 CONDITIONS = [

@@ -10,15 +10,15 @@ import pytest
 
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer, tensor
-from workbench.dtypes import DType, dtypes
-from workbench.ir.constants import constant_of, full
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.constants import constant_of, full
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.movement import MOVEMENT_RULES, TENSOR_RULES
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 
 F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x = buffer(1, 3, 4)

@@ -22,12 +22,12 @@ from tests.ir.rules.meaning import (
     value,
 )
 from tests.support import count
-from workbench.dtypes import DType, dtypes
-from workbench.ir.expr import to_expr
-from workbench.ir.ops import COMPARE, OPS, Ops
-from workbench.ir.rewrite import Rule, rewrite
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import COMPARE, OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import Rule, rewrite
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.uop import UOp
+from workbench.ir.text.readable import to_expr
 
 F, INT, B = dtypes.float32, dtypes.int32, dtypes.bool
 x, y, z = value(F), value(F, 1), value(F, 2)

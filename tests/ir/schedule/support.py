@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from workbench import Context, Tensor, engine
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import Schedule
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 
 Array = np.ndarray[Any, Any]
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, kernels, numbers, planned
 from workbench import Tensor, engine
-from workbench.ir.ops import MOVEMENT, Ops
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.choose import MAX_READS
-from workbench.ir.uop import UOp
 
 
 def test_what_was_realized_is_not_computed_again() -> None:

@@ -8,8 +8,8 @@ import pytest
 from tests.ir.schedule.support import agrees, kernels, numbers, planned
 from tests.support import calls_of
 from workbench import Tensor, engine
-from workbench.ir.estimates import estimate
-from workbench.ir.ops import Ops
+from workbench.ir.nest.estimates import estimate
+from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.access import MOST_EVALUATIONS
 
 

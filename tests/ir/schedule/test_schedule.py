@@ -7,11 +7,11 @@ import pytest
 
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
 from workbench import Context, Tensor, dtypes, engine
-from workbench.ir.identity import identity
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import without
-from workbench.ir.uop import UOp
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.identity import identity
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import without
 
 
 @pytest.mark.parametrize("name", COUNTS)

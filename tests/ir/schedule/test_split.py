@@ -9,13 +9,13 @@ import pytest
 
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer, tensor
-from workbench.ir.interpret import interpret_tensor
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 from workbench.ir.schedule.split import FEWEST_PARTS, SPLIT_RULES
-from workbench.ir.uop import UOp
-from workbench.ir.verify import verify
+from workbench.ir.verify.verify import verify
 
 # 7 has no divisor that is enough, so another axis has to be cut, or none can be
 SHAPES = [

@@ -25,7 +25,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
-from workbench.tour import SOCKET_BYTES
+from workbench.cli.tour import SOCKET_BYTES
 
 LAB = [pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
 """Marks of all tests that share the server and the page."""
@@ -239,7 +239,7 @@ class Notebook:
         """Wait until the workbench has done all that it does in the background."""
         last = "jobs.jobs().submit(jobs, iter(()), 9).wait(100)"
         found = self.python(
-            f"(jobs := __import__('workbench.viz.live.jobs', fromlist=['x'])) and {last}"
+            f"(jobs := __import__('workbench.viz.session.jobs', fromlist=['x'])) and {last}"
         )
         assert found == "True"
 

@@ -26,10 +26,10 @@ with Context(LIVE=1): display(explore(a @ a))"""
 SOME_TRIED = re.compile(r"([4-9]|\d\d) tried")
 RAISES = """from unittest import mock
 from workbench.ir.lower import lower
-from workbench.ir.ops import Ops
-from workbench.ir.passes import Pass
-from workbench.ir.patterns import op, var
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.node.ops import Ops
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.patterns import op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 def asked_to_fail(n, x, y): raise ZeroDivisionError("on purpose")
 rows = RuleSet("decompose", [Rule("bad-rule", op(Ops.MAX, var("x"), var("y"), name="n"), asked_to_fail)])
 patched = mock.patch.object(lower, "DECOMPOSED", Pass("decompose", "It fails.", rows))

@@ -8,12 +8,13 @@ import pytest
 
 from tests.viz.record.support import plain
 from tests.viz.support import matmul
-from workbench.backends.runtime import machine, speeds
-from workbench.backends.runtime.bandwidth import working_sets
-from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.backends.native import machine
 from workbench.kernel.figures import cost_of
-from workbench.viz.live.figures import timing_row
+from workbench.measure import speeds
+from workbench.measure.bandwidth import working_sets
+from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.record import Recorder, build
+from workbench.viz.session.timing_rows import timing_row
 
 LEVELS = [name for name, _ in working_sets(machine.caches() or machine.TYPICAL)]
 RATES = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.machine import machine, speed_rows
 
 

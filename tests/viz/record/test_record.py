@@ -17,8 +17,8 @@ from tests.expressions import case
 from tests.support import ROOT, count
 from tests.viz.record.support import broken, outline, patched, plain, timeless
 from tests.viz.support import array, check_golden, matmul, softmax
+from workbench.base.source import SourceLine
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.source import SourceLine
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.record import passes

@@ -9,12 +9,12 @@ import pytest
 from tests.expressions import case
 from tests.support import count
 from tests.viz.support import softmax
-from workbench.dtypes import dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.patterns import Pat
-from workbench.ir.rewrite import Rule, RuleSet, replay, rewrite
-from workbench.ir.uop import UOp
-from workbench.trace import Match, PassRecord, observe
+from workbench.base.dtypes import dtypes
+from workbench.base.trace import Match, PassRecord, observe
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, replay, rewrite
 from workbench.viz import explore
 from workbench.viz.model.rewrites import is_replayable
 from workbench.viz.record.states import States

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.ir.affine import from_terms, terms
+from workbench.base.trace import became
 from workbench.ir.lower.lanes import At, Value, has_lanes, reads_memory
-from workbench.ir.ops import Ops
+from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.rules.index import SIMPLIFY_INDEX
-from workbench.ir.uop import UOp, split_gate
-from workbench.trace import became
 
 
 class Parts(NamedTuple):

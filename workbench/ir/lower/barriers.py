@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.axis import AxisType
-from workbench.ir.loops import Statement, statements
-from workbench.ir.ops import Ops
-from workbench.ir.place import Item, Loop, place
-from workbench.ir.uop import UOp
+from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.nest.placement import Item, Loop, place
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 WORK_ITEMS = (AxisType.LOCAL, AxisType.GROUP_REDUCE)
 

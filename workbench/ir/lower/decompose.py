@@ -8,14 +8,14 @@ library.
 
 from __future__ import annotations
 
-from workbench.ir.lower.exp2 import exp2
-from workbench.ir.lower.floats import shr
-from workbench.ir.lower.log2 import log2
-from workbench.ir.lower.sine import cos, sin
-from workbench.ir.ops import Ops
-from workbench.ir.patterns import Pat, const, op, var
-from workbench.ir.rewrite import Rule, RuleSet
-from workbench.ir.uop import UOp
+from workbench.ir.lower.math.exp2 import exp2
+from workbench.ir.lower.math.float_bits import shr
+from workbench.ir.lower.math.log2 import log2
+from workbench.ir.lower.math.sine import cos, sin
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat, const, op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 
 def both_nonnegative(x: UOp, y: UOp) -> bool:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-from workbench.dtypes import dtypes
+from workbench.base.dtypes import dtypes
+from workbench.base.trace import Link
 from workbench.ir.lower.addresses import Addresses
 from workbench.ir.lower.lanes import At, narrow, starts, widened
 from workbench.ir.lower.loads import Loads
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
-from workbench.trace import Link
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 Key = tuple[UOp, "UOp | None", tuple[tuple[UOp, int], ...]]
 INT32 = 1 << 31

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from workbench.dtypes import DType, dtypes
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp, leaves
-from workbench.ir.vectors import width
-from workbench.target import Target
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.target import Target
+from workbench.ir.nest.vectors import width
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, leaves
 
 At = Mapping[UOp, int]
 """A place on every lane axis."""
@@ -22,7 +22,7 @@ Value = Callable[[UOp, "UOp | None", At], UOp]
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class VectorRegisters:
     """A register accumulator: its lane dimensions, and the one that is the vector (if any)."""
 
     name: str

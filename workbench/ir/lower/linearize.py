@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.dtypes import dtypes
+from workbench.base.dtypes import dtypes
+from workbench.base.target import Target
+from workbench.base.trace import Link, observer
 from workbench.ir.lower.addresses import flat
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
-from workbench.ir.lower.lanes import Registers, lane_widths, spread
-from workbench.ir.lower.tree import RUNNING
-from workbench.ir.ops import Ops
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import RuleSet
+from workbench.ir.lower.lanes import VectorRegisters, lane_widths, spread
+from workbench.ir.lower.statement_tree import RUNNING
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, leaves, split_gate
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import RuleSet
 from workbench.ir.rules.index import SIMPLIFY_INDEX
-from workbench.ir.uop import UOp, leaves, split_gate
-from workbench.target import Target
-from workbench.trace import Link, observer
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class _Linearizer:
             (d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None
         )
         count = 1 if vector is None else self.widths[vector.axis_name]
-        self.registers[define] = Registers(
+        self.registers[define] = VectorRegisters(
             define.arg.name, define.dtype, dims, vector if count > 1 else None, count
         )
 

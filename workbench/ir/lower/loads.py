@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.dtypes import DType
+from workbench.base.dtypes import DType
 from workbench.ir.lower.addresses import Addresses, flat
-from workbench.ir.lower.lanes import At, Registers, Value, widened
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp, split_gate
+from workbench.ir.lower.lanes import At, Value, VectorRegisters, widened
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
 
 
 @dataclass(slots=True)
@@ -20,7 +20,7 @@ class Loads:
 
     widths: Mapping[str, int]
     addresses: Addresses
-    registers: dict[UOp, Registers] = field(default_factory=dict)
+    registers: dict[UOp, VectorRegisters] = field(default_factory=dict)
     blocks: dict[tuple[UOp, UOp, tuple[tuple[UOp, int], ...]], list[UOp]] = field(
         default_factory=dict
     )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.linearize import linearize
-from workbench.ir.lower.small_floats import (
+from workbench.ir.lower.half_precision import (
     ALL_SMALL_FLOAT_RULES,
     SMALL_FLOAT_RULES,
     has_small_floats,
 )
-from workbench.ir.lower.tree import build_tree
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import RuleSet
-from workbench.ir.uop import UOp
-from workbench.target import Target
+from workbench.ir.lower.linearize import linearize
+from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import RuleSet
 
 
 def values_only(before: UOp, after: UOp) -> UOp:

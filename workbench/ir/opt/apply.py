@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import ModuleType
 
-from workbench.errors import KernelOptError
+from workbench.base.errors import KernelOptError
+from workbench.base.target import Target
+from workbench.base.trace import Match, recording, unobserved
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt import (
     group,
     local,
@@ -22,9 +25,6 @@ from workbench.ir.opt import (
 from workbench.ir.opt.amounts import offered
 from workbench.ir.opt.budget import refuse_bytes
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
-from workbench.trace import Match, recording, unobserved
 
 _SPLITTING: dict[OptOps, ModuleType] = {
     OptOps.UPCAST: upcast,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.axis import AxisType
-from workbench.ir.loops import statements
-from workbench.ir.ops import Ops
+from workbench.base.target import Target
+from workbench.ir.nest.loops import statements
+from workbench.ir.nest.storage import Excess, excess
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps, Refusal
-from workbench.ir.storage import Excess, excess
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 _MOVING = frozenset({OptOps.ORDER, OptOps.SWAP})
 _WORK_ITEMS = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})

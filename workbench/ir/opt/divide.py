@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.axis import AxisType
-from workbench.ir.loops import kinds, statements
+from workbench.ir.nest.loops import kinds, statements
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.rewrite import rewrite
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
-from workbench.ir.uop import UOp
 
 
 def divide(

@@ -40,14 +40,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
+from workbench.base.target import Target
+from workbench.base.trace import became
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
-from workbench.trace import became
 
 APPLIES = frozenset({AxisType.REDUCE})
 AMOUNTS = (0, 4, 8, 16, 32, 64, 256)

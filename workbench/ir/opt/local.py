@@ -15,12 +15,12 @@ LOCAL("g0", 4):
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
 from workbench.ir.opt.nolocals import refuse_no_groups
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP})
 AMOUNTS = (2, 3, 4, 8, 13, 16, 29, 32)

@@ -13,10 +13,10 @@ NOLOCALS():
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 HERE = "(none) the program is the same: from here on LOCAL and GROUP are refused"
 ON_A_GPU = "each work-item by itself, numbered by one flat global size"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from workbench.ir.axis import AXIS_ORDER, AxisType
-from workbench.ir.ops import Ops
-from workbench.ir.remembered import remembered
-from workbench.ir.uop import UOp
+from workbench.ir.node.axis import AXIS_ORDER, AxisType
+from workbench.ir.node.memo import remembered
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 
 
 class OptOps(Enum):

@@ -19,11 +19,11 @@ ORDER("r0", "g0"):
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 HERE = "which loop runs inside which: what is reused soon stays in cache or registers"
 ON_A_GPU = "the order of the loops inside a work-item, and of the work-groups"

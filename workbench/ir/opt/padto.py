@@ -23,15 +23,15 @@ PADTO("r0", 8):
 
 from __future__ import annotations
 
-from workbench.ir.affine import terms
-from workbench.ir.identity import identity
-from workbench.ir.ops import Ops
+from workbench.base.target import Target
+from workbench.base.trace import became
+from workbench.ir.node.affine import terms
+from workbench.ir.node.exact_range import reach
+from workbench.ir.node.identity import identity
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
-from workbench.ir.reach import reach
-from workbench.ir.uop import UOp, gated, split_gate
-from workbench.target import Target
-from workbench.trace import became
 
 APPLIES = OUTPUT_KINDS | REDUCE_KINDS
 AMOUNTS = (4, 6, 8, 16, 32)

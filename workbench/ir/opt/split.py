@@ -15,10 +15,10 @@ SPLIT("r0", 4):
 
 from __future__ import annotations
 
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 APPLIES = OUTPUT_KINDS | REDUCE_KINDS
 AMOUNTS = (8, 16, 32, 64, 128, 256)

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from workbench.ir.affine import terms
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
+from workbench.base.target import Target
+from workbench.ir.node.affine import terms
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.memo import remembered
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.divide import settled
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.remembered import remembered
-from workbench.ir.uop import UOp, split_gate
-from workbench.target import Target
 
 HERE = "the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused"
 LETTERS = 26

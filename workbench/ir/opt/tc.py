@@ -6,9 +6,9 @@ were found on a GPU can be read, and say what to do without.
 
 from __future__ import annotations
 
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 HERE = "(none) there are no tensor cores"
 ON_A_GPU = "the work-items of a warp multiply two small matrices in one instruction"

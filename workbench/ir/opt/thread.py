@@ -15,11 +15,11 @@ THREAD("g0", 2):
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.opt import Opt, Refusal, ranges
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 APPLIES = frozenset({AxisType.GLOBAL})
 HERE = "an outer part of the output for each of several cores"

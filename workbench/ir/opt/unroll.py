@@ -14,7 +14,9 @@ UNROLL("r0", 4):
 
 from __future__ import annotations
 
-from workbench.ir.axis import AxisType
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import (
     amount_of,
     divide,
@@ -22,8 +24,6 @@ from workbench.ir.opt.divide import (
     refuse_lanes,
 )
 from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal
-from workbench.ir.uop import UOp
-from workbench.target import Target
 
 APPLIES = REDUCE_KINDS
 AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from workbench.dtypes import dtypes
-from workbench.ir.affine import from_terms, terms
-from workbench.ir.ops import COMPARE, Ops
-from workbench.ir.patterns import Pat
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.ops import COMPARE, Ops
+from workbench.ir.node.uop import UOp, gated, split_gate
+from workbench.ir.rewriting.patterns import Pat
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.index import SIMPLIFY, conjuncts
-from workbench.ir.uop import UOp, gated, split_gate
 
 ZERO = UOp.index(0)
 FAR = 1 << 62

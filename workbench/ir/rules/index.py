@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.affine import from_terms, terms
-from workbench.ir.ops import Ops
-from workbench.ir.passes import Pass
-from workbench.ir.patterns import Pat, const, op, var
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.patterns import Pat, const, op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.uop import UOp
 
 i, j, c, d = var("i", "index"), var("j", "index"), const("c"), const("d")
 cond = var("cond", "bool")

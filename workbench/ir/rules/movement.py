@@ -10,13 +10,13 @@ import math
 
 import numpy as np
 
-from workbench.ir.constants import constant_of, full
-from workbench.ir.identity import identity
-from workbench.ir.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
-from workbench.ir.patterns import Pat, op, var
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.node.constants import constant_of, full
+from workbench.ir.node.identity import identity
+from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat, op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.rules.values import VALUE_RULES
-from workbench.ir.uop import UOp
 
 x = var("x")
 filled = Pat(Ops.EXPAND, (Pat(Ops.CONST, None, name="c"),), name="x")

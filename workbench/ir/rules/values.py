@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.ir.ops import ELEMENTWISE, OPS, Ops
-from workbench.ir.patterns import Pat, const, literal, op, var
-from workbench.ir.rewrite import Rule, RuleSet
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat, const, literal, op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 x, y, c = var("x"), var("y"), const("c")
 c1, c2 = const("c1"), const("c2")

@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from itertools import count
 from typing import NamedTuple
 
-from workbench.dtypes import dtypes
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.rules.index import SIMPLIFY_INDEX
-from workbench.ir.uop import UOp
 
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)

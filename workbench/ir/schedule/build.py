@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from workbench.dtypes import dtypes
-from workbench.ir.axis import AxisType
-from workbench.ir.identity import identity
-from workbench.ir.loops import kinds
-from workbench.ir.ops import MOVEMENT, Ops
+from workbench.base.dtypes import dtypes
+from workbench.base.trace import Link, aside, became, observer
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.identity import identity
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
-from workbench.ir.schedule.decide import Plan
+from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.schedule.staging import read, stage
-from workbench.ir.uop import KernelInfo, UOp, gated
-from workbench.trace import Link, aside, became, observer
 
 _uids = count()
 
@@ -25,7 +25,9 @@ def buffer(node: UOp, device: str) -> UOp:
     return UOp(Ops.BUFFER, node.dtype, (), (next(_uids), device, node.shape))
 
 
-def build(plan: Plan, device: str) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
+def build(
+    plan: SchedulePlan, device: str
+) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
     """Return the items in execution order and the BUFFER of each stored value.
 
     A value lives where its data does; `device` is for values without any.
@@ -115,7 +117,7 @@ def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
 def _value(
     node: UOp,
     access: Access,
-    plan: Plan,
+    plan: SchedulePlan,
     values: dict[tuple[UOp, Access], UOp],
     buffers: dict[UOp, UOp],
 ) -> UOp:

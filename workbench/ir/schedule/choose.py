@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import CASTS, MOVEMENT, Ops
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import CASTS, MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, Access
 from workbench.ir.schedule.cost import (
     FEW_RESULTS,
@@ -22,7 +23,6 @@ from workbench.ir.schedule.cost import (
 )
 from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
-from workbench.ir.uop import UOp
 
 MAX_READS = 16
 """A value fused at more different reads than this makes the kernel's code too long."""

@@ -12,22 +12,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from workbench.errors import WorkbenchError
-from workbench.ir.ops import MOVEMENT, Ops
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access, push, root_access
 from workbench.ir.schedule.choose import Facts, choose
 from workbench.ir.schedule.cost import products_below, reducing, steps, totals
 from workbench.ir.schedule.item import Decision
-from workbench.ir.schedule.meetings import stored_apart
+from workbench.ir.schedule.products import stored_apart
 from workbench.ir.schedule.staging import Staging
-from workbench.ir.uop import UOp
 
 LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.VAR})
 NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 
 @dataclass(slots=True, repr=False)
-class Plan:
+class SchedulePlan:
     """What the walk found. `reads`: per value, how it is accessed (one access, its own, where it
     is stored); `links`: per value and access, the accesses of its sources."""
 
@@ -44,7 +44,9 @@ class Plan:
         return f"Plan({len(self.stored)} values stored, {len(self.fused)} fused)"
 
 
-def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) -> Plan:
+def decide(
+    outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
+) -> SchedulePlan:
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
     (True) or fused (False) whatever it costs.
 
@@ -73,9 +75,9 @@ def decide(outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED) 
     return plan
 
 
-def _walk(nodes: dict[UOp, None], facts: Facts) -> Plan:
+def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
     """Return the plan for `nodes`, decided one by one."""
-    plan = Plan(nodes)
+    plan = SchedulePlan(nodes)
     found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     held: dict[UOp, int] = {}
     for node in reversed(nodes):

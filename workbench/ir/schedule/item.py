@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from workbench.ir.uop import UOp
+from workbench.ir.node.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)

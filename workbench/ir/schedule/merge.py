@@ -7,13 +7,13 @@ no more divisions than there were. Source of the idea: axis coalescing (ISL, TVM
 
 from __future__ import annotations
 
-from workbench.ir.loops import kinds
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import rewrite
+from workbench.base.trace import aside
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.schedule.build import named
-from workbench.ir.uop import UOp
-from workbench.trace import aside
 
 
 def merge_axes(kernel: UOp) -> UOp:

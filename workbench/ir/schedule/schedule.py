@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from workbench.ir.constants import is_known
-from workbench.ir.loops import kinds
-from workbench.ir.ops import Ops
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import rewrite
+from workbench.base.trace import Match, recording
+from workbench.ir.nest.loops import kinds
+from workbench.ir.node.constants import is_known
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import rewrite
 from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.rules.index import SIMPLIFY_INDEX
 from workbench.ir.rules.movement import TENSOR_RULES
@@ -19,8 +21,6 @@ from workbench.ir.schedule.decide import NOTHING_FORCED, decide
 from workbench.ir.schedule.item import Schedule, ScheduleItem
 from workbench.ir.schedule.merge import merge_axes
 from workbench.ir.schedule.split import SPLIT_RULES
-from workbench.ir.uop import UOp
-from workbench.trace import Match, recording
 
 SIMPLIFY_TENSOR = Pass(
     "simplify-tensor",

@@ -7,11 +7,11 @@ errors grow with the length of a chain. Source of the idea: the two-stage reduct
 
 from __future__ import annotations
 
-from workbench.ir.ops import Ops
-from workbench.ir.patterns import op, var
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
-from workbench.ir.uop import UOp
 
 PARTS = 256
 """At most this many partial results per result."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from workbench.ir.axis import AxisType
-from workbench.ir.ops import Ops
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
-from workbench.ir.uop import UOp
 
 ROW_BYTES = 64 << 10
 """A row of more bytes than this would push its own start out of the cache: an eighth of a second

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from workbench.ir.ops import Ops
-from workbench.ir.patterns import Pat
-from workbench.ir.rewrite import Rule, replay
-from workbench.ir.uop import UOp
-from workbench.trace import Link, PassRecord
+from workbench.base.trace import Link, PassRecord
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.patterns import Pat
+from workbench.ir.rewriting.rewrite import Rule, replay
 
 _SHARED = frozenset(
     {Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID}

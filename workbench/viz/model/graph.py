@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from workbench.ir.ops import MOVEMENT, Ops
+from workbench.base.source import SourceLine
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.ir.uop import UOp
-from workbench.source import SourceLine
+from workbench.viz.model.functions import named
 from workbench.viz.model.lines import UserLines
-from workbench.viz.model.named import named
 from workbench.viz.model.words import shape_text
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from workbench.ir.axis import AxisType
+from workbench.ir.node.axis import AxisType
 
 
 class KindStyle(NamedTuple):

@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
-from workbench.source import Calls, Derivation, SourceLine, seen_from
-from workbench.trace import PassRecord
+from workbench.base.source import Calls, Derivation, SourceLine, seen_from
+from workbench.base.trace import PassRecord
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.viz.model.ancestry import Ancestry
 
 

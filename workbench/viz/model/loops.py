@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.dtypes import dtypes
-from workbench.ir.accesses import (
-    Access,
+from workbench.base.dtypes import dtypes
+from workbench.base.target import Target
+from workbench.ir.lower.statement_tree import build_tree
+from workbench.ir.nest.accesses import (
+    MemoryAccess,
     accesses,
     buffers_of,
     lanes_of,
@@ -21,14 +23,12 @@ from workbench.ir.accesses import (
     size_of,
     vector_of,
 )
-from workbench.ir.axis import AxisType
-from workbench.ir.expr import to_expr
-from workbench.ir.footprint import strides, touched
-from workbench.ir.loops import tree_statements
-from workbench.ir.lower.tree import build_tree
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
-from workbench.target import Target
+from workbench.ir.nest.footprint import strides, touched
+from workbench.ir.nest.loops import tree_statements
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.readable import to_expr
 from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.words import bytes_text
 
@@ -63,7 +63,7 @@ class Use(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LoopRow:
     """One row. `kind` is "loop", "lanes" or "statement"; `around` are the kinds of the loops and
     lanes it stands in, outermost first; `text` is a statement's, over one or more lines; `node`
     is the RANGE, or the statement, that it shows."""
@@ -90,7 +90,7 @@ class LoopNest:
 
     name: str
     buffers: tuple[BufferInfo, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[LoopRow, ...]
 
 
 def loop_nest(kernel: UOp, target: Target) -> LoopNest:
@@ -104,7 +104,7 @@ def loop_nest(kernel: UOp, target: Target) -> LoopNest:
 def tree_nest(block: UOp) -> LoopNest:
     """Return the loop nest of a statement tree."""
     buffers = buffers_of(block)
-    reader = _Reader(buffers)
+    reader = _NestReader(buffers)
     rows = _body_rows(block.src, (), reader)
     written = {
         a.buffer for s in tree_statements(block) for a in reader.accesses(s) if a.writes
@@ -145,7 +145,7 @@ def _aligned(
     return "   ".join([f"{first:{width}}", *parts]).rstrip()
 
 
-def _axis_text(row: Row) -> str:
+def _axis_text(row: LoopRow) -> str:
     if row.axis_kind is None:
         return ""
     note = " (vector)" if row.is_vector else ""
@@ -158,14 +158,14 @@ def _use_text(use: Use | None) -> str:
     return "" if use is None else f"{use.stride_text} | {use.bytes_text}"
 
 
-class _Reader:
+class _NestReader:
     """Finds what statements access; each statement is walked once."""
 
     def __init__(self, buffers: Sequence[UOp]):
         self.buffers = buffers
-        self._found: dict[UOp, tuple[Access, ...]] = {}
+        self._found: dict[UOp, tuple[MemoryAccess, ...]] = {}
 
-    def accesses(self, statement: UOp) -> tuple[Access, ...]:
+    def accesses(self, statement: UOp) -> tuple[MemoryAccess, ...]:
         if statement not in self._found:
             self._found[statement] = accesses(statement)
         return self._found[statement]
@@ -189,9 +189,9 @@ class _Reader:
 
 
 def _body_rows(
-    body: Sequence[UOp], around: tuple[AxisType, ...], reader: _Reader
-) -> list[Row]:
-    rows: list[Row] = []
+    body: Sequence[UOp], around: tuple[AxisType, ...], reader: _NestReader
+) -> list[LoopRow]:
+    rows: list[LoopRow] = []
     group: list[UOp] = []
     for node in body:
         if node.op is Ops.LOOP:
@@ -206,36 +206,40 @@ def _body_rows(
     return rows + _group_rows(group, around, reader)
 
 
-def _loop_rows(loop: UOp, around: tuple[AxisType, ...], reader: _Reader) -> list[Row]:
+def _loop_rows(
+    loop: UOp, around: tuple[AxisType, ...], reader: _NestReader
+) -> list[LoopRow]:
     axis = loop.src[0]
     below = tree_statements(loop)
     inside = {n.src[0] for n in loop.toposort() if n.op is Ops.LOOP}
     inside.update(lane for s in below for lane in lanes_of(s))
     uses = reader.uses(below, inside, axis)
     name, kind, size = axis.axis_name, axis.axis_kind, axis.extent
-    row = Row("loop", around, "", name, kind, size, uses, node=axis)
+    row = LoopRow("loop", around, "", name, kind, size, uses, node=axis)
     return [row, *_body_rows(loop.src[1:], (*around, axis.axis_kind), reader)]
 
 
 def _group_rows(
-    group: Sequence[UOp], around: tuple[AxisType, ...], reader: _Reader
-) -> list[Row]:
+    group: Sequence[UOp], around: tuple[AxisType, ...], reader: _NestReader
+) -> list[LoopRow]:
     """Return rows for neighbouring statements with the same lanes: the lanes, if the statements
     touch memory with them, then the statements."""
-    rows: list[Row] = []
+    rows: list[LoopRow] = []
     if any(reader.accesses(s) for s in group):
         lanes = lanes_of(group[0])
         for place, lane in enumerate(lanes):
             uses = reader.uses(group, set(lanes[place:]), lane)
             is_vector = any(vector_of(s) == lane.axis_name for s in group)
             rows.append(
-                Row(
+                LoopRow(
                     "lanes", around, "", lane.axis_name, lane.axis_kind,
                     lane.extent, uses, is_vector, lane,
                 )
             )  # fmt: skip
             around = (*around, lane.axis_kind)
-    return rows + [Row("statement", around, _statement_text(s), node=s) for s in group]
+    return rows + [
+        LoopRow("statement", around, _statement_text(s), node=s) for s in group
+    ]
 
 
 def _statement_text(statement: UOp) -> str:

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from workbench.base.trace import PassRecord
 from workbench.ir.opt.opt import Opt
-from workbench.kernel.timing import seconds_text
-from workbench.trace import PassRecord
+from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.words import plural
 
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
-from workbench.backends.runtime.assembly import AsmLine, code_loops
-from workbench.forking import once
-from workbench.ir.ops import Ops
-from workbench.ir.uop import UOp
+from workbench.backends.native.assembly import AsmLine, code_loops
+from workbench.base.forking import once
+from workbench.base.source import SourceLine
+from workbench.base.trace import Link, PassRecord
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Compiled
-from workbench.source import SourceLine
-from workbench.trace import Link, PassRecord
 from workbench.viz.model.ancestry import Ancestry, Cause
 from workbench.viz.model.lines import UserLines, with_inner
 

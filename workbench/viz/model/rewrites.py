@@ -9,15 +9,15 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.errors import WorkbenchError
-from workbench.ir.expr import to_expr
-from workbench.ir.rewrite import replay
-from workbench.ir.uop import UOp
-from workbench.trace import PassRecord
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import replay
+from workbench.ir.text.readable import to_expr
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RewriteStep:
     """One match. `number` counts from 1: `state(record, number)` has it applied. `rule_text` is
     the rule with both its sides; `difference` compares `before` and `after` line by line."""
 
@@ -53,7 +53,7 @@ def is_replayable(record: PassRecord) -> bool:
     )
 
 
-def step(record: PassRecord, number: int) -> Step:
+def step(record: PassRecord, number: int) -> RewriteStep:
     """Return match `number` (from 1) of a pass as text.
 
     Errors: WorkbenchError where there is no such match.
@@ -66,7 +66,7 @@ def step(record: PassRecord, number: int) -> Step:
     match = record.matches[number - 1]
     before, after = text(match.before), text(match.after)
     doc = str(getattr(match.rule, "doc", "") or getattr(match.rule, "reason", ""))
-    return Step(
+    return RewriteStep(
         number,
         repr(match.rule),
         str(match.rule),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
-from workbench.ir.ops import CASTS, Ops
+from workbench.ir.node.ops import CASTS, Ops
+from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
-from workbench.ir.uop import UOp, split_gate
+from workbench.viz.model.functions import between, named
 from workbench.viz.model.graph import label_of
-from workbench.viz.model.named import between, named
 
 LONGEST = 4
 """At most so many words; then an ellipsis."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import sys
 
-from workbench.errors import WorkbenchError
-from workbench.ir.explain import Explanation, explain
-from workbench.ir.passes import Pass
-from workbench.ir.rewrite import Rule, RuleSet
-from workbench.ir.uop import UOp
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.explain import Explanation, explain
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:

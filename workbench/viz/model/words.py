@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.errors import WorkbenchError
-from workbench.kernel.units import bytes_text as bytes_text
+from workbench.base.errors import WorkbenchError
+from workbench.measure.units import bytes_text as bytes_text
 
 
 def shape_text(shape: Sequence[int]) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.ir.ops import Ops
-from workbench.ir.text import to_text
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import to_text
 
 
 def expression_key(outputs: Sequence[UOp]) -> str:

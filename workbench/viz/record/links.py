@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.assembly import AsmLine
+from workbench.backends.native.assembly import AsmLine
+from workbench.base.trace import observe, unobserved
 from workbench.ir.lower.lower import levels
-from workbench.ir.ops import Ops
-from workbench.ir.rewrite import without
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.pipeline import Built
-from workbench.trace import observe, unobserved
 from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes

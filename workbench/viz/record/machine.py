@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from workbench.backends.runtime import machine as system
-from workbench.backends.runtime.speeds import Speeds
+from workbench.backends.native import machine as system
+from workbench.measure.speeds import Speeds
 
 
 def machine(speeds: Speeds | None = None) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from workbench.dtypes import DType
-from workbench.ir.ops import Ops
-from workbench.ir.text import own_name
-from workbench.ir.uop import UOp
-from workbench.source import SourceLine
+from workbench.base.dtypes import DType
+from workbench.base.source import SourceLine
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import own_name
 from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text

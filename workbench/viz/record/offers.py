@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.speeds import Speeds
-from workbench.errors import WorkbenchError
-from workbench.ir.ops import Ops
+from workbench.base.errors import WorkbenchError
+from workbench.cost.predicted_speedup import Outlook, outlooks
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Opt, OptOps, axes
-from workbench.ir.uop import UOp
 from workbench.kernel.kernel import Kernel
-from workbench.kernel.outlook import Outlook, outlooks
+from workbench.measure.speeds import Speeds
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from workbench.base.trace import Match, PassRecord
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt
-from workbench.ir.schedule.decide import Plan
+from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import Decision, ScheduleItem
-from workbench.ir.uop import UOp
-from workbench.trace import Match, PassRecord
 from workbench.viz.model import rewrites
 from workbench.viz.record.nodes import Nodes, Texts
-from workbench.viz.record.rules import Rules
+from workbench.viz.record.rules import RuleRows
 from workbench.viz.record.states import States
 
 MOST_REWRITES = 2000
@@ -40,10 +40,10 @@ class Owner(NamedTuple):
 SCHEDULING = Owner(None, None)
 
 
-class Passes:
+class PassRows:
     """Makes rows of PassRecords; what they refer to goes into the tables of the record."""
 
-    def __init__(self, nodes: Nodes, texts: Texts, rules: Rules):
+    def __init__(self, nodes: Nodes, texts: Texts, rules: RuleRows):
         self.listed: list[Row] = []
         self._nodes, self._texts, self._rules = nodes, texts, rules
         self._places: dict[int, tuple[int, PassRecord]] = {}
@@ -125,7 +125,7 @@ class Passes:
         if isinstance(state, tuple):
             parts = [s.kernel if isinstance(s, ScheduleItem) else s for s in state]
             return self._nodes.add_all(p for p in parts if isinstance(p, UOp))
-        return planned if isinstance(state, Plan) else []
+        return planned if isinstance(state, SchedulePlan) else []
 
     def _steps(
         self, record: PassRecord, matches: Sequence[Match]

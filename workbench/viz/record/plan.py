@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.ir.uop import UOp
+from workbench.ir.node.uop import UOp
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import (
     GraphNode,
@@ -17,9 +17,9 @@ from workbench.viz.model.graph import (
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import shape_text
-from workbench.viz.palette import kernel_colour
-from workbench.viz.picture import Box, Point, picture
 from workbench.viz.record.nodes import Lines, Nodes, short
+from workbench.viz.still.palette import kernel_colour
+from workbench.viz.still.picture import Box, Point, picture
 
 MOST_DRAWN = 3000
 """Above this the graph is not laid out."""

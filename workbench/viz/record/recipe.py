@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from workbench.ir.uop import UOp
+from workbench.ir.node.uop import UOp
 from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
 

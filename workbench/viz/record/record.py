@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from workbench.backends.runtime.machine import caches
-from workbench.backends.runtime.speeds import Speeds, beaten, speeds
-from workbench.backends.runtime.speeds import known as known_speeds
-from workbench.errors import WorkbenchError
-from workbench.ir.rewrite import Rule
-from workbench.ir.uop import UOp
+from workbench.backends.native.machine import caches
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import Rule
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.trace import PassRecord
+from workbench.measure.speeds import Speeds, beaten, speeds
+from workbench.measure.speeds import known as known_speeds
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.provenance import links_of
@@ -31,10 +31,10 @@ from workbench.viz.record.links import Linker, as_c
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
-from workbench.viz.record.passes import Owner, Passes, kernel_numbers
+from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
 from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
 from workbench.viz.record.recipe import recipe
-from workbench.viz.record.rules import Rules
+from workbench.viz.record.rules import RuleRows
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -73,9 +73,9 @@ class Recorder:
         self.exploration = exploration
         self.speeds = machine_speeds or known_speeds()
         self.kernels: list[Kernel] = []
-        self._lines, self._texts, self._rules = Lines(), Texts(), Rules()
+        self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
         self._nodes = Nodes(self._lines, exploration.lines)
-        self._passes = Passes(self._nodes, self._texts, self._rules)
+        self._passes = PassRows(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: each is judged once
         self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
         self._compilations: dict[Owner, Compiled] = {}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewrite import Rule, RuleSet
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
 ROOT = Path(__file__).parents[3]
 """The folder of the package: files are told from there."""
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     table: str
 
 
-class Rules:
+class RuleRows:
     """Every rule, opt and step that fired in a record, once."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ The state after some matches is a function of the nodes that the pass began with
 that its rules made: a node's value is the node over the values of its sources, or, where a
 match says what that became, the value of that. One more match changes the value of the nodes
 that it meets and of those above them, and only these are worked out again. The states are those
-of `workbench.ir.rewrite.replay`, which makes each from the beginning.
+of `workbench.ir.rewriting.rewrite.replay`, which makes each from the beginning.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from workbench.ir.uop import UOp
-from workbench.trace import Match
+from workbench.base.trace import Match
+from workbench.ir.node.uop import UOp
 
 
 class States:

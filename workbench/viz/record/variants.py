@@ -7,18 +7,18 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.backends.device import Device
-from workbench.backends.runtime.machine import Caches, level_of
-from workbench.backends.runtime.speeds import Speeds
-from workbench.errors import WorkbenchError
-from workbench.ir.expr import to_expr
+from workbench.backends.native.machine import Caches, level_of
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
+from workbench.cost.bottleneck import bound
 from workbench.ir.lower.lower import levels
-from workbench.ir.opt.heuristic_step import Steps
-from workbench.ir.rewrite import without
-from workbench.kernel.bound import bound
+from workbench.ir.opt.heuristic.step import HeuristicSteps
+from workbench.ir.rewriting.rewrite import without
+from workbench.ir.text.readable import to_expr
 from workbench.kernel.figures import cost_of
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.trace import unobserved
-from workbench.viz.model.loops import Row, Use, loop_nest
+from workbench.measure.speeds import Speeds
+from workbench.viz.model.loops import LoopRow, Use, loop_nest
 from workbench.viz.record.links import Link, Linker
 from workbench.viz.record.nodes import Nodes, bounded
 
@@ -58,7 +58,7 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
     }
 
 
-def step_rows(steps: Steps) -> list[dict[str, Any]]:
+def step_rows(steps: HeuristicSteps) -> list[dict[str, Any]]:
     """Return the steps of the default opts: what each applied, why, and its figures by name."""
     return [
         {
@@ -115,7 +115,7 @@ def _lead_loops(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _row(
-    row: Row, nodes: Nodes, caches: Caches, linker: Linker | None
+    row: LoopRow, nodes: Nodes, caches: Caches, linker: Linker | None
 ) -> dict[str, Any]:
     shown: list[int] = [] if row.node is None else [nodes.add(row.node)]
     lines: list[int] = []

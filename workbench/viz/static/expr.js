@@ -1,5 +1,5 @@
 // Nodes as a person would write them: infix, indexes in brackets, shared values named. The
-// same words as workbench/ir/expr.py, made from the columns of the record.
+// same words as workbench/ir/text/readable.py, made from the columns of the record.
 
 const EXPR_INFIX = {
   MUL: ["*", 7], FDIV: ["/", 7], IDIV: ["//", 7], MOD: ["%", 7], ADD: ["+", 6], SHL: ["<<", 5],

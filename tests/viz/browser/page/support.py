@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.backends.runtime.speeds import Rate, Speeds
+from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.machine import speed_rows
 
 Record = dict[str, Any]

@@ -8,8 +8,8 @@ import pytest
 
 from tests.viz.browser.page.support import MACHINE, SPEEDS, timing
 from tests.viz.layouts import functions_page
-from workbench.viz.live.figures import timing_text
 from workbench.viz.record.machine import speed_rows
+from workbench.viz.session.timing_rows import timing_text
 
 SAYS = {
     "13.5 ms ± 12%, cold 14.5 ms, 10% of peak, 40.5 GFLOP/s, 2.25 GB/s": {

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.viz.browser.browser import session_page, shown
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
-from tests.viz.live import support as live
+from tests.viz.session import support as live
 from tests.viz.support import array
 from workbench.viz import explore
 from workbench.viz.page import export_html, packed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.viz.browser.rewrites.support import Record, where
-from workbench.ir.expr import to_expr
+from workbench.ir.text.readable import to_expr
 from workbench.viz.model.provenance import links_of
 from workbench.viz.record.record import Recorder
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.viz.browser.browser import COPIED
 from tests.viz.browser.rewrites.support import Record, decompose, where
-from workbench.ir.expr import to_expr
-from workbench.ir.uop import UOp
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.readable import to_expr
 from workbench.viz.record.record import Recorder
 
 

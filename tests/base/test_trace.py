@@ -1,0 +1,115 @@
+"""Links: what passes made from what, kept by the records and for nobody else."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from workbench.base.trace import (
+    MOST_PIECES,
+    Link,
+    Match,
+    PassRecord,
+    aside,
+    became,
+    in_pieces,
+    observe,
+    recording,
+)
+
+
+def test_links_belong_to_the_pass_they_were_made_in_or_that_came_next() -> None:
+    with observe() as watching:
+        became({"a": "b", "same": "same"})
+        with recording("first", "", "b") as first:
+            became({"b": "c"})
+            first.after = "c"
+        with recording("second", "", "c"):
+            pass
+        became({"c": "d"})
+    first_record, second_record = watching.records
+    assert first_record.links == (Link("b", "a"), Link("c", "b"))
+    assert second_record.links == (Link("d", "c"),)
+
+
+def test_a_part_of_a_pass_is_a_link_and_its_passes_are_inside() -> None:
+    with observe() as watching, recording("pass", "", 1) as outer:
+        with aside("before") as part:
+            became({"x": "y"})
+            with recording("inner", "", "y") as inner:
+                inner.after = "z"
+            part.after = "z"
+        outer.after = 2
+    outer_record, inner_record = watching.records
+    (part_record,) = outer_record.links
+    assert isinstance(part_record, PassRecord)
+    assert (part_record.before, part_record.after) == ("before", "z")
+    assert (inner_record.name, inner_record.parent) == ("inner", "pass")
+    assert inner_record.links == (Link("y", "x"),)
+
+
+def test_a_part_that_came_to_nothing_leaves_no_trace() -> None:
+    before = object()
+    with observe() as watching, recording("pass", "", 1):
+        with aside(before):
+            became({"x": "y"})
+        with aside(before) as part:
+            part.after = before
+    assert len(watching.records) == 1 and watching.records[0].links == ()
+
+
+def small(before: str, after: str, *rules: str) -> None:
+    """Run a small pass in which each rule changes `before`."""
+    with recording("small", "", before) as record:
+        became({before: after})
+        if record.matches is not None:
+            record.matches += [Match(rule, f"{rule} {before}", after) for rule in rules]
+        record.after = after
+
+
+def joined(*states: str) -> str:
+    return ",".join(states)
+
+
+def test_pieces_are_one_record_of_what_changed() -> None:
+    with observe() as watching, recording("large", "", 1), in_pieces("small", joined):
+        small("a", "b", "r", "s")
+        with recording("other", "", 2):
+            pass
+        small("same", "same")
+        small("c", "d", "r")
+        small("a", "b", "r", "s")
+        with suppress(ValueError), recording("small", "", "e"):
+            raise ValueError("no")
+    large, other, failed, pieces = watching.records
+    assert [other.name, failed.name, str(failed.error)] == ["other", "small", "no"]
+    assert (pieces.name, pieces.parent) == ("small", "large")
+    assert (pieces.before, pieces.after) == ("a,c", "b,d")
+    assert [m.before for m in pieces.matches] == ["r a", "s a", "r c"]
+    assert pieces.dropped == 0 and pieces.seconds > 0
+    assert set(pieces.links) == {Link("b", "a"), Link("d", "c")}
+
+
+def test_of_very_many_pieces_the_first_are_kept() -> None:
+    with observe() as watching, recording("large", "", 1), in_pieces("small", joined):
+        for number in range(MOST_PIECES + 7):
+            small(f"x{number}", f"y{number}", "r")
+    pieces = watching.records[1]
+    assert len(pieces.matches) == MOST_PIECES and pieces.dropped == 7
+    assert pieces.before.split(",")[-1] == f"x{MOST_PIECES - 1}"
+
+
+def test_pieces_that_changed_nothing_are_no_record() -> None:
+    with observe() as watching, recording("large", "", 1), in_pieces("small", joined):
+        small("a", "a")
+    assert [r.name for r in watching.records] == ["large"]
+
+
+def test_nothing_is_noted_when_nobody_watches() -> None:
+    became({"a": "b"})
+    with aside("before") as part:
+        part.after = "after"
+    with in_pieces("small", joined):
+        small("a", "b", "r")
+    with observe() as watching, recording("pass", "", 1):
+        pass
+    assert watching.records[0].links == ()

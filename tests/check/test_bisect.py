@@ -1,0 +1,181 @@
+"""A rule that is wrong on purpose is found, in whatever pass it fires, and no right one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compiler import needs_c
+from tests.expressions import case
+from tests.support import count
+from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore, pipeline
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import Match, PassRecord
+from workbench.check import bisect as module
+from workbench.check.bisect import first_wrong
+from workbench.ir.lower.lower import DECOMPOSED, SMALL_FLOATS
+from workbench.ir.node.ops import Ops
+from workbench.ir.rewriting.patterns import const, op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.ir.rules.movement import TENSOR_RULES
+
+A = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
+B = np.random.default_rng(1).standard_normal((16, 16)).astype(np.float32)
+x, y, c = var("x", "float"), var("y", "float"), const("c", "float")
+BAD = Rule("bad", x * c, x)
+
+
+def expression() -> tuple[Tensor, ...]:
+    h = (Tensor(A) @ Tensor(B)).softmax()
+    return ((h @ Tensor(B)).relu().reshape(16, 8)[::-1] * 0.5).cumsum(1), h.sum(0)
+
+
+@contextmanager
+def with_rule(
+    rules: RuleSet, bad: Rule, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """Add a rule to a table of the package."""
+    with monkeypatch.context() as patch:
+        patch.setattr(rules, "rules", (*rules.rules, bad))
+        patch.setattr(pipeline, "_programs", {})
+        rules.__dict__.pop("by_op", None)
+        yield
+    rules.__dict__.pop("by_op", None)
+
+
+@pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c), "PYTHON"])
+def test_where_nothing_is_wrong_nothing_is_found(device: str) -> None:
+    ex = explore(*expression())
+    assert ex.bisect() is None
+    for kernel in ex.kernels:
+        assert kernel.bisect(device) is None
+        assert kernel.optimized().bisect(device) is None
+        assert ex.bisect(kernel.optimized()) is None
+
+
+def test_random_expressions_have_nothing_wrong() -> None:
+    for seed in range(count(400)):
+        ex = explore(case(seed).run("LLVM")[0])
+        assert ex.bisect() is None, case(seed).script()
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
+def test_small_floats_are_judged_by_their_own_precision(dtype: Any) -> None:
+    f = Tensor(A).cast(dtype).realize()
+    assert explore(((f @ f.transpose()).softmax() + 1).sum(1)).bisect() is None
+
+
+@pytest.mark.parametrize(
+    "rules, stage",
+    [(TENSOR_RULES, "simplify-tensor"), (KERNEL_RULES, "simplify-kernel")],
+)
+def test_a_wrong_rule_of_scheduling_is_found(
+    rules: RuleSet, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with with_rule(rules, BAD, monkeypatch):
+        found = explore(*expression()).bisect()
+    assert found is not None and found.stage == stage and found.rule is BAD
+    assert found.before.op is Ops.MUL and found.after is found.before.src[0]
+    assert found.unsure == () and "greatest error" in found.problem
+    text = str(found)
+    assert f"in pass {stage} changes the value" in text and "rule    bad: " in text
+    assert explore(*expression()).bisect() is None, "without it all is right"
+
+
+def test_a_wrong_rule_inside_an_opt_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    (kernel,) = explore((Tensor(A) @ Tensor(B)) * 0.5).kernels
+    upcast = kernel.apply(Opt(OptOps.UPCAST, "g1", 4))
+    with with_rule(SIMPLIFY, BAD, monkeypatch):
+        found = upcast.apply(Opt(OptOps.UNROLL, "r0", 4)).bisect()
+    assert found is not None and found.rule is BAD and found.stage == "simplify-kernel"
+    assert upcast.bisect() is None
+
+
+def test_a_wrong_rule_of_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(DECOMPOSED.run, RuleSet)
+    bad = Rule("bad-max", op(Ops.MAX, x, y), x)
+    (kernel,) = explore((Tensor(A).relu() + 1.0).exp2()).kernels
+    with with_rule(DECOMPOSED.run, bad, monkeypatch):
+        found = kernel.bisect()
+        assert found is not None and found.stage == "decompose" and found.rule is bad
+        assert found.number <= found.rewrites
+
+
+def test_states_that_cannot_be_judged_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Half of the loads are of integers, half of small floats: nobody can say what that is."""
+    assert isinstance(SMALL_FLOATS.run, RuleSet)
+    bad = Rule(
+        "bad-add", op(Ops.ADD, x, y), x, where=lambda x: x.dtype is dtypes.float32
+    )
+    f, g = (Tensor(a).cast(dtypes.bfloat16).realize() for a in (A, A * 2))
+    (kernel,) = explore(f + g * f).kernels
+    with with_rule(SMALL_FLOATS.run, bad, monkeypatch):
+        found = kernel.bisect()
+    assert found is not None and found.stage == "small-floats"
+    blamed = {found.rule.name, *found.unsure}
+    assert "bad-add" in blamed or any("rewrite" in u for u in found.unsure)
+
+
+def test_a_kernel_that_does_not_compile_is_the_pass_that_fails() -> None:
+    (kernel,) = explore(Tensor(A).exp2()).kernels
+    found = kernel.without("exp2-polynomial").bisect()
+    assert found is not None and found.stage == "render" and "EXP2" in found.problem
+
+
+def numbers(*values: int) -> PassRecord:
+    """Return a pass whose states are numbers: not graphs, so a function."""
+    return PassRecord(f"to-{values[1]}", "", values[0], values[1])
+
+
+def test_a_wrong_function_is_named_with_those_nobody_judged() -> None:
+    def judge(state: Any) -> str | None:
+        return {0: "", 1: None, 2: "", 3: None, 4: "wrong"}[state]
+
+    records = [numbers(0, 1), numbers(1, 2), numbers(2, 3), numbers(3, 4)]
+    found = first_wrong(records, judge)
+    assert found is not None
+    assert (found.stage, found.number, found.unsure) == ("to-4", 0, ("pass to-3",))
+    assert "or it was pass to-3" in str(found)
+    assert first_wrong(records[:3], judge) is None
+
+
+@pytest.mark.parametrize("culprit", range(1, 8))
+@pytest.mark.parametrize("hidden", [(), (2, 3), (1, 4, 5, 6), tuple(range(1, 7))])
+def test_the_first_wrong_state_that_can_be_judged(
+    culprit: int, hidden: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [Tensor.full((2, 3), i).uop for i in range(8)]
+    matches = tuple(Match(f"r{i}", nodes[i - 1], nodes[i]) for i in range(1, 8))
+    record = PassRecord("p", "", nodes[0], nodes[7], matches)
+    monkeypatch.setattr(module, "replay", lambda before, found, n: nodes[n])
+
+    def judge(state: Any) -> str | None:
+        number = nodes.index(state)
+        return None if number in hidden else "wrong" if number >= culprit else ""
+
+    found = first_wrong([record], judge)
+    assert found is not None
+    seen = [n for n in range(8) if n not in hidden]
+    wanted = min(n for n in seen if n >= culprit)
+    before = max(n for n in seen if n < culprit)
+    assert found.number == wanted and found.rule == f"r{wanted}"
+    assert found.unsure == tuple(f"rewrite {n}" for n in range(before + 1, wanted))
+
+
+def test_what_is_too_large_says_so() -> None:
+    large = Tensor.ones(1024, 1024).contiguous().realize()
+    kernel: Kernel = explore(large @ large).kernels[0]
+    with pytest.raises(WorkbenchError, match="too large"):
+        kernel.bisect()
+    with pytest.raises(WorkbenchError, match="too large"):
+        explore(large @ large).bisect()
+    with pytest.raises(WorkbenchError, match="no kernel of this exploration"):
+        explore(*expression()).bisect(kernel)

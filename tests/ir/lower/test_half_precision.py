@@ -1,0 +1,148 @@
+"""Kernels on float16 and bfloat16, lowered for devices that convert float16 and that do not:
+what is left of the types, and that each rule fires and keeps the value."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.edge_cases import same
+from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
+from workbench.backends.device import Device
+from workbench.backends.llvm.render import render
+from workbench.backends.llvm.runtime import load as load_program
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.target import Target
+from workbench.base.trace import observe
+from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
+from workbench.ir.lower.lower import lower
+from workbench.ir.meaning.interpret import interpret_kernel
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, gated
+from workbench.ir.verify.verify import verify
+
+F16, BF16, F32 = dtypes.float16, dtypes.bfloat16, dtypes.float32
+SMALL = (F16, BF16)
+SOFTWARE = Target("LLVM")
+UNCOMPUTED = (
+    Ops.PARAM,
+    Ops.DEFINE,
+    Ops.INDEX,
+    Ops.LOAD,
+    Ops.CAST,
+    Ops.BITCAST,
+    Ops.CONST,
+)
+SIZE = 64
+
+
+def unary(make: object, source: DType, result: DType) -> UOp:
+    """Return the kernel that stores make(x) as `result` for each x of `source`."""
+    g0 = axis("g0", SIZE)
+    value = make(load(param(1, SIZE, source), g0))  # type: ignore[operator]
+    return kernel("g0", (at(param(0, SIZE, result), g0), value, "g0"))
+
+
+def staged(dtype: DType) -> UOp:
+    """Return the row sums of what a STAGE of `dtype` holds."""
+    g0, j, r0 = axis("g0", 8), axis("f0", 8), axis("r0", 8)
+    row = stage("row", (8,), load(param(1, SIZE, dtype), g0 * 8 + j) * 3.0, j)
+    total = reduced(Ops.ADD, load(row, r0).cast(F32), r0).cast(dtype)
+    return kernel("g0 f0 r0", (at(param(0, 8, dtype), g0), total, "g0"))
+
+
+def padded(dtype: DType) -> UOp:
+    """Return a kernel with a gated load."""
+    g0 = axis("g0", SIZE)
+    value = load(param(1, SIZE, dtype), gated(g0 + 3, g0 < SIZE - 3))
+    return kernel("g0", (at(param(0, SIZE, dtype), g0), value, "g0"))
+
+
+def samples(dtype: DType) -> dict[str, UOp]:
+    other = BF16 if dtype is F16 else F16
+    return {
+        "copied": unary(lambda x: x, dtype, dtype),
+        "computed": unary(lambda x: x * x + 1.1, dtype, dtype),
+        "compared": unary(lambda x: x < 0.5, dtype, dtypes.bool),
+        "chosen": unary(lambda x: (x < 0.5).where(x, x.like(0.3)), dtype, dtype),
+        "constant": unary(lambda x: UOp.const(dtype, 0.1), F32, dtype),
+        "constant cast": unary(lambda x: x.like(0.1).cast(dtype), F32, dtype),
+        "widened": unary(lambda x: x.cast(F32), dtype, F32),
+        "rounded": unary(lambda x: x.cast(dtype), F32, dtype),
+        "to double": unary(lambda x: x.cast(dtypes.float64), dtype, dtypes.float64),
+        "from double": unary(lambda x: x.cast(dtype), dtypes.float64, dtype),
+        "to int": unary(lambda x: x.cast(dtypes.int32), dtype, dtypes.int32),
+        "from int": unary(lambda x: x.cast(dtype), dtypes.int32, dtype),
+        "to the other": unary(lambda x: x.cast(other), dtype, other),
+        "bits": unary(lambda x: x.bitcast(dtypes.int16), dtype, dtypes.int16),
+        "bits of a sum": unary(
+            lambda x: (x + x).bitcast(dtypes.int16), dtype, dtypes.int16
+        ),
+        "of bits": unary(lambda x: x.bitcast(dtype) + 1.0, dtypes.int16, dtype),
+        "bits of a constant": unary(
+            lambda x: x.like(1.5).bitcast(dtypes.int16), dtype, dtypes.int16
+        ),
+        "staged": staged(dtype),
+        "gated": padded(dtype),
+    }
+
+
+def arrays(graph: UOp) -> list[np.ndarray]:  # type: ignore[type-arg]
+    rng = np.random.default_rng(0)
+    params = sorted(
+        (n for n in graph.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg
+    )
+    values = [np.zeros(params[0].arg[1], params[0].dtype.numpy)]
+    for p in params[1:]:
+        values.append((rng.standard_normal(p.arg[1]) * 100).astype(p.dtype.numpy))
+    return values
+
+
+@pytest.mark.parametrize("native", [True, False], ids=["native", "software"])
+@pytest.mark.parametrize("dtype", SMALL, ids=str)
+@pytest.mark.parametrize("name", samples(F16))
+def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) -> None:
+    graph = samples(dtype)[name]
+    target = Device["LLVM"].target if native else SOFTWARE
+    verify(graph, "kernel")
+    lowered, linear = lower(graph, target)
+    verify(lowered, "lowered")
+    verify(linear, "linear")
+    left = [n for n in lowered.toposort() if n.dtype.is_small_float]
+    if native and target.converts_float16:
+        assert all(n.dtype is F16 and n.op in UNCOMPUTED for n in left)
+    else:
+        assert not left
+    given = arrays(graph)
+    (want,) = interpret_kernel(graph, given)
+    buffers = []
+    for array in given:
+        buffers.append(Buffer("LLVM", dtypes.from_numpy(array.dtype), array.size))
+        buffers[-1].array[:] = array
+    load_program(render(linear, target))(buffers)
+    assert same(buffers[0].array, want).all()
+
+
+def test_every_rule_fires_and_has_a_doc() -> None:
+    fired = set()
+    for dtype in SMALL:
+        for graph in samples(dtype).values():
+            with observe() as watching:
+                lower(graph, SOFTWARE)
+            found = [
+                m
+                for r in watching.records
+                if r.name == "small-floats"
+                for m in r.matches
+            ]
+            fired |= {str(match.rule.name) for match in found}
+    assert fired == {rule.name for rule in ALL_SMALL_FLOAT_RULES.rules}
+    assert all(rule.doc for rule in ALL_SMALL_FLOAT_RULES.rules)
+
+
+def test_kernels_without_small_floats_have_no_such_pass() -> None:
+    with observe() as watching:
+        lower(unary(lambda x: x + 1.0, F32, F32), SOFTWARE)
+        lower(unary(lambda x: x + 1.0, F16, F16), Device["PYTHON"].target)
+    assert "small-floats" not in [r.name for r in watching.records]

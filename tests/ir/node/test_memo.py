@@ -1,0 +1,31 @@
+"""What is remembered of a node: asked for once, and gone with the node."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from tests.ir.samples import axis
+from workbench.ir.node.memo import remembered
+from workbench.ir.node.uop import UOp
+
+
+class Sources(list[UOp]):
+    """A list that can be watched."""
+
+
+def test_it_is_derived_once_per_node_and_goes_with_it() -> None:
+    asked = []
+
+    @remembered
+    def sources(node: UOp) -> Sources:
+        asked.append(node.arg)
+        return Sources(node.src)
+
+    g, h = UOp.sink(axis("g0", 4)), UOp.sink(axis("g1", 5))
+    assert sources(g) is sources(g) == [axis("g0", 4)]
+    assert sources(h) == [axis("g1", 5)] and len(asked) == 2
+    held = weakref.ref(sources(g))
+    del g
+    gc.collect()
+    assert held() is None and sources(h) == [axis("g1", 5)]

@@ -1,0 +1,166 @@
+"""The op table: complete, and its integer semantics those of Python's ints, by table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import (
+    CASTS,
+    COMPARE,
+    ELEMENTWISE,
+    MOVEMENT,
+    OPS,
+    REDUCTIONS,
+    Ops,
+)
+
+INTEGERS = [
+    dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.index,
+    dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64,
+]  # fmt: skip
+
+
+def wrap(value: int, dtype: DType) -> int:
+    value &= (1 << dtype.bits) - 1
+    return value - (1 << dtype.bits) if value > int(dtype.max) else value
+
+
+def truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def shifted(a: int, b: int, dtype: DType, left: bool) -> int:
+    if not 0 <= b < dtype.bits:
+        return 0
+    return wrap(a << b, dtype) if left else a >> b
+
+
+# What each op means on Python's unbounded integers, before wrapping.
+MEANING: dict[Ops, Callable[[int, int, DType], int | bool]] = {
+    Ops.ADD: lambda a, b, d: a + b,
+    Ops.MUL: lambda a, b, d: a * b,
+    Ops.IDIV: lambda a, b, d: a // b if b else 0,
+    Ops.MOD: lambda a, b, d: a % b if b else 0,
+    Ops.CDIV: lambda a, b, d: truncated(a, b),
+    Ops.CMOD: lambda a, b, d: a - truncated(a, b) * b,
+    Ops.MAX: lambda a, b, d: max(a, b),
+    Ops.MIN: lambda a, b, d: min(a, b),
+    Ops.CMPLT: lambda a, b, d: a < b,
+    Ops.CMPLE: lambda a, b, d: a <= b,
+    Ops.CMPEQ: lambda a, b, d: a == b,
+    Ops.CMPNE: lambda a, b, d: a != b,
+    Ops.AND: lambda a, b, d: a & b,
+    Ops.OR: lambda a, b, d: a | b,
+    Ops.XOR: lambda a, b, d: a ^ b,
+    Ops.SHL: lambda a, b, d: shifted(a, b, d, left=True),
+    Ops.SHR: lambda a, b, d: shifted(a, b, d, left=False),
+}
+UNARY: dict[Ops, Callable[[int], int]] = {Ops.NEG: lambda a: -a, Ops.NOT: lambda a: ~a}
+
+
+def corners(dtype: DType) -> list[int]:
+    low, high, half = int(dtype.min), int(dtype.max), dtype.bits // 2
+    near = {
+        low,
+        low + 1,
+        low // 2,
+        high,
+        high - 1,
+        high // 2,
+        0,
+        1,
+        2,
+        3,
+        7,
+        dtype.bits - 1,
+    }
+    near |= {
+        -1,
+        -2,
+        -3,
+        -7,
+        -dtype.bits,
+        dtype.bits,
+        dtype.bits + 1,
+        1 << half,
+        (1 << half) - 1,
+    }
+    return sorted(v for v in near if low <= v <= high)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("op", MEANING, ids=lambda op: op.name)
+def test_integers_mean_what_pythons_do(op: Ops, dtype: DType) -> None:
+    meaning, want = OPS[op].python, MEANING[op]
+    assert meaning is not None
+    divides = op in (Ops.CDIV, Ops.CMOD)  # their divisor is known not to be 0
+    pairs = [(a, b) for a, b in product(corners(dtype), repeat=2) if b or not divides]
+    a, b = np.array(pairs, dtype.numpy).T
+    got = meaning(a, b)
+    assert got.dtype == (np.bool_ if op in COMPARE else dtype.numpy)
+    expected = [want(*pair, dtype) for pair in pairs]
+    if op not in COMPARE:
+        expected = [wrap(int(v), dtype) for v in expected]
+    assert dict(zip(pairs, got.tolist(), strict=True)) == dict(
+        zip(pairs, expected, strict=True)
+    )
+    singles = [meaning(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True)]
+    assert [np.asarray(s).tolist() for s in singles] == expected  # also without axes
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
+def test_one_integer(op: Ops, dtype: DType) -> None:
+    meaning, values = OPS[op].python, corners(dtype)
+    assert meaning is not None
+    got = meaning(np.array(values, dtype.numpy))
+    assert got.dtype == dtype.numpy
+    assert got.tolist() == [wrap(UNARY[op](v), dtype) for v in values]
+
+
+def test_bools() -> None:
+    a, b = np.array([[False, False, True, True], [False, True, False, True]])
+    table = {Ops.ADD: a | b, Ops.MUL: a & b, Ops.MAX: a | b, Ops.MIN: a & b, Ops.XOR: a ^ b,
+             Ops.CMPLT: ~a & b, Ops.AND: a & b, Ops.OR: a | b}  # fmt: skip
+    for op, want in table.items():
+        got = OPS[op].python(a, b)  # type: ignore[misc]
+        assert got.dtype == np.bool_ and (got == want).all(), op
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_floats(kind: type) -> None:
+    x = np.array([0.0, -0.0, 1.0, -2.5, 1e30, math.inf, -math.inf, math.nan], kind)
+    for op in (
+        Ops.NEG,
+        Ops.EXP2,
+        Ops.LOG2,
+        Ops.SIN,
+        Ops.COS,
+        Ops.SQRT,
+        Ops.RECIP,
+        Ops.TRUNC,
+    ):
+        meaning = OPS[op].python
+        assert meaning is not None and meaning(x).dtype == kind
+    assert OPS[Ops.RECIP].python(x)[:2].tolist() == [math.inf, -math.inf]  # type: ignore[misc]
+    assert math.copysign(1, OPS[Ops.NEG].python(x)[0]) == -1  # type: ignore[misc]
+    for op in (Ops.MAX, Ops.MIN):
+        assert np.isnan(OPS[op].python(x, x[::-1])[[0, -1]]).all()  # type: ignore[misc]
+    assert np.isnan(OPS[Ops.FDIV].python(x[:1], x[:1])).all()  # type: ignore[misc]
+    rest = OPS[Ops.FMOD].python(x[2:7], np.array(1.5, kind))  # type: ignore[misc]
+    assert rest[:2].tolist() == [1.0, -1.0]
+    assert rest[2] == math.fmod(float(x[4]), 1.5) and np.isnan(rest[3:]).all()
+
+
+def test_the_table_is_complete() -> None:
+    assert set(OPS) == set(Ops)
+    for op, row in OPS.items():
+        assert row.levels and set(row.levels) <= set("tkln") and row.doc, op
+    assert ELEMENTWISE >= COMPARE | CASTS | REDUCTIONS and not ELEMENTWISE & MOVEMENT
+    assert {op for op in ELEMENTWISE if OPS[op].arity not in (1, 2, 3)} == set()

@@ -1,0 +1,165 @@
+"""UOp: equal nodes are one object, whatever makes them; and depth is no limit."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import pickle
+import struct
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.ir import samples
+from tests.ir.samples import DEEP, F, axis, chain, param, reduced
+from workbench.base.dtypes import dtypes
+from workbench.ir.node import uop
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.ranges import closed
+from workbench.ir.node.uop import UOp, gated, invalid, leaves, split_gate
+
+
+def test_equal_nodes_are_one_object() -> None:
+    assert axis("g0", 4) + 1 is axis("g0", 4) + 1
+    assert axis("g0", 4) is not axis("g0", 5) and axis("g0", 4) is not axis("g1", 4)
+    assert samples.matmul(2, 2, 2) is samples.matmul(2, 2, 2)
+
+
+def test_constants_are_told_apart_by_their_bits() -> None:
+    zero, minus = UOp.const(F, 0.0), UOp.const(F, -0.0)
+    assert zero is not minus and math.copysign(1, minus.arg) == -1
+    assert UOp.const(F, math.nan) is UOp.const(F, float("nan"))
+    payload = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0000))[0]
+    assert UOp.const(F, math.nan) is not UOp.const(F, payload)
+    assert UOp.const(F, 1) is UOp.const(F, 1.0) and type(UOp.const(F, 1).arg) is float
+    assert UOp.const(F, 0.1) is UOp.const(F, 0.1 + 1e-12)  # one float32
+    assert UOp.const(dtypes.int8, 300) is UOp.const(dtypes.int8, 44)
+    assert (
+        UOp.const(dtypes.bool, 1).arg is True and UOp.const(dtypes.int32, True).arg == 1
+    )
+    lanes = [UOp(Ops.LANES, F.vec(2), (), (v, math.nan)) for v in (0.0, -0.0, 0.0)]
+    assert lanes[0] is not lanes[1] and lanes[0] is lanes[2]
+
+
+def test_nodes_do_not_change() -> None:
+    node = axis("g0", 4)
+    for field in ("arg", "src", "anything"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(node, field, None)
+    assert node.replace(arg=("g1", AxisType.LOOP)).axis_name == "g1"
+    assert copy.copy(node) is node and copy.deepcopy(node) is node
+
+
+def test_threads_make_one_object() -> None:
+    start, names = threading.Barrier(8), [f"i{n}" for n in range(1000)]
+
+    def make(_: int) -> list[UOp]:
+        start.wait()
+        return [axis(name, 7) * 3 + axis(name, 7) for name in names]
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads change places in the middle of everything
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            made = list(pool.map(make, range(8)))
+    finally:
+        sys.setswitchinterval(usual)
+    for nodes in zip(*made, strict=True):
+        assert all(n is nodes[0] for n in nodes)
+
+
+@pytest.mark.parametrize("name", samples.KERNELS)
+def test_pickling_gives_the_same_object(name: str) -> None:
+    sink = samples.KERNELS[name]
+    assert pickle.loads(pickle.dumps(sink)) is sink
+    for value in (-0.0, math.nan, math.inf):
+        assert pickle.loads(pickle.dumps(UOp.const(F, value))) is UOp.const(F, value)
+
+
+def test_nodes_that_nobody_holds_die() -> None:
+    gc.collect()
+    before = len(uop._nodes)
+    node = (axis("g8", 31) * 17 + 3).cast(F)
+    assert len(uop._nodes) > before
+    assert node.bounds and node.ranges and node.shape == ()
+    watch = weakref.ref(node)
+    del node
+    gc.collect()  # a RANGE is among its own ranges
+    assert watch() is None and len(uop._nodes) == before
+
+
+def test_twenty_thousand_deep() -> None:
+    deep = chain(DEEP)
+    g0 = axis("g0", 10)
+    assert deep.shape == () and deep.bounds == (
+        DEEP // 2,
+        DEEP // 2 + 9 * (DEEP // 2 + 1),
+    )
+    assert deep.ranges == {g0} and len(deep.toposort()) == DEEP + 4 - 1
+    assert (
+        deep.substitute({g0: UOp.index(2)}).bounds
+        == (DEEP // 2 + 2 * (DEEP // 2 + 1),) * 2
+    )
+    watch = weakref.ref(deep.src[0].src[0])
+    del deep
+    gc.collect()
+    assert watch() is None
+
+
+def test_sources_come_first_and_once() -> None:
+    for sink in samples.KERNELS.values():
+        order = list(sink.toposort())
+        place = {n: i for i, n in enumerate(order)}
+        assert len(place) == len(order) and order[-1] is sink
+        assert all(place[s] < place[n] for n in order for s in n.src)
+    whole = sink.toposort()
+    gate = sink.toposort(lambda n: n.op is not Ops.END)
+    assert list(gate) == [*sink.src, sink] and len(whole) > 2
+
+
+def test_ranges_are_what_is_open() -> None:
+    g0, r0, f0 = axis("g0", 2), axis("r0", 3), axis("f0", 4)
+    value = samples.load(param(1, 99), g0 * 12 + r0 * 4 + f0)
+    assert value.ranges == {g0, r0, f0}
+    assert reduced(Ops.ADD, value, r0).ranges == {g0, f0}
+    staged = samples.stage("s", (4,), value, f0)
+    assert staged.ranges == {g0, r0} and closed(staged) == (f0,)
+    assert samples.at(staged, r0).ranges == {g0, r0}
+    for sink in samples.KERNELS.values():
+        assert sink.ranges == frozenset()
+
+
+def test_substitution_keeps_lists_of_ranges() -> None:
+    r0, n0 = axis("r0", 12), axis("n0", 4)
+    value = reduced(Ops.ADD, samples.load(param(1, 12), r0), r0)
+    outer = axis("r1", 3)
+    split = value.substitute({r0: outer * 4 + n0})
+    assert split.src[1:] == (n0, outer) and split.ranges == frozenset()
+    assert value.substitute({r0: UOp.index(3)}).src[1:] == ()
+    assert value.substitute({axis("r9", 2): n0}) is value
+
+
+def test_substitution_is_once_and_together() -> None:
+    a, b = axis("g0", 4), axis("g1", 4)
+    assert (a + b * 2).substitute({a: b, b: a}) is b + a * 2
+
+
+def test_gates() -> None:
+    i = axis("g0", 9)
+    valid = i < 4
+    assert split_gate(gated(i, valid)) == (i, valid) and split_gate(i) == (i, None)
+    assert gated(i, UOp.const(dtypes.bool, True)) is i
+    assert gated(i, UOp.const(dtypes.bool, False)) is invalid()
+
+
+def test_leaves_of_several_roots() -> None:
+    sinks = list(samples.KERNELS.values())
+    found = list(leaves(sinks, Ops.PARAM))
+    assert len(found) == len(set(found)) and set(found) >= set(
+        leaves(sinks[:1], Ops.PARAM)
+    )

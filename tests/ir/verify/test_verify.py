@@ -1,0 +1,435 @@
+"""Each rule of each level: good graphs pass, and one bad graph per rule is named."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from tests.ir import samples
+from tests.ir.samples import (
+    DEEP,
+    F,
+    V,
+    at,
+    axis,
+    block,
+    buffer,
+    define,
+    kernel,
+    load,
+    loop,
+    param,
+    reduced,
+    stage,
+    store,
+    tensor,
+)  # fmt: skip
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import VerifyError
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.exact_range import reach
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
+from workbench.ir.verify.linear import _ORDER_RULES
+from workbench.ir.verify.verify import LEVELS, verify
+
+Ir = UOp | Sequence[UOp]
+H = dtypes.float16
+g0, g1, r0, u0 = axis("g0", 4), axis("g1", 4), axis("r0", 4), axis("u0", 4)
+t0, t1 = axis("t0", 2), axis("t1", 2)
+one, half = UOp.const(F, 1.0), UOp.const(dtypes.float64, 0.5)
+x = load(param(1, 4), g0)
+out = at(param(0, 4), g0)
+
+
+def sink(value: UOp, closes: str = "g0", order: str = "g0", target: UOp = out) -> UOp:
+    return kernel(order, (target, value, closes))
+
+
+def statements(*children: UOp) -> UOp:
+    return block(loop(g0, *children))
+
+
+GOOD: list[tuple[str, Any]] = [
+    *[("kernel", k) for k in samples.KERNELS.values()],
+    ("tensor", samples.pooled()),
+    ("tensor", UOp.sink(samples.pooled(), buffer(2, 3).cast(dtypes.int32))),
+    ("lowered", samples.tree()),
+    ("linear", samples.program()),
+    ("kernel", sink(UOp(Ops.LOAD, F, (at(param(1, 4), invalid()),)))),
+    ("kernel", sink(load(param(1, 4), (g0 * 3 + 1) // 8 * 3))),  # bounds say 0..3
+    (
+        "kernel",
+        sink(load(param(1, 30), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8)),
+    ),  # bounds say 8..31
+]
+
+
+@pytest.mark.parametrize("level, ir", GOOD)
+def test_good_graphs_pass(level: Any, ir: Ir) -> None:
+    verify(ir, level)
+
+
+def bad(op: Ops, dtype: Any, *src: UOp, arg: object = None) -> UOp:
+    return UOp(op, dtype, src, arg)
+
+
+b = buffer(1, 3, 4)
+TENSOR: dict[str, list[Callable[[], UOp]]] = {
+    "op-of-level": [lambda: param(0, 4), lambda: b.alu(Ops.CDIV, b)],
+    "source-count": [lambda: bad(Ops.ADD, F, b), lambda: bad(Ops.EXP2, F, b, b)],
+    "dtype": [
+        lambda: bad(Ops.ADD, F, b, half),
+        lambda: bad(Ops.NEG, dtypes.int32, b),
+        lambda: bad(Ops.CMPLT, F, b, b),
+        lambda: bad(Ops.CMPLT, dtypes.bool, b, half),
+        lambda: bad(Ops.IDIV, F, b, b),
+        lambda: bad(Ops.EXP2, dtypes.int32, UOp.const(dtypes.int32, 1)),
+        lambda: bad(Ops.AND, F, b, b),
+        lambda: bad(Ops.WHERE, F, b, b, b),
+        lambda: bad(Ops.WHERE, F, b < b, b, half),
+        lambda: bad(Ops.CAST, V, b),
+        lambda: bad(Ops.BITCAST, dtypes.float64, b),
+        lambda: bad(Ops.BITCAST, dtypes.bool, buffer(1, 3, dtype=dtypes.uint8)),
+        lambda: bad(Ops.BUFFER, V, arg=(1, "NPY", ())),
+        lambda: bad(Ops.SINK, F, b),
+    ],
+    "scalar": [lambda: UOp.const(F.vec(4), 1.0)],
+    "sign-of-bool": [lambda: -(b < b)],
+    "bits-of-float": [lambda: b.alu(Ops.NOT)],
+    "buffer": [
+        lambda: bad(Ops.BUFFER, F, arg=(1, "NPY", (3, -1))),
+        lambda: bad(Ops.BUFFER, F),
+    ],
+    "iota": [
+        lambda: bad(Ops.IOTA, F, arg=3),
+        lambda: bad(Ops.IOTA, dtypes.int32, arg=-3),
+    ],
+    "operands": [lambda: b + buffer(2, 4, 3)],
+    "reshape": [
+        lambda: tensor(Ops.RESHAPE, b, (3, 5)),
+        lambda: tensor(Ops.RESHAPE, b, (-3, -4)),
+    ],
+    "permute": [
+        lambda: tensor(Ops.PERMUTE, b, (0, 0)),
+        lambda: tensor(Ops.PERMUTE, b, (0,)),
+    ],
+    "expand": [
+        lambda: tensor(Ops.EXPAND, b, (6, 4)),
+        lambda: tensor(Ops.EXPAND, b, (4,)),
+    ],
+    "shrink": [
+        lambda: tensor(Ops.SHRINK, b, ((0, 4), (0, 4))),
+        lambda: tensor(Ops.SHRINK, b, ((2, 1), (0, 4))),
+        lambda: tensor(Ops.SHRINK, b, ((0, 3),)),
+    ],
+    "pad": [
+        lambda: tensor(Ops.PAD, b, ((-1, 0), (0, 0))),
+        lambda: tensor(Ops.PAD, b, (1, 1)),
+    ],
+    "flip": [lambda: tensor(Ops.FLIP, b, (2,)), lambda: tensor(Ops.FLIP, b, (0, 0))],
+    "reduce-axis": [
+        lambda: bad(Ops.REDUCE_AXIS, H, b.cast(H), arg=(Ops.ADD, (0,))),
+        lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.ADD, (2,))),
+        lambda: tensor(Ops.REDUCE_AXIS, b, (Ops.XOR, (0,))),
+        lambda: tensor(Ops.REDUCE_AXIS, b, (0,)),
+    ],
+    "copy": [lambda: tensor(Ops.COPY, b, None)],
+    "range": [],
+}
+KERNEL: dict[str, list[Callable[[], UOp]]] = {
+    "root": [lambda: x],
+    "op-of-level": [lambda: sink(load(define("acc", 4), g0))],
+    "range": [
+        lambda: sink(
+            x + bad(Ops.RANGE, dtypes.index, UOp.index(2), arg=("g0", "global")).cast(F)
+        ),
+        lambda: sink(
+            x + bad(Ops.RANGE, dtypes.index, g0, arg=("g1", AxisType.LOOP)).cast(F),
+            "g0 g1",
+        ),
+        lambda: sink(x + UOp.range(-1, "g1", AxisType.LOOP).cast(F), "g0 g1"),
+    ],
+    "param": [lambda: sink(load(bad(Ops.PARAM, F, arg=(1, -4)), g0))],
+    "dtype": [lambda: sink(bad(Ops.LOAD, dtypes.float64, at(param(1, 4), g0)))],
+    "index": [
+        lambda: sink(load(param(1, 4), g0, g0)),
+        lambda: sink(load(x, g0)),
+        lambda: sink(load(param(1, 4), g0.cast(dtypes.int32))),
+        lambda: sink(at(stage("s", (4, 4), x, g1, r0), g0), order="g0 g1 r0"),
+    ],
+    "in-bounds": [
+        lambda: sink(load(param(1, 4), g0 + 1)),
+        lambda: sink(one, target=at(param(0, 4), g0 - 1)),
+        lambda: sink(load(param(1, 29), g0 * 7 // 4 * 4 + g0 * 7 % 4 + 8)),
+        lambda: sink(load(param(1, 4), x.cast(dtypes.index))),
+        lambda: sink(
+            at(stage("s", (3,), load(param(1, 4), r0), r0), g0.like(0)), order="g0 r0"
+        ),
+        lambda: sink(
+            at(stage("s", (4,), load(param(1, 4), r0), r0), g0 * 2), order="g0 r0"
+        ),
+        lambda: sink(one, target=at(param(0, 0), gated(g0, g0 < 3))),
+        lambda: sink(load(param(1, 0), gated(g0, x < 3))),
+    ],
+    "load": [
+        lambda: sink(bad(Ops.LOAD, F, at(param(1, 4), g0), one)),
+        lambda: sink(bad(Ops.LOAD, F, x)),
+    ],
+    "guarded": [
+        lambda: sink(invalid().cast(F)),
+        lambda: sink(load(param(1, 9), gated(g0, g0 < 2) + 1)),
+        lambda: sink(load(param(1, 9), (g0 < 2).where(invalid(), g0))),
+        lambda: sink(load(param(1, 9), gated(gated(g0, g0 < 2), g0 < 3))),
+    ],
+    "reduce": [
+        lambda: sink(
+            reduced(Ops.MAX, x.cast(dtypes.bfloat16), r0).cast(F), order="g0 r0"
+        ),
+        lambda: sink(reduced(Ops.XOR, x, r0), order="g0 r0"),
+        lambda: sink(reduced(Ops.ADD, x, r0, r0), order="g0 r0"),
+        lambda: sink(bad(Ops.REDUCE, F, x, r0 + 1, arg=Ops.ADD), order="g0 r0"),
+    ],
+    "stage": [
+        lambda: sink(at(bad(Ops.STAGE, F, x, g0, arg=("s",)), g0)),
+        lambda: sink(at(stage("s", (4, 4), x, g1), g0, g0), order="g0 g1"),
+    ],
+    "store": [
+        lambda: sink(one, target=at(stage("s", (4,), x, g0), g0)),
+        lambda: sink(half),
+    ],
+    "end": [
+        lambda: UOp.sink(bad(Ops.END, V, out), arg=KernelInfo("k", ("g0",))),
+        lambda: UOp.sink(
+            bad(Ops.END, V, store(out, x), g0 + 1), arg=KernelInfo("k", ("g0",))
+        ),
+    ],
+    "end-closes": [lambda: sink(x + g1.cast(F), order="g0 g1")],
+    "sink": [
+        lambda: UOp.sink(*sink(x).src),
+        lambda: UOp.sink(x, arg=KernelInfo("k", ("g0",))),
+    ],
+    "axis-names": [lambda: sink(reduced(Ops.ADD, x, axis("g0", 5)))],
+    "loop-order": [
+        lambda: sink(x, order=""),
+        lambda: sink(x, order="g0 g0"),
+        lambda: sink(x, order="g0 g1"),
+        lambda: sink(reduced(Ops.ADD, x, u0), order="g0 u0"),
+    ],
+    "one-thread": [lambda: sink(x + (t0 + t1).cast(F), "g0 t0 t1", "t0 t1 g0")],
+    "slots": [lambda: sink(x + load(param(1, 5), g0))],
+    "no-race": [
+        lambda: sink(load(param(0, 4), g0)),
+        lambda: sink(load(param(0, 4), -g0 + 3)),
+        lambda: sink(
+            load(UOp(Ops.AFTER, F, (param(0, 4),)), g0 * -1 + 3)
+        ),  # of nothing
+    ],
+    "few-lanes": [
+        lambda: sink(
+            reduced(
+                Ops.ADD,
+                load(param(1, 1 << 20), axis("n0", 1 << 20)),
+                axis("n0", 1 << 20),
+            )
+        ),
+    ],
+}
+acc = define("acc", 4)
+LOWERED: dict[str, list[Callable[[], UOp]]] = {
+    "root": [lambda: sink(x)],
+    "op-of-level": [lambda: statements(store(out, at(stage("s", (4,), x, g0), g0)))],
+    "define": [
+        lambda: statements(store(at(bad(Ops.DEFINE, F, arg=("acc", 4)), g0), x)),
+        lambda: statements(store(at(bad(Ops.DEFINE, F, arg=Storage("a", (4,), "heap")), g0), x)),
+    ],
+    "lane-reduce": [lambda: statements(store(out, reduced(Ops.ADD, x, r0)))],
+    "write": [
+        lambda: statements(store(x, x)),
+        lambda: statements(store(out, half)),
+        lambda: statements(store(out, x, "u0")),
+        lambda: statements(store(out, x, "g0")),
+    ],
+    "accumulate": [
+        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=Ops.ADD)),
+        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=(Ops.XOR, None))),
+        lambda: statements(bad(Ops.ACCUMULATE, V, out, x, arg=(Ops.ADD, None))),
+        lambda: statements(bad(Ops.ACCUMULATE, V, at(acc, g0), x, arg=(Ops.ADD, "u0"))),
+    ],
+    "statements": [
+        lambda: statements(x),
+        lambda: block(bad(Ops.LOOP, V, store(out, x))),
+        lambda: block(loop(u0, store(at(param(0, 4), u0), one))),
+        lambda: UOp(Ops.BLOCK, V, (), None),
+    ],
+    "loops": [
+        lambda: block(store(out, x)),
+        lambda: block(loop(g1, store(at(param(0, 4), g1), one)), store(at(param(0, 4), g1), one)),
+        lambda: block(loop(g0, loop(g0, store(out, x)))),
+        lambda: block(loop(g1, loop(g0, store(out, x), arg="sliced"))),
+        lambda: block(loop(g0, store(out, x), arg="sliced"), loop(g1, arg="sliced")),
+        lambda: block(loop(g0, store(out, x), arg="spread")),
+    ],
+    "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
+}  # fmt: skip
+good = samples.program()
+vector = good[8]
+register = good[2].src[0]
+
+
+def changed(place: int, *steps: UOp) -> tuple[UOp, ...]:
+    """Return the sample program with one step replaced."""
+    return (*good[:place], *steps, *good[place + 1 :])
+
+
+def added(*steps: UOp) -> tuple[UOp, ...]:
+    """Return the sample program with steps added inside its inner loop, behind the sum."""
+    return (*good[:11], *steps, *good[11:])
+
+
+LINEAR: dict[str, list[Callable[[], Ir]]] = {
+    "root": [lambda: x],
+    "op-of-level": [lambda: added(stage("s", (4,), one, axis("r0", 2)))],
+    "dtype": [
+        lambda: added(vector + UOp.const(F, 1.0)),
+        lambda: added(bad(Ops.BROADCAST, F.vec(4), vector)),
+        lambda: added(bad(Ops.BROADCAST, F, one)),
+        lambda: added(bad(Ops.STACK, F.vec(3), one, one)),
+        lambda: added(bad(Ops.STACK, F.vec(2), one, half)),
+        lambda: added(bad(Ops.EXTRACT, F, vector, arg=8)),
+        lambda: added(bad(Ops.EXTRACT, F, one, arg=0)),
+        lambda: added(bad(Ops.HREDUCE, F, vector, arg=Ops.XOR)),
+        lambda: added(bad(Ops.LOAD, dtypes.float64.vec(8), good[7])),
+    ],
+    "param": [lambda: changed(7, at(bad(Ops.PARAM, F, arg=3), good[6]))],
+    "define": [lambda: added(bad(Ops.DEFINE, F, arg="acc"))],
+    "index": [
+        lambda: added(at(param(1, 64), UOp.index(0), UOp.index(0))),
+        lambda: added(at(vector, UOp.index(0))),
+        lambda: added(at(param(1, 64), UOp.const(dtypes.int32, 0))),
+    ],
+    "load": [
+        lambda: added(bad(Ops.LOAD, F, register)),
+        lambda: added(bad(Ops.LOAD, F.vec(8), good[7], UOp.const(dtypes.bool.vec(4), True))),
+    ],
+    "store": [lambda: added(store(register, vector)), lambda: added(store(good[7], half))],
+    "set": [
+        lambda: added(bad(Ops.SET, V, vector, vector)),
+        lambda: added(bad(Ops.SET, V, register, one)),
+    ],
+    "register": [lambda: added(bad(Ops.SET, V, bad(Ops.REG, F, arg="s"), one))],
+    "lanes": [lambda: added(vector + bad(Ops.LANES, F.vec(8), arg=(1.0, 2.0)))],
+    "loop": [
+        lambda: changed(1, loop(good[1].src[0], arg="spread")),
+    ],
+    "block": [lambda: changed(0, UOp(Ops.BLOCK, V, (), "sample"))],
+    "first-step": [lambda: (), lambda: good[1:], lambda: added(good[0])],
+    "order": [
+        lambda: (*good[:5], good[6], good[5], *good[7:]),
+        lambda: changed(12, bad(Ops.HREDUCE, F, vector, arg=Ops.ADD)),  # made in a closed loop
+    ],
+    "once": [lambda: added(vector)],
+    "nesting": [
+        lambda: good[:-1],
+        lambda: added(good[1]),
+        lambda: (*good[:11], good[-1], good[11], *good[12:-1]),
+    ],
+    "open-range": [lambda: added(axis("g1", 4) * 2)],
+    "set-first": [lambda: (*good[:2], *good[3:])],
+}  # fmt: skip
+BROKEN = [
+    pytest.param(level, rule, make, id=f"{level}-{rule}-{place}")
+    for level, rules in (
+        ("tensor", TENSOR),
+        ("kernel", KERNEL),
+        ("lowered", LOWERED),
+        ("linear", LINEAR),
+    )  # fmt: skip
+    for rule, makes in rules.items()
+    for place, make in enumerate(makes)
+]
+
+
+@pytest.mark.parametrize("level, rule, make", BROKEN)
+def test_a_broken_rule_is_named(level: Any, rule: str, make: Callable[[], Ir]) -> None:
+    with pytest.raises(VerifyError) as error:
+        verify(make(), level)
+    assert error.value.what.startswith(f"{rule}: "), str(error.value)
+    assert error.value.where or error.value.because
+
+
+def test_every_rule_has_a_graph_that_breaks_it() -> None:
+    rules = {
+        spec.name
+        for table in LEVELS.values()
+        for specs in table.values()
+        for spec in specs
+    }
+    assert (rules | set(_ORDER_RULES)) <= {p.values[1] for p in BROKEN}
+
+
+def test_the_error_shows_node_and_reason() -> None:
+    with pytest.raises(VerifyError) as error:
+        verify(sink(load(param(1, 4), g0 + 1)), "kernel")
+    assert str(error.value).split("\n") == [
+        "in-bounds: an index is in bounds or guarded",
+        "  because  an index is in 1..4, and there are 4 elements",
+        "  where    INDEX.float32 p1, ADD(..)",
+    ]
+
+
+def test_levels_do_not_mix() -> None:
+    for level in ("tensor", "kernel", "lowered"):
+        with pytest.raises(VerifyError):
+            verify(good, level)
+    with pytest.raises(VerifyError):
+        verify(sink(x), "tensor")
+
+
+def test_reach_is_exact_where_bounds_are_not() -> None:
+    a, c = axis("g3", 13), axis("g4", 1 << 30)
+    split = a // 8 * 8 + a % 8
+    assert split.bounds == (0, 15) and reach(split) == (0, 12)
+    assert reach(c * 13 + split) == (0, (1 << 30) * 13 - 1)
+    assert reach((a * 5 + 3) % 7 + (a * 5 + 3) // 7 * 7 + -3) == (0, 60)
+    assert reach((g0 < 2).where(g0, g0 * -1)) == (-3, 1)
+
+
+def test_verification_is_one_pass() -> None:
+    """Twice as many nodes take about twice as many calls."""
+    short, long = (sink(long_chain(n)) for n in (DEEP // 8, DEEP // 4))
+    assert calls(lambda: verify(long, "kernel")) < 2.5 * calls(
+        lambda: verify(short, "kernel")
+    )
+
+
+def long_chain(links: int) -> UOp:
+    value = x
+    for _ in range(links):
+        value = value * 2.0 + 1.0
+    return value
+
+
+def calls(work: Callable[[], None]) -> int:
+    """Return how many functions are called while something is done: the same on every machine."""
+    seen: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, event, arg: seen.append(event))
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return seen.count("call") + seen.count("c_call")
+
+
+def test_a_deep_graph_is_no_trouble() -> None:
+    verify(sink(long_chain(DEEP // 2)), "kernel")
+    program: list[UOp] = list(good[:8])
+    node = good[8]
+    for _ in range(DEEP):
+        program.append(node)
+        node = node + vector
+    verify((*program, UOp(Ops.SET, V, (register, node.src[0])), *good[11:]), "linear")

@@ -1,0 +1,86 @@
+"""Times beside each other: a difference is told where there is one, and only there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernel.support import array
+from workbench.measure.side_by_side import Ratio, ratio, side_by_side
+from workbench.measure.timing import Run, Samples
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+
+
+def samples(times_as_long: float, seed: int, count: int = 31) -> list[float]:
+    """Return times of a machine that gets three times as slow meanwhile, and jitters by 3 %."""
+    jitter = np.random.default_rng(seed).normal(1, 0.03, count)
+    return list(np.linspace(1, 3, count) * jitter * times_as_long)
+
+
+def test_drift_cancels() -> None:
+    found = ratio(samples(1.05, 1), samples(1.0, 2))
+    assert found.is_measurable and found.low < 1.05 < found.high
+    assert "times as fast" in str(found)
+
+
+def test_slower_is_said_as_slower() -> None:
+    found = ratio(samples(1.0, 1), samples(2.0, 2))
+    assert str(found).startswith(("1.9", "2 ", "2.0")) and "times as slow" in str(found)
+
+
+def test_equal_runs_are_told_apart_once_in_a_hundred_times() -> None:
+    wrong = sum(
+        ratio(samples(1, 2 * n), samples(1, 2 * n + 1)).is_measurable
+        for n in range(200)
+    )
+    assert wrong <= 8
+
+
+def test_less_than_a_hundredth_is_nothing() -> None:
+    sure = Ratio(1.006, 1.004, 1.008, 50)
+    assert not sure.is_measurable and str(sure) == "no measurable difference"
+
+
+def test_few_rounds_say_nothing() -> None:
+    found = ratio([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert not found.is_measurable and "too few rounds" in str(found)
+
+
+def test_functions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever they take: here the clock is ours."""
+
+    def interleave(runs: Mapping[str, Run], *asked: Any, warms: bool) -> Any:
+        assert warms, "what ran last has filled the caches with its own data"
+        return {name: Samples((run(),) * 9) for name, run in runs.items()}  # type: ignore[arg-type]
+
+    module = sys.modules[side_by_side.__module__]
+    monkeypatch.setattr(module, "interleave", interleave)
+    found = side_by_side({"short": lambda: 1e-3, "long": lambda: 3e-3})
+    assert found.ratios["long"].is_measurable and found.ratios["long"].median < 0.7
+    assert "times as slow" in str(found).splitlines()[1]
+
+
+def test_a_kernel_beside_others() -> None:
+    kernel = explore(array(40, 40) @ array(40, 40)).kernels[-1]
+    found = kernel.compare_times(
+        {"auto": kernel.optimized(), "sleep": lambda: time.sleep(0.002)}, budget_s=0.3
+    )
+    assert list(found.samples) == ["this", "auto", "sleep"]
+
+
+@pytest.mark.parametrize("name", ["LLVM", "PYTHON"])
+def test_a_timing_says_what_it_waits_for(name: str) -> None:
+    tensor = Tensor(np.ones((64, 64), np.float32), device="LLVM")
+    kernel = explore(tensor @ tensor).kernels[-1]
+    timing = kernel.time(name, budget_s=0.02, cold=True)
+    assert timing.cold_s is not None and timing.cold_s > 0
+    assert "cold" in str(timing)
+    assert bool(timing.bound) == (name == "LLVM")
+    assert str(kernel.bound()).startswith("FMA latency: 1 sum in flight")
+    assert kernel.cost.predicted_s > 0

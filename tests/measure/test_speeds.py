@@ -1,0 +1,221 @@
+"""Speeds of the machine: plausible against each other, kept on disk, never believed blindly."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+
+from workbench.backends.llvm import jit
+from workbench.base.dtypes import dtypes
+from workbench.measure import speeds
+from workbench.measure.bandwidth import bandwidth, walk, working_sets
+from workbench.measure.cold_cache import measure_cold
+from workbench.measure.peak import _fma_source, run_peak
+from workbench.measure.speeds import Rate, Speeds, beaten
+
+RATES = {"L1": Rate(8.0, 16.0), "L2": Rate(4.0, 8.0), "memory": Rate(1.0, 1.5)}
+PEAK = {"f32": Rate(100.0, 200.0), "f64": Rate(50.0, 100.0)}
+CACHES = (("L1", 32 << 10), ("L2", 1 << 20))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache folder, and a machine that is measured at once."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(speeds.machine, "caches", lambda: CACHES)
+    monkeypatch.setattr(speeds, "_found", {})
+    return tmp_path
+
+
+def measuring(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> list[int]:
+    """Let measuring find `found`; return a list that grows with every measurement."""
+    times: list[int] = []
+
+    def measure() -> Speeds:
+        times.append(1)
+        return found
+
+    monkeypatch.setattr(speeds, "_measure", measure)
+    return times
+
+
+def test_a_machine_is_measured_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
+    times = measuring(monkeypatch, made)
+    assert speeds.known() is None
+    assert speeds.speeds() == made == speeds.speeds()
+    speeds._found.clear()  # another process
+    assert speeds.speeds() == made and len(times) == 1
+
+
+def test_the_better_of_two_measurements_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 3e-10, 1e-6, 5e-6))
+    speeds.measured()
+    slower = {name: Rate(r.one / 2, 2 * r.all) for name, r in RATES.items()}
+    measuring(monkeypatch, Speeds(PEAK, slower, slower, 2e-9, 2e-10, 1e-6, 5e-6))
+    best = speeds.measured()
+    assert best.read["L1"] == Rate(8.0, 32.0)
+    assert (best.fma_s, best.scalar_s) == (1e-9, 2e-10)
+
+
+def test_two_threads_that_ask_at_once_get_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one of them was told stays true when the other one has measured as well."""
+    begun, told = Event(), list[Speeds]()
+    made = iter(
+        [Speeds(PEAK, RATES, RATES, s, 1e-10, 1e-6, 5e-6) for s in (2e-9, 1e-9)]
+    )
+
+    def measure() -> Speeds:
+        found = next(made)
+        if threading.current_thread() is first:
+            begun.wait()
+            second.join(0.2)  # it waits for this one, where it does as it should
+        return found
+
+    monkeypatch.setattr(speeds, "_measure", measure)
+    ask = lambda: told.append(speeds.speeds())  # noqa: E731
+    first, second = Thread(target=ask), Thread(target=ask)
+    first.start()
+    second.start()
+    begun.set()
+    first.join()
+    second.join()
+    assert told[0] == told[1] == speeds.speeds()
+
+
+def test_a_peak_that_is_beaten_is_raised(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
+    measuring(monkeypatch, made)
+    again: list[float] = []
+    now = [80.0]
+
+    def flops(*asked: object) -> float:
+        again.append(now[0])
+        return now[0]
+
+    monkeypatch.setattr(speeds, "_flops", flops)
+    assert made.share("f32", 1, 50) == 0.5 and made.share("f32", 2, 50) == 0.25
+    assert made.share(None, 1, 50) is None, "a kernel without floats has no peak"
+    assert made.share("f32", 1, 120) is None, "less was done than is counted"
+    assert speeds.speeds() == made
+    assert (
+        beaten(made, "f32", 1, 90) == beaten(made, None, 1, 1e9) == made and not again
+    )
+    assert beaten(made, "f32", 1, 1000) == made, "nobody believes that"
+    raised = beaten(made, "f32", 1, 120)
+    assert raised.peak["f32"] == Rate(120, 200) and raised.share("f32", 1, 120) == 1
+    raised = beaten(raised, "f32", 2, 270)
+    assert raised.peak["f32"] == Rate(135, 270) and len(again) == 3
+    now[0] = 500.0  # it was measured while others had the machine
+    raised = beaten(raised, "f32", 2, 450)
+    assert raised.peak["f32"].of(2) == 500 and raised.share("f32", 2, 450) == 0.9
+    assert speeds.speeds() == raised, "this process remembers it"
+    speeds._found.clear()  # another one does not
+    assert speeds.speeds() == made
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda held: held | {"fma_s": -1.0},
+        lambda held: held | {"peak": {}},
+        lambda held: held | {"read": {"L1": {"one": "fast", "all": 1}}},
+        lambda held: {},
+        lambda held: [1, 2],
+    ],
+)
+def test_a_file_that_makes_no_sense_is_no_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, spoil: object
+) -> None:
+    measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
+    speeds.measured()
+    (file,) = (folder / "workbench" / "machine").glob("*.json")
+    file.write_text(json.dumps(spoil(json.loads(file.read_text()))))  # type: ignore[operator]
+    speeds._found.clear()
+    assert speeds.known() is None
+
+
+def test_threads_share_what_all_have() -> None:
+    assert [Rate(10.0, 15.0).of(n) for n in (1, 2, 8)] == [10.0, 15.0, 15.0]
+    assert Rate(10.0, 9.0).of(2) == 10.0, "measured while others were busy"
+
+
+def test_each_level_is_walked_where_it_lies() -> None:
+    sets = dict(working_sets(CACHES))
+    assert sets["L1"] < CACHES[0][1] < sets["L2"] < CACHES[1][1] < sets["memory"]
+    shared = dict(working_sets((*CACHES, ("L3", 8 << 20)), threads=4))
+    assert shared["L2"] == sets["L2"], "every core has its own"
+    assert 4 * shared["L3"] == (8 << 20) // 2
+
+
+def test_copying_moves_what_it_says() -> None:
+    moved = walk(1 << 16, 1, copies=True)
+    assert moved.bytes % (1 << 16) == 0 and moved.bytes >= 1 << 20
+    assert bandwidth(1 << 14) > 0
+
+
+def test_sums_in_flight_and_lanes_are_worth_what_they_are() -> None:
+    """One chain waits for itself; and a vector is many numbers."""
+    full, chain, single = (
+        run_peak(dtypes.float32, **about) for about in ({}, {"sums": 1}, {"lanes": 1})
+    )
+    lanes = jit.host().vector_bytes // 4
+    assert full.flops == 12 * chain.flops == lanes * single.flops
+    for sums, width in ((12, lanes), (1, lanes), (12, 1)):
+        text = _fma_source(dtypes.float32, width, 1, sums).text
+        assert text.count("call ") == sums and f"<{width} x float>" in text
+
+
+def test_caches_are_emptied_before_each_run() -> None:
+    small = walk(1 << 18, 1, copies=False)
+    cold = measure_cold({"walk": small.run}, rounds=3)["walk"]
+    assert len(cold.samples_s) == 3 and cold.batch == 1, "never two runs in a row"
+
+
+def test_figures_of_a_busy_machine_are_mended_and_not_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = RATES | {"L2": Rate(0.5, 0.3)}  # memory has 1.0 and 1.5
+    measuring(monkeypatch, Speeds(PEAK, busy, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
+    found = speeds.speeds().read
+    assert found["L2"] == RATES["memory"], "no slower than what lies behind it"
+    assert found["L1"] == RATES["L1"]
+    speeds._found.clear()  # another process
+    assert speeds.known() is None
+    times = measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
+    assert speeds.speeds().read == RATES and times == [1]
+    speeds._found.clear()
+    assert speeds.known() is not None
+
+
+def test_a_level_that_was_disturbed_is_measured_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = {size: name for name, size in working_sets(CACHES)}
+    asked: list[str] = []
+
+    def bandwidth(size_bytes: int, threads: int, copies: bool) -> float:
+        name = sizes[size_bytes] if size_bytes in sizes else "memory"
+        asked.append(name)
+        busy = name == "L2" and asked.count("L2") <= 2 * speeds._ROUNDS
+        return 0.1 if busy else RATES[name].one
+
+    monkeypatch.setattr(speeds, "bandwidth", bandwidth)
+    monkeypatch.setattr(speeds, "_PAUSE_S", 0.0)
+    found = speeds._walks(2, copies=False)
+    assert {name: rate.one for name, rate in found.items()} == {
+        name: rate.one for name, rate in RATES.items()
+    }
+    assert asked.count("L2") == asked.count("L1") + 2, "that level alone"

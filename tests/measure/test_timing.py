@@ -1,0 +1,94 @@
+"""Timing: batches, budgets, turns; and the peaks that speeds are told against."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from workbench.base.dtypes import dtypes
+from workbench.measure.peak import run_nothing, run_peak
+from workbench.measure.timing import Samples, interleave, measure
+
+
+def test_samples() -> None:
+    samples = Samples((3.0, 1.0, 2.0, 9.0))
+    assert (samples.min_s, samples.median_s) == (1.0, 2.5)
+    assert samples.spread_s > 0
+    assert Samples((1.0,)).spread_s == 0.0
+
+
+def test_short_runs_are_batched() -> None:
+    taken = measure(lambda: None, samples=5)
+    assert len(taken.samples_s) == 5
+    assert taken.batch > 1
+
+
+def test_long_runs_are_not() -> None:
+    taken = measure(lambda: time.sleep(0.002), samples=3)
+    assert taken.batch == 1
+
+
+def test_the_budget_ends_it() -> None:
+    taken = measure(lambda: time.sleep(0.01), budget_s=0.03, samples=1000)
+    assert 1 <= len(taken.samples_s) <= 4
+
+
+def test_runs_take_turns_and_turn_round() -> None:
+    order: list[str] = []
+
+    def noted(name: str) -> None:
+        order.append(name)
+        time.sleep(0.001)
+
+    runs = {name: lambda name=name: noted(name) for name in "abc"}
+    taken = interleave(runs, samples=4)
+    assert "".join(order[-12:]) == "abccbaabccba"
+    assert [len(taken[name].samples_s) for name in "abc"] == [4, 4, 4]
+
+
+def test_a_run_that_is_not_timed_warms_up() -> None:
+    order: list[str] = []
+
+    def noted(name: str) -> None:
+        order.append(name)
+        time.sleep(0.001)
+
+    runs = {name: lambda name=name: noted(name) for name in "ab"}
+    interleave(runs, samples=2, warms=True)
+    assert "".join(order[-8:]) == "aabbbbaa"
+
+
+@pytest.fixture
+def collecting() -> Iterator[None]:
+    gc.enable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("collecting")
+def test_garbage_collection_waits_and_comes_back() -> None:
+    seen = []
+
+    def fail() -> None:
+        seen.append(gc.isenabled())
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        measure(fail)
+    assert seen == [False] and gc.isenabled()
+
+
+def test_peaks() -> None:
+    """A double takes twice the place, two threads do twice as much, and every number is updated:
+    x = x * 0.5 + 0.5 comes to 1."""
+    peak = run_peak(dtypes.float32)
+    assert peak.flops == 2 * run_peak(dtypes.float64).flops
+    assert run_peak(dtypes.float32, 2).flops == 2 * peak.flops
+    assert run_peak(dtypes.float32, lanes=1, sums=1).flops * 12 <= peak.flops
+    for loop in (peak, run_peak(dtypes.float64, 2)):
+        loop.run()
+    run_nothing(1)()
+    run_nothing(2)()

@@ -1,0 +1,138 @@
+"""A search that Ctrl-C or a stop ends: the best so far, no process, nothing half kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kernel.search.support import LONG_S, quick
+from workbench import Kernel, Opt, OptOps, SearchResult
+from workbench.ir.opt.trial import Stopped, Candidate
+from workbench.kernel import measuring, searching
+from workbench.kernel.searching import run
+from workbench.worker import client, wire
+from workbench.worker.client import Worker
+
+
+def test_ctrl_c_returns_the_best_so_far(kernel: Kernel) -> None:
+    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        own = kernel.apply(Opt(OptOps.UNROLL, "r0", 4))
+        result = run(own, budget_s=60.0, shown=False)
+    finally:
+        timer.cancel()
+    assert result.ended == "interrupted" and result.speedup is None
+    assert result.kernel.check().ok
+    assert searching._kept(own, 2, 0.1) is None, "half a search is not kept"
+
+
+def test_ctrl_c_while_the_process_starts_leaves_none(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = subprocess.Popen
+
+    def pressed(*args: Any, **options: Any) -> Any:
+        process = start(*args, **options)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)  # here it would be raised, and nobody would know of the process
+        return process
+
+    monkeypatch.setattr(client.subprocess, "Popen", pressed)
+    result = run(kernel, budget_s=60.0, cached=False, shown=False)
+    assert result.ended == "interrupted" and result.best == 0
+
+
+def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = wire.send
+
+    def half(stream: Any, head: Any, blobs: Any = ()) -> None:
+        if head["do"] == "hold":
+            stream.write(b"half of a message")
+            raise KeyboardInterrupt
+        send(stream, head, blobs)
+
+    with Worker() as worker:
+        monkeypatch.setattr(wire, "send", half)
+        assert quick(kernel, worker=worker).ended == "interrupted"
+        monkeypatch.setattr(wire, "send", send)
+        seen: list[Candidate] = []
+        result = quick(
+            kernel, LONG_S, worker=worker, report=seen.append,
+            stop=lambda: len(seen) > 1 and seen[-1].seconds is not None,
+        )  # fmt: skip
+        assert result.ended == "stopped", "another one was started"
+
+
+def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
+    with Worker() as worker:
+        seen: list[Candidate] = []
+        result = quick(
+            kernel, LONG_S, worker=worker, report=seen.append,
+            stop=lambda: len(seen) > 3,
+        )  # fmt: skip
+        assert result.ended == "stopped" and tuple(seen) == result.tried
+        assert worker.pid is not None
+        over = threading.Event()
+
+        def press() -> None:
+            # Again and again: one stop ends the task at hand, if there is one.
+            while not over.wait(0.05):
+                if time.monotonic() > start + 1.0:
+                    worker.stop()
+
+        start = time.monotonic()
+        presser = threading.Thread(target=press)
+        presser.start()
+        stopped = quick(kernel, LONG_S, worker=worker)
+        over.set()
+        presser.join()
+        assert stopped.ended == "stopped"
+
+
+def test_a_search_that_is_stopped_at_once_prints(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    result = quick(kernel, stop=lambda: True)
+    assert result.ended == "stopped" and result.kernel.ast is kernel.ast
+    assert [t.note for t in result.tried] == ["not measured"]
+    assert "not measured" in str(result)
+    result.save(tmp_path / "search.json")
+    again = SearchResult.load(tmp_path / "search.json", kernel)
+    assert again.to_dict() == result.to_dict()
+
+
+def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
+    """The worker itself can stop only the task that it has."""
+    pressed: list[bool] = []
+
+    class Late(Worker):
+        pid = 1
+
+        def hold(self, key: str, make: Any) -> None:
+            pressed.append(False)
+
+        def ask(self, task: Any, progress: Any = None, quiet_s: float = 0.0) -> Any:
+            progress({"text": "racing"})
+            raise client.TaskStopped()
+
+        def stop(self) -> None:
+            pressed.append(True)
+
+    ends_at = time.monotonic() + 60.0
+    measure = measuring.OnWorker(
+        kernel.original, "LLVM", ends_at, 1.0, worker=Late(), stop=lambda: bool(pressed)
+    )
+    for _ in range(2):
+        with pytest.raises(Stopped):
+            list(measure(kernel.ast, [kernel.ast], None, False))
+    assert pressed == [False, True], "stopped while it ran, then before it began"

@@ -1,0 +1,125 @@
+"""Forms that crash, hang or take long, and workers that are killed, are notes and no end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.search.support import numbers
+from workbench import Kernel, Opt, OptOps, explore
+from workbench.search import evaluation
+from workbench.search.candidate import Candidate
+from workbench.search.search import run
+from workbench.worker.client import Worker
+
+
+def test_killed_workers_are_a_note_and_no_end(kernel: Kernel) -> None:
+    with Worker() as worker:
+
+        def kill(trial: Candidate) -> None:
+            if trial.number in (3, 6) and worker.pid is not None:
+                os.kill(worker.pid, signal.SIGKILL)
+
+        result = run(
+            kernel, budget_s=8.0, cached=False, shown=False, worker=worker, report=kill
+        )
+    assert len(result.tried) > 8
+    assert result.kernel.check().ok and result.speedup is not None
+
+
+CRASH = "\n  store volatile i32 1, ptr inttoptr (i64 8 to ptr)\n"
+
+
+HANG = "\n  br label %wb_a\nwb_a:\n  br label %wb_a\nwb_b:\n"
+
+
+def swap(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, inserted: dict[int, str]
+) -> None:
+    """Put instructions at the beginning of the programs with these numbers, in the order in
+    which they are handed to the worker (each trial hands it two)."""
+    form, handed = evaluation.OnWorker.form, itertools.count(1)
+    text = kernel.compile("LLVM").source
+    body = text.index("{", text.index("define ")) + 1
+    start = text[body:].lstrip().partition("\n")
+    label = start[0] + "\n" if start[0].endswith(":") else ""
+    rest = start[2] if label else text[body:]
+
+    def swapped(self: Any, ast: Any) -> Any:
+        made, inner = form(self, ast), inserted.get(next(handed))
+        if inner is None:
+            return made
+        return made | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
+
+    monkeypatch.setattr(evaluation.OnWorker, "form", swapped)
+
+
+def test_a_given_form_that_hangs_leaves_time_for_the_default(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a form may take to compile, here far too long, is not what it may run."""
+    monkeypatch.setattr(evaluation, "COMPILE_S", 1e6)
+    swap(kernel, monkeypatch, {1: HANG})
+    result = run(kernel, budget_s=2.0, cached=False, shown=False)
+    assert "did not end" in result.tried[0].note
+    assert result.tried[1].seconds is not None and result.best != 0
+    assert result.speedup is None and result.kernel.check().ok
+
+
+def test_a_program_that_crashes_or_hangs_is_a_note(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forms are swapped for programs that end their process, or do not end. Not only two of
+    them: where much else is done, one may take too long to compile, and is never run."""
+    crashes = dict.fromkeys(range(9, 10_000, 20), CRASH)
+    swap(kernel, monkeypatch, crashes | dict.fromkeys(range(13, 10_000, 20), HANG))
+    monkeypatch.setattr(evaluation, "COMPILE_S", 0.5)
+    seen: list[Candidate] = []
+
+    def is_enough() -> bool:
+        notes = " ".join(t.note for t in seen)
+        return "crashed" in notes and "did not end" in notes and len(seen) > 10
+
+    result = run(
+        kernel, budget_s=60.0, cached=False, shown=False,
+        report=seen.append, stop=is_enough,
+    )  # fmt: skip
+    assert is_enough() and result.kernel.check().ok
+
+
+def test_a_kernel_that_takes_long_does_not_take_the_search(kernel: Kernel) -> None:
+    """The plain form takes far more than the budget; others are searched all the same."""
+    big = explore(numbers(640, 640) @ numbers(640, 640))
+    slow = big.kernels[0].apply(Opt(OptOps.ORDER, "r0", "g0"))
+    result = run(slow, budget_s=2.0, cached=False, shown=False)
+    assert len(result.tried) > 1
+    assert result.best != 0 or result.tried[0].seconds is not None
+    assert result.kernel.check().ok
+
+
+def test_the_users_program_is_not_run_again(tmp_path: Path) -> None:
+    """A script without a main guard: its process must not import it."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent("""
+            import numpy as np
+            from workbench import Tensor, explore
+            open("ran.txt", "a").write("once ")
+            k = explore(Tensor(np.ones((32, 32), np.float32)).sum(1)).kernels[0]
+            print(len(k.search(budget_s=1.0, cached=False).tried))
+        """)
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 2 and (tmp_path / "ran.txt").read_text() == "once "

@@ -1,0 +1,28 @@
+"""What the tests of live sessions start with: a session, and nothing saved on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, session_of
+from tests.viz.support import matmul
+from workbench.viz.session.session import Session
+
+
+@pytest.fixture
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def session(nothing_saved: None) -> Iterator[Session]:
+    with session_of(matmul()) as made:
+        page = Page(made)
+        yield made
+        made.tell_changes()
+        assert page.record == plain(made.record), "the page's copy is the same"
+        assert broken(page.record) == []

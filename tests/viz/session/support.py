@@ -1,0 +1,68 @@
+"""What the tests of live sessions share: a page that keeps its own copy of the record."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.viz.record.support import patched, plain
+from workbench.viz import Exploration
+from workbench.viz.session.jobs import Jobs
+from workbench.viz.session.session import Session
+
+
+class Page:
+    """Hears messages as a browser does, and applies patches to its own copy."""
+
+    def __init__(self, session: Session):
+        self.record = unpacked(session.packed())
+        self.messages: list[Any] = []
+        self.renewed: list[str] = []
+        session.listen(self)
+
+    def tell(self, message: Any) -> None:
+        message = plain(message)
+        self.messages.append(message)
+        patch, whole = message.get("patch"), (message.get("result") or {}).get("record")
+        if whole:
+            self.record = unpacked(whole)
+        if patch is not None:
+            assert patch["set"][-1] == [["n"], self.record["n"] + 1], "in order"
+            self.record = patched(self.record, patch)
+
+    def renew(self, record: str) -> None:
+        self.renewed.append(record)
+
+    def look(self, view: Any) -> None:
+        self.messages.append({"view": view})
+
+
+def unpacked(record: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(record)))
+
+
+@contextmanager
+def session_of(ex: Exploration, **options: Any) -> Iterator[Session]:
+    """A session with a queue and a worker of its own, which end with it."""
+    queue = Jobs()
+    try:
+        yield Session(ex, queue, **options)
+    finally:
+        queue.close()
+
+
+def ask(session: Session, do: str, **fields: Any) -> Any:
+    reply = session.handle({"id": 7, "do": do, **fields})
+    assert set(reply) == {"id", "ok", "error", "result", "patch"}
+    assert reply["id"] == 7 and reply["ok"] is (reply["error"] is None)
+    return reply
+
+
+def done(session: Session, do: str, **fields: Any) -> Any:
+    reply = ask(session, do, **fields)
+    assert reply["ok"], reply["error"]
+    return reply["result"]

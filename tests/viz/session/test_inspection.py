@@ -1,0 +1,177 @@
+"""Looking at rewrites from a page: values of nodes, why a rule does not fire, which is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.check.test_bisect import BAD, with_rule
+from tests.viz.session.support import ask, done, session_of
+from tests.viz.support import array, softmax
+from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+from workbench.viz.session.session import Session
+
+pytestmark = pytest.mark.usefixtures("nothing_saved")
+
+
+def node_of(session: Session, op: str, place: int = 0) -> int:
+    """Return the first node of a pass's end state with that op."""
+    ops, sources = session.record["nodes"]["op"], session.record["nodes"]["src"]
+    stack = list(session.record["passes"][place]["after"])
+    while stack:
+        node = stack.pop()
+        if ops[node] == op:
+            return node
+        stack.extend(sources[node])
+    raise AssertionError(op)
+
+
+def pass_of(session: Session, name: str) -> int:
+    return [p["name"] for p in session.record["passes"]].index(name)
+
+
+def test_values(session: Session) -> None:
+    a = (np.arange(48, dtype=np.float32) % 7 - 3).reshape(6, 8)
+    b = (np.arange(32, dtype=np.float32) % 7 - 3).reshape(8, 4)
+    tensors = pass_of(session, "simplify-tensor")
+    here = {"variant": None, "pass": tensors, "step": 0}
+    node = node_of(session, "MAX", tensors)
+    found = done(session, "values", **here, node=node, at={})
+    want = np.maximum(a @ b + b.reshape(-1)[:4], 0)
+    assert found["shape"] == [6, 4] and found["value"] == want.reshape(-1)[:16].tolist()
+    assert (found["min"], found["max"], found["nan"]) == (want.min(), want.max(), 0)
+    done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    done(session, "code", variant=1, language="LLVM")
+    place = session.row(1)["passes"][0]
+    here = {"variant": 1, "pass": place, "step": 0}
+    node = node_of(session, "REDUCE", place)
+    for g0, u0 in ((0, 0), (5, 3)):
+        at = {
+            "g0": g0,
+            "u0": u0,
+            "r0": 3,
+        }  # r0 is closed here: the page sends it all the same
+        found = done(session, "values", **here, node=node, at=at)
+        assert found["value"] == (a @ b)[g0, u0] and found["shape"] == []
+        assert (found["min"], found["max"]) == ((a @ b).min(), (a @ b).max())
+    error = ask(session, "values", **here, node=node, at={"g0": 6})["error"]
+    assert error["what"] == "there is no position 6 along g0"
+    sink = session.record["passes"][place]["after"][0]
+    assert not ask(session, "values", **here, node=sink, at={})["ok"]
+
+
+def test_values_of_an_index_before_there_is_a_kernel() -> None:
+    with session_of(explore(array(6, 8).flip(0) * 2)) as session:
+        place = pass_of(session, "simplify-index")
+        here = {"variant": None, "pass": place, "step": 0}
+        (node, *_) = session.record["passes"][place]["after"]
+        (node, *_) = session.record["nodes"]["src"][node]
+        found = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
+        assert (found["value"], found["min"], found["max"]) == ((5 - 1) * 8 + 3, 0, 47)
+
+
+def test_why_not_and_rules_off() -> None:
+    with session_of(softmax()) as session:
+        done(session, "code", variant=0, language="LLVM")
+        done(session, "code", variant=1, language="LLVM")
+        names = [r["name"] for r in session.record["rules"]]
+        rule = next(i for i, name in enumerate(names) if name.startswith("exp2"))
+        steps = [
+            (place, row[1])
+            for place, p in enumerate(session.record["passes"])
+            for row in p["rewrites"] if row[0] == rule
+        ]  # fmt: skip
+        place, node = steps[0]
+        fired = done(
+            session, "why_not", **{"pass": place}, step=0, node=node, rule=rule
+        )
+        assert fired["because"].startswith("it fires")
+        other = session.record["passes"][place]["after"][0]
+        found = done(
+            session, "why_not", **{"pass": place}, step=0, node=other, rule=rule
+        )
+        assert 0 <= found["caret_start"] < found["caret_end"] <= len(found["text"])
+        kernel = session.record["passes"][place]["kernel"]
+        made = done(session, "rule_off", kernel=kernel, rule=rule, on=False)["variant"]
+        assert session.row(made)["rules_off"] == [names[rule]]
+        again = ask(session, "code", variant=made, language="LLVM")
+        assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
+        root = session.record["kernels"][kernel]["root"]
+        assert again["error"]["try"] == f"switch {names[rule]} on again"
+        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=made)
+        assert back == {"variant": root}
+
+
+def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
+    """A rule may be in the sets of several passes: where it fired, it is said to fire."""
+    x = array(6, 8)
+    with session_of(
+        explore(x.pad(((1, 1), (0, 0))).reshape(4, 16) + x.sum())
+    ) as session:
+        for variant in range(len(session.record["variants"])):
+            done(session, "code", variant=variant, language="LLVM")
+        rules, asked = session.record["rules"], set()
+        for place, row in enumerate(session.record["passes"]):
+            for rule, node, *_ in row["rewrites"]:
+                if rule >= 0 and rules[rule]["file"]:  # no opt and no step
+                    of = {"pass": place, "step": 0, "node": node, "rule": rule}
+                    because = done(session, "why_not", **of)["because"]
+                    assert because.startswith("it fires"), (row["name"], rules[rule])
+                    asked.add(row["name"])
+        assert asked >= {"simplify-index", "simplify-kernel", "machine-division"}
+
+
+# which rewrite was wrong
+
+
+def steps(session: Session, told: Any) -> tuple[str, str]:
+    """Return the names of the pass and of the rule that bisecting found."""
+    row = session.record["passes"][told["pass"]]
+    rule = row["rewrites"][told["step"] - 1][0]
+    return row["name"], session.record["rules"][rule]["name"]
+
+
+def test_bisect_is_of_the_variant_that_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = {"text": "every state computes the same", "pass": None, "step": 0}
+    with session_of(explore(matmul_of_halves())) as session:
+        assert done(session, "bisect", variant=0) == right
+        with with_rule(SIMPLIFY, BAD, monkeypatch):
+            opts = 'UPCAST("g1", 4), UNROLL("r0", 4)'
+            wrong = done(session, "paste", variant=0, text=opts)["variant"]
+            told = done(session, "bisect", variant=wrong)
+            assert done(session, "bisect", variant=0) == right
+        assert steps(session, told) == ("simplify-kernel", "bad")
+        assert told["pass"] in session.row(wrong)["passes"]
+        edited = {"variant": 0, "language": "LLVM", "text": "nothing"}
+        done(session, "edit", **edited)
+        error = ask(session, "bisect", variant=len(session.kernels) - 1)["error"]
+        assert "edited by hand" in error["because"]
+
+
+def matmul_of_halves() -> Tensor:
+    """Return a product of kernels whose rules meet `* 0.5` in opts, not in scheduling."""
+    return (array(8, 16) @ array(16, 16)) * 0.5
+
+
+def test_bisect_finds_a_rule_of_scheduling(monkeypatch: pytest.MonkeyPatch) -> None:
+    with with_rule(KERNEL_RULES, BAD, monkeypatch):
+        with session_of(explore(matmul_of_halves())) as session:
+            told = done(session, "bisect", variant=0)
+            assert steps(session, told) == ("simplify-kernel", "bad")
+            assert told["pass"] not in session.row(0)["passes"]
+
+
+def test_bisect_of_a_variant_that_lacks_a_rule() -> None:
+    with session_of(explore(array(6, 8).exp2())) as session:
+        asked = {"kernel": 0, "rule": "exp2-polynomial", "on": False}
+        made = done(session, "rule_off", **asked)["variant"]
+        told = done(session, "bisect", variant=made)
+        assert "stage render failed" in told["text"]
+        assert session.record["passes"][told["pass"]]["name"] == "render"

@@ -1,0 +1,53 @@
+"""The workbench in a real Python session of Jupyter, without a browser."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from workbench.cli.tour import listening_at
+
+CELLS = [
+    """import numpy as np, time
+from workbench import Tensor, explore
+a = np.ones((32, 32), np.float32)
+ex = explore((Tensor(a) @ Tensor(a)).relu()).baseline("numpy", lambda: a @ a)
+ex""",
+    """session = ex.held["session"]
+stop = time.monotonic() + 30  # a cell that runs does not keep the background from working
+while time.monotonic() < stop and not all(
+    [v["timing"] for v in session.record["variants"]]
+    + [b["timing"] for b in session.record["baselines"]]
+    + [any(o["measured"] for o in session.record["variants"][0]["offers"])]
+): time.sleep(0.05)
+len(session.record["variants"]), [b["error"] for b in session.record["baselines"]]""",
+    "with __import__('workbench').Context(LIVE=0): display(ex)",
+]
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_cell_shows_the_workbench(tmp_path: Any) -> None:
+    notebook = new_notebook(cells=[new_code_cell(source) for source in CELLS])
+    # The path of a socket has to be short, and that of a test's folder is not.
+    with tempfile.TemporaryDirectory() as short:
+        client = nbclient.NotebookClient(
+            notebook, timeout=60, kernel_name="python3",
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            resources={"metadata": {"path": str(tmp_path)}},
+            config=listening_at(Path(short) / "session"),
+        )  # fmt: skip
+        client.execute(env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LIVE": "2"})
+    shown, measured, still = (cell.outputs[-1].data for cell in notebook.cells)
+    assert set(shown) == {VIEW, "text/html", "text/plain"}
+    assert shown["text/plain"].startswith("ex = explore")
+    state = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]
+    assert shown[VIEW]["model_id"] in state["state"], "a saved notebook can keep it"
+    assert measured["text/plain"] == "(2, [None])"
+    assert set(still) == {"text/html", "text/plain"}

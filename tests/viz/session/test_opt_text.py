@@ -1,0 +1,77 @@
+"""Opts from text: what we print is read back, everything else is refused, nothing is run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.viz.support import matmul
+from workbench.base.errors import ParseError
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.viz.session.opt_text import MOST_OPTS, parse_opt, parse_opts
+
+NAMES = st.from_regex(r"[a-z][0-9]{1,2}", fullmatch=True)
+OPTS = st.builds(
+    Opt,
+    st.sampled_from(list(OptOps)),
+    st.one_of(st.none(), NAMES, st.integers(0, 9)),
+    st.one_of(NAMES, st.integers(0, 64)),
+).filter(lambda opt: opt.axis is not None)
+
+
+@given(st.lists(OPTS, max_size=5))
+def test_what_is_printed_is_read(opts: list[Opt]) -> None:
+    wanted = tuple(opts)
+    for text in (
+        ", ".join(map(str, opts)),
+        "\n".join(map(repr, opts)),
+        repr(opts),
+        f"kernel.apply({', '.join(map(repr, opts))})",
+    ):
+        assert parse_opts(text) == wanted
+
+
+def test_a_copied_kernel_is_read() -> None:
+    kernel = matmul().kernels[0]
+    assert parse_opts(kernel.to_python()) == ()
+    chosen = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 2))
+    assert parse_opts(kernel.apply(*chosen).to_python()) == chosen
+
+
+def test_words_for_arguments() -> None:
+    assert parse_opt('Opt(OptOps.UPCAST, axis="g1", arg=4)') == parse_opt(
+        'UPCAST("g1", 4)'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('__import__("os").system("x")', "is not an opt"),
+        ('UPCAST("g1", 2 ** 9)', "is not an opt"),
+        ('UPCAST("g1", open("x"))', "is not an opt"),
+        ('UPCAST("g1", 4, 5)', "is not an opt"),
+        ('UPCAST("g1", n=4)', "is not an opt"),
+        ('UPCAST("g1", True)', "is not an opt"),
+        ('UPCAST("g1", *x)', "is not an opt"),
+        ('Opt(Other.UPCAST, "g1", 4)', "is not an opt"),
+        ('FASTER("g1", 4)', "there are SPLIT, UPCAST"),
+        ("for x in y: pass", "is not an opt"),
+        ("[UPCAST", "cannot read the opts"),
+        ("(" * 5000, "cannot read the opts"),
+        ("x\0", "cannot read the opts"),
+        ('UPCAST("g1", 4), ' * (MOST_OPTS + 1), f"more than {MOST_OPTS}"),
+        ("#" * 300_000, "too long"),
+    ],
+)
+def test_anything_else_is_refused(text: str, says: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse_opts(text)
+    assert says in str(caught.value)
+
+
+def test_one_opt_is_one() -> None:
+    for text in ("", 'UPCAST("g1", 4), UPCAST("g1", 4)'):
+        with pytest.raises(ParseError, match="is not one opt"):
+            parse_opt(text)

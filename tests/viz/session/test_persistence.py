@@ -1,0 +1,245 @@
+"""Variants on disk: whole or absent, merged, bounded, and never trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ROOT
+from workbench.backends.native.private_files import MOST_BYTES
+from workbench.ir.nest.estimates import Estimates
+from workbench.viz.session import persistence
+from workbench.viz.session.timing_rows import timing_row
+from workbench.viz.session.variants import Edited
+
+KEY = "0123456789abcdef"
+A, B = persistence.Key(0, ("A",)), persistence.Key(0, ("B",))
+TIMING = timing_row([1e-3, 2e-3], Estimates(1000, 1000), "LLVM", "f32", 2, run="a")
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "workbench" / "variants"
+
+
+def record(*opts: str, key: str = KEY, note: str = "") -> dict[str, Any]:
+    same = {
+        "kernel": 0, "name": "mine 1", "note": note, "rules_off": [], "check": None,
+        "error": None, "search": None,
+    }  # fmt: skip
+    rows = [{**same, "opts": [o]} for o in opts]
+    return {"key": key, "pinned": 0, "variants": rows}
+
+
+def test_what_is_stored_is_loaded(folder: Path) -> None:
+    persistence.store(
+        record("A", note="\u00e9<"), {(0, "LLVM"): TIMING, (0, "C"): TIMING}, {}
+    )
+    entry = persistence.load(KEY)[A]
+    assert entry["name"] == "mine 1" and entry["note"] == "\u00e9<" and entry["pinned"]
+    assert set(entry["timings"]) == {"LLVM", "C"}
+    assert entry["timings"]["LLVM"]["median_s"] == TIMING["median_s"]
+    assert set(entry["timings"]["LLVM"]) == set(TIMING)
+    assert persistence.load("other") == {}
+    assert oct(folder.stat().st_mode)[-3:] == "700"
+
+
+def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
+    rows = record("A", "A", "A")
+    rows["variants"][1] |= {"check": {"ok": False, "text": "WRONG"}}
+    rows["variants"][2] |= {"error": {"what": "crashed", "because": "", "try": ""}}
+    texts = {1: Edited("C", "int f;"), 2: Edited("LLVM", "\ud800\0<script>")}
+    persistence.store(rows, {(1, "C"): TIMING}, texts)
+    found = persistence.load(KEY)
+    assert [(k.opts, bool(k.source)) for k in found] == [
+        (("A",), False), (("A",), True), (("A",), True),
+    ]  # fmt: skip
+    plain, first, second = found.values()
+    assert plain["edited"] is None
+    assert first["edited"] == {
+        "device": "C", "text": "int f;", "error": None,
+        "check": {"ok": False, "text": "WRONG"},
+    }  # fmt: skip
+    assert set(first["timings"]) == {"C"} and plain["timings"] == {}
+    assert second["edited"]["text"] == "\ud800\0<script>"
+    assert second["edited"]["error"]["what"] == "crashed"
+    persistence.store(rows, {}, texts)
+    assert len(persistence.load(KEY)) == 3, "the same source is the same variant"
+
+
+def test_edited_source_is_bounded(folder: Path) -> None:
+    long = Edited("C", "\u00e9" * (persistence.MOST_SOURCE_BYTES // 6 + 1))
+    many = {
+        n: Edited("C", "x" * (persistence.MOST_SOURCE_BYTES - 9) + str(n))
+        for n in range(30)
+    }
+    persistence.store(record(*["A"] * 31), {}, {**many, 30: long})
+    assert len(persistence.load(KEY)) == persistence.MOST_EDITED
+    (path,) = folder.glob("*.json")
+    assert path.stat().st_size < MOST_BYTES, "else it would not be read again"
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [4, {}, {"device": "PYTHON", "text": "", "check": None, "error": None},
+     {"device": "C", "text": 4, "check": None, "error": None},
+     {"device": "C", "text": "", "check": True, "error": None},
+     {"device": "C", "text": "", "check": None, "error": {"what": ""}}],
+)  # fmt: skip
+def test_damaged_source_is_as_good_as_absent(folder: Path, edited: Any) -> None:
+    persistence.store(record("A"), {}, {0: Edited("C", "int f;")})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    data["variants"][0]["edited"] = edited
+    path.write_text(json.dumps(data))
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert persistence.load(KEY) == {}
+
+
+SEARCH = {
+    "tried": 3, "timed": 2, "best": 2, "speedup": 1.5, "seconds": 9.0, "ended": "done",
+    "device": "LLVM",
+    "trials": [[0, None, "start", 2e-3, ""], [1, 0, "\u202e<b>", None, "x"],
+               [2, 0, "UNROLL", 1e-3, ""]],
+}  # fmt: skip
+
+
+def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
+    rows = record(*[f"o{n}" for n in range(persistence.MOST_SEARCHES + 3)], "long")
+    for row in rows["variants"]:
+        row["search"] = SEARCH
+    rows["variants"][-1]["search"] = SEARCH | {
+        "ended": "x" * persistence.MOST_SEARCH_BYTES
+    }
+    persistence.store(rows, {}, {})
+    found = [entry["search"] for entry in persistence.load(KEY).values()]
+    assert found == [SEARCH] * persistence.MOST_SEARCHES + [None] * 4
+    persistence.store(record("o0"), {}, {})
+    kept = persistence.load(KEY)[persistence.Key(0, ("o0",))]["search"]
+    assert kept == SEARCH, "not lost by a session that has not searched"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [4, {"trials": []}, {"best": 7}, {"best": None}, {"speedup": "nan"}, {"tried": "3"},
+     {"trials": [[0, 0, "", None, ""]]}, {"trials": [[0, None, "", -1, ""]]},
+     {"trials": [[0, None, "", None, ""], [0, None, "", None, ""]]},
+     {"trials": [[0, None]]}, {"trials": 3}, {"trials": [[[], None, "", None, ""]]}],
+)  # fmt: skip
+def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> None:
+    rows = record("A")
+    rows["variants"][0]["search"] = SEARCH
+    persistence.store(rows, {}, {})
+    (path,) = folder.glob("*.json")
+    data = json.loads(path.read_text())
+    wrong = SEARCH | broken if isinstance(broken, dict) else broken
+    data["variants"][0]["search"] = wrong
+    path.write_text(json.dumps(data))
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert persistence.load(KEY) == {}
+
+
+def test_sessions_are_merged() -> None:
+    persistence.store(record("A"), {(0, "LLVM"): TIMING}, {})
+    persistence.store(record("B"), {}, {})
+    found = persistence.load(KEY)
+    assert [k for k, e in found.items() if e["pinned"]] == [B]
+    assert found[A]["timings"]
+    persistence.store(record("A", note="later"), {}, {})
+    assert persistence.load(KEY)[A]["timings"], "not lost by one that has not measured"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{", "[]", "nonsense\0", '{"v": 1}', '{"v": 1, "variants": [4]}',
+        '{"v": 1, "variants": [{"kernel": "x", "opts": []}]}',
+        '{"v": 1, "variants": 1e999}', "[" * 100_000,
+        json.dumps({"v": 1, "variants": [{
+            "kernel": 0, "opts": [], "name": "", "note": "", "pinned": 1, "when": 0,
+            "timings": {"LLVM": {**TIMING, "median_s": "nan"}}}]}),
+        " " * (MOST_BYTES + 1),
+    ],
+)  # fmt: skip
+def test_a_damaged_file_is_as_good_as_absent(folder: Path, text: str) -> None:
+    persistence.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_text(text)
+    with pytest.warns(RuntimeWarning, match="cannot be read"):
+        assert persistence.load(KEY) == {}
+    with warnings.catch_warnings():  # a file that is no JSON is gone by now
+        warnings.simplefilter("ignore", RuntimeWarning)
+        persistence.store(record("B"), {}, {})
+    assert list(persistence.load(KEY)) == [B]
+
+
+def test_bytes_that_are_no_text(folder: Path) -> None:
+    persistence.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.warns(RuntimeWarning):
+        assert persistence.load(KEY) == {}
+
+
+def test_another_version_is_left_alone(folder: Path) -> None:
+    persistence.store(record("A"), {}, {})
+    (path,) = folder.glob("*.json")
+    path.write_text('{"v": 2, "variants": "in another form"}')
+    assert persistence.load(KEY) == {}
+
+
+def test_a_folder_that_others_write_to_is_not_used(folder: Path) -> None:
+    persistence.store(record("A"), {}, {})
+    folder.chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="not yours alone"):
+        assert persistence.load(KEY) == {}
+
+
+def test_a_folder_that_cannot_be_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    persistence.store(record("A"), {}, {})
+    assert persistence.load(KEY) == {}
+
+
+def test_it_is_bounded() -> None:
+    persistence.store(
+        record(*[f"o{n}" for n in range(persistence.MOST_ENTRIES + 20)]), {}, {}
+    )
+    assert len(persistence.load(KEY)) == persistence.MOST_ENTRIES
+
+
+WRITER = """
+import sys
+from workbench.viz.session import persistence
+from tests.viz.session.test_persistence import record
+for number in range(60):
+    persistence.store(record(f"{sys.argv[1]}{number % 10}"), {}, {})
+    assert persistence.load("0123456789abcdef")
+"""
+
+
+def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", WRITER, name],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for name in "AB"
+    ]  # fmt: skip
+    assert [w.wait(60) for w in writers] == [0, 0]
+    found = {key.opts[0] for key in persistence.load(KEY)}
+    assert {f"A{n}" for n in range(10)} <= found or {
+        f"B{n}" for n in range(10)
+    } <= found
+    assert [p.suffix for p in folder.iterdir()] == [".json"], "nothing half-written"

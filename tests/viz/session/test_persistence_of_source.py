@@ -1,0 +1,100 @@
+"""Source edited by hand comes back when Python is started again: marked, and not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, session_of
+from tests.viz.support import matmul
+from workbench.viz.session import variants as tuning
+from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.session import Session
+
+
+@pytest.fixture(autouse=True)
+def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def done(session: Session, do: str, **fields: Any) -> Any:
+    reply = session.handle({"id": 1, "do": do, **fields})
+    assert reply["ok"], reply["error"]
+    return reply["result"]
+
+
+def edited(session: Session, variant: int, old: str, new: str) -> int:
+    done(session, "code", variant=variant, language="LLVM")
+    code = next(c for c in session.row(variant)["code"] if c["language"] == "LLVM")
+    text = "\n".join(code["lines"])
+    assert old in text
+    found: int = done(
+        session, "edit", variant=variant, language="LLVM", text=text.replace(old, new)
+    )["variant"]
+    return found
+
+
+def test_edited_source_comes_back() -> None:
+    with session_of(matmul()) as session:
+        form = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+        good = edited(session, form, "define", "; by hand\ndefine")
+        wrong = edited(session, 0, "entry:", "entry:\n  ret void\nnever:")
+        gone = edited(session, 0, "entry:", "entry:\n  call void @llvm.trap()")
+        done(session, "note", variant=good, text="mine")
+        done(session, "pin", variant=good)
+        before = {
+            session.row(v)["name"]: plain(session.row(v)) for v in (good, wrong, gone)
+        }
+        assert before["edited 1"]["timing"] and before["edited 1"]["check"]["ok"]
+        assert before["edited 2"]["check"]["ok"] is False
+        assert before["edited 3"]["error"]["what"] == "the program crashed"
+    with session_of(matmul()) as session:
+        page = Page(session)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.worker.pid is None, "nothing was run"
+        after = {v["name"]: v for v in page.record["variants"] if v["edited"]}
+        assert set(after) == set(before) and broken(page.record) == []
+        for name, row in after.items():
+            for field in ("opts", "note", "check", "error", "code", "edited"):
+                assert row[field] == before[name][field], (name, field)
+        assert after["edited 1"]["timing"]["earlier"]
+        place = page.record["variants"].index(after["edited 1"])
+        assert page.record["pinned"] == place
+        assert page.record["variants"][after["edited 1"]["parent"]]["opts"]
+        assert place in session.edited, "it runs in a process of its own"
+        done(session, "check", variant=place)
+        assert session.row(place)["check"]["ok"]
+        again = edited(session, 0, "entry:", "entry: ; another")
+        assert session.row(again)["name"] == "edited 4"
+
+
+def test_variants_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "MOST_VARIANTS", 2)
+    with session_of(matmul()) as session:
+        source = tuning.Edited("C", "int f;")
+        tuning.edited_variant(session, source, 0)
+        request = {"do": "edit", "variant": 0, "language": "LLVM", "text": "x"}
+        assert session.handle(request)["error"]["what"] == "no more variants"
+
+
+def test_what_was_made_by_hand_comes_back_first() -> None:
+    """Before anything is compiled, which takes long: whoever runs the cell again looks for it."""
+    with session_of(matmul()) as session:
+        auto = done(session, "auto", kernel=0)["variant"]
+        edited(session, auto, "define", "; by hand\ndefine")
+        done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
+    with session_of(matmul()) as session:
+        steps = session._ahead()
+        next(steps)
+        names = [row["name"] for row in session.record["variants"]]
+        if "mine 1" not in names:  # the plain one was kept, too
+            next(steps)
+            names = [row["name"] for row in session.record["variants"]]
+        assert names == ["plain", "mine 1"]
+        assert not any(row["passes"] for row in session.record["variants"])
+        for _ in steps:
+            pass
+        names = sorted(row["name"] for row in session.record["variants"])
+        assert names == ["auto", "edited 1", "mine 1", "plain"], "each once"

@@ -1,0 +1,362 @@
+"""What arrives at the worst moment: stops, switches, new pages and Ctrl-C between two steps."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, done, session_of
+from tests.viz.support import array, matmul, softmax
+from workbench.base.context import Context
+from workbench.viz import explore
+from workbench.viz.record.record import Recorder, build
+from workbench.viz.session import baselines, measurement, prefetch
+from workbench.viz.session import variants as tuning
+from workbench.viz.session.jobs import AHEAD, ASKED, Jobs
+from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.opt_text import parse_opt
+from workbench.viz.session.session import QUICK
+from workbench.worker.client import TaskStopped
+
+
+@pytest.fixture(autouse=True)
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A job that fails says so in the log, and nowhere else."""
+    with caplog.at_level(logging.ERROR, "workbench"):
+        yield
+    assert [r.exc_text for r in caplog.get_records("call")] == []
+
+
+class Busy:
+    """Keeps a queue at work until it is told to let go."""
+
+    def __init__(self, queue: Jobs):
+        self._begun, self._over = Event(), Event()
+        self.finished = queue.submit(self, self._steps(), ASKED)
+        assert self._begun.wait(60)
+
+    def _steps(self) -> Iterator[None]:
+        self._begun.set()
+        assert self._over.wait(60)
+        yield
+
+    def let_go(self) -> None:
+        self._over.set()
+        assert self.finished.wait(60)
+
+
+def all_done(queue: Jobs) -> None:
+    """Wait until nothing is left to do."""
+    assert queue.submit(None, iter(()), 9).wait(60)
+
+
+# stops
+
+
+def test_a_stop_reaches_no_task_of_another_owner() -> None:
+    """A job may end, and the next begin, while somebody stops the first."""
+    queue, reached = Jobs(), []
+    busy = Busy(queue)
+    queue.submit(queue, iter((None,)), ASKED)
+
+    class Lent:
+        def stop(self) -> None:
+            busy._over.set()
+            busy.finished.wait(0.3)  # it has all the time to end
+            running = queue._running
+            reached.append(None if running is None else running.owner)
+
+    queue._busy = Lent()  # type: ignore[assignment]
+    assert queue.stop(busy) == 1
+    all_done(queue)
+    assert reached == [busy]
+
+
+def test_what_waits_is_answered_at_once_when_it_is_stopped() -> None:
+    """However long the work of another session goes on."""
+    with session_of(matmul()) as session:
+        page, busy = Page(session), Busy(session.jobs)
+        job = session.job({"id": 3, "do": "measure", "variants": [0]}, page)
+        finished = session.jobs.submit(session, job, ASKED)
+        assert done(session, "stop") == {"stopped": 1}
+        assert finished.is_set()
+        replies = [m for m in page.messages if m.get("id") == 3]
+        assert [m["error"]["what"] for m in replies] == ["stopped"]
+        assert [m["status"]["task"] for m in page.messages if "status" in m][-1] is None
+        busy.let_go()
+
+
+def test_a_queue_that_is_closed_drops_its_jobs() -> None:
+    with session_of(matmul()) as session:
+        page, busy = Page(session), Busy(session.jobs)
+        job = session.job({"id": 3, "do": "check", "variant": 0}, page)
+        session.jobs.submit(session, job, ASKED)
+        session.jobs.close()
+        busy.let_go()
+        all_done(session.jobs)
+        assert [m["ok"] for m in page.messages if m.get("id") == 3] == [False]
+        assert session.jobs.worker.pid is None, "none is started for what was dropped"
+
+
+def test_a_stop_leaves_what_pages_lack() -> None:
+    ex = matmul()
+    with session_of(ex) as session:
+        page, busy = Page(session), Busy(session.jobs)
+        session.begin()
+        assert done(session, "stop") == {"stopped": 1}
+        busy.let_go()
+        all_done(session.jobs)
+        names = [v["name"] for v in page.record["variants"]]
+        assert names == [v["name"] for v in build(ex)["variants"]] == ["plain", "auto"]
+        assert all(v["passes"] for v in page.record["variants"])
+        assert page.record["variants"][0]["offers"]
+
+
+def test_a_search_that_is_stopped_before_anything_was_timed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_of(matmul()) as session:
+        done(session, "search", variant=0, budget_s=0.5)
+        known = [v["search"] for v in session.record["variants"]]
+        monkeypatch.setattr(session.jobs, "is_stopped", lambda: True)
+        asked = {"do": "search", "variant": 0, "budget_s": 5.0}
+        assert session.handle(asked)["error"]["what"] == "stopped"
+        assert [v["search"] for v in session.record["variants"]] == known
+
+
+def test_a_search_stays_though_its_last_measurement_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stopped(*_: Any) -> None:
+        raise TaskStopped()
+
+    monkeypatch.setattr(measurement, "time_group", stopped)
+    with session_of(matmul()) as session:
+        made = done(session, "search", variant=0, budget_s=0.5)["variant"]
+        assert session.row(made)["search"]
+
+
+# pages
+
+
+def test_a_page_that_opens_between_a_change_and_its_patch() -> None:
+    with session_of(matmul()) as session:
+        first = Page(session)
+        with session.lock:
+            kernel = session.kernels[0].apply(parse_opt('UPCAST("g1", 4)'))
+            tuning.variant_of(session, kernel, 0)
+        second = Page(session)
+        with session.lock:
+            kernel = session.kernels[0].apply(parse_opt('UPCAST("g1", 2)'))
+            tuning.variant_of(session, kernel, 0)
+        reply = session.handle({"do": "ping", "have": -1}, second)
+        assert reply["result"]["n"] == session.record["n"]
+        session.tell_changes()
+        assert first.record == second.record == plain(session.record)
+        assert len(second.record["variants"]) == 3 and broken(second.record) == []
+
+
+# what changes while something is measured
+
+
+def meanwhile(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, do: Callable[[], Any]
+) -> None:
+    """Do something when a function has its result, and has not returned yet."""
+    function = getattr(module, name)
+
+    def called(*args: Any) -> Any:
+        found = function(*args)
+        do()
+        return found
+
+    monkeypatch.setattr(module, name, called)
+
+
+def test_results_are_of_the_device_that_made_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with session_of(matmul()) as session:
+        page = Page(session)
+        with monkeypatch.context() as patched:
+            away = lambda: done(session, "device", name="PYTHON")  # noqa: E731
+            meanwhile(patched, measurement, "ask", away)
+            for do, fields in (("measure", {"variants": [0], "cold": None}),
+                               ("check", {"variant": 0})):  # fmt: skip
+                done(session, "device", name="LLVM")
+                done(session, do, **fields)
+        row = page.record["variants"][0]
+        assert session.device == "PYTHON" and row["timing"] is row["check"] is None
+        assert set(session.timings) == set(session.checks) == {(0, "LLVM")}
+        done(session, "device", name="LLVM")
+        row = page.record["variants"][0]
+        assert row["timing"]["device"] == "LLVM" and row["check"]["ok"]
+
+
+def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "SAMPLES", 2)
+    ex = matmul()
+    with session_of(ex) as session:
+
+        def change() -> None:
+            if session.record["pinned"] is not None:
+                ex.held["baselines"]["another"] = lambda: None
+                done(session, "device", name="PYTHON")
+                done(session, "pin", variant=None)
+
+        ex.held["baselines"] = {"mine": change, "next": lambda: None}
+        page = Page(session)
+        done(session, "pin", variant=0)
+        done(session, "baseline")
+        rows = page.record["baselines"]
+        assert [(r["name"], r["error"]) for r in rows] == [
+            ("mine", None),
+            ("next", None),
+        ]
+        run = session.timings[0, "LLVM"]["run"]
+        assert rows[0]["timing"]["run"] == run, "as it began"
+        assert set(session.timings) == {(0, "LLVM")}
+        assert page.record["variants"][0]["timing"] is None
+        assert [m["status"]["task"] for m in page.messages if "status" in m][-1] is None
+
+
+def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 8)
+    with session_of(matmul(), measures_ahead=True) as session:
+
+        def away_and_back() -> None:
+            for name in ("PYTHON", "LLVM"):
+                done(session, "device", name=name)
+
+        done(session, "measure", variants=[0], cold=None)
+        meanwhile(monkeypatch, measurement, "times", away_and_back)
+        done(session, "offers", variant=0)
+        all_done(session.jobs)
+        offers = session.row(0)["offers"]  # of this device, they came back with it
+        assert 0 < len([o for o in offers if o["measured"]]) <= 4, "and no more"
+
+
+def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:
+    x = array(16, 16)
+    with session_of(explore((x.exp() * 2).sum(axis=1))) as session:
+        made = done(session, "apply", variant=0, opt='UPCAST("g0", 2)')["variant"]
+        busy = Busy(session.jobs)
+        done(session, "offers", variant=made)
+        rows = session.record["plan"]["decisions"]
+        done(session, "replan", node=rows[-1]["node"], store=None)
+        assert len(session.kernels) <= made
+        busy.let_go()
+        all_done(session.jobs)
+
+
+def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
+    """Its variant 0 is another one now, for which the source would be wrong."""
+    x = array(16, 16)
+    ex = explore((x.exp() * 2).sum(axis=1)).baseline("mine", lambda: None)
+    with session_of(ex) as session:
+        page, busy = Page(session), Busy(session.jobs)
+        edit = {"do": "edit", "variant": 0, "language": "C", "text": "void f(){}"}
+        for number, asked in enumerate([edit, {"do": "baseline"}]):
+            job = session.job({"id": number, **asked}, page)
+            session.jobs.submit(session, job, ASKED)
+        rows = session.record["plan"]["decisions"]
+        done(session, "replan", node=rows[-1]["node"], store=None)
+        busy.let_go()
+        all_done(session.jobs)
+        errors = {m["id"]: m["error"] for m in page.messages if m.get("id") in (0, 1)}
+        assert errors[0]["what"] == "this was asked of another plan"
+        assert errors[1] is None, "that is asked of every plan"
+        assert not any(v["edited"] for v in page.record["variants"])
+
+
+def test_baselines_are_not_timed_ahead_on_an_emulator() -> None:
+    ex = softmax().baseline("mine", lambda: None)
+    with session_of(ex, measures_ahead=True) as session:
+        done(session, "device", name="PYTHON")
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.record["baselines"][0]["timing"] is None
+
+
+# two sessions
+
+
+def test_a_session_leaves_what_another_one_said_of_the_same_expression() -> None:
+    """A cell that is run again makes one more, and the page of the first stays open."""
+    text = 'UPCAST("g1", 4)'
+    with session_of(matmul()) as first, session_of(matmul()) as second:
+        made = done(first, "apply", variant=0, opt=text)["variant"]
+        done(first, "note", variant=0, text="of the first")
+        done(first, "pin", variant=made)
+        done(second, "apply", variant=0, opt=text)  # which saves all that it has
+    with session_of(matmul()) as third:
+        done(third, "note", variant=0, text="of the third")  # the pin is not back yet
+    with session_of(matmul()) as fourth:
+        assert fourth.row(0)["note"] == "of the third"
+        made = done(fourth, "apply", variant=0, opt=text)["variant"]
+        assert fourth.record["pinned"] == made
+        done(fourth, "pin", variant=None)
+    with session_of(matmul()) as fifth:
+        other = done(fifth, "apply", variant=0, opt=text)["variant"]
+        assert fifth.record["pinned"] is None
+        done(fifth, "pin", variant=other)
+    with session_of(matmul()) as sixth:
+        done(sixth, "pin", variant=0)
+        done(sixth, "apply", variant=0, opt=text)  # was pinned, and comes back later
+        assert sixth.record["pinned"] == 0
+
+
+# Ctrl-C
+
+
+def pressed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function during which somebody presses Ctrl-C."""
+
+    def called(*args: Any, **fields: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return function(*args, **fields)
+
+    return called
+
+
+def test_ctrl_c_leaves_a_record_that_is_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A piece of it is made by a generator, which would not survive that."""
+    ex = matmul()
+    with session_of(ex) as session, monkeypatch.context() as patched:
+        patched.setattr(Recorder, "add_offers", pressed(Recorder.add_offers))
+        with pytest.raises(KeyboardInterrupt):
+            session.complete()
+        patched.undo()
+        session.complete()
+        names = [v["name"] for v in session.record["variants"]]
+        assert names == ["plain", "auto"] and session.row(1)["passes"]
+
+
+def test_ctrl_c_leaves_no_request_without_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    KEPT.clear()
+    with Context(LIVE=1):
+        widget = matmul().to_widget()
+    sent: list[Any] = []
+    monkeypatch.setattr(widget, "send", sent.append)
+    monkeypatch.setitem(QUICK, "note", pressed(QUICK["note"]))
+    with pytest.raises(KeyboardInterrupt):
+        asked = {"id": 3, "do": "note", "variant": 0, "text": "x"}
+        widget._handle_custom_msg(asked, [])
+    assert [m["ok"] for m in sent if m.get("id") == 3] == [True]
+    widget._session().jobs.close()
+    KEPT.clear()

@@ -1,0 +1,126 @@
+"""A session and its pages: variants and plans come and go, work stops, every copy is whole."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, ask, done, session_of, unpacked
+from tests.viz.support import array, matmul
+from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
+from workbench.viz.session import prefetch
+from workbench.viz.session.jobs import AHEAD, ASKED
+from workbench.viz.session.session import QUICK, Session
+
+pytestmark = pytest.mark.usefixtures("nothing_saved")
+
+
+def test_a_fault_of_ours_is_an_answer(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(QUICK, "note", lambda *_, **__: 1 / 0)
+    reply = ask(session, "note", variant=0, text="x")
+    assert reply["error"]["what"] == "ZeroDivisionError"
+
+
+def test_stop_drops_what_is_under_way() -> None:
+    with session_of(explore(array(400, 400) @ array(400, 400))) as session:
+        page = Page(session)
+        request = {"id": 1, "do": "measure", "variants": [0]}
+        jobs = session.jobs
+        events = [
+            jobs.submit(session, session.job({**request, "id": n}, page), ASKED)
+            for n in range(5)
+        ]
+        time.sleep(0.5)
+        assert done(session, "stop") == {"stopped": 5}
+        assert all(event.wait(60) for event in events)
+        answered = [m for m in page.messages if m.get("id") in range(5)]
+        assert sorted(m["id"] for m in answered) == [0, 1, 2, 3, 4]
+        assert {m["error"]["what"] for m in answered if m["id"]} == {"stopped"}
+        statuses = [m["status"]["task"] for m in page.messages if "status" in m]
+        assert statuses[-1] is None, "nothing is said to be under way"
+        assert done(session, "stop") == {"stopped": 0}
+
+
+@pytest.mark.parametrize("do", ["replan", "baseline"])
+def test_what_fails_is_no_longer_under_way(do: str) -> None:
+    with session_of(explore(array(4, 4) + 1)) as session:
+        page = Page(session)
+        asked = {"id": 7, "do": do}
+        if do == "replan":
+            rows = session.record["plan"]["decisions"]
+            copy = next(d for d in rows if d["asked"])
+            asked |= {"node": copy["node"], "store": False}
+        job = session.job(asked, page)
+        assert session.jobs.submit(session, job, ASKED).wait(60)
+        assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
+        statuses = [m["status"]["task"] for m in page.messages if "status" in m]
+        assert statuses[0] == do and statuses[-1] is None
+
+
+def test_two_sessions_do_not_meet() -> None:
+    with session_of(matmul()) as first, session_of(matmul()) as second:
+        pages = Page(first), Page(second)
+        done(first, "apply", variant=0, opt='UPCAST("g1", 4)')
+        done(second, "note", variant=0, text="mine")
+        assert len(pages[0].record["variants"]) == 2
+        assert len(pages[1].record["variants"]) == 1
+        assert pages[0].record["variants"][0]["note"] == ""
+
+
+def test_variants_come_back() -> None:
+    with session_of(matmul()) as session:
+        made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+        done(session, "note", variant=made, text="good")
+        done(session, "pin", variant=made)
+        done(session, "measure", variants=[made])
+        timing = session.row(made)["timing"]
+    with session_of(matmul()) as session:
+        page = Page(session)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        rows = {tuple(v["opts"]): (i, v) for i, v in enumerate(page.record["variants"])}
+        place, row = rows['UPCAST("g1", 4)',]
+        assert (row["name"], row["note"]) == ("mine 1", "good")
+        assert page.record["pinned"] == place
+        assert row["timing"]["median_s"] == timing["median_s"]
+        assert row["timing"]["earlier"]
+        other = done(session, "apply", variant=0, opt='UPCAST("g1", 2)')["variant"]
+        assert session.row(other)["name"] == "mine 2"
+
+
+def test_a_late_page_gets_the_whole_record(session: Session) -> None:
+    done(session, "note", variant=0, text="x")
+    number = session.record["n"]
+    assert done(session, "ping", have=number) == {"n": number, "record": None}
+    whole = done(session, "ping", have=number - 1)["record"]
+    assert unpacked(whole) == plain(session.record)
+
+
+def test_nothing_to_compute() -> None:
+    with session_of(explore(Tensor(2.0)), measures_ahead=True) as session:
+        page = Page(session)
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert page.record == plain(session.record)
+        assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
+
+
+def test_replan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
+    x = array(16, 16)
+    with session_of(explore((x.exp() * 2).sum(axis=1)), measures_ahead=True) as session:
+        page = Page(session)
+        done(session, "apply", variant=0, opt='UPCAST("g0", 2)')
+        rows = session.record["plan"]["decisions"]
+        node = next(d["node"] for d in rows if not d["stored"] and "exp" in d["name"])
+        number = done(session, "replan", node=node, store=True)["n"]
+        assert session.jobs.submit(page, iter(()), 9).wait(60)
+        assert len(page.record["kernels"]) == 2 and page.record == plain(session.record)
+        assert broken(page.record) == [] and page.record["n"] >= number
+        assert all(v["timing"] for v in page.record["variants"])
+        forced = [d for d in page.record["plan"]["decisions"] if d["forced"]]
+        done(session, "replan", node=forced[0]["node"], store=None)
+        assert len(session.record["kernels"]) == 1

@@ -1,0 +1,81 @@
+"""`%load_ext workbench`: the magics, in an IPython of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import workbench
+from workbench.base.context import Context
+from workbench.viz import Exploration
+from workbench.viz.session.jobs import jobs
+
+SETUP = """
+import numpy as np
+from workbench import Tensor
+a = Tensor(np.ones((8, 8), dtype=np.float32), device="LLVM")
+"""
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    off = Config({"HistoryManager": {"enabled": False}})
+    InteractiveShell.clear_instance()
+    made = InteractiveShell.instance(config=off)
+    workbench.load_ipython_extension(made)
+    made.run_cell(SETUP)
+    with Context(LIVE=1):
+        yield made
+    InteractiveShell.clear_instance()
+    jobs().close()
+
+
+def test_a_cell_is_explored(shell: Any) -> None:
+    ran = shell.run_cell("%%kernel -o 'UPCAST(\"g1\", 4)'\nb = a @ a\nb.relu()")
+    ex = ran.result
+    assert isinstance(ex, Exploration)
+    assert ex.kernels[0].title == "matmul+relu"
+    assert ex.line is not None and str(ex.line).endswith(":3"), "as the cell counts"
+    assert ex.held["session"].row(1)["opts"] == ['UPCAST("g1", 4)']
+    assert ex.held["view"] == {"variant": 1}
+    assert "b" in shell.user_ns, "the cell ran as any other"
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("%%kernel\nb = 1", "ends in no expression"),
+        ("%%kernel\n3", "cannot explore argument 1, an int"),
+        ("%%kernel --faster\na", "there is no option --faster"),
+        ("%%kernel -o 'UPCAST\na", "No closing quotation"),
+        ("%%kernel -o 'UPCAST(\"g0\", 2)'\nTensor(2.0)", "no kernel to apply opts to"),
+        ("%timekernel Tensor(2.0)", "Nothing to compute"),
+        ("%%kernel -s everything\na", "invalid choice"),
+        ("%%kernel -d ABACUS\na + 1", "there is no device"),
+        ("%%kernel -o nonsense\na + 1", "nonsense is not an opt"),
+        ("%timekernel", "nothing to explore"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, says: str
+) -> None:
+    ran = shell.run_cell(cell)
+    ran.raise_error()
+    assert says in capsys.readouterr().out
+
+
+def test_timekernel(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%timekernel (a @ a).exp()").raise_error()
+    assert capsys.readouterr().out.startswith("matmul+exp: ")
+
+
+def test_an_error_of_the_cell_is_the_cells_own(shell: Any) -> None:
+    ran = shell.run_cell("%%kernel\nint('no number')")
+    assert isinstance(ran.error_in_exec, ValueError), "with its traceback"

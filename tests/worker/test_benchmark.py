@@ -1,0 +1,192 @@
+"""One form against another: who is given up, whose answer is wrong, and where time ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
+from workbench.backends.native.buffer import Buffer
+from workbench.kernel.inputs import outputs
+from workbench.worker.benchmark import FAIR_ROUNDS, BenchmarkSettings, _are_close, race
+from workbench.worker.candidate import Row
+from workbench.worker.client import _quiet
+from workbench.worker.remote import race_text
+from workbench.worker.time_limit import OverTime, uninterrupted, within
+
+RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)
+TILE = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 4))
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Kernel:
+    values = np.random.default_rng(0).standard_normal((2, 96, 96)).astype(np.float32)
+    a, b = (Tensor(v).realize() for v in values)
+    return explore(a @ b).kernels[0]
+
+
+@pytest.fixture
+def buffers(kernel: Kernel) -> list[Buffer]:
+    return kernel.data.buffers(kernel.original, "LLVM")
+
+
+def form(kernel: Kernel, source: str | None = None) -> Row:
+    return {"ast": kernel.to_text(), "device": "LLVM", "source": source}
+
+
+def raced(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) -> Row:
+    return race(a, b, buffers, outputs(kernel.original), replace(RULES, **change))
+
+
+def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
+    fast = form(kernel.apply(*TILE))
+    found = raced(kernel, fast, form(kernel), buffers, compares=True)
+    assert found["differs"] is False and len(found["samples"]) == len(found["against"])
+    assert min(found["samples"]) < min(found["against"])
+
+
+def test_the_hopeless_are_given_up(kernel: Kernel, buffers: list[Buffer]) -> None:
+    fast = form(kernel.apply(*TILE))
+    found = raced(kernel, form(kernel), fast, buffers, samples=50, budget_s=30.0)
+    assert 3 <= len(found["samples"]) < 10
+    found = raced(kernel, form(kernel), fast, buffers, hopeless=1e9, budget_s=30.0)
+    assert len(found["samples"]) >= 7, "with enough patience it is timed like any other"
+
+
+def test_a_program_that_is_known_is_not_run(
+    kernel: Kernel, buffers: list[Buffer]
+) -> None:
+    first = raced(kernel, form(kernel), form(kernel), buffers)
+    again = raced(kernel, form(kernel), form(kernel), buffers, known=(first["digest"],))
+    assert again == {"same": first["digest"]}
+    other = form(kernel.apply(*TILE))
+    assert raced(kernel, other, other, buffers)["digest"] != first["digest"]
+
+
+def test_a_wrong_answer_is_seen(kernel: Kernel, buffers: list[Buffer]) -> None:
+    wrong = form(kernel, _halved(kernel.compile("LLVM").source))
+    assert raced(kernel, wrong, form(kernel), buffers, compares=True)["differs"] is True
+    assert "differs" not in raced(kernel, wrong, form(kernel), buffers)
+
+
+def _halved(text: str) -> str:
+    """Return the program with half as many steps in its innermost loop."""
+    assert "%r0.next, 96" in text
+    return text.replace("%r0.next, 96", "%r0.next, 48")
+
+
+def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) -> None:
+    bad = raced(kernel, form(kernel, "define void @x("), form(kernel), buffers)
+    assert bad["error"]["what"].startswith("cannot compile")
+    values = np.ones((700, 700), np.float32)
+    slow = explore(Tensor(values).realize() @ Tensor(values).realize()).kernels[0]
+    own = slow.data.buffers(slow.original, "LLVM")
+    found = raced(slow, form(slow), form(slow), own, limit_s=0.02)
+    assert found["over"] == 0.02
+
+
+def test_of_slow_forms_no_run_begins_that_would_end_too_late(
+    kernel: Kernel, buffers: list[Buffer]
+) -> None:
+    """Both take the whole budget, so that they are run a few times each, while time is left."""
+    slow = {"budget_s": 1e-4, "hopeless": 1e9}
+    for left_s, most in ((100.0, FAIR_ROUNDS), (0.0, 1)):
+        found = raced(
+            kernel,
+            form(kernel.apply(*TILE)),
+            form(kernel),
+            buffers,
+            left_s=left_s,
+            **slow,
+        )
+        assert 1 <= len(found["samples"]) <= most
+        assert left_s == 0.0 or len(found["samples"] + found["against"]) > 2
+
+
+def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
+    said: list[object] = []
+    race(
+        form(kernel), form(kernel), buffers, outputs(kernel.original), RULES,
+        lambda: said.append("on"), said.append,
+    )  # fmt: skip
+    assert said[:3] == ["on", RULES.limit_s, "on"]
+    assert (
+        _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
+    )
+    assert _quiet({}, 60.0) == 60.0
+
+
+def test_ctrl_c_is_held_back_and_not_lost() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("to the end")
+        done.append("and not further")
+    assert done == ["to the end"]
+    with uninterrupted():
+        pass
+    with pytest.raises(KeyboardInterrupt):  # it is heard again
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_time_ends_in_the_main_thread_only() -> None:
+    with pytest.raises(OverTime), within(0.02):
+        while True:
+            time.sleep(0.001)
+    with within(30.0):
+        pass  # no alarm is left behind
+    ended = []
+
+    def elsewhere() -> None:
+        with within(0.01):
+            time.sleep(0.05)
+        ended.append(True)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert ended
+
+
+CLOSE: list[tuple[Any, Any, str, bool]] = [
+    ([1.0, 2.0], [1.0, 2.0001], "float32", True),
+    ([1.0, 2.0], [1.0, 2.1], "float32", False),
+    ([1.0, np.nan], [1.0, np.nan], "float32", True),
+    ([1.0, np.nan], [1.0, 2.0], "float32", False),
+    ([1.0, 2.0], [1.0, np.inf], "float32", False),
+    ([np.inf], [np.inf], "float32", True),
+    ([1.0, np.inf], [1.0, -np.inf], "float32", False),
+    ([np.nan], [np.inf], "float32", False),
+    ([1.0, 1000.0], [1.001, 1000.0], "float32", True),
+    ([1.0, 2.0], [1.0, 2.0001], "float64", False),
+    ([1, 2], [1, 2], "int32", True),
+    ([1, 200], [1, 201], "int32", False),
+    ([True], [False], "bool", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "got", "dtype", "close"), CLOSE, ids=str)
+def test_what_counts_as_the_same_answer(
+    wanted: Any, got: Any, dtype: str, close: bool
+) -> None:
+    assert _are_close(np.array(wanted, dtype), np.array(got, dtype)) is close
+
+
+def test_elsewhere_it_is_text_in_and_text_out(kernel: Kernel) -> None:
+    task = {
+        "kernel": kernel.to_text(), "form": form(kernel), "against": form(kernel),
+        "rules": asdict(RULES),
+    }  # fmt: skip
+    found = json.loads(race_text(json.dumps(task)))
+    assert found["samples"] and found["digest"]
+    broken = json.loads(race_text(json.dumps(task | {"kernel": "nonsense"})))
+    assert broken["error"]["what"]
+    assert Device.available("LLVM")

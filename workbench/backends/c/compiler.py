@@ -1,0 +1,160 @@
+"""The C compiler of this machine: found on PATH, or the one in the ziglang package.
+
+$CC is asked first, then cc, clang and gcc. tcc is passed over: it miscompiles vectors.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from workbench.backends.native import object_cache
+from workbench.base.errors import CompileError, DeviceError
+
+# What the renderer counts on: signed integers wrap, a*b + c is fused, float operations may be
+# done early but never in another order. Loops stay as they are written, as on LLVM: whoever
+# wants vectors applies UPCAST (and GCC 12 gets sums over falling indexes wrong when it makes
+# vectors of them). But what is written lane by lane may become one instruction.
+# fmt: off
+_FLAGS = (
+    "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
+    "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+    "-fno-tree-vectorize", "-ftree-slp-vectorize",
+    "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+)
+_ZIG_FLAGS = ("-fno-sanitize=all", "-fomit-frame-pointer")
+# fmt: on
+_NAMES = ("cc", "clang", "gcc")
+_SHOWN_LINES = 8
+_TIMEOUT_S = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A compiler: how to call it, and what it says it is."""
+
+    command: tuple[str, ...]
+    is_zig: bool
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What every call gets: this processor's instructions, and what kernels' C relies on."""
+        machine = platform.machine().lower()
+        native = "-mcpu=native" if machine in ("arm64", "aarch64") else "-march=native"
+        return (*_FLAGS, native, *(_ZIG_FLAGS if self.is_zig else ()))
+
+    @property
+    def version(self) -> str:
+        """Its name and version, as it says."""
+        return _version(self)
+
+    def compile(self, text: str, assembly: bool = False, lines: bool = False) -> bytes:
+        """Return the object file (or the assembly) of C text; with `lines` it says which line
+        of the text each instruction is for.
+
+        Errors: CompileError with the first lines of what the compiler says.
+        """
+        try:
+            with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+                out = Path(folder) / "kernel"
+                kind = ("-S" if assembly else "-c", *(["-g1"] if lines else []))
+                self._run(*self.flags, *kind, "-o", str(out), "-", text=text)
+                return out.read_bytes()
+        except OSError as error:
+            raise CompileError(
+                "c", f"{self.command[0]} left nothing: {error}", last_good=text
+            ) from error
+
+    def _run(self, *arguments: str, text: str = "") -> str:
+        done = subprocess.run(
+            [*self.command, *arguments],
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=self._environment(),
+            timeout=_TIMEOUT_S,
+        )
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            because = "\n           ".join(lines[:_SHOWN_LINES])
+            raise CompileError(
+                "c",
+                because or f"{self.command[0]} ended with status {done.returncode}",
+                last_good=text or None,
+            )
+        return done.stdout
+
+    def _environment(self) -> dict[str, str] | None:
+        """Zig keeps what it builds in folders that need not be there, or writable."""
+        if not self.is_zig:
+            return None
+        folder = str(object_cache.cache_folder() / "zig")
+        return {
+            "ZIG_GLOBAL_CACHE_DIR": folder,
+            "ZIG_LOCAL_CACHE_DIR": folder,
+            **os.environ,
+        }
+
+
+def compiler() -> Compiler:
+    """Return the compiler to use.
+
+    Errors: DeviceError where there is none, with how to get one.
+    """
+    found = find_compiler()
+    if found is None:
+        raise DeviceError(
+            "the device C needs a C compiler",
+            "$CC names none, and there is no cc, clang or gcc on PATH",
+            "pip install 'workbench[c]'",
+        )
+    return found
+
+
+def find_compiler() -> Compiler | None:
+    """Return the compiler to use, None where there is none. Nothing is run.
+
+    Errors: DeviceError for a $CC that cannot be read.
+    """
+    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+
+
+@lru_cache(maxsize=8)
+def _find(named: str, path: str) -> Compiler | None:
+    for command in [_words(named), *([name] for name in _NAMES)]:
+        place = shutil.which(command[0], path=path) if command else None
+        if place is not None and "tcc" not in Path(os.path.realpath(place)).name:
+            return Compiler((place, *command[1:]), is_zig="zig" in Path(place).name)
+    package = find_spec("ziglang")
+    if package is None or package.origin is None:
+        return None
+    zig = Path(package.origin).with_name("zig")  # saves the start of another Python
+    start = (str(zig),) if zig.exists() else (sys.executable, "-m", "ziglang")
+    return Compiler((*start, "cc"), is_zig=True)
+
+
+def _words(named: str) -> list[str]:
+    try:
+        return shlex.split(named)
+    except ValueError as error:
+        raise DeviceError(
+            "$CC cannot be read",
+            f"{named!r:.60} is no command: {str(error).lower()}",
+            "a command such as CC=clang, or no $CC",
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _version(found: Compiler) -> str:
+    lines = found._run("--version").splitlines()
+    return lines[0].strip() if lines else found.command[0]

@@ -1,0 +1,184 @@
+"""Which values of a program may stand where they are used, and where registers begin.
+
+A value that is used once, in the loop that computes it, needs no name, if nothing it reads
+changes on the way: no SET of a register and no STORE to its memory in between. Arithmetic
+on loop counters reads nothing that changes, so it can stand anywhere in its loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from workbench.backends.program.analysis import memory
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+TRANSPARENT = frozenset({Ops.INDEX, Ops.AFTER, Ops.BROADCAST})
+"""Never a variable: what uses them uses their source."""
+LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
+_STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
+
+
+@dataclass(slots=True)
+class InliningPlan:
+    """The findings, by position in the program.
+
+    `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it
+    has none. `begins` has, for the position of a LOOP or SET, the registers that are declared
+    just before it.
+    """
+
+    unused: set[int] = field(default_factory=set)
+    once: set[int] = field(default_factory=set)
+    anywhere: set[int] = field(default_factory=set)
+    begins: dict[int, list[UOp]] = field(default_factory=dict)
+
+
+def lay_out(linear: Sequence[UOp]) -> InliningPlan:
+    """Walk a program and return what the renderer needs to know."""
+    found = InliningPlan()
+    paths = _paths(linear)
+    _find_inline(linear, paths, found)
+    _find_beginnings(linear, paths, found)
+    return found
+
+
+def _paths(linear: Sequence[UOp]) -> list[tuple[int, ...]]:
+    """Return per position the positions of the loops that are open there."""
+    paths: list[tuple[int, ...]] = []
+    path: tuple[int, ...] = ()
+    for position, node in enumerate(linear):
+        if node.op is Ops.ENDLOOP:
+            path = path[:-1]
+        paths.append(path)
+        if node.op is Ops.LOOP:
+            path = (*path, position)
+    return paths
+
+
+def _find_inline(
+    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], found: InliningPlan
+) -> None:
+    users = _users(linear)
+    lasts = [-1] * len(linear)  # where a value's text is written at the latest
+    changes = _changes(linear)
+    for position in reversed(range(len(linear))):
+        node = linear[position]
+        if node.op in _STATEMENTS:
+            lasts[position] = position
+            continue
+        uses = [u for u in users[position] if u not in found.unused]
+        if not uses:
+            found.unused.add(position)
+            continue
+        lasts[position] = max(lasts[u] for u in uses)
+        if node.op in TRANSPARENT:
+            continue
+        if _is_arithmetic(node):
+            found.anywhere.add(position)
+        ends = _ends(linear, users, position)
+        if len(ends) != 1 or paths[ends[0]] != paths[position]:
+            lasts[position] = position
+            continue
+        reads = _reads(node)
+        if any(
+            position < c < lasts[position] for r in reads for c in changes.get(r, ())
+        ):
+            lasts[position] = position
+            continue
+        found.once.add(position)
+
+
+def _users(linear: Sequence[UOp]) -> list[list[int]]:
+    """Return per position the positions that use its value, until it is computed again."""
+    users: list[list[int]] = [[] for _ in linear]
+    made: dict[UOp, int] = {}
+    for position, node in enumerate(linear):
+        for source in node.src:
+            if source in made and node.op not in (Ops.LOOP, Ops.ENDLOOP):
+                users[made[source]].append(position)
+        made[node] = position
+    return users
+
+
+def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[int]:
+    """Return the positions where a value is used in the end, seen through what has no name."""
+    ends: list[int] = []
+    pending = list(users[position])
+    while pending and len(ends) < 2:
+        user = pending.pop()
+        if linear[user].op in TRANSPARENT:
+            pending += users[user]
+        else:
+            ends.append(user)
+    return ends
+
+
+def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
+    """Return where each register is set and each memory is written."""
+    found: dict[UOp, list[int]] = {}
+    stores: list[int] = []
+    for position, node in enumerate(linear):
+        if node.op is Ops.SET:
+            found.setdefault(node.src[0], []).append(position)
+        elif node.op is Ops.STORE:
+            place = memory(node.src[0])
+            if place.op is Ops.DEFINE:
+                found.setdefault(place, []).append(position)
+            else:
+                stores.append(position)
+    for node in linear:  # arguments may share memory
+        if node.op is Ops.LOAD and memory(node.src[0]).op is Ops.PARAM:
+            found[memory(node.src[0])] = stores
+    return found
+
+
+def _reads(node: UOp) -> list[UOp]:
+    """Return the registers and the memory that a node itself reads, BROADCASTs seen through."""
+    found = []
+    if node.op is Ops.LOAD:
+        found.append(memory(node.src[0]))
+    pending = list(node.src)
+    while pending:
+        source = pending.pop()
+        if source.op is Ops.REG:
+            found.append(source)
+        elif source.op in TRANSPARENT:
+            pending += source.src
+    return found
+
+
+def _is_arithmetic(node: UOp) -> bool:
+    """Whether a scalar is computed from loop counters and constants alone."""
+    if node.dtype.count > 1 or not (node.dtype.kind == "index" or node.dtype.is_bool):
+        return False
+    return all(
+        n.is_elementwise or n.op in (Ops.CONST, Ops.RANGE) for n in node.toposort()
+    )
+
+
+def _find_beginnings(
+    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], found: InliningPlan
+) -> None:
+    """Declare each register in the innermost loop around all its uses, at its first SET if
+    that is there, else before the loop that holds the first SET."""
+    homes: dict[UOp, tuple[int, ...]] = {}
+    firsts: dict[UOp, int] = {}
+    for position, node in enumerate(linear):
+        for source in node.src:
+            if source.op is Ops.REG:
+                firsts.setdefault(source, position)
+                known = homes.get(source, paths[position])
+                homes[source] = _common(known, paths[position])
+    for register, first in firsts.items():
+        home = homes[register]
+        inner = paths[first][len(home) :]
+        found.begins.setdefault(inner[0] if inner else first, []).append(register)
+
+
+def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    shared = 0
+    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
+        shared += 1
+    return a[:shared]

@@ -1,0 +1,64 @@
+"""The growing text of a C function: lines, indentation, names that are used once."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+
+from workbench.backends.program.names import Names
+
+_WIDTH, _LONGEST = 96, 110
+_TAKEN = frozenset(
+    "args lo hi scratch main auto break case char const continue default do double else enum"
+    " extern float for goto if inline int long register restrict return short signed sizeof"
+    " static struct switch typedef union unsigned void volatile while asm typeof linux unix"
+    " i386 arm".split()
+)
+
+
+class CWriter(Names):
+    """Lines of C, the body of a function. `depth` is how many loops are open.
+
+    `positions` has, for each line, the positions in the program of what it is the code of;
+    `at` are those of what is being written.
+    """
+
+    def __init__(self, taken: Iterable[str]):
+        super().__init__({*_TAKEN, *taken}, identifier, "_")
+        self.lines: list[str] = []
+        self.positions: list[tuple[int, ...]] = []
+        self.at: tuple[int, ...] = ()
+        self.depth = 0
+
+    def put(self, text: str) -> None:
+        """Add a statement; a long one takes several lines."""
+        pad = "  " * (self.depth + 1)
+        lines = [pad + text]
+        if len(lines[0]) > _WIDTH:
+            lines = textwrap.wrap(
+                text,
+                _WIDTH,
+                initial_indent=pad,
+                subsequent_indent=pad + "    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        self.lines += lines
+        self.positions += [self.at] * len(lines)
+
+    def comment(self, words: str, at: int) -> None:
+        """Put a comment before line `at`: one line, cut where it would be too long."""
+        line = "  " * (self.depth + 1) + "// " + words.replace("\n", " ")
+        self.lines.insert(
+            at, line if len(line) <= _LONGEST else line[:_LONGEST] + " .."
+        )
+        self.positions.insert(at, ())
+
+
+def identifier(name: str) -> str:
+    """Return `name` as C can have it."""
+    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not name or name[0].isdigit():
+        name = "k" + name
+    return name + "_" if name in _TAKEN else name

@@ -1,0 +1,286 @@
+"""LLVM types, constants and elementwise instructions: what one value becomes as text.
+
+Every function returns text. An op that needs several instructions gets `emit`, which writes
+the earlier ones and returns their names; the last one is returned, for the caller to name.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+
+from workbench.backends.program.value_facts import is_number, may_overflow
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import COMPARE, Ops
+from workbench.ir.node.uop import UOp
+
+Emit = Callable[[str], str]
+"""Writes an instruction and returns the name of its result."""
+
+
+def type_of(dtype: DType) -> str:
+    """Return the LLVM type of a value of `dtype`; a bool is one bit."""
+    return _lanes(_SCALAR_TYPE.get(dtype.scalar.name) or f"i{dtype.bits}", dtype.count)
+
+
+def memory_type(dtype: DType) -> str:
+    """Return the LLVM type of `dtype` in memory, where a bool takes one byte."""
+    return _lanes("i8", dtype.count) if dtype.is_bool else type_of(dtype)
+
+
+def suffix(dtype: DType) -> str:
+    """Return the part of an intrinsic's name that names a type: f32, v8f32, i64."""
+    scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
+    return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
+
+
+def constant(value: Const, dtype: DType) -> str:
+    """Return `value` as an operand of type `dtype`: the same value in every lane."""
+    if dtype.count == 1:
+        return _scalar(value, dtype)
+    if _scalar(value, dtype) in ("0", "0.0", "false"):
+        return "zeroinitializer"
+    return f"splat ({type_of(dtype.scalar)} {_scalar(value, dtype)})"
+
+
+def lanes(values: Sequence[Const], dtype: DType) -> str:
+    """Return a constant with one value per lane."""
+    if all(_scalar(v, dtype) == _scalar(values[0], dtype) for v in values):
+        return constant(values[0], dtype)
+    kind = type_of(dtype.scalar)
+    return "<" + ", ".join(f"{kind} {_scalar(v, dtype)}" for v in values) + ">"
+
+
+def elementwise(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    """Return the instruction that computes an elementwise `node` from operands `args`."""
+    op, dtype = node.op, max((s.dtype for s in node.src), key=_count)
+    if op in (Ops.MAX, Ops.MIN):
+        return extreme(op, dtype, args, emit, [is_number(s) for s in node.src])
+    if op in (Ops.CDIV, Ops.CMOD) and may_overflow(node):
+        return _safe_division(node, args, emit)
+    if op in _BINARY:
+        return combine(op, dtype, args, emit)
+    if op is Ops.CAST:
+        return _cast(node, args[0], emit)
+    return _OTHER[op](node, args, emit)
+
+
+def combine(op: Ops, dtype: DType, args: Sequence[str], emit: Emit) -> str:
+    """Return the instruction for a binary `op` on two values of `dtype`."""
+    if op in (Ops.MAX, Ops.MIN):
+        return extreme(op, dtype, args, emit)
+    return f"{_BINARY[op][_COLUMN[dtype.kind]]} {type_of(dtype)} {args[0]}, {args[1]}"
+
+
+def call(name: str, dtype: DType, args: Sequence[str]) -> str:
+    """Return the call of an intrinsic on values of `dtype` that gives another one."""
+    terms = ", ".join(f"{type_of(dtype)} {arg}" for arg in args)
+    return f"call {type_of(dtype)} @llvm.{name}.{suffix(dtype)}({terms})"
+
+
+def extreme(
+    op: Ops,
+    dtype: DType,
+    args: Sequence[str],
+    emit: Emit,
+    is_number: Sequence[bool] = (False, False),
+) -> str:
+    """Return the greater or lesser of two values; NaN if either is, as numpy has it.
+
+    `a > b ? a : b` is one instruction on most machines, and gives b where one is NaN. So a
+    constant goes first, and without one a NaN in `a` is picked out by hand.
+    """
+    a, b = args
+    if dtype.is_bool:
+        return f"{'or' if op is Ops.MAX else 'and'} {type_of(dtype)} {a}, {b}"
+    if not dtype.is_float:
+        name = ("s" if dtype.kind != "uint" else "u") + op.name.lower()
+        return call(name, dtype, (a, b))
+    if is_number[1] and not is_number[0]:
+        a, b = b, a
+    kind, bit = type_of(dtype), type_of(dtypes.bool.vec(dtype.count))
+    first = emit(f"fcmp {'ogt' if op is Ops.MAX else 'olt'} {kind} {a}, {b}")
+    picked = f"select {bit} {first}, {kind} {a}, {kind} {b}"
+    if any(is_number):
+        return picked
+    name = emit(picked)
+    nan = emit(f"fcmp uno {kind} {a}, {a}")
+    return f"select {bit} {nan}, {kind} {a}, {kind} {name}"
+
+
+# The columns are float, signed integer, unsigned integer, bool. "contract" allows a fused
+# multiply-add, "nsz" ignores the sign of a zero; NaN and infinity mean what they mean.
+# fmt: off
+_COLUMN = {"float": 0, "int": 1, "index": 1, "uint": 2, "bool": 3}
+_BINARY = {
+    Ops.ADD:   ("fadd contract nsz", "add",      "add",      "or"),
+    Ops.MUL:   ("fmul contract nsz", "mul",      "mul",      "and"),
+    Ops.FDIV:  ("fdiv contract nsz", "",         "",         ""),
+    Ops.CDIV:  ("",                  "sdiv",     "udiv",     ""),
+    Ops.CMOD:  ("",                  "srem",     "urem",     ""),
+    Ops.AND:   ("",                  "and",      "and",      "and"),
+    Ops.OR:    ("",                  "or",       "or",       "or"),
+    Ops.XOR:   ("",                  "xor",      "xor",      "xor"),
+    Ops.SHL:   ("",                  "shl",      "shl",      ""),
+    Ops.SHR:   ("",                  "ashr",     "lshr",     ""),
+    Ops.CMPLT: ("fcmp olt",          "icmp slt", "icmp ult", "icmp ult"),
+    Ops.CMPLE: ("fcmp ole",          "icmp sle", "icmp ule", "icmp ule"),
+    Ops.CMPEQ: ("fcmp oeq",          "icmp eq",  "icmp eq",  "icmp eq"),
+    Ops.CMPNE: ("fcmp une",          "icmp ne",  "icmp ne",  "icmp ne"),
+}
+_SCALAR_TYPE = {"float16": "half", "float32": "float", "float64": "double", "bool": "i1"}
+# fmt: on
+
+
+def _lanes(scalar: str, count: int) -> str:
+    return scalar if count == 1 else f"<{count} x {scalar}>"
+
+
+def _scalar(value: Const, dtype: DType) -> str:
+    value = dtype.const(value)
+    if dtype.is_bool:
+        return "true" if value else "false"
+    return _float(float(value)) if dtype.is_float else str(value)
+
+
+def _float(value: float) -> str:
+    """Return a float exactly: short ones in decimal, others as the bits of a double."""
+    text = repr(value)
+    if math.isfinite(value) and len(text) <= 8:
+        mantissa, e, exponent = text.partition("e")
+        return (mantissa if "." in mantissa else mantissa + ".0") + e + exponent
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _count(dtype: DType) -> int:
+    return dtype.count
+
+
+def _safe_division(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    """Divide by 1 where the divisor is -1, and negate: INT_MIN // -1 wraps."""
+    (a, b), dtype = args, node.dtype
+    kind, bit = type_of(dtype), type_of(dtypes.bool.vec(dtype.count))
+    minus_one, one = constant(-1, dtype), constant(1, dtype)
+    minus = emit(f"icmp eq {kind} {b}, {minus_one}")
+    safe = emit(f"select {bit} {minus}, {kind} {one}, {kind} {b}")
+    if node.op is Ops.CMOD:
+        return f"srem {kind} {a}, {safe}"
+    quotient = emit(f"sdiv {kind} {a}, {safe}")
+    negated = emit(f"sub {kind} {constant(0, dtype)}, {a}")
+    return f"select {bit} {minus}, {kind} {negated}, {kind} {quotient}"
+
+
+def _neg(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    kind = type_of(node.dtype)
+    if node.dtype.is_float:
+        return f"fneg {kind} {args[0]}"
+    return f"sub {kind} {constant(0, node.dtype)}, {args[0]}"
+
+
+def _not(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    ones = constant(True if node.dtype.is_bool else -1, node.dtype)
+    return f"xor {type_of(node.dtype)} {args[0]}, {ones}"
+
+
+def _recip(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    return f"fdiv {type_of(node.dtype)} {constant(1.0, node.dtype)}, {args[0]}"
+
+
+def _intrinsic(name: str) -> Callable[[UOp, Sequence[str], Emit], str]:
+    def render(node: UOp, args: Sequence[str], emit: Emit) -> str:
+        return call(name, node.dtype, args)
+
+    return render
+
+
+def _fma(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    """fmuladd is a fused multiply-add wherever the machine has one, and never a call."""
+    dtype = node.dtype
+    if dtype.is_float:
+        return call("fmuladd", dtype, args)
+    product = emit(combine(Ops.MUL, dtype, args[:2], emit))
+    return combine(Ops.ADD, dtype, (product, args[2]), emit)
+
+
+def _where(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    kind = type_of(node.dtype)
+    bit = type_of(node.src[0].dtype)
+    return f"select {bit} {args[0]}, {kind} {args[1]}, {kind} {args[2]}"
+
+
+def _bitcast(node: UOp, args: Sequence[str], emit: Emit) -> str:
+    source = node.src[0].dtype
+    if (
+        source.is_bool != node.dtype.is_bool
+    ):  # a bool is a byte in memory and a bit here
+        return _convert(source, node.dtype, args[0])
+    return f"bitcast {type_of(source)} {args[0]} to {type_of(node.dtype)}"
+
+
+_OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
+    Ops.NEG: _neg,
+    Ops.NOT: _not,
+    Ops.RECIP: _recip,
+    Ops.SQRT: _intrinsic("sqrt"),
+    Ops.TRUNC: _intrinsic("trunc"),
+    Ops.FMA: _fma,
+    Ops.WHERE: _where,
+    Ops.BITCAST: _bitcast,
+}
+
+SUPPORTED = frozenset(
+    {*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD}
+)
+"""The elementwise ops that reach LLVM; lowering has taken the others apart.
+FMOD, which branches, is in llvm_remainder."""
+
+
+def _cast(node: UOp, arg: str, emit: Emit) -> str:
+    source, dtype = node.src[0].dtype, node.dtype
+    if source.is_float and not (dtype.is_float or dtype.is_bool):
+        if dtype.count > 1 and source.bits >= 32:
+            return _saturated(source, dtype, arg, emit)
+        name = f"fpto{'u' if dtype.kind == 'uint' else 's'}i.sat"
+        over = f"{suffix(dtype)}.{suffix(source)}"
+        return f"call {type_of(dtype)} @llvm.{name}.{over}({type_of(source)} {arg})"
+    return _convert(source, dtype, arg)
+
+
+def _saturated(source: DType, dtype: DType, arg: str, emit: Emit) -> str:
+    """Clamp by comparisons of vectors, and convert only what fits: the intrinsic would be taken
+    apart into single lanes. A float16 has not all limits of integers, and keeps it."""
+    given, kind = type_of(source), type_of(dtype)
+    bit = type_of(dtypes.bool.vec(dtype.count))
+    low = constant(float(dtype.min), source)
+    high = constant(float(int(dtype.max) + 1), source)
+    below = emit(f"fcmp olt {given} {arg}, {low}")
+    above = emit(f"fcmp oge {given} {arg}, {high}")
+    reaches = emit(f"fcmp oge {given} {arg}, {low}")  # NaN does not
+    fits = emit(f"fcmp olt {given} {arg}, {high}")
+    inside = emit(f"and {bit} {reaches}, {fits}")
+    zero = constant(0.0, source)
+    safe = emit(f"select {bit} {inside}, {given} {arg}, {given} {zero}")
+    word = "fptoui" if dtype.kind == "uint" else "fptosi"
+    whole = emit(f"{word} {given} {safe} to {kind}")
+    least, most = constant(dtype.min, dtype), constant(dtype.max, dtype)
+    raised = emit(f"select {bit} {below}, {kind} {least}, {kind} {whole}")
+    return f"select {bit} {above}, {kind} {most}, {kind} {raised}"
+
+
+def _convert(source: DType, dtype: DType, arg: str) -> str:
+    """Return a conversion that is one plain instruction; float -> int is not one."""
+    kind, to = f"{type_of(source)} {arg}", type_of(dtype)
+    if dtype.is_bool:
+        test = "fcmp une" if source.is_float else "icmp ne"
+        return f"{test} {kind}, {constant(0, source)}"
+    if dtype.bits == source.bits and dtype.is_float == source.is_float:
+        return f"bitcast {kind} to {to}"
+    signed, wider = source.kind in ("int", "index"), dtype.bits > source.bits
+    if source.is_float:
+        word = "fpext" if wider else "fptrunc"
+    elif dtype.is_float:
+        word = "sitofp" if signed else "uitofp"
+    else:
+        word = ("sext" if signed else "zext") if wider else "trunc"
+    return f"{word} {kind} to {to}"

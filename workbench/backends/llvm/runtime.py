@@ -1,0 +1,45 @@
+"""LLVM IR -> a Program that runs in this process."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from workbench.backends.llvm import jit
+from workbench.backends.llvm.locations import with_locations
+from workbench.backends.llvm.objects import object_of
+from workbench.backends.native.assembly import AsmLine, readable
+from workbench.backends.native.program import KEPT_PROGRAMS, NativeProgram
+from workbench.backends.program.source import Source
+from workbench.base.forking import once
+
+
+@lru_cache(maxsize=KEPT_PROGRAMS)
+def load(source: Source) -> LLVMProgram:
+    """Return the Program of a Source: the same one for the same text."""
+    return LLVMProgram(source)
+
+
+class LLVMProgram(NativeProgram):
+    """A kernel in machine code that LLVM made, compiled (or found in the cache) at once.
+
+    Errors: CompileError if LLVM refuses the text; DeviceError for buffers that do not fit.
+    """
+
+    device = "LLVM"
+
+    def __init__(self, source: Source):
+        super().__init__(source)
+        _ = self._kernel
+
+    @once
+    def assembly(self) -> str:
+        """The machine's instructions, as text."""
+        return jit.compile_assembly(self.source.text)
+
+    @once
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source."""
+        return readable(jit.compile_assembly(with_locations(self.source.text)))
+
+    def _load(self) -> jit.Code:
+        return jit.load_object(object_of(self.source.text), self.source.name)

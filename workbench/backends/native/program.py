@@ -1,0 +1,188 @@
+"""Launching machine code: what all devices that run on this machine's processor share.
+
+A launch passes one array of pointers and the steps (lo, hi) of the sliced loop that it does.
+A kernel that takes long is launched in slices of at most 50 ms, so that Ctrl-C works in the
+middle of it; one that is known to be short is one call, of less than a microsecond.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from workbench.backends.llvm.jit import Code
+from workbench.backends.native.assembly import AsmLine
+from workbench.backends.native.buffer import ALIGNMENT_BYTES, Buffer
+from workbench.backends.native.thread_pool import pool
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import DeviceError
+from workbench.base.forking import once
+from workbench.base.unpicklable import Unpicklable
+
+SLICE_S = 0.05
+KEPT_PROGRAMS = 1024
+"""How many Programs a runtime remembers by their Source."""
+KernelCall = Callable[[int, int, int], None]
+_Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+class NativeProgram(Unpicklable, ABC):
+    """A kernel in machine code: `program(buffers)` runs it, one Buffer per slot.
+
+    Errors: DeviceError for buffers that do not fit.
+    """
+
+    device: str
+
+    def __init__(self, source: Source):
+        self.source = source
+        pointers = len(source.params) + bool(source.scratch_bytes)
+        self._array = ctypes.c_uint64 * pointers
+        self._steps = 1 if source.extent is None else source.extent
+        # How many steps one slice may take: 1 until a launch has shown how long a step is.
+        self._slice = 1 if self._steps > 1 else self._steps
+
+    def __repr__(self) -> str:
+        return f"<Program {self.source.name}: {len(self.source.params)} arguments>"
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None:
+        """Run the kernel on `buffers`, whole."""
+        self.bind(buffers)()
+
+    def bind(self, buffers: Sequence[Buffer]) -> NativeLaunch:
+        """Return a function that launches the kernel on `buffers`, with the pointers packed."""
+        self._check(buffers)
+        # the last ones may be inputs that simplification has made needless
+        return NativeLaunch(self, buffers[: len(self.source.params)])
+
+    def pack(self, addresses: Sequence[int], held: list[Buffer]) -> Any:
+        """Return an array of pointers, the last to scratch memory of its own, put in `held`."""
+        own = list(addresses)
+        if self.source.scratch_bytes:
+            scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
+            own.append(scratch.address)
+            held.append(scratch)
+        return self._array(*own)
+
+    def run(self, kernel: KernelCall, arguments: int) -> None:
+        """Run all steps on the pointers at `arguments`: at once, or in slices."""
+        if self._slice >= self._steps:
+            kernel(arguments, 0, self._steps)
+        else:
+            self._run_slices(kernel, arguments)
+
+    def on_threads(self, table: int, lo: int, hi: int) -> None:
+        """Run the steps from `lo` to `hi` of every thread's part, all at once."""
+        pool().run(self._code.address, table, self.source.threads, lo, hi)
+
+    @property
+    @abstractmethod
+    def assembly(self) -> str:
+        """The machine's instructions, as text."""
+
+    @property
+    @abstractmethod
+    def assembly_lines(self) -> tuple[AsmLine, ...]:
+        """The instructions without directives, each with its line of the source."""
+
+    @abstractmethod
+    def _load(self) -> Code:
+        """Return the kernel's machine code, compiled and loaded."""
+
+    @once
+    def _code(self) -> Code:
+        return self._load()
+
+    @once
+    def _kernel(self) -> KernelCall:
+
+        return _Kernel(self._code.address)
+
+    def _run_slices(self, kernel: KernelCall, arguments: int) -> None:
+        """Run slice by slice, and learn from the longest one how many steps a slice may take.
+
+        Slices aim at half the limit and grow eightfold at most: what a few steps took says
+        little about many.
+        """
+        done, length, measured = 0, self._slice, (0, 0.0)
+        while done < self._steps:
+            upto = min(self._steps, done + length)
+            start = time.perf_counter()
+            kernel(arguments, done, upto)
+            step_s = (time.perf_counter() - start) / (upto - done)
+            measured = max(measured, (upto - done, step_s))
+            length = min(8 * length, _steps_in_slice(step_s))
+            done = upto
+        self._slice = _steps_in_slice(measured[1])
+
+    def _check(self, buffers: Sequence[Buffer]) -> None:
+        params = self.source.params
+        if len(buffers) < len(params):
+            raise DeviceError(
+                f"cannot launch {self.source.name}",
+                f"it takes {len(params)} buffers, and was given {len(buffers)}",
+            )
+        for slot, (buffer, param) in enumerate(zip(buffers, params, strict=False)):
+            if not _fits(buffer, param):
+                dtype, size = param
+                raise DeviceError(
+                    f"cannot launch {self.source.name}",
+                    f"argument {slot} is {dtype}[{size}], and was given"
+                    f" {buffer.dtype}[{buffer.size}]",
+                )
+            if slot in self.source.aligned and buffer.address % ALIGNMENT_BYTES:
+                raise DeviceError(
+                    f"cannot launch {self.source.name}",
+                    f"argument {slot} is a part of a buffer that begins inside of a cache line,"
+                    " and the kernel writes whole lines",
+                    "a buffer of its own",
+                )
+
+
+class NativeLaunch:
+    """A kernel and the memory that it runs on: call it to run. `move` gives a slot other memory."""
+
+    __slots__ = (
+        "_arguments", "_held", "_kernel", "_parts", "_run", "_slots", "_table"
+    )  # fmt: skip
+
+    def __init__(self, program: NativeProgram, buffers: Sequence[Buffer]):
+        self._run = program.run
+        self._slots, self._held = len(buffers), [*buffers]
+        addresses = [b.address for b in buffers]
+        threads = range(program.source.threads)
+        self._parts = [program.pack(addresses, self._held) for _ in threads]
+        starts = [ctypes.addressof(part) for part in self._parts]
+        self._table = (ctypes.c_uint64 * len(starts))(*starts)
+        self._kernel, self._arguments = program._kernel, starts[0]
+        if len(starts) > 1:
+            self._kernel = program.on_threads
+            self._arguments = ctypes.addressof(self._table)
+
+    def __call__(self) -> None:
+        self._run(self._kernel, self._arguments)
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Let a slot be `buffer`, which must be of the same dtype and size, and begin with a cache
+        line where the Source says `aligned`; one that the kernel does not use is left alone."""
+        if slot < self._slots:
+            self._held[slot] = buffer
+            for part in self._parts:
+                part[slot] = buffer.address
+
+
+def _steps_in_slice(step_s: float) -> int:
+    return max(1, int(SLICE_S / 2 / max(step_s, 1e-12)))
+
+
+def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:
+    dtype, size = param
+    if dtype is dtypes.void:
+        return True
+    # Lowering may have turned small floats into their bits.
+    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_small_float
+    return (buffer.dtype is dtype or as_bits) and buffer.size >= size

@@ -1,0 +1,234 @@
+"""Threads that run parts of one kernel, woken in a few microseconds.
+
+A worker lives in machine code: it spins on a ticket, takes parts of the job while there are
+any, and spins again. After about a millisecond without work it comes back to Python and sleeps
+on a lock, so that an idle notebook burns nothing. The caller takes parts as well: on a busy
+machine, where the workers get no core, it does them all, and has lost nothing. Nothing here
+holds Python's lock while a kernel runs. Source of the idea: the pools of OpenMP runtimes.
+
+    kernel(args[part], lo, hi, part)      for part in 0..parts-1, at once
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from string import Template
+
+from workbench.backends.llvm import jit
+from workbench.backends.llvm.objects import object_of
+
+SPINS = 20_000
+"""Pauses before a worker sleeps: about a millisecond."""
+LINE = 16
+"""Words of a cache line pair: neighbouring lines are fetched together."""
+PARTS = 1 << 16
+"""More than the parts of any job: how far the ticket counts."""
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _other_cores() -> set[int] | None:
+    """Return the cores that this process may use but for the one it is on, None if unknown."""
+    here = _current_core()
+    if here is None or not hasattr(os, "sched_setaffinity"):
+        return None
+    return os.sched_getaffinity(0) - {here()}
+
+
+@lru_cache(maxsize=1)
+def _current_core() -> Callable[[], int] | None:
+    """Return the system's question on which core a thread is, None where there is none."""
+    if os.name != "posix":
+        return None
+    question: Callable[[], int] | None = getattr(
+        ctypes.CDLL(None), "sched_getcpu", None
+    )
+    return question
+
+
+class ThreadPool:
+    """The workers, and the words they share with whoever hands out a job."""
+
+    def __init__(self) -> None:
+        code = _functions()
+        self._work, self._post, self._share = (
+            ctypes.CFUNCTYPE(result, *arguments)(c.address)
+            for c, (result, arguments) in zip(code, _SIGNATURES, strict=True)
+        )
+        self._code = code
+        self._memory = (ctypes.c_int64 * (3 * LINE))()
+        start = ctypes.addressof(self._memory)
+        self._shared = start + -start % (8 * LINE)
+        self._ticket = ctypes.c_int64.from_address(self._shared)
+        self._busy = threading.Lock()
+        self._asleep: list[tuple[threading.Lock, int]] = []
+        self._workers = 0
+
+    def run(self, kernel: int, arguments: int, parts: int, lo: int, hi: int) -> None:
+        """Run `kernel` (an address) on `parts` parts at once, and return when all are done.
+
+        `arguments` is the address of an array with a pointer per part.
+        """
+        with self._busy:
+            while self._workers < parts - 1:
+                self._start()
+            try:
+                self._post(self._shared, kernel, arguments, lo, hi, parts)
+                self._wake()
+            finally:  # after Ctrl-C, too: what is posted works on memory of the caller's
+                self._share(self._shared)
+
+    def _wake(self) -> None:
+        """Ring all bells. A worker wakes on the core of who rings, and would wait there until
+        the system moves it, for the caller is busy with its own part: it is sent elsewhere."""
+        elsewhere = _other_cores() if self._asleep else None
+        while self._asleep:
+            bell, thread = self._asleep.pop()
+            if elsewhere:
+                with suppress(OSError):
+                    os.sched_setaffinity(thread, elsewhere)
+            bell.release()
+
+    def _start(self) -> None:
+        self._workers += 1
+        name = f"workbench-{self._workers}"
+        threading.Thread(target=self._life, name=name, daemon=True).start()
+
+    def _life(self) -> None:
+        while True:
+            seen = self._work(self._shared)
+            bell = threading.Lock()
+            bell.acquire()
+            sleeper = bell, threading.get_native_id()
+            self._asleep.append(sleeper)
+            # A job posted before the bell hung there rang nothing: look before sleeping.
+            if self._ticket.value >> 16 == seen >> 16:
+                bell.acquire()
+            else:
+                with suppress(ValueError):  # the bell has been taken and rung meanwhile
+                    self._asleep.remove(sleeper)
+
+
+@lru_cache(maxsize=1)
+def pool() -> ThreadPool:
+    """Return the process's pool; it is made on first use, and again in a forked child."""
+    return ThreadPool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)
+
+
+_SIGNATURES: tuple[tuple[type | None, tuple[type, ...]], ...] = (
+    (ctypes.c_int64, (ctypes.c_void_p,)),
+    (None, (ctypes.c_void_p, *[ctypes.c_int64] * 5)),
+    (None, (ctypes.c_void_p,)),
+)
+_NAMES = ("pool_work", "pool_post", "pool_share")
+
+
+@lru_cache(maxsize=1)
+def _functions() -> list[jit.Code]:
+    return jit.load_functions(object_of(_text()), _NAMES)
+
+
+# Words that a worker and the caller share: 0 is the ticket, 1 kernel, 2 arguments, 3 lo, 4 hi,
+# 5 threads, and LINE how many parts are done. The ticket is the job's number times PARTS plus the
+# next part to be taken, and is moved by compare-and-swap: a part taken is a part of the job whose
+# fields were read. While a job is being written the ticket says that no part is left.
+_FIELDS = tuple(enumerate(("kernel", "arguments", "lo", "hi", "threads"), 1))
+_LOADS = "\n".join(
+    f"  %{name}.at = getelementptr i64, ptr %shared, i64 {word}\n"
+    f"  %{name} = load i64, ptr %{name}.at, align 8"
+    for word, name in _FIELDS
+)
+_STORES = "\n".join(
+    f"  %at{word} = getelementptr i64, ptr %shared, i64 {word}\n"
+    f"  store i64 %{name}, ptr %at{word}, align 8"
+    for word, name in _FIELDS
+)
+_IDLE = "  %idle = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %take ], [ 0, %run ]"
+_TAKE = Template(f"""look:
+$counter
+  %ticket = load atomic i64, ptr %shared acquire, align 8
+  %part = and i64 %ticket, {PARTS - 1}
+{_LOADS}
+  %left = icmp slt i64 %part, %threads
+  br i1 %left, label %take, label %$none
+take:
+  %next = add i64 %ticket, 1
+  %swap = cmpxchg ptr %shared, i64 %ticket, i64 %next acq_rel monotonic
+  %mine = extractvalue {{ i64, i1 }} %swap, 1
+  br i1 %mine, label %run, label %look
+run:
+  %table = inttoptr i64 %arguments to ptr
+  %slot = getelementptr ptr, ptr %table, i64 %part
+  %own = load ptr, ptr %slot, align 8
+  %code = inttoptr i64 %kernel to ptr
+  call void %code(ptr %own, i64 %lo, i64 %hi, i64 %part)
+  %count = atomicrmw add ptr %done, i64 1 acq_rel
+  br label %look""")
+"""Take a part and run it; where none is left go on at `none`."""
+_POOL = Template(f"""$declared
+define i64 @pool_work(ptr %shared) {{
+entry:
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
+  br label %look
+{_TAKE.substitute(counter=_IDLE, none="rest")}
+rest:
+$pause
+  %more = add i64 %idle, 1
+  %tired = icmp ugt i64 %more, {SPINS}
+  br i1 %tired, label %sleep, label %look
+sleep:
+  ret i64 %ticket
+}}
+
+define void @pool_post(ptr %shared, i64 %kernel, i64 %arguments, i64 %lo, i64 %hi, i64 %threads) {{
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
+  %ticket = load i64, ptr %shared, align 8
+  %job = lshr i64 %ticket, 16
+  %number = add i64 %job, 1
+  %open = shl i64 %number, 16
+  %closed = or i64 %open, {PARTS - 1}
+  store atomic i64 %closed, ptr %shared seq_cst, align 8
+  fence seq_cst
+{_STORES}
+  store atomic i64 0, ptr %done monotonic, align 8
+  store atomic i64 %open, ptr %shared seq_cst, align 8
+  ret void
+}}
+
+define void @pool_share(ptr %shared) {{
+entry:
+  %done = getelementptr i64, ptr %shared, i64 {LINE}
+  br label %look
+{_TAKE.substitute(counter="", none="wait")}
+wait:
+$pause
+  %finished = load atomic i64, ptr %done acquire, align 8
+  %all = icmp eq i64 %finished, %threads
+  br i1 %all, label %out, label %wait
+out:
+  ret void
+}}
+""")
+"""A worker; posting a job; doing one's share of it, until all parts are done."""
+
+
+def _text() -> str:
+    """Return the LLVM IR of the pool for this machine: x86 has an instruction to pause."""
+    name = "void @llvm.x86.sse2.pause()"
+    if not jit.is_x86():
+        return _POOL.substitute(declared="", pause="")
+    return _POOL.substitute(declared=f"declare {name}", pause=f"  call {name}")

@@ -1,0 +1,149 @@
+"""What every renderer must know of a linear program before it writes the first line.
+
+The arguments, the arrays in scratch memory and where in it they lie, and which loops a launch
+does only a part of. C and LLVM have the same frame round a kernel:
+
+    name(args, lo, hi, thread)
+
+`args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and
+`hi` are the steps of the sliced loop that this launch does, `thread` is its step of the loop
+over threads, where there is one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from workbench.backends.program.source import Source, signature
+from workbench.base.dtypes import DType
+from workbench.base.target import Target
+from workbench.ir.node.affine import divisor
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import Storage, UOp
+
+ALIGNMENT_BYTES = 64
+"""Arrays in scratch memory begin at a multiple of this."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramAnalysis:
+    """The findings of one walk.
+
+    `params` are in order of their slots, `scratch` (arrays, with their offset in scratch
+    memory) in order of appearance; `on_stack` says that the kernel keeps its scratch memory
+    itself; `sliced` is the axis of the loop that a launch may do a part of.
+
+    Units: scratch_bytes.
+    """
+
+    params: tuple[UOp, ...]
+    scratch: dict[UOp, int]
+    scratch_bytes: int
+    on_stack: bool
+    sliced: UOp | None
+    threads: int
+
+    @property
+    def slots(self) -> int:
+        """How many arguments a launch hands in; what follows them is scratch memory."""
+        return len(signature(self.params))
+
+
+def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
+    """Walk a linear program once and return what a renderer needs to know."""
+    scratch, scratch_bytes = _scratch(linear)
+    sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.arg == "sliced"]
+    threads = [
+        n.src[0].extent for n in linear if n.op is Ops.LOOP and n.arg == "thread"
+    ]
+    return ProgramAnalysis(
+        params=_params(linear),
+        scratch=scratch,
+        scratch_bytes=scratch_bytes,
+        on_stack=scratch_bytes <= target.stack_bytes,
+        sliced=sliced[0] if sliced else None,
+        threads=threads[0] if threads else 1,
+    )
+
+
+def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    found = {memory(n) for n in linear if n.op is Ops.INDEX}
+    return tuple(sorted((n for n in found if n.op is Ops.PARAM), key=_slot))
+
+
+def _slot(param: UOp) -> int:
+    return int(param.arg[0])
+
+
+def _scratch(linear: tuple[UOp, ...]) -> tuple[dict[UOp, int], int]:
+    offsets: dict[UOp, int] = {}
+    total = 0
+    for node in linear:
+        if node.op is Ops.DEFINE and node not in offsets:
+            offsets[node] = total
+            nbytes = elements(node) * node.dtype.itemsize
+            total += -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    return offsets, total
+
+
+def memory(node: UOp) -> UOp:
+    """Return the PARAM or DEFINE that an address points into; AFTER only orders."""
+    while node.op in (Ops.INDEX, Ops.AFTER):
+        node = node.src[0]
+    return node
+
+
+def elements(place: UOp) -> int:
+    """Return the number of elements of a PARAM or of an array in scratch memory."""
+    if place.op is Ops.PARAM:
+        return int(place.arg[1])
+    storage: Storage = place.arg
+    return math.prod(storage.shape)
+
+
+def element_type(node: UOp) -> DType:
+    """Return the dtype of one element of the memory an address points into."""
+    return memory(node).dtype.scalar
+
+
+def alignment(address: UOp) -> int:
+    """Return the bytes, at most ALIGNMENT_BYTES, that the distance of an address from where its
+    memory begins is a multiple of."""
+    step = divisor(address.src[1]) * element_type(address).itemsize
+    return math.gcd(ALIGNMENT_BYTES, step)
+
+
+def about(title: str, plan: ProgramAnalysis) -> list[str]:
+    """Return the words above a function: its title and its arguments."""
+    lines = [" ".join(title.split())]
+    for param in plan.params:
+        slot, size = param.arg
+        lines.append(f"  p{slot}  {param.dtype.scalar.name}[{size}]")
+    return lines
+
+
+def finished(
+    name: str,
+    language: str,
+    plan: ProgramAnalysis,
+    head: Sequence[str],
+    body: tuple[Sequence[str], Sequence[tuple[int, ...]]],
+    foot: Sequence[str],
+    aligned: Sequence[int] = (),
+) -> Source:
+    """Return the Source of a kernel from its lines: those before the body, the body's with the
+    positions in the program of what they are code of, and those behind it."""
+    lines, positions = body
+    return Source(
+        name=name,
+        language=language,
+        text="\n".join([*head, *lines, *foot]),
+        params=signature(plan.params),
+        scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
+        extent=None if plan.sliced is None else plan.sliced.extent,
+        threads=plan.threads,
+        aligned=tuple(aligned),
+        lines=((),) * len(head) + tuple(positions) + ((),) * len(foot),
+    )

@@ -1,0 +1,126 @@
+"""Which stores of a kernel go past the caches.
+
+A store brings its cache line in before it changes it, and throws out another line that somebody
+may want: two moves more than the one that is needed, of what goes back to memory anyway. Machines
+have stores that leave the caches alone ("non-temporal": Intel's optimization manual, 7.4.1). They
+pay where a kernel touches more than the last cache holds and reads at least what it writes;
+elsewhere they lose, for the next kernel finds nothing in the cache (measured: bench/streams.py).
+And they need lines that are written whole, one store right after the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from workbench.backends.program.analysis import (
+    ALIGNMENT_BYTES,
+    alignment,
+    element_type,
+    elements,
+    memory,
+)
+from workbench.base.target import Target
+from workbench.ir.nest.estimates import executed
+from workbench.ir.node.affine import terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+LINE_BYTES = ALIGNMENT_BYTES
+"""What goes to memory at once."""
+LEAST_BYTES = 16
+"""A vector: machines have no such stores of less."""
+
+
+def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
+    """Return the STOREs of a linear program that go past the caches of `target`: those to PARAMs
+    that are written once, never read, and too large to be found in a cache later."""
+    if not target.stream_bytes:
+        return frozenset()
+    loaded, stored = _moved(linear)
+    read = sum(min(nbytes, _size(place)) for place, nbytes in loaded.items())
+    written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
+    if read < written or read + written <= target.stream_bytes:
+        return frozenset()
+    return frozenset(  # a tail behind a mask counts as if all of it were written
+        store
+        for loop, stores in _bodies(linear)
+        for store in _in_lines(loop, stores)
+        if _place(store) not in loaded
+        and target.l2_bytes < stored[_place(store)] < 2 * _size(_place(store))
+    )
+
+
+def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
+    """Yield the STOREs to PARAMs of each loop's body, and its RANGE where no other loop comes
+    between those of one step and the next."""
+    around: list[tuple[UOp | None, list[UOp]]] = []
+    for node in linear:
+        if node.op is Ops.LOOP:
+            if around:
+                around[-1] = (None, around[-1][1])
+            around.append((node.src[0], []))
+        elif node.op is Ops.ENDLOOP:
+            yield around.pop()
+        elif node.op is Ops.STORE and around and _place(node).op is Ops.PARAM:
+            around[-1][1].append(node)
+
+
+def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
+    """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
+    or that the next step of the loop goes on from."""
+    rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
+    for store in stores:
+        nbytes = store.src[1].dtype.itemsize
+        if (
+            nbytes >= LEAST_BYTES
+            and alignment(store.src[0]) % min(nbytes, LINE_BYTES) == 0
+        ):
+            parts, offset = terms(store.src[0].src[1])
+            key = _place(store), frozenset(parts.items())
+            rows.setdefault(key, []).append((offset, store))
+    for (_, steps), row in rows.items():
+        step = None if loop is None else dict(steps).get(loop)
+        for run in _runs(sorted(row, key=lambda found: found[0])):
+            first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
+            whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
+            if step == lanes or (whole and alignment(first.src[0]) == LINE_BYTES):
+                yield from run
+
+
+def _runs(row: Sequence[tuple[int, UOp]]) -> Iterator[list[UOp]]:
+    """Yield STOREs, in order of their offsets, in groups that follow each other without a gap."""
+    run: list[UOp] = []
+    end = 0
+    for offset, store in row:
+        if run and offset != end:
+            yield run
+            run = []
+        run.append(store)
+        end = offset + store.src[1].dtype.count
+    if run:
+        yield run
+
+
+def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
+    """Return the bytes that a run loads from each PARAM, and those that it stores."""
+    loaded: Counter[UOp] = Counter()
+    stored: Counter[UOp] = Counter()
+    for node, trips in executed(linear):
+        if node.op is Ops.LOAD:
+            loaded[_place(node)] += trips * node.dtype.itemsize
+        elif node.op is Ops.STORE:
+            stored[_place(node)] += trips * node.src[1].dtype.itemsize
+    return _params(loaded), _params(stored)
+
+
+def _params(moved: Counter[UOp]) -> Counter[UOp]:
+    return Counter({p: n for p, n in moved.items() if p.op is Ops.PARAM})
+
+
+def _place(access: UOp) -> UOp:
+    return memory(access.src[0])
+
+
+def _size(place: UOp) -> int:
+    return elements(place) * element_type(place).itemsize

@@ -1,0 +1,49 @@
+"""Source: what a renderer makes of a kernel, and all that a runtime needs to load it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A kernel as text in the `language` of a device.
+
+    `params` has the dtype and the number of elements of each argument, by slot (dtype void
+    for a slot that the kernel never touches); `extent` is the number of steps of the loop
+    that a launch may cut into slices, None where it runs whole; `threads` is how many parts
+    it has that run at once, each with scratch memory of its own; `aligned` are the slots whose
+    memory must begin at a multiple of 64 bytes, as a Buffer does; `block` is the lowered
+    statement tree, for the emulator. `lines` has, for each line of the text, the positions in
+    the linear program of the nodes whose code it is (none for a brace or a comment); it is
+    empty where nobody knows.
+
+    Units: scratch_bytes is the memory that a launch hands in beside the arguments; it is 0
+    where the kernel keeps its scratch on the stack.
+    """
+
+    name: str
+    language: str
+    text: str
+    params: tuple[tuple[DType, int], ...]
+    scratch_bytes: int = 0
+    extent: int | None = None
+    threads: int = 1
+    aligned: tuple[int, ...] = ()
+    block: UOp | None = None
+    lines: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
+    """Return (dtype, elements) by slot from PARAMs; a slot that none of them has is void and
+    empty."""
+    found = {int(p.arg[0]): (p.dtype.scalar, int(p.arg[1])) for p in params}
+    slots = range(max(found, default=-1) + 1)
+    return tuple(found.get(slot, (dtypes.void, 0)) for slot in slots)

@@ -1,0 +1,27 @@
+"""What is known of a value before it is computed, and a renderer can make use of."""
+
+from __future__ import annotations
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+QUOTIENT_SCALE = {dtypes.float32: 2.0**100, dtypes.float64: 2.0**1000}
+"""A divisor whose quotient overflows holds this factor; with it twice, if it must, no quotient
+overflows."""
+
+
+def is_number(node: UOp) -> bool:
+    """Whether `node` is a constant without NaN."""
+    if node.op is Ops.BROADCAST:
+        return is_number(node.src[0])
+    values = node.arg if node.op is Ops.LANES else (node.arg,)
+    return node.op in (Ops.CONST, Ops.LANES) and all(v == v for v in values)
+
+
+def may_overflow(node: UOp) -> bool:
+    """Whether a signed division might be INT_MIN / -1, on which a machine may trap."""
+    a, b = node.src
+    if node.dtype.kind == "uint":
+        return False
+    return int(a.vmin) == int(a.dtype.min) and int(b.vmin) <= -1 <= int(b.vmax)

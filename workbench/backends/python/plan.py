@@ -1,0 +1,189 @@
+"""What the emulator works out once per kernel: loops, the steps of each statement, and where
+storage lives."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.base.errors import CompileError
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, leaves, split_gate
+
+INDEPENDENT = frozenset(
+    {
+        AxisType.GLOBAL,
+        AxisType.LOOP,
+        AxisType.LOCAL,
+        AxisType.THREAD,
+        AxisType.FILL,
+    }
+)
+
+Path = tuple[int, ...]
+"""Where a loop stands: its number among its parent's children, outermost first."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorStatement:
+    """A STORE or ACCUMULATE. `steps`: each value that it needs, sources first, with those that
+    nothing needs afterwards; `lanes`: its lane axes."""
+
+    node: UOp
+    steps: tuple[tuple[UOp, tuple[UOp, ...]], ...]
+    lanes: tuple[UOp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorLoop:
+    """A loop, and the storage that each of its iterations has for itself. `lanes` is how many
+    elements one iteration keeps at once; `independent` if the iterations may run together."""
+
+    axis: UOp
+    body: tuple[EmulatorLoop | EmulatorStatement, ...]
+    storage: tuple[UOp, ...]
+    lanes: int
+
+    @property
+    def independent(self) -> bool:
+        """Whether the loop is a dimension of arrays: no step needs another one's result."""
+        return self.axis.axis_kind in INDEPENDENT
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorPlan:
+    """A whole kernel; `storage` is what all its loops share."""
+
+    name: str
+    body: tuple[EmulatorLoop | EmulatorStatement, ...]
+    storage: tuple[UOp, ...]
+
+
+def make_plan(block: UOp) -> EmulatorPlan:
+    """Return the plan of a statement tree.
+
+    Errors: CompileError for a node that is neither a loop nor a statement.
+    """
+    owned = _storage_by_owner(block)
+    return EmulatorPlan(block.arg.name, _body(block.src, (), owned), owned.get((), ()))
+
+
+def access(index: UOp) -> tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]:
+    """Return (PARAM or DEFINE, indexes, conditions) of an INDEX."""
+    buffer, *indexes = index.src
+    while buffer.op is Ops.AFTER:
+        buffer = buffer.src[0]
+    plain, gates = [], []
+    for part in indexes:
+        part, gate = split_gate(part)
+        while gate is not None:
+            gates.append(gate)
+            part, gate = split_gate(part)
+        plain.append(part)
+    return buffer, tuple(plain), tuple(gates)
+
+
+def _body(
+    children: Sequence[UOp], path: Path, owned: Mapping[Path, tuple[UOp, ...]]
+) -> tuple[EmulatorLoop | EmulatorStatement, ...]:
+    body: list[EmulatorLoop | EmulatorStatement] = []
+    for place, child in enumerate(children):
+        if child.op is Ops.LOOP:
+            inside = (*path, place)
+            parts = _body(child.src[1:], inside, owned)
+            storage = owned.get(inside, ())
+            body.append(
+                EmulatorLoop(child.src[0], parts, storage, _lanes(parts, storage))
+            )
+        elif child.op in (Ops.STORE, Ops.ACCUMULATE):
+            body.append(_statement(child))
+        elif child.op is not Ops.DEFINE:
+            raise CompileError("emulator", f"{child.op.name} is no statement", child)
+    return tuple(body)
+
+
+def _lanes(
+    body: Sequence[EmulatorLoop | EmulatorStatement], storage: Sequence[UOp]
+) -> int:
+    held = [math.prod(define.arg.shape) for define in storage]
+    for part in body:
+        if isinstance(part, EmulatorStatement):
+            held.append(math.prod(axis.extent for axis in part.lanes))
+        else:
+            held.append(part.lanes * (part.axis.extent if part.independent else 1))
+    return max(1, *held) if held else 1
+
+
+def _statement(node: UOp) -> EmulatorStatement:
+    order = _values(node)
+    last = {source: i for i, value in enumerate(order) for source in _needs(value)}
+    for kept in _needs(node):
+        last.pop(kept, None)
+    unneeded = defaultdict(list)
+    for value, i in last.items():
+        unneeded[i].append(value)
+    steps = tuple((value, tuple(unneeded[i])) for i, value in enumerate(order))
+    ranges = [r for v in order for r in (v, *_closed(v)) if r.op is Ops.RANGE]
+    lanes = dict.fromkeys(r for r in ranges if r.axis_kind.is_lane)
+    return EmulatorStatement(node, steps, tuple(lanes))
+
+
+def _values(statement: UOp) -> list[UOp]:
+    """Return the values that a statement needs, sources first; addresses are no values."""
+    done: dict[UOp, None] = {}
+    stack = [(need, False) for need in reversed(_needs(statement))]
+    while stack:
+        node, ready = stack.pop()
+        if node in done:
+            continue
+        if ready:
+            done[node] = None
+        else:
+            stack.append((node, True))
+            stack.extend((need, False) for need in reversed(_needs(node)))
+    return list(done)
+
+
+def _needs(node: UOp) -> tuple[UOp, ...]:
+    """Return the values that a node is computed from."""
+    if node.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE):
+        _, indexes, gates = access(node.src[0])
+        return (*indexes, *gates, *node.src[1:])
+    if node.op is Ops.REDUCE:
+        return node.src[:1]
+    return () if node.op is Ops.RANGE else node.src
+
+
+def _closed(node: UOp) -> tuple[UOp, ...]:
+    return node.src[1:] if node.op is Ops.REDUCE else ()
+
+
+def _storage_by_owner(block: UOp) -> dict[Path, tuple[UOp, ...]]:
+    """Return the storage of each loop: a DEFINE belongs to the innermost loop around all its
+    uses."""
+    owner: dict[UOp, Path] = {}
+    for path, statement in _statements(block.src, ()):
+        for define in leaves([statement], Ops.DEFINE):
+            owner[define] = _common(owner.get(define, path), path)
+    owned: dict[Path, tuple[UOp, ...]] = {}
+    for define, path in owner.items():
+        owned[path] = (*owned.get(path, ()), define)
+    return owned
+
+
+def _statements(children: Sequence[UOp], path: Path) -> Iterator[tuple[Path, UOp]]:
+    for place, child in enumerate(children):
+        if child.op is Ops.LOOP:
+            yield from _statements(child.src[1:], (*path, place))
+        elif child.op is not Ops.DEFINE:
+            yield path, child
+
+
+def _common(a: Path, b: Path) -> Path:
+    same = 0
+    while same < min(len(a), len(b)) and a[same] == b[same]:
+        same += 1
+    return a[:same]

@@ -1,0 +1,20 @@
+"""The PYTHON device's renderer: the statement tree itself, and its text to read."""
+
+from __future__ import annotations
+
+from workbench.backends.program.source import Source, signature
+from workbench.base.target import Target
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, leaves
+from workbench.ir.text.readable import to_expr
+
+
+def render(block: UOp, target: Target) -> Source:
+    """Return the tree as a Source: the emulator walks the tree, people read the text."""
+    return Source(
+        name=block.arg.name,
+        language="workbench IR",
+        text=to_expr(block),
+        params=signature(leaves([block], Ops.PARAM)),
+        block=block,
+    )

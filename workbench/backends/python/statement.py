@@ -1,0 +1,265 @@
+"""One statement on the PYTHON device: numpy computes it for all lanes in flight at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.python.plan import EmulatorStatement, access
+from workbench.base.errors import WorkbenchError
+from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+
+Array = Any  # numpy arrays of any dtype, and numpy scalars
+
+
+@dataclass(slots=True)
+class State:
+    """Where a launch stands: the loops that are open, and the memory that is alive.
+
+    `first` and `count` describe a loop's steps in flight; a loop run in sequence has its
+    value in `first` and no place among `axes`.
+    """
+
+    name: str
+    params: list[Array]
+    axes: list[UOp] = field(default_factory=list)
+    first: dict[UOp, int] = field(default_factory=dict)
+    count: dict[UOp, int] = field(default_factory=dict)
+    storage: dict[UOp, Array] = field(default_factory=dict)
+
+    def open_storage(self, defines: Sequence[UOp]) -> None:
+        """Begin with arrays full of values that show: what is read was to be written first."""
+        lanes = tuple(self.count[axis] for axis in self.axes)
+        for define in defines:
+            dtype, shape = define.dtype, lanes + define.arg.shape
+            poison = math.nan if dtype.is_float else dtype.min
+            self.storage[define] = np.full(shape, poison, dtype.numpy)
+
+
+def execute(state: State, statement: EmulatorStatement) -> None:
+    """Carry out one statement for all lanes in flight.
+
+    Errors: WorkbenchError where an index leaves its buffer, with the position it happened at.
+    """
+    _Frame(state, statement).execute()
+
+
+class _Frame:
+    """One statement for all its lanes. Every value is an array with a dimension for each open
+    independent loop and each lane axis (of size 1 where it is the same for all), or a scalar."""
+
+    def __init__(self, state: State, statement: EmulatorStatement):
+        self.state, self.statement = state, statement
+        self.axes = [*state.axes, *statement.lanes]
+        self.place = {axis: i for i, axis in enumerate(self.axes)}
+        self.values: dict[UOp, Array] = {}
+
+    def execute(self) -> None:
+        for node, unneeded in self.statement.steps:
+            self.values[node] = _MEANINGS.get(node.op, _elementwise)(self, node)
+            for done in unneeded:
+                del self.values[done]
+        node = self.statement.node
+        _EFFECTS[node.op](self, node)
+
+    def span(self, axis: UOp) -> tuple[int, int]:
+        """Return the first value and the number of values of an axis in flight."""
+        if axis.axis_kind.is_lane:
+            return 0, axis.extent
+        return self.state.first[axis], self.state.count[axis]
+
+    def steps(self, axis: UOp) -> Array:
+        """Return the values of an axis along its own dimension."""
+        shape = [1] * len(self.axes)
+        first, count = self.span(axis)
+        shape[self.place[axis]] = count
+        return np.arange(first, first + count, dtype=np.int64).reshape(shape)
+
+    def condition(self, gates: Sequence[UOp]) -> Array | None:
+        """Return where all gates are open; None if there is no gate."""
+        total = None
+        for gate in gates:
+            value = self.values[gate]
+            total = value if total is None else total & value
+        return total
+
+    def check(self, index: Array, size: int, target: UOp, at: UOp, verb: str) -> None:
+        if np.size(index) == 0 or (np.min(index) >= 0 and np.max(index) < size):
+            return
+        wrong = (index < 0) | (index >= size)
+        lane = np.unravel_index(int(np.argmax(wrong)), np.shape(index))
+        what = f"PARAM {target.arg[0]}" if target.op is Ops.PARAM else target.arg.name
+        raise WorkbenchError(
+            f"kernel {self.state.name} {verb} outside {what}",
+            f"the index is {int(np.asarray(index)[lane])}, "
+            f"and {what} has {size} elements of {target.dtype} there",
+            where=self._position(at, lane),
+        )
+
+    def _position(self, at: UOp, lane: tuple[Any, ...]) -> str:
+        """Name the axes that an index depends on, and where they stand in a lane."""
+        words = []
+        for axis in sorted(at.ranges, key=lambda r: r.axis_name):
+            value = self.state.first.get(axis, 0)
+            if axis in self.place:
+                value += int(lane[self.place[axis]])
+            words.append(f"{axis.axis_name} = {value}")
+        return ", ".join(words)
+
+    def element(self, at: UOp, index: UOp, valid: Array | None, verb: str) -> Array:
+        """Return the checked index into a PARAM; 0 for lanes that are not valid."""
+        value = self.values[index]
+        if valid is not None:
+            value = np.where(valid, value, 0)
+            if not np.any(valid):
+                return value
+        buffer = access(at)[0]
+        self.check(value, buffer.arg[1], buffer, at, verb)
+        return value
+
+    def cells(
+        self, at: UOp, indexes: Sequence[UOp], valid: Array | None
+    ) -> tuple[Array, Any]:
+        """Return (array, key): `array[key]` are the elements of storage, lane by lane.
+
+        Where each index is an axis from end to end, or one number, the array is a view with
+        a dimension per axis and the key is everything; else the key gathers.
+        """
+        define, found = access(at)[0], [self.values[index] for index in indexes]
+        if valid is not None:
+            found = [np.where(valid, index, 0) for index in found]
+        data = self.state.storage[define]
+        depth = data.ndim - len(indexes)
+        for size, value in zip(data.shape[depth:], found, strict=True):
+            self.check(value, size, define, at, "reaches")
+        places: list[int] = list(range(depth))
+        picks: list[Any] = [slice(None)] * depth
+        for size, index, value in zip(data.shape[depth:], indexes, found, strict=True):
+            if np.ndim(value) == 0:
+                picks.append(int(value))
+            elif self._covers(index, size) and self.place[index] not in places:
+                picks.append(slice(None))
+                places.append(self.place[index])
+            else:
+                return data, self._gather(depth, found)
+        view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
+        dims = range(len(self.axes))
+        spread = tuple(slice(None) if i in places else None for i in dims)
+        # the ellipsis keeps a view where nothing is left
+        return view[(*spread, ...)], ...
+
+    def _covers(self, index: UOp, size: int) -> bool:
+        return index in self.place and self.span(index) == (0, size)
+
+    def _gather(self, depth: int, found: Sequence[Array]) -> tuple[Array, ...]:
+        """Return the key of storage: its own loops, counted from 0, and then its indexes."""
+        own = [self.steps(axis) - self.state.first[axis] for axis in self.axes[:depth]]
+        return (*own, *found)
+
+
+def _constant(frame: _Frame, node: UOp) -> Array:
+    return node.dtype.numpy.type(node.arg)
+
+
+def _range(frame: _Frame, node: UOp) -> Array:
+    if node in frame.place:
+        return frame.steps(node)
+    if node not in frame.state.first:
+        raise WorkbenchError(f"axis {node.axis_name} is used outside its loop")
+    return np.int64(frame.state.first[node])
+
+
+def _elementwise(frame: _Frame, node: UOp) -> Array:
+    meaning = OPS[node.op].python
+    if meaning is None:
+        raise WorkbenchError(f"the emulator gives {node.op.name} no value")
+    return meaning(*[frame.values[s] for s in node.src])
+
+
+def _cast(frame: _Frame, node: UOp) -> Array:
+    return cast_array(frame.values[node.src[0]], node.src[0].dtype, node.dtype)
+
+
+def _bitcast(frame: _Frame, node: UOp) -> Array:
+    return bitcast_array(frame.values[node.src[0]], node.src[0].dtype, node.dtype)
+
+
+def _load(frame: _Frame, node: UOp) -> Array:
+    buffer, indexes, gates = access(node.src[0])
+    valid = frame.condition([*gates, *node.src[1:]])
+    if buffer.op is Ops.DEFINE:
+        array, key = frame.cells(node.src[0], indexes, valid)
+        value = array[key]
+    else:
+        index = frame.element(node.src[0], indexes[0], valid, "reads")
+        value = frame.state.params[buffer.arg[0]][index]
+    return value if valid is None else np.where(valid, value, node.dtype.numpy.type(0))
+
+
+def _reduce(frame: _Frame, node: UOp) -> Array:
+    """Combine over lane axes; an axis that the value does not depend on repeats it."""
+    value = np.asarray(frame.values[node.src[0]])
+    shape = list(value.shape or (1,) * len(frame.axes))
+    lanes = tuple(frame.place[axis] for axis in node.src[1:])
+    for axis in node.src[1:]:
+        shape[frame.place[axis]] = frame.span(axis)[1]
+    return _combine(node.arg, np.broadcast_to(value, shape), lanes)
+
+
+def _combine(op: Ops, value: Array, lanes: tuple[int, ...]) -> Array:
+    return _UFUNCS[op].reduce(value, axis=lanes, keepdims=True, dtype=value.dtype)
+
+
+def _store(frame: _Frame, node: UOp) -> None:
+    buffer, indexes, gates = access(node.src[0])
+    value = frame.values[node.src[1]]
+    if buffer.op is Ops.DEFINE:
+        array, key = frame.cells(node.src[0], indexes, None)
+        array[key] = value
+        return
+    valid = frame.condition(gates)
+    index = frame.element(node.src[0], indexes[0], valid, "writes")
+    index, value = np.broadcast_arrays(index, value)
+    if valid is not None:
+        index, value, valid = np.broadcast_arrays(index, value, valid)
+        index, value = index[valid], value[valid]
+    frame.state.params[buffer.arg[0]][index] = value
+
+
+def _accumulate(frame: _Frame, node: UOp) -> None:
+    """Combine a value into storage; lanes that the value alone has are combined first."""
+    op = node.arg[0]
+    _, indexes, _ = access(node.src[0])
+    array, key = frame.cells(node.src[0], indexes, None)
+    before, value = array[key], np.asarray(frame.values[node.src[1]])
+    if value.ndim:
+        shape = before.shape if np.ndim(before) else (1,) * value.ndim
+        extra = [i for i, n in enumerate(value.shape) if n > 1 and shape[i] == 1]
+        value = _combine(op, value, tuple(extra)) if extra else value
+    array[key] = _UFUNCS[op](before, value)
+
+
+_MEANINGS: dict[Ops, Callable[[_Frame, UOp], Array]] = {
+    Ops.CONST: _constant,
+    Ops.RANGE: _range,
+    Ops.CAST: _cast,
+    Ops.BITCAST: _bitcast,
+    Ops.LOAD: _load,
+    Ops.REDUCE: _reduce,
+}
+_EFFECTS: dict[Ops, Callable[[_Frame, UOp], None]] = {
+    Ops.STORE: _store,
+    Ops.ACCUMULATE: _accumulate,
+}
+_UFUNCS: dict[Ops, np.ufunc] = {
+    Ops.ADD: np.add,
+    Ops.MUL: np.multiply,
+    Ops.MAX: np.maximum,
+    Ops.MIN: np.minimum,
+}

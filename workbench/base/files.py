@@ -1,0 +1,78 @@
+"""Files that a user asks for: written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from secrets import token_hex
+
+from workbench.base.errors import WorkbenchError
+
+
+def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
+    """Write what `make` returns as UTF-8, and return the path. Until all of it is on the disk,
+    and where anything goes wrong, what was at `path` stays.
+
+    Errors: WorkbenchError where nothing can be written at `path`.
+    """
+    try:
+        made = Path(path)
+    except TypeError:
+        because = f"{type(path).__name__} is no path"
+        raise WorkbenchError("cannot write a file", because, '"page.html"') from None
+    _look(made)
+    text = make()
+    try:
+        _write(made, text.encode())
+    except (OSError, ValueError) as error:
+        raise _refused(made, error) from error
+    return made
+
+
+def _look(path: Path) -> None:
+    """Refuse what cannot be written before the work that making its content is."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}")
+        with contextlib.suppress(FileNotFoundError):
+            path.stat()  # says of what can be no name that it is none
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, "it may not be written")
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    is_there = path.exists()
+    if is_there and not path.is_file():  # a pipe, a terminal: nothing to keep
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # of a link, what it leads to
+    part = path.with_name(f".{path.name[:50]}-{token_hex(4)}")
+    try:
+        part.touch(0o600 if is_there else 0o666)  # what is private never is open
+        part.write_bytes(data)
+        if is_there:
+            shutil.copymode(path, part)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
+    """Return an error as it is told."""
+    because = getattr(error, "strerror", None) or str(error)
+    hint = "another folder"
+    if isinstance(error, IsADirectoryError):
+        hint = str(path / "page.html")
+    elif isinstance(error, FileNotFoundError):
+        hint = f"Path({str(path.parent)!r}).mkdir(parents=True)"
+    return WorkbenchError(f"cannot write {path}", because, hint)

@@ -1,0 +1,22 @@
+"""Libraries that only some commands need: found when they are used, missed in a sentence."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from workbench.base.errors import WorkbenchError
+
+
+def library(name: str) -> ModuleType:
+    """Return the module `name`, imported now.
+
+    Errors: WorkbenchError that says which package to install.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise WorkbenchError(
+            f"{package} cannot be imported", str(error), f"pip install {package}"
+        ) from error

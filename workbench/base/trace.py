@@ -1,0 +1,262 @@
+"""Watching a compilation: records of passes and of what fired in them, by reference.
+
+Nothing here knows what a graph is. A pass asks for the current observer once; with none it
+runs bare. With one it appends a PassRecord that refers to the states before and after and to
+each match; nothing is copied or printed. What a pass makes without a rule (a substitution, a
+lowering) it says in links: this came from that. Source of the idea: MLIR's action tracing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from workbench.base.display import Displayed
+
+
+class Match(NamedTuple):
+    """One thing that happened inside a pass: `rule` (it prints as its name) turned `before` into
+    `after`. Scheduling decisions use the same record: `rule` is the decision, with its reason."""
+
+    rule: Any
+    before: Any
+    after: Any
+
+
+class Link(NamedTuple):
+    """`made` came from `source` without a rule: by a substitution, or from a level above."""
+
+    made: Any
+    source: Any
+
+
+@dataclass(frozen=True, slots=True)
+class PassRecord(Displayed):
+    """One pass that ran. `before` and `after` are IR values; `seconds` is wall time.
+
+    `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
+    it ran inside of; `dropped` counts matches beyond the observer's bound. `links` say what was
+    made from what, in this pass and since the one before it ended; a PassRecord among them is
+    a part of the pass (see `aside`).
+    """
+
+    name: str
+    doc: str
+    before: Any
+    after: Any
+    matches: tuple[Match, ...] = ()
+    seconds: float = 0.0
+    error: BaseException | None = None
+    parent: str | None = None
+    dropped: int = 0
+    links: tuple[Link | PassRecord, ...] = ()
+
+
+@dataclass(slots=True)
+class Observer:
+    """Collects PassRecords; keeps at most `limit` matches and links in all, and counts the
+    matches it dropped. `links` are those that no record has yet: the pass that runs takes them
+    when it ends, where none runs the next one."""
+
+    limit: int = 1_000_000
+    records: list[PassRecord] = field(default_factory=list)
+    links: list[Link | PassRecord] = field(default_factory=list)
+    held: int = 0
+    parents: list[str] = field(default_factory=list)
+
+
+_OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
+
+
+def observer() -> Observer | None:
+    """Return the observer of this context, or None. Ask once per pass."""
+    return _OBSERVER.get()
+
+
+@contextmanager
+def observe(limit: int = 1_000_000) -> Iterator[Observer]:
+    """Record every pass that runs inside the `with` block."""
+    watching = Observer(limit)
+    token = _OBSERVER.set(watching)
+    try:
+        yield watching
+    finally:
+        _OBSERVER.reset(token)
+        if watching.links and watching.records:  # made after the last pass
+            last = watching.records[-1]
+            links = (*last.links, *_links_kept(watching))
+            watching.records[-1] = replace(last, links=links)
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Run a block that no observer sees (`check` and `time` inside an exploration)."""
+    token = _OBSERVER.set(None)
+    try:
+        yield
+    finally:
+        _OBSERVER.reset(token)
+
+
+def became(changes: Mapping[Any, Any]) -> None:
+    """Note which node (a key) became which (its value); nothing when nobody watches."""
+    watching = _OBSERVER.get()
+    if watching is not None:
+        watching.links += [
+            Link(made, source) for source, made in changes.items() if made is not source
+        ]
+
+
+class Part:
+    """A part of a pass: `after` is what it made, None where it came to nothing."""
+
+    __slots__ = ("after",)
+
+    def __init__(self) -> None:
+        self.after: Any = None
+
+
+@contextmanager
+def aside(before: Any) -> Iterator[Part]:
+    """Run a part of a pass that may come to nothing: an attempt. Watched, it becomes a link of
+    the pass, and its own passes those of the pass, if its `after` is set; else it leaves no
+    trace.
+    """
+    part, watching = Part(), _OBSERVER.get()
+    if watching is None:
+        yield part
+        return
+    with observe(watching.limit - watching.held) as inner:
+        inner.parents += watching.parents
+        yield part
+    if part.after is not None and part.after is not before:
+        links = tuple(inner.links)
+        watching.links.append(PassRecord("", "", before, part.after, links=links))
+        watching.records += inner.records
+        watching.held += inner.held
+
+
+MOST_PIECES = 300
+"""Small passes that one record of several joins."""
+
+
+@contextmanager
+def in_pieces(name: str, join: Callable[..., Any]) -> Iterator[None]:
+    """Make one record of all passes called `name` that end in the `with` block, rewrites of small
+    things in the midst of a larger pass: `join` makes one state of what they began with.
+
+    What none of them changed is left out, and of very many so are the last: `dropped` counts
+    their matches. One that failed keeps a record of its own. Where nobody watches this is free.
+    """
+    watching = _OBSERVER.get()
+    if watching is None:
+        yield
+        return
+    start = len(watching.records)
+    try:
+        yield
+    finally:
+        pieces: list[PassRecord] = []
+        others: list[PassRecord] = []
+        for record in watching.records[start:]:
+            is_piece = record.name == name and record.error is None
+            (pieces if is_piece else others).append(record)
+        watching.records[start:] = [*others, *_joined(pieces, join)]
+
+
+def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[PassRecord]:
+    """Return one record of several that begin with different things, or with equal ones; none
+    where nothing changed."""
+    changed = {p.before: p for p in pieces if p.after is not p.before}
+    if not changed:
+        return []
+    found = list(changed.values())
+    matches, others = (
+        {m.before: m for piece in some for m in piece.matches}
+        for some in (found[:MOST_PIECES], found[MOST_PIECES:])
+    )
+    lost = sum(p.dropped for p in found) + len(others.keys() - matches.keys())
+    first = found[0]
+    joined = replace(
+        first,
+        before=join(*[p.before for p in found[:MOST_PIECES]]),
+        after=join(*[p.after for p in found[:MOST_PIECES]]),
+        matches=tuple(matches.values()),
+        seconds=sum(p.seconds for p in pieces),
+        dropped=lost,
+        links=tuple(link for p in pieces for link in p.links),
+    )
+    return [joined]
+
+
+def _links_kept(watching: Observer) -> tuple[Link | PassRecord, ...]:
+    """Take the links that no record has yet, as far as the bound allows."""
+    kept = tuple(watching.links[: max(0, watching.limit - watching.held)])
+    watching.held += len(kept)
+    watching.links.clear()
+    return kept
+
+
+class Recording:
+    """The record of one running pass: `with recording(...) as r: ...; r.after = state`.
+
+    `r.matches` is a list to append to, or None when nobody watches.
+    """
+
+    __slots__ = (
+        "_around", "_place", "_start", "_watching", "after", "before", "doc", "matches", "name",
+        "parent",
+    )  # fmt: skip
+
+    def __init__(self, name: str, doc: str, before: Any):
+        self.name, self.doc, self.before = name, doc, before
+        self.after: Any = None
+        self._watching = observer()
+        self.matches: list[Match] | None = None if self._watching is None else []
+        self.parent: str | None = None
+        self._start, self._place = 0.0, 0
+        self._around: list[Link | PassRecord] = []
+        """The links so far of the pass around this one."""
+
+    def __enter__(self) -> Recording:
+        if self._watching is not None:
+            if self._watching.parents:
+                self.parent = self._watching.parents[-1]
+                self._around, self._watching.links = self._watching.links, []
+            self._watching.parents.append(self.name)
+            self._place = len(self._watching.records)
+            self._watching.records.append(
+                PassRecord(self.name, self.doc, self.before, None)
+            )
+            self._start = time.perf_counter()
+        return self
+
+    def __exit__(
+        self, kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        """Finish the record; an error on its way out learns in which pass it arose."""
+        if error is not None and not hasattr(error, "stage"):
+            error.stage, error.state = self.name, self.before  # type: ignore[attr-defined]
+        watching = self._watching
+        if watching is None:
+            return
+        seconds = time.perf_counter() - self._start
+        watching.parents.pop()
+        found = self.matches or []
+        kept = found[: max(0, watching.limit - watching.held)]
+        watching.held += len(kept)
+        # its place was kept when it began: records stand in execution order, outer before inner
+        watching.records[self._place] = PassRecord(
+            self.name, self.doc, self.before, self.after, tuple(kept),
+            seconds, error, self.parent, len(found) - len(kept), _links_kept(watching),
+        )  # fmt: skip
+        watching.links = self._around
+
+
+def recording(name: str, doc: str, before: Any) -> Recording:
+    """Start the record of one pass over `before`; free when nobody watches."""
+    return Recording(name, doc, before)

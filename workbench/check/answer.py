@@ -1,0 +1,168 @@
+"""Checking a kernel's answer against the un-optimised kernel on the reference interpreter.
+
+Up to 2**24 lane-steps the whole kernel is interpreted, in float64; beyond that whole outputs
+are sampled with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.base.display import Printed
+from workbench.base.dtypes import dtypes
+from workbench.engine import Array
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.nest.loops import statements
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+FULL_STEPS = 1 << 24
+SAMPLES = 32
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckResult(Printed):
+    """The outcome. `tolerance` bounds the absolute error; `checked` of `total` elements were
+    compared."""
+
+    ok: bool
+    max_abs_error: float
+    checked: int
+    total: int
+    tolerance: float
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        verdict = "right" if self.ok else "WRONG"
+        return (
+            f"{verdict}: {self.checked:,} of {self.total:,} elements compared, greatest error "
+            f"{self.max_abs_error:.3g} (tolerance {self.tolerance:.3g})"
+        )
+
+
+def check(
+    kernel: UOp, slots: Sequence[int], inputs: list[Array], got: Sequence[Array]
+) -> CheckResult:
+    """Compare `got`, the arrays that a form of `kernel` wrote to `slots`, with the reference.
+
+    `kernel` is the un-optimised form; `inputs` holds an array per slot.
+    """
+    checked = 0
+    worst, allowed, right = 0.0, 0.0, True
+    total = sum(result.size for result in got)
+    for part in _parts(kernel):
+        empty = blank(inputs, slots)
+        want = dict(zip(slots, interpret_kernel(part, empty, widen=True), strict=True))
+        written = dict(zip(slots, interpret_kernel(_marked(part), empty), strict=True))
+        for slot, result in zip(slots, got, strict=True):
+            mask = np.asarray(written[slot], bool)
+            expected, found = want[slot][mask], result[mask]
+            checked += expected.size
+            error, limit = compare(found, expected, reduce_steps(part))
+            if error > limit:
+                # the kernel's own dtypes may lose more here, by cancellation: no opt's fault
+                narrow = dict(zip(slots, interpret_kernel(part, empty), strict=True))
+                error, limit = as_narrow(found, expected, narrow[slot][mask], limit)
+            worst, allowed = max(worst, error), max(allowed, limit)
+            right = right and error <= limit
+    return CheckResult(right, worst, checked, total, allowed)
+
+
+def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
+    """Return the arrays of a kernel with zeros where it writes: what one run left behind is
+    nothing that the next may read."""
+    return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
+
+
+def compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
+    """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
+    is made in float32 at least."""
+    kind = dtypes.from_numpy(found.dtype)
+    if not kind.is_float:
+        wrong = np.count_nonzero(found != expected)
+        return float(wrong), 0.0
+    finite = np.abs(expected[np.isfinite(expected)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    eps = 2.0**-kind.fraction_bits
+    summed = min(eps, 2.0**-dtypes.float32.fraction_bits) * 4 * math.sqrt(steps)
+    return _greatest(found, expected), scale * (16 * eps + summed)
+
+
+def as_narrow(
+    found: Array, expected: Array, narrow: Array, limit: float
+) -> tuple[float, float]:
+    """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where
+    that overflows to an infinity or NaN so must `found`; elsewhere it may err 8 times as much."""
+    overflows = ~np.isfinite(narrow) & np.isfinite(expected)
+    if np.any(np.isfinite(found[overflows])):
+        return math.inf, limit
+    rest = ~overflows
+    allowed = max(limit, 8 * _greatest(narrow[rest], expected[rest]))
+    return _greatest(found[rest], expected[rest]), allowed
+
+
+def _greatest(found: Array, expected: Array) -> float:
+    """Return the greatest absolute difference; a NaN or infinity must stand where it should."""
+    with np.errstate(all="ignore"):
+        difference = np.abs(found.astype(np.float64) - expected)
+        rounded = expected.astype(found.dtype)
+        same = (found == rounded) | (np.isnan(found) & np.isnan(expected))
+        difference = np.where(
+            same, np.where(np.isfinite(difference), difference, 0.0), difference
+        )
+    difference = np.where(np.isnan(difference), np.inf, difference)
+    return float(difference.max(initial=0.0))
+
+
+def reduce_steps(kernel: UOp) -> int:
+    """Return how many values the longest reduction of a kernel combines."""
+    steps = [
+        math.prod(r.extent for r in n.src[1:])
+        for n in kernel.toposort()
+        if n.op is Ops.REDUCE
+    ]
+    return max(steps, default=1)
+
+
+def lane_steps(kernel: UOp) -> int:
+    """Return how many loop steps all statements of a kernel take together."""
+    found = statements(kernel).values()
+    return sum(
+        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes)) for s in found
+    )
+
+
+def _parts(kernel: UOp) -> Iterator[UOp]:
+    """Yield the kernel whole, or, where that is too much, with output axes fixed at sampled
+    positions."""
+    if lane_steps(kernel) <= FULL_STEPS:
+        yield kernel
+        return
+    axes = list(dict.fromkeys(r for end in kernel.src for r in end.src[1:]))
+    fixed: list[UOp] = []
+    steps = lane_steps(kernel)
+    for axis in axes:
+        if steps <= FULL_STEPS // SAMPLES:
+            break
+        fixed.append(axis)
+        steps //= axis.extent
+    generator = np.random.default_rng(0)
+    for _ in range(SAMPLES if fixed else 1):
+        at = {axis: UOp.index(int(generator.integers(axis.extent))) for axis in fixed}
+        yield kernel.substitute(at)
+
+
+def _marked(kernel: UOp) -> UOp:
+    """Return the kernel that writes 1 wherever `kernel` writes."""
+    changes = {}
+    for end in kernel.src:
+        store = end.src[0]
+        one = UOp.const(store.src[1].dtype.scalar, 1)
+        changes[store] = UOp(Ops.STORE, store.dtype, (store.src[0], one))
+    return kernel.substitute(changes)

@@ -1,0 +1,122 @@
+"""Which rewrite was it? The first state of a compilation that computes something else.
+
+The result of every pass is judged. In the first that is wrong the rewrites are bisected: the
+state before the one that is named is right, the one after it wrong. Source of the idea: git
+bisect; bugpoint (LLVM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.base.display import Printed
+from workbench.base.trace import PassRecord
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import replay
+from workbench.ir.text.readable import to_expr
+
+Judge = Callable[[Any], "str | None"]
+"""Says of a state what is wrong with it: "" where it is right, None where nobody can say."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Culprit(Printed):
+    """Where a value goes wrong. `stage` is the pass; `number` is the rewrite in it, from 1, of
+    `rewrites`, and `rule` what made it: 0 and None where the pass is a function. `before` and
+    `after` are the node that it changed (the whole state, of a function); `problem` says how
+    the result is wrong. `unsure` names what else it may have been: passes and rewrites right
+    before it, whose results cannot be computed."""
+
+    stage: str
+    number: int
+    rewrites: int
+    rule: Any
+    before: Any
+    after: Any
+    problem: str
+    unsure: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        what = f"pass {self.stage}"
+        if self.number:
+            what = f"rewrite {self.number} of {self.rewrites} in {what}"
+        lines = [f"{what} changes the value: {self.problem}"]
+        if self.unsure:
+            lines[0] += f" (or it was {', '.join(self.unsure)})"
+        if self.rule is not None:
+            lines.append(f"  rule    {self.rule}")
+            for word, node in (("before", self.before), ("after", self.after)):
+                text = to_expr(node) if isinstance(node, UOp) else str(node)
+                lines.append(f"  {word:7} {text.splitlines()[-1]}")
+        return "\n".join(lines)
+
+
+def first_wrong(records: Sequence[PassRecord], judge: Judge) -> Culprit | None:
+    """Return what made the first wrong state of passes in execution order, or None."""
+    unsure: list[str] = []
+    for record, inside in _outermost(records):
+        failed = record.error is not None
+        problem = f"it fails: {record.error}" if failed else judge(record.after)
+        if problem is None:
+            unsure.append(f"pass {record.name}")
+        elif not problem:
+            unsure.clear()
+        else:
+            found = first_wrong(_while_right(inside, judge), judge)
+            return found or _in_pass(record, problem, judge, tuple(unsure))
+    return None
+
+
+def _outermost(
+    records: Sequence[PassRecord],
+) -> list[tuple[PassRecord, list[PassRecord]]]:
+    """Return the passes that ran in no other, each with those that ran inside of it."""
+    found: list[tuple[PassRecord, list[PassRecord]]] = []
+    names = {r.name for r in records}
+    for record in records:
+        if found and record.parent in names:
+            found[-1][1].append(record)
+        else:
+            found.append((record, []))
+    return found
+
+
+def _while_right(records: list[PassRecord], judge: Judge) -> list[PassRecord]:
+    """Return the passes as far as what goes into them is right."""
+    for place, record in enumerate(records):
+        if judge(record.before):
+            return records[:place]
+    return records
+
+
+def _in_pass(
+    record: PassRecord, problem: str, judge: Judge, unsure: tuple[str, ...]
+) -> Culprit:
+    """Return the rewrite of a pass, from a right state to a wrong one, that is to blame."""
+    matches = record.matches
+    changes = [m for m in matches if m.before is not m.after]
+    whole = not changes or record.dropped or not isinstance(record.before, UOp)
+    if whole or record.error is not None:
+        state = record.before
+        return Culprit(record.name, 0, 0, None, state, record.after, problem, unsure)
+    right, wrong = 0, len(matches)
+    untried = list(range(1, wrong))
+    while untried:
+        middle = untried[len(untried) // 2]
+        said = judge(replay(record.before, matches, middle))
+        if said is None:
+            untried.remove(middle)
+        elif said:
+            wrong, problem = middle, said
+            untried = [n for n in untried if n < wrong]
+        else:
+            right = middle
+            untried = [n for n in untried if n > right]
+    blamed = matches[wrong - 1]
+    others = tuple(f"rewrite {n}" for n in range(right + 1, wrong))
+    return Culprit(
+        record.name, wrong, len(matches), blamed.rule, blamed.before, blamed.after,
+        problem, (*(unsure if right == 0 else ()), *others),
+    )  # fmt: skip

@@ -1,0 +1,260 @@
+"""The values of one node, on the data that a kernel runs on: by the reference interpreter.
+
+A node of a kernel has a value per position of the axes that are open at it; `at` fixes some. A
+node of the tensor level has one per element. What would be too many is looked at in part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.base.display import Printed
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.check.answer import lane_steps
+from workbench.engine import array_of, memory_of
+from workbench.ir.meaning.interpret import interpret_tensor
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import KernelInfo, UOp, invalid, split_gate
+from workbench.ir.text.readable import to_expr
+
+Array = np.ndarray[Any, Any]
+MOST_STEPS = 1 << 22
+"""Lane-steps that are interpreted for the values of one node."""
+MOST_ELEMENTS = 1 << 25
+"""Elements that all tensors below a node of the tensor level may have together."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NodeValues(Printed):
+    """The values of a node: `array` has an axis for each of `axes`; `at` are the axes that stand
+    at one position, `chosen` those of them that were fixed because there are too many values.
+    An index that is not there (gated) is -1."""
+
+    text: str
+    dtype: str
+    axes: tuple[str, ...]
+    at: Mapping[str, int]
+    chosen: tuple[str, ...]
+    array: Array
+
+    @property
+    def nans(self) -> int:
+        """How many values are NaN."""
+        return int(np.count_nonzero(np.isnan(self._floats))) if self._is_float else 0
+
+    @property
+    def infinite(self) -> int:
+        """How many values are infinite."""
+        return int(np.count_nonzero(np.isinf(self._floats))) if self._is_float else 0
+
+    @property
+    def min(self) -> float | None:
+        """The least value, NaN apart; None where there is none."""
+        return self._extreme(np.min)
+
+    @property
+    def max(self) -> float | None:
+        """The greatest value, NaN apart; None where there is none."""
+        return self._extreme(np.max)
+
+    @property
+    def _is_float(self) -> bool:
+        return self.dtype.startswith(("float", "bfloat"))
+
+    @property
+    def _floats(self) -> Array:
+        return self.array.astype(np.float64) if self._is_float else self.array
+
+    def _extreme(self, pick: Any) -> float | None:
+        numbers = self._floats.reshape(-1)
+        if self._is_float:
+            numbers = numbers[~np.isnan(numbers)]
+        found: float | None = pick(numbers).item() if numbers.size else None
+        return found
+
+    def __str__(self) -> str:
+        sizes = ", ".join(
+            f"{n} in {s}" for n, s in zip(self.axes, self.array.shape, strict=True)
+        )
+        places = ", ".join(f"{n}={p}" for n, p in self.at.items())
+        where = " over ".join(w for w in (f"at {places}" if places else "", sizes) if w)
+        if self.chosen:
+            where += f" (all of {', '.join(self.chosen)} would be too many values)"
+        figures = f"min {self.min}, max {self.max}"
+        figures += f", {self.nans} of {self.array.size:,} NaN" if self._is_float else ""
+        figures += f", {self.infinite} infinite" if self.infinite else ""
+        shown = np.array2string(self.array, precision=4, threshold=64, edgeitems=3)
+        return f"{self.text}  ({self.dtype}) {where}\n{figures}\n{shown}"
+
+
+def values_in_kernel(
+    node: UOp, at: Mapping[str, int], inputs: Sequence[Array], order: Sequence[str]
+) -> NodeValues:
+    """Return the values of a node of the kernel level. `inputs` are the kernel's arrays by slot,
+    `at` positions by axis name, `order` the names of its loops, outermost first.
+
+    Errors: WorkbenchError for a node without a value, an axis that is not open at it, and a
+    position that is not there.
+    """
+    _check_node(node, "kernel.values")
+    value = _value_of(node)
+    found = value.toposort()
+    other = next((n.op.name for n in found if "k" not in OPS[n.op].levels), None)
+    if other is not None:
+        because = (
+            f"{other} is an op of the lowered program, where values are in registers"
+        )
+        hint = "the same value in a pass before statement-tree, or in kernel.ast"
+        raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
+    place = {name: i for i, name in enumerate(order)}
+    ranges = [n for n in found if n.op is Ops.RANGE]
+    ranges.sort(key=lambda r: (place.get(r.axis_name, len(place)), r.axis_name))
+    axes = [r for r in ranges if r in value.ranges]
+    sizes = {r.axis_name: r.extent for r in axes}
+    _check_positions(at, sizes)
+    closed = {r for n in found if n.op is Ops.REDUCE for r in n.src[1:]}
+    fixed = dict(at)
+    kernel = _storing(value, axes, fixed, closed, len(inputs), ranges)
+    for axis in axes:
+        if lane_steps(kernel) <= MOST_STEPS:
+            break
+        if axis.axis_name not in fixed and axis not in closed:
+            fixed[axis.axis_name] = 0
+            kernel = _storing(value, axes, fixed, closed, len(inputs), ranges)
+    if lane_steps(kernel) > 16 * MOST_STEPS:
+        because = f"it takes {lane_steps(kernel):,} steps to interpret"
+        raise WorkbenchError("too much work for one value", because, "a smaller shape")
+    target = kernel.src[0].src[0].src[0].src[0]
+    blank = np.zeros(target.arg[1], target.dtype.numpy)
+    result = interpret_kernel(kernel, [*inputs, blank])[-1]
+    loops = [r for r in axes if r.axis_name not in fixed or r in closed]
+    array = result.reshape([r.extent for r in loops])
+    array = array[tuple(fixed.get(r.axis_name, slice(None)) for r in loops)]
+    names = tuple(r.axis_name for r in axes if r.axis_name not in fixed)
+    chosen = tuple(name for name in fixed if name not in at)
+    return NodeValues(_text(node), str(value.dtype), names, fixed, chosen, array)
+
+
+def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
+    """Return the values of a node of the tensor level; its axes are named "0", "1", ..
+
+    Errors: WorkbenchError as above, and where the tensors below it are too large.
+    """
+    _check_node(node, "ex.values")
+    found = node.toposort()
+    other = next((n.op.name for n in found if "t" not in OPS[n.op].levels), None)
+    if other is not None:
+        because = f"{other} is an op of kernels, and these are values of tensors"
+        hint = "ex.kernels[0].values(node)"
+        raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
+    sizes = {str(i): n for i, n in enumerate(node.shape)}
+    _check_positions(at, sizes)
+    fixed = {str(name): position for name, position in at.items()}
+    elements = sum(n.size for n in found)
+    if elements > MOST_ELEMENTS:
+        because = f"it and what it is computed from have {elements:,} elements"
+        raise WorkbenchError(
+            "too much work for these values", because, "smaller shapes"
+        )
+    array = interpret_tensor(node, memory_below(found))
+    array = np.broadcast_to(array, node.shape)
+    array = array[tuple(fixed.get(name, slice(None)) for name in sizes)]
+    names = tuple(name for name in sizes if name not in fixed)
+    return NodeValues(_text(node), str(node.dtype), names, fixed, (), np.array(array))
+
+
+def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
+    """Return what the BUFFERs among `nodes` hold, in their shapes."""
+    found = [n for n in nodes if n.op is Ops.BUFFER]
+    return {n: array_of(memory_of(n)).reshape(n.shape) for n in found}
+
+
+def _check_node(node: object, call: str) -> None:
+    if not isinstance(node, UOp):
+        because = f"{type(node).__name__} is no node of a graph"
+        hint = f"{call}(node), with a node of a pass: its .before or .after"
+        raise WorkbenchError("this has no values to look at", because, hint)
+
+
+def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
+    hint = f"at={{{next(iter(sizes), '0')!r}: 0}}"
+    if not isinstance(at, Mapping):
+        because = f"{type(at).__name__} is no dict from axes to positions"
+        raise WorkbenchError("these are no positions", because, hint)
+    listed = ", ".join(f"{n} in {s}" for n, s in sizes.items()) or "none"
+    for given, position in at.items():
+        name = str(given)
+        if name not in sizes:
+            what = f"{given!r:.40} is no axis of these values"
+            raise WorkbenchError(what, f"the axes are {listed}", hint if sizes else "")
+        if type(position) is not int or not 0 <= position < sizes[name]:
+            what = f"there is no position {position!r:.40} along {name}"
+            because = f"it goes from 0 to {sizes[name] - 1}"
+            raise WorkbenchError(what, because, hint)
+
+
+def _value_of(node: UOp) -> UOp:
+    """Return the value to look at: of a STORE or a STAGE what it keeps, of an INDEX where."""
+    if node.op is Ops.END:
+        node = node.src[0]
+    if node.op in (Ops.STAGE, Ops.STORE):
+        node = node.src[0 if node.op is Ops.STAGE else 1]
+    elif (
+        node.op is Ops.INDEX and node.src[0].op is not Ops.STAGE and len(node.src) == 2
+    ):
+        node = node.src[1]
+    if node.dtype is dtypes.index:
+        index, gate = split_gate(node)
+        if gate is not None:
+            node = gate.where(index, index.like(-1))
+        elif node is invalid():
+            node = UOp.index(-1)
+        return node.cast(dtypes.int64)
+    if node.dtype is dtypes.void or node.op in (Ops.PARAM, Ops.BLOCK, Ops.AFTER):
+        because = f"{node.op.name} is not computed from anything at a position"
+        hint = "an elementwise op, a LOAD or a REDUCE"
+        raise WorkbenchError(f"{node.op.name} has no values", because, hint)
+    return node
+
+
+def _storing(
+    value: UOp,
+    axes: Sequence[UOp],
+    fixed: Mapping[str, int],
+    closed: set[UOp],
+    slot: int,
+    ranges: Sequence[UOp],
+) -> UOp:
+    """Return the kernel that stores `value` at every position of its axes in argument `slot`.
+    An axis that is fixed is gone, unless a reduction below runs over it, too."""
+    gone = {
+        r: UOp.index(fixed[r.axis_name])
+        for r in axes
+        if r.axis_name in fixed and r not in closed
+    }
+    loops = [r for r in axes if r not in gone]
+    flat = UOp.index(0)
+    for axis in loops:
+        flat = flat * axis.extent + axis
+    size = math.prod(r.extent for r in loops)
+    target = UOp(Ops.PARAM, value.dtype, (), (slot, size))
+    place = UOp(Ops.INDEX, value.dtype, (target, flat))
+    store = UOp(Ops.STORE, dtypes.void, (place, value.substitute(gone)))
+    order = tuple(
+        r.axis_name for r in ranges if r not in gone and not r.axis_kind.is_lane
+    )
+    return UOp.sink(
+        UOp(Ops.END, dtypes.void, (store, *loops)), arg=KernelInfo("values", order)
+    )
+
+
+def _text(node: UOp) -> str:
+    line = to_expr(node).rpartition("\n")[2]
+    return line if len(line) <= 80 else f"{line[:78]}.."

@@ -1,0 +1,177 @@
+"""Judging the states of a kernel's compilation: does it still compute what it should?
+
+Graphs are computed by the reference interpreter, statement trees by the emulator, programs by
+running them; each result is held against the reference, in float64, with the tolerance of
+`check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from workbench.backends.device import Device
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.python.render import render
+from workbench.backends.python.runtime import EmulatorProgram
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.check.answer import (
+    as_narrow,
+    blank,
+    compare,
+    lane_steps,
+    reduce_steps,
+)
+from workbench.check.bisect import Culprit, first_wrong
+from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.inputs import outputs
+from workbench.pipeline import build
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+Array = np.ndarray[Any, Any]
+MOST_STEPS = 1 << 22
+"""Lane-steps of a kernel whose states are all computed."""
+
+
+class Reference(NamedTuple):
+    """What a computation should give: an array per output in float64, and the same in their own
+    dtypes; `steps` is the length of the longest reduction."""
+
+    wide: Mapping[int, Array]
+    narrow: Mapping[int, Array]
+    steps: int
+
+    def problem(self, got: Mapping[int, Array]) -> str:
+        """Return how `got` differs from the reference; "" where it does not."""
+        for slot, want in self.wide.items():
+            found = got[slot].reshape(want.shape)
+            error, limit = compare(found, want, self.steps)
+            if error > limit:
+                narrow = self.narrow[slot].reshape(want.shape)
+                error, limit = as_narrow(found, want, narrow, limit)
+            if error > limit:
+                return f"the greatest error is {error:.3g} (tolerance {limit:.3g})"
+        return ""
+
+
+def check_size(kernel: UOp) -> None:
+    """Errors: WorkbenchError for a kernel that is too large to be computed again and again."""
+    steps = lane_steps(kernel)
+    if steps > MOST_STEPS:
+        because = (
+            f"a state takes {steps:,} steps, and up to {MOST_STEPS:,} are computed"
+        )
+        raise WorkbenchError(
+            "this kernel is too large to bisect", because, "the same on smaller shapes"
+        )
+
+
+def reference_of(
+    kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]
+) -> Reference:
+    """Return what the reference interpreter gives for a kernel.
+
+    Errors: WorkbenchError where that is too much to do again for every state.
+    """
+    check_size(kernel)
+    empty = blank(inputs, slots)
+    wide = interpret_kernel(kernel, empty, widen=True)
+    narrow = interpret_kernel(kernel, empty)
+    return Reference(
+        dict(zip(slots, wide, strict=True)),
+        dict(zip(slots, narrow, strict=True)),
+        reduce_steps(kernel),
+    )
+
+
+class KernelJudge:
+    """Judges the states of one kernel: graphs, statement trees and programs."""
+
+    def __init__(self, reference: Reference, inputs: Sequence[Array], target: Target):
+        self.reference, self.target = reference, target
+        self.inputs = blank(inputs, tuple(reference.wide))
+
+    def __call__(self, state: Any) -> str | None:
+        run = self._runner(state)
+        if run is None:
+            return None
+        try:
+            with unobserved():
+                return self.reference.problem(run(state))
+        except Exception as error:  # whatever it is: the state before had none
+            return f"it fails: {error}"
+
+    def _runner(self, state: Any) -> Callable[[Any], dict[int, Array]] | None:
+        if isinstance(state, UOp):
+            if state.op is Ops.SINK:
+                return None if state.arg is None else self._interpreted
+            return None if _slots_differ(state) else self._emulated
+        return self._ran if hasattr(state, "bind") else None
+
+    def _interpreted(self, kernel: UOp) -> dict[int, Array]:
+        slots = sorted(self.reference.wide)
+        results = interpret_kernel(_ordered(kernel), self.inputs)
+        return dict(zip(slots, results, strict=True))
+
+    def _emulated(self, block: UOp) -> dict[int, Array]:
+        source = render(block, self.target)
+        return self._ran(EmulatorProgram(source), [dtype for dtype, _ in source.params])
+
+    def _ran(self, program: Any, held: Sequence[DType] = ()) -> dict[int, Array]:
+        """Run a program on copies of the inputs; `held` has the dtypes that it takes, where they
+        are not the kernel's own: it may hold small floats as integers."""
+        buffers = []
+        for slot, array in enumerate(self.inputs):
+            own = dtypes.from_numpy(array.dtype)
+            dtype = held[slot] if slot < len(held) and held[slot].bits else own
+            buffers.append(Buffer(self.target.device, dtype, array.size))
+            buffers[-1].array[:] = array.reshape(-1).view(dtype.numpy)
+        program(buffers)
+        return {
+            slot: np.array(buffers[slot].array).view(self.inputs[slot].dtype)
+            for slot in self.reference.wide
+        }
+
+
+def _slots_differ(block: UOp) -> bool:
+    """Whether a parameter has two dtypes: small floats on their way to be held as integers."""
+    params = {n for n in block.toposort() if n.op is Ops.PARAM}
+    return len({p.arg[0] for p in params}) < len(params)
+
+
+def _ordered(kernel: UOp) -> UOp:
+    """Drop axes that a rewrite has made needless from the loop order."""
+    present = {n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE}
+    order = tuple(n for n in kernel.arg.order if n in present)
+    return kernel.replace(arg=kernel.arg._replace(order=order))
+
+
+def observed(kernel: Kernel, device: str) -> tuple[PassRecord, ...]:
+    """Return the record of every pass of compiling a kernel, as far as it comes: the last has the
+    error, where there is one."""
+    with without(kernel.rules_off), observe() as watching, suppress(Exception):
+        graph, target = kernel.original, Device[device].target
+        for opt in kernel.applied_opts:
+            graph, _ = apply_opt(graph, opt, target)
+        build(graph, device)
+    return tuple(watching.records)
+
+
+def bisected(kernel: Kernel, device: str, inputs: Sequence[Array]) -> Culprit | None:
+    """Return what makes a kernel wrong on `inputs`, an array per slot, or None."""
+    with unobserved():
+        reference = reference_of(kernel.original, inputs, outputs(kernel.original))
+    judge = KernelJudge(reference, inputs, Device[device].target)
+    return first_wrong(observed(kernel, device), judge)

@@ -1,0 +1,100 @@
+"""`workbench doctor`: what is installed, which devices can run, how fast the machine is."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import re
+from collections.abc import Iterator
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.libraries import library
+
+LIBRARIES = ("numpy", "llvmlite", "jupyterlab", "ipywidgets", "anywidget")
+VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Print what was found; what is missing or broken is a line too."""
+    for line in _findings():
+        print(line)
+    return 0
+
+
+def _findings() -> Iterator[str]:
+    yield f"workbench   {_version('workbench')}"
+    yield (
+        f"python      {platform.python_version()} ({platform.python_implementation()},"
+        f" {platform.system()} {platform.machine()})"
+    )
+    for name in LIBRARIES:
+        yield f"{name:11} {_version(name)}"
+    yield f"cpu         {_cpu()}"
+    yield from _speeds()
+    yield from _devices()
+    yield f"cache       {_cache()}"
+
+
+def _speeds() -> Iterator[str]:
+    """Measure the machine again: on a quiet one this betters what was seen on a busy one."""
+    try:
+        from workbench.measure.speeds import measured
+
+        found = measured()
+    except (ImportError, WorkbenchError) as error:
+        yield f"speeds      cannot be measured: {error}"
+        return
+    for kind, rate in found.peak.items():
+        speed = (
+            f"{rate.one / 1e9:.3g} GFLOP/s on one thread, {rate.all / 1e9:.3g} on all"
+        )
+        yield f"peak {kind:6} {speed}"
+    for level, read in found.read.items():
+        copy = found.copy[level]
+        yield (
+            f"{level:11} read {read.one / 1e9:.3g} GB/s on one thread, {read.all / 1e9:.3g} on"
+            f" all; copy {copy.one / 1e9:.3g}, {copy.all / 1e9:.3g}"
+        )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return f"not installed: pip install {distribution}"
+
+
+def _cpu() -> str:
+    cores = f"{os.cpu_count()} cores"
+    try:
+        llvm = library("llvmlite.binding")
+        features = llvm.get_host_cpu_features()
+    except (WorkbenchError, RuntimeError) as error:
+        return f"{cores} ({error})"
+    vector = sorted(name for name, on in features.items() if on and _is_vector(name))
+    return f"{llvm.get_host_cpu_name()}, {cores}, {' '.join(vector)}"
+
+
+def _is_vector(feature: str) -> bool:
+    return VECTOR_FEATURE.match(feature) is not None
+
+
+def _devices() -> Iterator[str]:
+    try:
+        from workbench import Device
+    except ImportError as error:
+        yield f"devices     cannot be listed: {error}"
+        return
+    for name in Device.names():
+        state = "available" if Device.available(name) else "not available here"
+        yield f"device      {name}: {state}"
+
+
+def _cache() -> str:
+    try:
+        from workbench.backends.native.object_cache import cache_folder
+    except ImportError as error:
+        return f"cannot be found: {error}"
+    return str(cache_folder())

@@ -1,0 +1,165 @@
+"""`workbench tour`: a notebook run from top to bottom, as one HTML page that opens offline."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.files import write_whole
+from workbench.base.libraries import library
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+TOUR = "01_tour.ipynb"
+CELL_TIMEOUT_S = 600
+SOCKET_BYTES = 100
+"""The path of a socket is shorter: systems have room for 104 or 108 bytes."""
+
+# JupyterLab's own page without scripts to fetch and without the state of widgets: an
+# output is shown in the richest form that needs neither Python nor the network.
+STATIC_TEMPLATE = """
+{%- extends 'index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block jupyter_widgets -%}{%- endblock -%}
+{%- block footer -%}</html>{%- endblock -%}
+"""
+STATIC_TYPES = [
+    "text/html",
+    "text/markdown",
+    "image/svg+xml",
+    "image/png",
+    "image/jpeg",
+    "text/plain",
+]
+FETCHED = re.compile(
+    r"<(?:script|link|img|iframe|object|embed)\b[^>]*?"
+    r"(?:src|href|data)\s*=\s*[\"']?(?:https?:)?//[^>]*>"
+    r"|@import\s+(?:url\()?[\"']?(?:https?:)?//[^;]*;"
+    r"|\bimport\s*(?:\(|[^;]*?\bfrom\b)\s*[\"']https?://[^;]*",
+    re.IGNORECASE,
+)
+
+
+def tour(options: argparse.Namespace) -> int:
+    """Run the tour and write it to `options.html`."""
+    started = time.perf_counter()
+    try:
+        options.html.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
+    made = write_whole(
+        options.html, lambda: static_page(execute(notebooks_folder() / TOUR))
+    )
+    seconds = time.perf_counter() - started
+    print(
+        f"wrote {options.html} ({made.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
+    )
+    return 0
+
+
+def notebooks_folder() -> Path:
+    """Return the folder of the course: the wheel's own copy, or the checkout's.
+
+    Errors: WorkbenchError where neither is there.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "_notebooks", package.parent / "notebooks"):
+        if (folder / TOUR).is_file():
+            return folder
+    raise WorkbenchError(
+        "cannot find the notebooks",
+        f"{TOUR} is neither in the package nor beside it",
+        "installing again from a wheel or a full checkout",
+    )
+
+
+def execute(notebook: Path) -> NotebookNode:
+    """Return `notebook` with the outputs of a run from top to bottom.
+
+    It runs in a copy of its folder, so that its data is at hand and nothing it writes stays.
+
+    Errors: WorkbenchError that shows the cell that failed.
+    """
+    nbformat = library("nbformat")
+    nbclient = library("nbclient")
+    jupyter = library("jupyter_client.kernelspec")
+    content: NotebookNode = nbformat.read(notebook, as_version=4)
+    with tempfile.TemporaryDirectory(prefix="workbench-") as scratch:
+        folder = shutil.copytree(notebook.parent, Path(scratch) / "notebooks")
+        client = nbclient.NotebookClient(
+            content,
+            timeout=CELL_TIMEOUT_S,
+            kernel_name="python3",
+            # It listens on the loopback address only; its warning about that is noise here.
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            resources={"metadata": {"path": str(folder)}},
+            config=listening_at(Path(scratch) / "session"),
+        )
+        try:
+            # A page that is sent around shows pictures that need no Python session.
+            client.execute(env=os.environ | {"LIVE": "0"})
+        except nbclient.exceptions.CellExecutionError as error:
+            raise WorkbenchError(
+                f"a cell of {notebook.name} failed:\n{error}"
+            ) from error
+        except nbclient.exceptions.CellTimeoutError as error:
+            raise WorkbenchError(
+                f"a cell of {notebook.name} was stopped",
+                f"it ran for more than {CELL_TIMEOUT_S} seconds",
+            ) from error
+        except nbclient.exceptions.DeadKernelError as error:
+            raise WorkbenchError(
+                f"the Python session of {notebook.name} ended", str(error)
+            ) from error
+        except jupyter.NoSuchKernel as error:
+            raise WorkbenchError(
+                "cannot start a Python session", str(error), "pip install ipykernel"
+            ) from error
+    return content
+
+
+def listening_at(place: Path) -> Any:
+    """Return the settings of a Python session that listens at sockets named after `place`, where
+    the system has them and can name them so. The ports it would listen at are chosen before it
+    starts: whatever else starts in between may have taken one, and then it ends."""
+    settings = library("traitlets.config").Config()
+    if hasattr(socket, "AF_UNIX") and len(os.fsencode(place)) < SOCKET_BYTES:
+        settings.KernelManager.transport = "ipc"
+        settings.KernelManager.ip = str(place)
+    return settings
+
+
+def static_page(notebook: NotebookNode) -> str:
+    """Return an executed notebook as one HTML page that fetches nothing when opened.
+
+    Errors: WorkbenchError that quotes the first thing that would be fetched.
+    """
+    nbconvert = library("nbconvert")
+    config = library("traitlets.config").Config()
+    config.NbConvertBase.display_data_priority = STATIC_TYPES
+    exporter = nbconvert.HTMLExporter(
+        config=config,
+        template_name="lab",
+        raw_template=STATIC_TEMPLATE,
+        embed_images=True,
+    )
+    page, _ = exporter.from_notebook_node(notebook)
+    fetched = FETCHED.search(page)
+    if fetched:
+        raise WorkbenchError(
+            "the page would not open offline",
+            f"it fetches {fetched.group(0)[:120]}",
+            "removing it from the notebook, or embedding what it shows",
+        )
+    return str(page)

@@ -1,0 +1,147 @@
+"""How many bytes one run of a kernel brings into a cache, from its loop nest alone.
+
+One rule does it. What a single step of a loop touches either fits the cache or does not. If it
+fits, the whole loop brings each line that it touches once: what the next step uses again is
+still there. If not, each step brings what its body brings. Threads have caches of their own.
+A cache finds a line by the low bits of its address: lines that lie 4 KiB apart, as in a column of
+a matrix, crowd into a part of it, and take the place of all that lies between them.
+Source of the idea: the capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from workbench.backends.native.machine import LINE_BYTES
+from workbench.ir.nest.accesses import MemoryAccess, accesses, lanes_of, size_of
+from workbench.ir.nest.footprint import Runs, runs
+from workbench.ir.nest.loops import tree_statements
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+WAYS = 8
+"""Lines with the same low bits that a cache holds, at least: L1 has 8 or 12, others more."""
+Key = tuple[UOp, bool]
+"""A buffer, and whether it is written."""
+Lines = Counter[Key]
+
+
+class Held(NamedTuple):
+    """What is in use of one buffer: its runs, and how many lines they are in all."""
+
+    runs: tuple[Runs, ...]
+    lines: int
+    itemsize: int
+
+    def bytes_of(self, cache_bytes: int) -> int:
+        """Return how much of a cache this takes, with all that is crowded out."""
+        total = 0
+        for number, length, step in self.runs:
+            apart = min(step * self.itemsize, cache_bytes // WAYS)
+            total += number * max(LINE_BYTES * _lines(length, self.itemsize), apart)
+        return total
+
+
+class Traffic:
+    """What a statement tree moves, for caches of any size. What is `streamed` is written past
+    them: it does not come in first."""
+
+    def __init__(self, block: UOp, streamed: Collection[UOp] = ()):
+        self.block, self.streamed = block, streamed
+        self._accesses: dict[UOp, tuple[MemoryAccess, ...]] = {}
+        self._held: dict[tuple[UOp, bool], Mapping[Key, Held]] = {}
+
+    def into(self, cache_bytes: int, shared: bool) -> int:
+        """Return the bytes that one run brings into a cache, and takes back from it; runs follow
+        each other, so that what fits is there already. `shared` by all threads, or one each."""
+        moved = self._root(self.block, cache_bytes, shared)
+        written = sum(count for (_, writes), count in moved.items() if writes)
+        both = sum(
+            max(moved[b, False], moved[b, True])
+            for b in {b for b, _ in moved}.difference(self.streamed)
+        )
+        # what is written comes in first, and goes back
+        return LINE_BYTES * (both + written)
+
+    def _root(self, node: UOp, cache_bytes: int, shared: bool) -> Lines:
+        """Return what a run moves, where the run before left all that fits."""
+        below = _below(node)
+        if not shared and len(below) == 1 and _is_threads(below[0]):
+            loop = below[0]
+            return _times(loop.src[0].extent, self._root(loop, cache_bytes, shared))
+        if self._fits(node, cache_bytes):
+            return Counter()
+        return self._in_turn(node, cache_bytes)
+
+    def _run(self, node: UOp, cache_bytes: int) -> Lines:
+        """Return what one run of a loop, or of a statement, brings in."""
+        if node.op is not Ops.LOOP or self._fits(node, cache_bytes):
+            return Counter({k: h.lines for k, h in self._touched(node, True).items()})
+        return _times(node.src[0].extent, self._in_turn(node, cache_bytes))
+
+    def _in_turn(self, node: UOp, cache_bytes: int) -> Lines:
+        total: Lines = Counter()
+        for part in _below(node):
+            total.update(self._run(part, cache_bytes))
+        return total
+
+    def _fits(self, node: UOp, cache_bytes: int) -> bool:
+        """Whether a cache holds what one step of a loop touches."""
+        most: dict[UOp, int] = {}
+        for (buffer, _), held in self._touched(node, False).items():
+            most[buffer] = max(most.get(buffer, 0), held.bytes_of(cache_bytes))
+        return sum(most.values()) <= cache_bytes
+
+    def _touched(self, node: UOp, whole: bool) -> Mapping[Key, Held]:
+        """Return what a run of a loop or statement touches: `whole`, or in one step."""
+        if (node, whole) in self._held:
+            return self._held[node, whole]
+        is_nest = node.op in (Ops.LOOP, Ops.BLOCK)
+        below = tree_statements(node) if is_nest else [node]
+        inside = {lane for s in below for lane in lanes_of(s)}
+        if is_nest:
+            inside |= {n.src[0] for n in node.toposort() if n.op is Ops.LOOP}
+        if node.op is Ops.LOOP and not whole:
+            inside.discard(node.src[0])
+        places: dict[Key, list[UOp]] = {}
+        for statement in below:
+            for access in self._of(statement):
+                places.setdefault((access.buffer, access.writes), []).append(
+                    access.flat
+                )
+        found = {key: _held(key[0], flats, inside) for key, flats in places.items()}
+        self._held[node, whole] = found
+        return found
+
+    def _of(self, statement: UOp) -> tuple[MemoryAccess, ...]:
+        if statement not in self._accesses:
+            self._accesses[statement] = accesses(statement)
+        return self._accesses[statement]
+
+
+def _held(buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp]) -> Held:
+    itemsize = buffer.dtype.itemsize
+    found = runs(flats, inside, max(1, LINE_BYTES // itemsize))
+    count, all_ = sum(n * _lines(k, itemsize) for n, k, _ in found), size_of(buffer)
+    if count < _lines(all_, itemsize):
+        return Held(found, count, itemsize)
+    return Held((Runs(1, all_, 0),), _lines(all_, itemsize), itemsize)
+
+
+def _lines(elements: int, itemsize: int) -> int:
+    return -(-elements * itemsize // LINE_BYTES)
+
+
+def _below(node: UOp) -> Sequence[UOp]:
+    return node.src[1:] if node.op is Ops.LOOP else node.src
+
+
+def _is_threads(node: UOp) -> bool:
+    return node.op is Ops.LOOP and node.src[0].axis_kind is AxisType.THREAD
+
+
+def _times(count: int, each: Lines) -> Lines:
+    return Counter({key: count * lines for key, lines in each.items()})

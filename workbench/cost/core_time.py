@@ -1,0 +1,278 @@
+"""How long a core takes for a kernel whose data lies in the first cache, from its program.
+
+In each loop of the linear program six things can be what it waits for: multiply-adds and other
+arithmetic (two instructions a cycle, fewer of some kinds), loads, stores, the number of
+instructions at all, sums that wait for themselves from step to step (the chain), and results that
+wait for each other within a step that is too long for the next to begin meanwhile (the path). A
+step takes as long as the slowest of them: a processor does the others meanwhile.
+Source of the idea: IACA's and OSACA's port models, in small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from workbench.base.target import Target
+from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.uop import UOp
+from workbench.measure.speeds import Speeds
+
+ISSUED = 5
+"""Instructions that begin in a cycle."""
+FMA_CYCLES = 4
+"""What a multiply-add takes: it tells how long a cycle is."""
+IN_FLIGHT = 256
+"""Instructions under way at once: how far ahead of a result that is late others can begin."""
+FORWARDED_CYCLES = 8
+"""To store a number and load it again: what a sum that lost its register waits for."""
+LOOP_INSTRUCTIONS = 2
+SLOTS = {
+    Ops.FDIV: 10, Ops.RECIP: 10, Ops.SQRT: 12, Ops.CDIV: 12, Ops.CMOD: 14,
+    Ops.FMOD: 20,
+    Ops.MAX: 2, Ops.MIN: 2, Ops.SHUFFLE: 2, Ops.STACK: 2, Ops.BITCAST: 0,
+}  # fmt: skip
+"""What takes more than one slot of arithmetic, as most instructions do: common figures."""
+CHAINED = frozenset({Ops.FMA, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
+PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
+
+
+@dataclass(slots=True)
+class LoopWork:
+    """One step of a loop, apart from the loops in it.
+
+    `arithmetic` counts instructions, `fmas` those that multiply and add, `vectors` those that
+    take more than one number, `width` the most that one takes; `live` is registers needed at
+    once, `sums` the chains that run side by side. Units: `seconds` by part, see PARTS; `sum_s`
+    is what an instruction of a sum takes where none waits.
+    """
+
+    axis: UOp | None
+    trips: int
+    seconds: dict[str, float] = field(default_factory=dict)
+    arithmetic: int = 0
+    fmas: int = 0
+    vectors: int = 0
+    width: int = 1
+    loads: int = 0
+    stores: int = 0
+    live: int = 0
+    sums: int = 0
+    sum_s: float = 0.0
+    bits: int = 32
+    inner: list[LoopWork] = field(default_factory=list)
+
+    @property
+    def own_s(self) -> float:
+        """What one step takes apart from the loops in it."""
+        return max(self.seconds.values(), default=0.0)
+
+    @property
+    def total_s(self) -> float:
+        """What a run of the loop takes, all steps."""
+        return self.trips * (self.own_s + sum(loop.total_s for loop in self.inner))
+
+    @property
+    def limit(self) -> str:
+        """The part that a step waits for."""
+        return max(self.seconds, key=lambda part: self.seconds[part])
+
+    def find(self, axis: UOp | None) -> LoopWork | None:
+        """Return the loop over an axis of that name, this one or one in it."""
+        if (
+            axis is None
+            or self.axis is not None
+            and self.axis.axis_name == axis.axis_name
+        ):
+            return self
+        return next((f for f in (i.find(axis) for i in self.inner) if f), None)
+
+    def hottest(self) -> tuple[LoopWork, float]:
+        """Return the loop in which most time goes by, and how much in all its runs."""
+        found = [(self, self.trips * self.own_s)]
+        found += [
+            (loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)
+        ]
+        return max(found, key=lambda pair: pair[1])
+
+
+def work(linear: Sequence[UOp], target: Target, speeds: Speeds) -> LoopWork:
+    """Return the work of a linear program, as one loop of one step around all."""
+    return _ProgramReader(linear, target, speeds).read()
+
+
+class _ProgramReader:
+    def __init__(self, linear: Sequence[UOp], target: Target, speeds: Speeds):
+        self.linear, self.target, self.speeds = linear, target, speeds
+        self.cycle_s = speeds.fma_s / FMA_CYCLES
+        lanes = target.vector_width(4)
+        # Where a register's worth takes two slots, half of it takes one.
+        self.full_slots = max(1.0, speeds.vector_s("f32", lanes) / speeds.scalar_s)
+
+    def read(self) -> LoopWork:
+        root = LoopWork(None, 1)
+        self._body(iter(self.linear), root)
+        return root
+
+    def _body(self, nodes: Iterable[UOp], loop: LoopWork) -> None:
+        """Read up to the end of `loop`."""
+        own: list[UOp] = []
+        stream = iter(nodes)
+        for node in stream:
+            if node.op is Ops.ENDLOOP:
+                break
+            if node.op is Ops.LOOP:
+                inner = LoopWork(node.src[0], node.src[0].extent)
+                loop.inner.append(inner)
+                self._body(stream, inner)
+            else:
+                own.append(node)
+        self._judge(own, loop)
+
+    def _judge(self, own: Sequence[UOp], loop: LoopWork) -> None:
+        slots = load_s = store_s = 0.0
+        issued = float(LOOP_INSTRUCTIONS if loop.axis is not None else 0)
+        for node in own:
+            if node.op is Ops.LOAD:
+                loop.loads += 1
+                load_s += self._load_s(node)
+            elif node.op is Ops.STORE:
+                loop.stores += 1
+                store_s += self._store_s(node.src[1])
+            elif _computes(node):
+                loop.arithmetic += 1
+                loop.fmas += node.op is Ops.FMA
+                loop.vectors += node.dtype.count > 1
+                loop.width = max(loop.width, node.dtype.count)
+                slots += self._slots(node)
+                issued += _instructions(node)
+            elif node.op in ELEMENTWISE and node.op in (Ops.CDIV, Ops.CMOD):
+                issued += SLOTS[node.op] / 2
+        loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
+        chain_s, loop.sums = self._chain(own)
+        widest = max(
+            (n.src[1].dtype.itemsize for n in own if n.op is Ops.SET), default=4
+        )
+        loop.sum_s = self.speeds.scalar_s * self._each(widest)
+        if not loop.inner:
+            loop.live = live_registers(own, self.target)
+        spilled = max(0, loop.live - self.target.vector_registers)
+        if spilled:
+            load_s += spilled * self.target.vector_bytes / self.speeds.read["L1"].one
+            store_s += (
+                spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
+            )
+            chain_s += FORWARDED_CYCLES * self.cycle_s if chain_s else 0.0
+        # most loads are operands of what computes, and no instructions of their own
+        issued += loop.loads / 2 + loop.stores + spilled * 2
+        ahead = max(1.0, IN_FLIGHT / max(1.0, issued))
+        parts = (
+            chain_s, self._path_s(own) / ahead, slots * self.speeds.scalar_s, load_s, store_s,
+            issued * self.cycle_s / ISSUED,
+        )  # fmt: skip
+        loop.seconds = dict(zip(PARTS, parts, strict=True))
+
+    def _path_s(self, own: Sequence[UOp]) -> float:
+        """Return how long the longest run of results takes of which each needs the one before."""
+        length: dict[UOp, int] = {}
+        for node in own:
+            step = int(node.op in CHAINED and node.dtype.kind != "index")
+            length[node] = step + max((length.get(s, 0) for s in node.src), default=0)
+        return max(length.values(), default=0) * self.speeds.fma_s
+
+    def _slots(self, node: UOp) -> float:
+        each = self._each(node.dtype.itemsize)
+        return each * _instructions(node) * SLOTS.get(node.op, 1)
+
+    def _each(self, size_bytes: int) -> float:
+        """Return the slots of an instruction on so many bytes."""
+        return max(1.0, self.full_slots * size_bytes / self.target.vector_bytes)
+
+    def _load_s(self, node: UOp) -> float:
+        size = node.dtype.itemsize
+        return max(self.speeds.scalar_s, size / self.speeds.read["L1"].one)
+
+    def _store_s(self, value: UOp) -> float:
+        size = value.dtype.itemsize
+        return max(self.cycle_s, 2 * size / self.speeds.copy["L1"].one)
+
+    def _chain(self, own: Sequence[UOp]) -> tuple[float, int]:
+        """Return how long the longest sum waits for itself in a step, and how many sums run."""
+        links: dict[UOp, dict[UOp, int]] = {}
+        for node in own:
+            step = int(node.op in CHAINED and node.dtype.kind != "index")
+            found: dict[UOp, int] = {}
+            for source in node.src:
+                reached = {source: 0} if source.op is Ops.REG else links.get(source, {})
+                for register, count in reached.items():
+                    found[register] = max(found.get(register, 0), count + step)
+            links[node] = found
+        sets = [n for n in own if n.op is Ops.SET]
+        lengths = [links.get(n.src[1], {}).get(n.src[0], 0) for n in sets]
+        waiting = [length for length in lengths if length]
+        return max(waiting, default=0) * self.speeds.fma_s, len(waiting)
+
+
+def _computes(node: UOp) -> bool:
+    if node.dtype.kind == "index" or node.op is Ops.CONST:
+        return False
+    if node.op is Ops.BROADCAST:
+        # of a number that is loaded, or constant, it is part of the load
+        return node.src[0].op not in (Ops.LOAD, Ops.CONST)
+    known = (Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.HREDUCE)
+    return node.op in ELEMENTWISE or node.op in known
+
+
+def _instructions(node: UOp) -> float:
+    """Return about how many instructions a node is."""
+    if node.op is Ops.STACK:
+        return float(node.dtype.count)
+    if node.op is Ops.HREDUCE:
+        return 2 * math.log2(max(2, node.src[0].dtype.count))
+    return float(node.op is not Ops.BITCAST)
+
+
+def live_registers(own: Sequence[UOp], target: Target) -> int:
+    """Return the most vector registers that one step of an innermost loop needs at once:
+    its sums all the time, and what it computes from where it is made to where it is last used.
+    Constants can be read from memory, and are not counted."""
+    last: dict[UOp, int] = {}
+    sums: set[UOp] = set()
+    for place, node in enumerate(own):
+        for source in node.src:
+            last[source] = place
+            if source.op is Ops.REG:
+                sums.add(source)
+    inside = {n for n in own if _in_register(n)}
+    outside = {
+        n for n in last if n not in inside and n.dtype.count > 1
+        and n.op not in (Ops.REG, Ops.CONST, Ops.LANES, Ops.INDEX, Ops.PARAM)
+        and not (n.op is Ops.BROADCAST and n.src[0].op is Ops.CONST)
+    }  # fmt: skip
+    fixed = sum(_registers(n, target) for n in (*sums, *outside))
+    held = most = 0
+    ends: dict[int, int] = {}
+    for place, node in enumerate(own):
+        held -= ends.pop(place, 0)
+        # the sum's next value takes the register of the one before
+        if node in inside and last.get(node, -1) > place and not _updates(node, sums):
+            held += _registers(node, target)
+            end = last[node]
+            ends[end] = ends.get(end, 0) + _registers(node, target)
+        most = max(most, held)
+    return fixed + most
+
+
+def _updates(node: UOp, sums: set[UOp]) -> bool:
+    return any(source in sums for source in node.src)
+
+
+def _in_register(node: UOp) -> bool:
+    if node.op is Ops.LOAD or node.op is Ops.BROADCAST:
+        return node.dtype.count > 1 or node.dtype.is_float
+    return _computes(node)
+
+
+def _registers(node: UOp, target: Target) -> int:
+    return max(1, -(-node.dtype.itemsize // target.vector_bytes))

@@ -1,0 +1,164 @@
+"""What a kernel costs by its form alone, before anything has run: work, bytes from each level of
+memory, and the time that follows on this machine.
+
+Three models that a person can follow on paper: `work` (what each step of each loop waits for),
+`traffic` (what the loops bring into each cache), and speeds measured once on this machine. A run
+takes as long as the slowest of them; a processor overlaps them, though never quite.
+Source of the idea: the roofline of Williams, Waterman and Patterson, with a roof for each level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from workbench.backends.native import machine
+from workbench.backends.native.machine import Caches
+from workbench.backends.program.analysis import memory
+from workbench.backends.program.non_temporal import streamed
+from workbench.base.display import Printed
+from workbench.base.target import Target
+from workbench.base.trace import unobserved
+from workbench.cost.cache_traffic import Traffic
+from workbench.cost.core_time import LoopWork, work
+from workbench.ir.lower.barriers import barriers
+from workbench.ir.lower.lower import lower
+from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.measure.kernel_time import seconds_text
+from workbench.measure.speeds import Speeds
+from workbench.measure.units import bytes_text
+
+REST = 0.15
+"""Of what the slowest part leaves room for, this share of the others shows all the same."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Printed):
+    """What one run of a kernel costs, warm: the run before left in each cache what fits.
+
+    `bytes_from` has, for each level, what comes from there towards the core and goes back:
+    "L1" is what loads and stores move. `seconds` has what each part would take alone, on
+    `threads` threads: "core" and the levels below L1. `predicted_s` is what a run takes.
+    """
+
+    estimates: Estimates
+    counts: Counts
+    bytes_from: Mapping[str, int]
+    seconds: Mapping[str, float]
+    work: LoopWork
+    threads: int
+    kind: str
+    speeds: Speeds
+
+    @property
+    def predicted_s(self) -> float:
+        """The predicted time of one run."""
+        slowest = max(self.seconds.values())
+        others = sum(self.seconds.values()) - slowest
+        return slowest + REST * others + self.launch_s
+
+    @property
+    def launch_s(self) -> float:
+        """What a launch takes that does nothing, on as many threads."""
+        return self.speeds.launch(self.threads)
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte that the algorithm needs."""
+        return self.estimates.intensity
+
+    @property
+    def limit(self) -> str:
+        """What takes longest: "core", or a level of memory."""
+        return max(self.seconds, key=lambda part: self.seconds[part])
+
+    def roofs(self, threads: int | None = None) -> dict[str, float]:
+        """Return the most operations a second that each level lets through: "peak" of the
+        arithmetic, and for each level its bandwidth times operations per byte that come from it.
+
+        A level that nothing comes from is absent.
+        """
+        parts = self.threads if threads is None else threads
+        flops = self.estimates.flops
+        found = {"peak": self.speeds.peak[self.kind].of(parts)}
+        for level, moved in self.bytes_from.items():
+            if moved and flops:
+                found[level] = flops / moved * self.speeds.read[level].of(parts)
+        return found
+
+    def __str__(self) -> str:
+        most = max(len(name) for name in self.bytes_from)
+        lines = [
+            f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
+            f" {self.intensity:.3g} operations per byte",
+            f"predicted {seconds_text(self.predicted_s)} on {_plural(self.threads, 'thread')},"
+            f" limited by {self.limit}",
+            f"  {'core':{most}}  {seconds_text(self.seconds['core']):>8}",
+        ]
+        for level, moved in self.bytes_from.items():
+            took = self.seconds.get(level)
+            speed = f"{self.speeds.read[level].of(self.threads) / 1e9:.3g} GB/s"
+            spent = "" if took is None else seconds_text(took)
+            lines.append(
+                f"  {level:{most}}  {spent:>8}  {bytes_text(moved):>8} at {speed}"
+            )
+        one, these = self.roofs(1), self.roofs()
+        for name, roof in these.items():
+            alone = f", {one[name] / 1e9:,.3g} on one" if self.threads > 1 else ""
+            lines.append(f"  roof of {name}: {roof / 1e9:,.3g} GFLOP/s{alone}")
+        return "\n".join(lines)
+
+
+def cost(
+    kernel: UOp,
+    target: Target,
+    speeds: Speeds,
+    original: UOp | None = None,
+    caches: Caches | None = None,
+) -> Cost:
+    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds.
+
+    `original` is it without opts: its operations and bytes are what the algorithm needs. `caches`
+    are this machine's where None. Errors: CompileError where it cannot be lowered.
+    """
+    levels = caches or machine.caches() or machine.TYPICAL
+    with unobserved():
+        block, linear = lower(kernel, target)
+    threads = _threads(linear)
+    past_caches = {memory(store.src[0]) for store in streamed(linear, target)}
+    counts, traffic = count(linear, barriers(kernel)), Traffic(block, past_caches)
+    core = work(linear, target, speeds)
+    names = [*speeds.read]
+    bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
+    for place, (below, (_, size)) in enumerate(zip(names[1:], levels, strict=True)):
+        # two caches are a core's own, what comes after them is shared
+        bytes_from[below] = traffic.into(size, shared=place >= 2)
+    together = min(threads, target.cores)
+    kind = float_kind(kernel) or "f32"
+    # cores at work together may each be slower than one alone, by as much as the peaks tell
+    peak = speeds.peak[kind]
+    seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
+    for level in names[1:]:
+        seconds[level] = bytes_from[level] / speeds.read[level].of(together)
+    return Cost(
+        estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
+        together, kind, speeds,
+    )  # fmt: skip
+
+
+def _threads(linear: Sequence[UOp]) -> int:
+    loops = (n for n in linear if n.op is Ops.LOOP and n.arg == "thread")
+    return max((loop.src[0].extent for loop in loops), default=1)
+
+
+def float_kind(kernel: UOp) -> str | None:
+    """Return which peak a kernel is held against: "f64" if it computes in float64, "f32" if in
+    other floats, None if in none."""
+    bits = {n.dtype.bits for n in kernel.toposort() if n.dtype.is_float}
+    return None if not bits else "f64" if 64 in bits else "f32"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

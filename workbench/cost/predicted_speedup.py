@@ -1,0 +1,90 @@
+"""What an opt is predicted to bring, before it is tried: how many times faster, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.target import Target
+from workbench.base.trace import unobserved
+from workbench.cost.bottleneck import sums_needed
+from workbench.cost.core_time import LoopWork
+from workbench.cost.kernel_cost import Cost, cost
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import apply_opt
+from workbench.ir.opt.opt import Opt
+from workbench.measure.speeds import Speeds
+from workbench.measure.units import bytes_text
+
+SAME = 0.02
+"""A prediction that differs by less says nothing."""
+
+
+class Outlook(NamedTuple):
+    """What is predicted of an opt. `ratio`: how many times faster, so that 2.0 is half the time;
+    None where the result cannot be lowered. `why`: the figure that changes; "" for none."""
+
+    opt: Opt
+    ratio: float | None
+    why: str
+
+
+def outlooks(
+    kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds
+) -> Iterator[Outlook]:
+    """Yield what is predicted of each opt on a machine of these speeds, in the order given. Each
+    takes some milliseconds, so whoever asks may stop when it has seen enough.
+
+    Errors: CompileError where the kernel itself cannot be lowered.
+    """
+    now = cost(kernel, target, speeds)
+    for opt in opts:
+        try:
+            with unobserved():
+                after, _ = apply_opt(kernel, opt, target)
+            then = cost(after, target, speeds)
+        except WorkbenchError:
+            yield Outlook(opt, None, "")
+            continue
+        yield Outlook(
+            opt, now.predicted_s / then.predicted_s, change(now, then, target)
+        )
+
+
+def change(now: Cost, then: Cost, target: Target) -> str:
+    """Return what changes most from one cost to another, in figures: first of what `now` waits
+    for, else of what `then` waits for; "" where nothing does."""
+    if then.threads != now.threads:
+        return f"threads: {now.threads} -> {then.threads}"
+    if abs(now.predicted_s / then.predicted_s - 1) < SAME:
+        return ""
+    for part in (now.limit, then.limit):
+        before, after = now.seconds[part], then.seconds[part]
+        if abs(before - after) < SAME * max(before, after):
+            continue
+        if part != "core":
+            moved = (bytes_text(c.bytes_from[part]) for c in (now, then))
+            return f"from {part}: " + " -> ".join(moved)
+        loop = now.work.hottest()[0]
+        same = then.work.find(loop.axis) or then.work.hottest()[0]
+        return _in_core(loop, same, then, target)
+    return ""
+
+
+def _in_core(now: LoopWork, then: LoopWork, cost: Cost, target: Target) -> str:
+    registers = target.vector_registers
+    if then.live > registers and then.live > now.live:
+        return f"{then.live} values at once, {registers} registers"
+    widths = [loop.width for loop in (now, then)]
+    if widths[0] != widths[1]:
+        return f"numbers an instruction: {widths[0]} -> {widths[1]}"
+    if now.sums != then.sums and "chain" in (now.limit, then.limit):
+        if not then.sums:
+            return "sums in memory, and none waits for itself"
+        needed = sums_needed(then, cost.speeds)
+        return f"sums in flight: {now.sums} -> {then.sums}, needs {needed}"
+    rates = [loop.loads / max(1, loop.arithmetic) for loop in (now, then)]
+    if abs(rates[0] - rates[1]) > SAME:
+        return f"loads an instruction: {rates[0]:.2g} -> {rates[1]:.2g}"
+    return ""

@@ -1,0 +1,144 @@
+"""How many quarter turns an angle is, exactly: x * 2/pi in integers, modulo 4.
+
+x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once
+multiplied by 2**e are whole turns and drop out, the far ones are too small to matter; what
+is left is a window of 96 or 192 bits, whose place depends on e alone. The greatest float
+nearest to a multiple of pi/2 is 2**-30 (float32) or 2**-62 (float64) quarter turns from it;
+the product keeps 62 and 126 bits after the point. Source: Payne and Hanek 1983.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.lower.math.float_bits import FORMATS, FloatFormat, fma, shl, shr
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+LIMB = 0xFFFFFFFF
+WINDOW = 3
+"""Words of the float's width in the window."""
+
+
+def quarter_turns(x: UOp) -> tuple[UOp, UOp, UOp]:
+    """Return (n, high, low): x is n + high + low quarter turns, n modulo 4.
+
+    `high` is from -1/2 to 1/2 and `low` at most half of its last bit. For x below 1/2 they mean
+    nothing.
+    """
+    form = FORMATS[x.dtype]
+    bits = x.bitcast(form.uint)
+    mantissa = (bits & ((1 << form.fraction_bits) - 1)) | (1 << form.fraction_bits)
+    place = shr(bits, form.fraction_bits) + (1 - form.bias)
+    window = _window(place, two_over_pi(form))
+    found = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
+    high, low = _words(found, form)
+    # Half a quarter more, and half of `high`'s last bit: cutting off then rounds to the nearest.
+    half = 1 << (form.uint.bits - 3)
+    high = high + (half | half >> form.fraction_bits)
+    return shr(high, form.uint.bits - 2), *_fraction(high, low, x.dtype)
+
+
+@cache
+def two_over_pi(form: FloatFormat) -> tuple[int, ...]:
+    """Return the bits of 2/pi as words, after as many zeros as x = 1/2 needs; greatest first."""
+    # The last place is that of the greatest exponent, 2 * bias.
+    width = form.uint.bits
+    count = (form.bias + 1) // width + WINDOW + 1
+    total = count * width
+    bits = (2 << (2 * total)) // _pi(total) >> (form.fraction_bits + 3)
+    mask = (1 << width) - 1
+    return tuple((bits >> (total - width * (i + 1))) & mask for i in range(count))
+
+
+def _pi(bits: int) -> int:
+    """Return pi * 2**bits as an integer. Source: Machin 1706."""
+    guard = 32
+
+    def arctan_of_inverse(n: int) -> int:
+        total, term, k = 0, (1 << (bits + guard)) // n, 1
+        while term:
+            total += term // k if k % 4 == 1 else -(term // k)
+            term, k = term // (n * n), k + 2
+        return total
+
+    return (16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239)) >> guard
+
+
+def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
+    """Return the window that begins at bit `place` of `words`, least word first.
+
+    Whole words are skipped by powers of two, the greatest first, so that few selections do;
+    then neighbours are shifted together.
+    """
+    width = place.dtype.bits
+    held = [place.like(word) for word in words]
+    step = 1 << ((len(words) - WINDOW - 1).bit_length() - 1)
+    while step:
+        skip = (place & (step * width)).alu(Ops.CMPNE, place.like(0))
+        held = [
+            skip.where(held[i + step], held[i]) if i + step < len(held) else held[i]
+            for i in range(min(len(held), WINDOW + step))
+        ]
+        step //= 2
+    left, right = place & (width - 1), place.alu(Ops.NOT) & (width - 1)
+    # In two shifts, because one by the whole width has no meaning.
+    pairs = zip(held, held[1:], strict=False)
+    found = [shl(a, left) | shr(shr(b, 1), right) for a, b in pairs]
+    return found[::-1]
+
+
+def _limbs(word: UOp) -> list[UOp]:
+    """Return the 32-bit parts of a word, each in a uint64, least first."""
+    if word.dtype.bits == 32:
+        return [word.cast(dtypes.uint64)]
+    return [word & LIMB, shr(word, 32)]
+
+
+def _product(a: Sequence[UOp], b: Sequence[UOp]) -> list[UOp]:
+    """Return the limbs of a * b modulo the width of b, without the len(a) least of them.
+
+    A product of limbs and two more limbs fit into 64 bits.
+    """
+    found: list[UOp] = []
+    for i, factor in enumerate(a):
+        carry: UOp | None = None
+        for j, limb in enumerate(b[: len(b) - i]):
+            value = factor * limb
+            if i > 0:
+                value = value + found[i + j]
+            if carry is not None:
+                value = value + carry
+            found[i + j : i + j + 1] = [value & LIMB]
+            carry = shr(value, 32)
+    return found[len(a) :]
+
+
+def _words(limbs: Sequence[UOp], form: FloatFormat) -> tuple[UOp, UOp]:
+    """Return limbs, least first, as two words of the float's width, the greater first."""
+    if form.uint.bits == 32:
+        low, high = limbs
+        return high.cast(form.uint), low.cast(form.uint)
+    a, b, c, d = limbs
+    return shl(d, 32) | c, shl(b, 32) | a
+
+
+def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
+    """Return what follows the two bits of the count, less the two halves, as two floats.
+
+    It is cut into pieces as long as the fraction of a float: under the exponent of 1 each is
+    a float without a conversion, which vectors of 64-bit integers would not have.
+    """
+    form = FORMATS[dtype]
+    width, size = form.uint.bits, form.fraction_bits
+    first = shl(high, 2)
+    second = shl(high, 2 + size) | shr(low, width - 2 - size)
+    third = shl(low, 2 + 2 * size - width)
+    a, b, c = (
+        (shr(piece, width - size) | form.one).bitcast(dtype)
+        for piece in (first, second, third)
+    )
+    rest = (b + -1.5) * 2.0**-size
+    return a + -1.5, fma(c + -1.0, c.like(2.0 ** (-2 * size)), rest)

@@ -1,0 +1,191 @@
+"""The statement tree: which loops, in which order, with what storage.
+
+`ir/nest/placement.py` puts the statements into loops, and `ir/nest/storage.py` says what keeps
+their values; here that is written down as UOps.
+"""
+
+from __future__ import annotations
+
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import CompileError
+from workbench.base.target import Target
+from workbench.base.trace import became
+from workbench.ir.nest.placement import Item, Loop
+from workbench.ir.nest.storage import StoragePlan, layout
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.identity import identity
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, Storage, UOp
+
+RUNNING = "running"
+"""The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
+
+
+def build_tree(sink: UOp, target: Target) -> UOp:
+    """Return the BLOCK of a kernel.
+
+    Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
+    """
+    placed = layout(sink, target)
+    _check_budget(placed, target)
+    return _Emission(sink.arg, placed).block()
+
+
+def _check_budget(placed: StoragePlan, target: Target) -> None:
+    """Refuse arrays and stages that together are more than the device gives a kernel."""
+    excess = placed.excess(target)
+    if excess is None:
+        return
+    split = ", ".join(excess.split)
+    hint = f"another loop order, with {split} outside of what reads it"
+    raise CompileError(
+        "statement-tree", str(excess), hint=hint if split else "a smaller tile"
+    )
+
+
+class _Emission:
+    """Writes statements, placed and with storage, as UOps."""
+
+    def __init__(self, info: KernelInfo, placed: StoragePlan):
+        self.info, self.placed = info, placed
+        self.vectors, self.kept = placed.vectors, placed.kept
+        self.registers: dict[UOp, UOp] = {}
+
+    def block(self) -> UOp:
+        for item in self.placed.items:
+            self._around_own_loops(item)
+        children = self._children(self.placed.root)
+        return UOp(Ops.BLOCK, dtypes.void, self._sliced(children), self.info)
+
+    def _around_own_loops(self, item: Item) -> None:
+        """Where an array accumulator's innermost loops are its own, keep it in registers there:
+        load it before those loops, store it after."""
+        node = item.statement.node
+        if item.init or node.op is not Ops.REDUCE or not self.kept[node].array:
+            return
+        loop, around = item.home, None
+        while loop is not None and loop.axis in item.statement.own:
+            loop, around = loop.parent, loop
+        if around is None:
+            return
+        assert loop is not None
+        define, _, lanes = self.kept[node]
+        name = define.arg.name + "r"
+        arg = Storage(name, tuple(r.extent for r in lanes), "register")
+        self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
+        inside, outside = _at(register, lanes), self._element(node)
+        vector = self.vectors.axis(node)
+        before = _store(inside, _load(outside, RUNNING), vector)
+        after = _store(outside, _load(inside), vector)
+        became({node: before})
+        became({node: after})
+        at = loop.body.index(around)
+        loop.body[at : at + 1] = [before, around, after]
+
+    # statements
+
+    def _children(self, loop: Loop) -> tuple[UOp, ...]:
+        out = []
+        for child in loop.body:
+            if isinstance(child, Loop):
+                assert child.axis is not None
+                out.append(
+                    UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child)))
+                )
+            elif isinstance(child, Item):
+                statement = self._statement(child)
+                out.append(statement)
+                became({child.statement.node: statement})
+            else:
+                out.append(child)
+        return tuple(out)
+
+    def _statement(self, item: Item) -> UOp:
+        node = item.statement.node
+        vector = self.vectors.axis(node)
+        if item.init:
+            return _store(self._element(node), identity(node.arg, node.dtype), vector)
+        here = item.place.path()
+        reads = {
+            n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
+        }
+        stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
+        value = node.src[1] if node.op is Ops.STORE else node.src[0]
+        value = self._stage_reads(value, stages, here, reads)
+        if node.op is Ops.STORE:
+            return _store(
+                self._stage_reads(node.src[0], stages, here, reads), value, vector
+            )
+        if node.op is Ops.REDUCE:
+            register = self.registers.get(node)
+            into = (
+                self._element(node)
+                if register is None
+                else _at(register, self.kept[node].lanes)
+            )
+            return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
+        define, array, lanes = self.kept[node]
+        indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
+        return _store(
+            _at(define, (*array, *lanes, *indexes)),
+            value,
+            vector,
+        )
+
+    def _element(self, node: UOp) -> UOp:
+        define, array, lanes = self.kept[node]
+        return _at(define, (*array, *lanes))
+
+    def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
+        """Return the finished value of a reduction; lanes it still holds are combined."""
+        zero = UOp.index(0)
+        define, array, lanes = self.kept[node]
+        place = tuple(a if a in here else zero for a in array)
+        value = _load(_at(define, (*place, *lanes)))
+        held = self.vectors.held(self.placed.found[node])
+        return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg) if held else value
+
+    def _stage_reads(
+        self,
+        value: UOp,
+        stages: list[UOp],
+        here: dict[UOp, Loop],
+        reads: dict[UOp, UOp],
+    ) -> UOp:
+        """Point every value of another statement at that statement's storage."""
+        changes = dict(reads)
+        stop = set(stages) | set(reads)
+        for node in value.toposort(lambda n: n not in stop):
+            if node.op is Ops.INDEX and node.src[0] in stop:
+                stage = node.src[0]
+                zero = UOp.index(0)
+                define, array, lanes = self.kept[stage]
+                place = tuple(a if a in here else zero for a in array)
+                inner = tuple(s.substitute(changes) for s in node.src[1:])
+                changes[node] = _at(define, (*place, *lanes, *inner))
+        return value.substitute(changes)
+
+    def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
+        """Mark the loops that a launch takes a part of, where they are the only outermost ones:
+        each thread does one step of a THREAD loop, and a GLOBAL loop may run in slices."""
+        if len(children) != 1 or children[0].op is not Ops.LOOP:
+            return children
+        loop = children[0]
+        if loop.src[0].axis_kind is AxisType.THREAD:
+            inner = self._sliced(loop.src[1:])
+            return (loop.replace(src=(loop.src[0], *inner), arg="thread"),)
+        if loop.src[0].axis_kind is AxisType.GLOBAL:
+            return (loop.replace(arg="sliced"),)
+        return children
+
+
+def _at(define: UOp, indexes: tuple[UOp, ...]) -> UOp:
+    return UOp(Ops.INDEX, define.dtype, (define, *indexes))
+
+
+def _load(at: UOp, arg: str | None = None) -> UOp:
+    return UOp(Ops.LOAD, at.dtype, (at,), arg)
+
+
+def _store(at: UOp, value: UOp, vector: str | None) -> UOp:
+    return UOp(Ops.STORE, dtypes.void, (at, value), vector)

@@ -1,0 +1,76 @@
+"""What one op means on numpy arrays: constants, elementwise ops, casts and reductions.
+
+The op table says what arithmetic means; this file adds what it leaves open: how values are
+held (`widen`: floats of any width are computed in float64), casts, bit casts and empty
+reductions. Both interpreters are built from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import DType
+from workbench.base.errors import VerifyError
+from workbench.ir.meaning.casts import bitcast_array, cast_array
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+
+Array = np.ndarray[Any, np.dtype[Any]]
+_COMBINE: dict[Ops, np.ufunc] = {
+    Ops.ADD: np.add,
+    Ops.MUL: np.multiply,
+    Ops.MAX: np.maximum,
+    Ops.MIN: np.minimum,
+}
+
+
+def held_as(dtype: DType, widen: bool) -> np.dtype[Any]:
+    """Return the numpy type in which values of `dtype` are held."""
+    return np.dtype("float64") if widen and dtype.is_float else dtype.numpy
+
+
+def constant(node: UOp, widen: bool) -> Array:
+    """Return a CONST as a numpy scalar array."""
+    return np.array(node.arg, held_as(node.dtype, widen))
+
+
+def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
+    """Return an elementwise op over arrays that broadcast."""
+    if node.op is Ops.CAST:
+        return _cast(node, values[0], widen)
+    if node.op is Ops.BITCAST:
+        source = node.src[0].dtype
+        bits = values[0].astype(source.numpy, copy=False)
+        exact: Array = bitcast_array(bits, source, node.dtype)
+        return exact.astype(held_as(node.dtype, widen), copy=False)
+    meaning = OPS[node.op].python
+    if meaning is None:
+        raise VerifyError(f"{node.op.name} has no meaning by elements")
+    return np.asarray(meaning(*values))
+
+
+def _cast(node: UOp, value: Array, widen: bool) -> Array:
+    if widen and node.dtype.is_float:
+        return value.astype(np.float64)
+    return np.asarray(cast_array(value, node.src[0].dtype, node.dtype))
+
+
+def reduce(
+    op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool
+) -> Array:
+    """Return `value` combined over `axes`; the identity of `op` where there is nothing."""
+    if op not in _COMBINE:
+        raise VerifyError(f"a reduction cannot combine with {op.name}")
+    initial = {Ops.MAX: dtype.min, Ops.MIN: dtype.max}
+    options: dict[str, Any] = {}
+    if op in initial:
+        options["initial"] = np.array(initial[op], value.dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(
+            _COMBINE[op].reduce(
+                value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options
+            )
+        )

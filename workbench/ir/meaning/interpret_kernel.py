@@ -1,0 +1,307 @@
+"""The meaning of a kernel: each value is an array with one axis per open range.
+
+A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of
+its shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any
+other, and the loop order means nothing here. interpret_steps.py says in which steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.base.errors import VerifyError
+from workbench.ir.meaning.evaluate import Array, constant, elementwise, held_as, reduce
+from workbench.ir.meaning.interpret_steps import (
+    InterpreterStep,
+    Windows,
+    steps_of,
+    windows_of,
+)
+from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.ranges import closed
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.text.readable import to_expr
+
+
+def interpret_kernel(
+    sink: UOp, arrays: Sequence[Array], widen: bool = False
+) -> list[Array]:
+    """Return the written parameters, by slot, after running a kernel on `arrays`.
+
+    Elements that the kernel does not write keep their input; `arrays` are not changed.
+    Errors: VerifyError naming an index that is out of range, or an array that does not fit.
+    """
+    found = sink.toposort()
+    ends = [n for n in found if n.op is Ops.END]
+    inputs = {n.arg[0]: _memory(n, arrays, widen) for n in found if n.op is Ops.PARAM}
+    written = {_param(end.src[0].src[0].src[0]).arg[0] for end in ends}
+    outputs = {slot: inputs[slot].copy() for slot in sorted(written)}
+    machine = _Machine(_ranks(sink, found), inputs, outputs, widen)
+    for end in ends:
+        steps = steps_of(end.src[0])
+        for windows in windows_of(end, steps, machine.rank):
+            machine.run(steps, windows)
+    return [outputs[slot].reshape(np.shape(arrays[slot])) for slot in outputs]
+
+
+def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
+    slot, size = param.arg
+    if slot >= len(arrays):
+        raise VerifyError(f"no array was given for parameter {slot}")
+    array = np.asarray(arrays[slot])
+    if array.size != size or array.dtype != param.dtype.numpy:
+        raise VerifyError(
+            f"an array of {array.size} {array.dtype} was given for parameter {slot}",
+            f"it holds {size} {param.dtype}",
+        )
+    return array.reshape(-1).astype(held_as(param.dtype, widen), copy=False)
+
+
+def _param(node: UOp) -> UOp:
+    while node.op is Ops.AFTER:
+        node = node.src[0]
+    return node
+
+
+def _ranks(sink: UOp, found: Iterable[UOp]) -> dict[UOp, int]:
+    """Return the place of each range among the axes of arrays: loops in order, then lanes."""
+    order = sink.arg.order if isinstance(sink.arg, KernelInfo) else ()
+    place = {name: i for i, name in enumerate(order)}
+    ranges = [n for n in found if n.op is Ops.RANGE]
+    ranges.sort(key=lambda r: place.get(r.axis_name, len(place)))
+    return {r: i for i, r in enumerate(ranges)}
+
+
+class _Value(NamedTuple):
+    """An array with one axis per range of `axes`, of that range's size or 1 where it does not
+    vary. A STAGE's has its own dimensions behind. Of an index: `valid` where it is there."""
+
+    array: Array
+    axes: tuple[UOp, ...]
+    valid: Array | None = None
+
+    def along(self, axes: Sequence[UOp]) -> Array:
+        """Return the array with axes of size 1 added, to broadcast along `axes`."""
+        return _along(self.array, self.axes, axes)
+
+    def valid_along(self, axes: Sequence[UOp]) -> Array | None:
+        return None if self.valid is None else _along(self.valid, self.axes, axes)
+
+
+def _along(array: Array, axes: tuple[UOp, ...], wanted: Sequence[UOp]) -> Array:
+    sizes = dict(zip(axes, array.shape, strict=True))
+    return array.reshape([sizes.get(r, 1) for r in wanted])
+
+
+class _Machine:
+    """Runs the stores of one kernel; `outputs` is what they have written so far."""
+
+    def __init__(
+        self,
+        rank: Mapping[UOp, int],
+        inputs: Mapping[int, Array],
+        outputs: Mapping[int, Array],
+        widen: bool,
+    ):
+        self.rank, self.inputs, self.outputs, self.widen = rank, inputs, outputs, widen
+        self.values: dict[UOp, _Value] = {}
+        self.windows: Windows = {}
+
+    def run(self, steps: list[InterpreterStep], windows: Windows) -> None:
+        """Carry out the steps of one STORE for the parts of ranges in `windows`."""
+        self.values, self.windows = {}, windows
+        uses = Counter(s for step in steps for s in step.takes)
+        for step in steps:
+            if step.node.op is Ops.STORE:
+                self._store(step.node)
+            else:
+                self.values[step.node] = self._value(step)
+            for source in step.takes:
+                uses[source] -= 1
+                if not uses[source]:
+                    self.values.pop(source, None)
+
+    def _value(self, step: InterpreterStep) -> _Value:
+        node = step.node
+        if node.op is Ops.CONST:
+            return _Value(constant(node, self.widen), ())
+        if node.op is Ops.RANGE:
+            return _Value(np.arange(*self.windows.get(node, (0, node.extent))), (node,))
+        if node.op is Ops.INVALID:
+            return _Value(np.array(0), (), np.array(False))
+        if node.op is Ops.INDEX:
+            return self._index(node)
+        if node.op is Ops.LOAD:
+            return self._load(node)
+        if node.op is Ops.STAGE:
+            return self._stage(node)
+        if node.op is Ops.REDUCE:
+            return self._reduce(node) if step.product is None else self._contract(step)
+        sources = [self.values[s] for s in node.src]
+        axes = self._union(*[s.axes for s in sources])
+        if node.op is Ops.WHERE and sources[2].valid is not None:
+            return self._gate(sources, axes)
+        if node.op not in ELEMENTWISE:
+            raise VerifyError(f"{node.op.name} is not an op of kernel-level values")
+        return _Value(
+            elementwise(node, [s.along(axes) for s in sources], self.widen), axes
+        )
+
+    def _union(self, *axes: Iterable[UOp]) -> tuple[UOp, ...]:
+        return tuple(sorted(set().union(*axes), key=lambda r: self.rank[r]))
+
+    def _size(self, axis: UOp) -> int:
+        low, high = self.windows.get(axis, (0, axis.extent))
+        return high - low
+
+    def _full(self, value: _Value, axes: Sequence[UOp], full: Iterable[UOp]) -> Array:
+        """Return the array along `axes`, with those in `full` at their whole size."""
+        array, whole = value.along(axes), set(full)
+        sizes = zip(axes, array.shape, strict=True)
+        return np.broadcast_to(
+            array, [self._size(r) if r in whole else n for r, n in sizes]
+        )
+
+    def _gate(self, sources: list[_Value], axes: tuple[UOp, ...]) -> _Value:
+        condition, index, _ = sources
+        valid, inner = condition.along(axes), index.valid_along(axes)
+        if inner is not None:
+            valid = valid & inner
+        array, valid = np.broadcast_arrays(index.along(axes), valid)
+        return _Value(array, axes, valid)
+
+    # memory
+
+    def _index(self, node: UOp) -> _Value:
+        """Return the position in a parameter, or the element of a STAGE."""
+        target = _param(node.src[0])
+        indexes = [self.values[i] for i in node.src[1:]]
+        axes = self._union(*[i.axes for i in indexes])
+        shape = target.arg[1] if target.op is Ops.STAGE else (target.arg[1],)
+        flat = self._position(node, node.src[1:], shape, axes)
+        if target.op is not Ops.STAGE:
+            return flat
+        stage = self.values[target]
+        axes = self._union(stage.axes, axes)
+        rows = [
+            np.arange(n).reshape([n if r is axis else 1 for r in axes])
+            for axis, n in zip(
+                stage.axes, stage.array.shape[: len(stage.axes)], strict=True
+            )
+        ]
+        cells = stage.array.reshape(
+            *stage.array.shape[: len(stage.axes)], math.prod(shape)
+        )
+        read = _read(cells, (*rows, flat.along(axes)), flat.valid_along(axes))
+        return _Value(read, axes)
+
+    def _position(
+        self,
+        node: UOp,
+        indexes: Sequence[UOp],
+        shape: Sequence[int],
+        axes: Sequence[UOp],
+    ) -> _Value:
+        """Return the row-major position in `shape`, every valid index checked; 0 if invalid."""
+        flat: Array = np.zeros([1] * len(axes), np.int64)
+        valid: Array | None = None
+        for index, size in zip(indexes, shape, strict=True):
+            value = self.values[index]
+            array, own = value.along(axes), value.valid_along(axes)
+            if own is not None:
+                array = np.where(own, array, 0)
+                valid = own if valid is None else valid & own
+                inside = ~own | ((array >= 0) & (array < size))
+            else:
+                inside = (array >= 0) & (array < size)
+            if not inside.all():
+                bad = np.broadcast_to(array, inside.shape)[~inside].flat[0]
+                raise VerifyError(
+                    f"the index {to_expr(index)} is {bad}",
+                    f"{to_expr(node)} has positions 0 to {size - 1} there",
+                )
+            flat = flat * size + array
+        if valid is not None:
+            flat = np.where(valid, flat, 0)
+            valid = np.broadcast_to(valid, flat.shape)
+        return _Value(flat, tuple(axes), valid)
+
+    def _load(self, node: UOp) -> _Value:
+        place = self.values[node.src[0]]
+        target = node.src[0].src[0]
+        if _param(target).op is Ops.STAGE:
+            return place
+        written = target.op is Ops.AFTER and _param(target).arg[0] in self.outputs
+        memory = (self.outputs if written else self.inputs)[_param(target).arg[0]]
+        return _Value(_read(memory, (place.array,), place.valid), place.axes)
+
+    def _store(self, node: UOp) -> None:
+        place, value = self.values[node.src[0]], self.values[node.src[1]]
+        axes = self._union(place.axes, value.axes)
+        memory = self.outputs[_param(node.src[0].src[0]).arg[0]]
+        where, what = np.broadcast_arrays(place.along(axes), value.along(axes))
+        valid = place.valid_along(axes)
+        if valid is None:
+            memory[where] = what
+        else:
+            valid = np.broadcast_to(valid, where.shape)
+            memory[where[valid]] = what[valid]
+
+    # what closes ranges
+
+    def _reduce(self, node: UOp) -> _Value:
+        value, closes = self.values[node.src[0]], node.src[1:]
+        axes = self._union(value.axes, closes)
+        array = self._full(value, axes, closes)
+        places = tuple(i for i, r in enumerate(axes) if r in closes)
+        result = reduce(node.arg, array, places, node.dtype, keepdims=False)
+        return _Value(result, tuple(r for r in axes if r not in closes))
+
+    def _contract(self, step: InterpreterStep) -> _Value:
+        """Sum a product over ranges of both factors, as a matrix product where it is one."""
+        factors, closes = [self.values[s] for s in step.takes[:2]], step.node.src[1:]
+        axes = self._union(*[f.axes for f in factors])
+        number = {r: i for i, r in enumerate(axes)}
+        operands: list[object] = []
+        for factor in factors:
+            operands += [self._full(factor, factor.axes, factor.axes)]
+            operands += [[number[r] for r in factor.axes]]
+        kept = tuple(r for r in axes if r not in closes)
+        with np.errstate(all="ignore"):
+            total = np.einsum(*operands, [number[r] for r in kept], optimize=True)  # type: ignore[call-overload]
+        return _Value(np.asarray(total), kept)
+
+    def _stage(self, node: UOp) -> _Value:
+        value, shape = self.values[node.src[0]], node.arg[1]
+        own = self._union(closed(node))
+        free = tuple(r for r in value.axes if r not in own)
+        place = self._position(node, node.src[1:], shape, own)
+        axes = self._union(value.axes, own)
+        array = self._full(value, axes, own).transpose(
+            [axes.index(r) for r in (*free, *own)]
+        )
+        rows = array.shape[: len(free)]
+        cells = np.zeros((*rows, math.prod(shape)), array.dtype)
+        where = self._full(_Value(place.array, own), own, own).reshape(-1)
+        what = array.reshape(*rows, where.size)
+        if place.valid is not None:
+            valid = self._full(_Value(place.valid, own), own, own).reshape(-1)
+            where, what = where[valid], what[..., valid]
+        cells[..., where] = what
+        return _Value(cells.reshape(*rows, *shape), free)
+
+
+def _read(memory: Array, where: tuple[Array, ...], valid: Array | None) -> Array:
+    """Return the elements at `where`; 0 where not `valid`, and no access there."""
+    if valid is None:
+        return np.asarray(memory[where])
+    shape = np.broadcast_shapes(valid.shape, *[w.shape for w in where])
+    result = np.zeros(shape, memory.dtype)
+    valid = np.broadcast_to(valid, shape)
+    result[valid] = memory[tuple([np.broadcast_to(w, shape)[valid] for w in where])]
+    return result

@@ -1,0 +1,85 @@
+"""What the statements of a lowered kernel read and write, each as one flat index.
+
+The statements are those of the statement tree; the buffers are the kernel's arguments and its
+arrays in scratch memory. Registers are none.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+
+class MemoryAccess(NamedTuple):
+    """A place where a statement reads or writes a buffer, as one flat index."""
+
+    buffer: UOp
+    flat: UOp
+    writes: bool
+
+
+def buffers_of(block: UOp) -> list[UOp]:
+    """Return the buffers of a statement tree: arguments by slot, then arrays in scratch."""
+    found = [n for n in block.toposort() if is_buffer(n)]
+    return sorted(found, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
+
+
+def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
+    """Return what a STORE or ACCUMULATE reads and writes in buffers."""
+    target = statement.src[0]
+    loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
+    found = [MemoryAccess(at.src[0], _flat(at), False) for at in loads]
+    updates = statement.op is Ops.ACCUMULATE
+    found += [
+        MemoryAccess(target.src[0], _flat(target), w) for w in {True, not updates}
+    ]
+    return tuple(a for a in found if is_buffer(a.buffer))
+
+
+def lanes_of(statement: UOp) -> tuple[UOp, ...]:
+    """Return the lane axes of a statement, the one that becomes the vector last."""
+    vector = vector_of(statement)
+    found = [
+        n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane
+    ]
+    return tuple(sorted(found, key=lambda r: (r.axis_name == vector, r.axis_name)))
+
+
+def vector_of(statement: UOp) -> str | None:
+    """Return the name of the axis that becomes a statement's vector."""
+    name: str | None
+    name = statement.arg[1] if statement.op is Ops.ACCUMULATE else statement.arg
+    return name
+
+
+def is_buffer(node: UOp) -> bool:
+    """Whether a node is memory, and no register."""
+    if node.op is Ops.DEFINE:
+        return bool(node.arg.space == "scratch")
+    return node.op is Ops.PARAM
+
+
+def name_of(buffer: UOp) -> str:
+    """Return what text calls a buffer: "p0", or the name of an array in scratch."""
+    return f"p{buffer.arg[0]}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
+
+
+def size_of(buffer: UOp) -> int:
+    """Return the elements of a buffer."""
+    if buffer.op is Ops.PARAM:
+        return int(buffer.arg[1])
+    return math.prod(buffer.arg.shape)
+
+
+def _flat(at: UOp) -> UOp:
+    """Return the one flat index of an INDEX, its gate kept."""
+    buffer, *indexes = at.src
+    if buffer.op is Ops.PARAM:
+        return indexes[0]
+    total, stride = UOp.index(0), 1
+    for index, extent in reversed(list(zip(indexes, buffer.arg.shape, strict=True))):
+        total, stride = total + index * stride, stride * extent
+    return total

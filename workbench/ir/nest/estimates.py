@@ -1,0 +1,113 @@
+"""Figures of a kernel that need no clock: operations and bytes by the algorithm, and what the
+generated program does, counted with its trip counts. Deterministic, so they can be graded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from workbench.base.display import Displayed
+from workbench.ir.nest.footprint import touched
+from workbench.ir.node.ops import CASTS, ELEMENTWISE, Ops
+from workbench.ir.node.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates(Displayed):
+    """What the algorithm needs. flops: arithmetic operations on values, each computed once per
+    point of the axes it depends on; bytes: every element that it reads once, and every element
+    that it writes once, of each buffer only what it touches. Of what is picked by an index that
+    is data, each is held to be another one: bytes are what that takes at most."""
+
+    flops: int
+    bytes: int
+
+    @property
+    def intensity(self) -> float:
+        """Operations per byte."""
+        return self.flops / max(1, self.bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(Displayed):
+    """What one run of the generated program does, all its threads together. loads, stores, fmas
+    and other count instructions: a vector is one, and so is one that a mask shuts out, in part
+    or whole. other are operations on values and conditions, lanes combined and lanes shuffled;
+    index arithmetic is not counted. The bytes are those that loads and stores move; barriers is
+    how often the kernel's work-groups wait until a tile is filled, before work-items read what
+    others wrote (see ir/lower/barriers.py; on a CPU, loops are cut there instead)."""
+
+    loads: int = 0
+    stores: int = 0
+    fmas: int = 0
+    other: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    barriers: int = 0
+
+
+def estimate(kernel: UOp) -> Estimates:
+    """Return the figures of a kernel (a SINK), the same for every opt list."""
+    flops = 0
+    places: set[UOp] = set()  # computed of axes alone: where and whether, no value
+    for node in kernel.toposort():
+        if node.dtype.kind == "index" or node.op in CASTS:
+            continue
+        elif node.op in ELEMENTWISE:
+            if all(s.dtype.kind == "index" or s in places for s in node.src):
+                places.add(node)
+            else:
+                flops += math.prod(r.extent for r in node.ranges)
+        elif node.op is Ops.REDUCE:
+            inside = node.src[0].ranges.union(node.src[1:])
+            flops += math.prod(r.extent for r in inside)
+    return Estimates(flops, _bytes(kernel))
+
+
+def _bytes(kernel: UOp) -> int:
+    nodes = kernel.toposort()
+    axes = [n for n in nodes if n.op is Ops.RANGE]
+    places: dict[tuple[UOp, bool], list[UOp]] = {}
+    for node in nodes:
+        if node.op in (Ops.LOAD, Ops.STORE) and node.src[0].src[0].op is Ops.PARAM:
+            buffer, flat = node.src[0].src
+            places.setdefault((buffer, node.op is Ops.STORE), []).append(flat)
+    return sum(
+        buffer.dtype.itemsize * touched(flats, axes, buffer.arg[1]).elements
+        for (buffer, _), flats in places.items()
+    )
+
+
+_COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}
+
+
+def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
+    """Return what a linear program does in one run; it has no barriers, so that they are given."""
+    totals = dict.fromkeys(
+        ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
+    )
+    for node, trips in executed(linear):
+        if node.op is Ops.LOAD:
+            totals["loads"] += trips
+            totals["bytes_loaded"] += trips * node.dtype.itemsize
+        elif node.op is Ops.STORE:
+            totals["stores"] += trips
+            totals["bytes_stored"] += trips * node.src[1].dtype.itemsize
+        elif node.op is Ops.FMA:
+            totals["fmas"] += trips
+        elif node.dtype.kind != "index" and node.op in _COUNTED:
+            totals["other"] += trips
+    return Counts(**totals, barriers=barriers)
+
+
+def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
+    """Yield what a linear program does but for its loops, and how often one run does it."""
+    trips = [1]
+    for node in linear:
+        if node.op is Ops.LOOP:
+            trips.append(trips[-1] * node.src[0].extent)
+        elif node.op is Ops.ENDLOOP:
+            trips.pop()
+        else:
+            yield node, trips[-1]

@@ -1,0 +1,219 @@
+"""How many different elements of a buffer a set of index expressions touches.
+
+An affine index over n loops is a sum of strided steps. Sorted by stride, each step either
+clears everything the smaller ones reach (the counts multiply) or lands inside one unbroken
+run of elements (the run grows): both are exact. What is neither is counted one by one where
+that is cheap, and else bounded, and says so. An index that is loaded is held to meet as many
+elements as it has points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.ir.node.affine import terms
+from workbench.ir.node.index_steps import IndexSteps, Step, index_steps
+from workbench.ir.node.index_values import index_values
+from workbench.ir.node.uop import UOp, split_gate
+
+ENUMERATED = 1 << 14
+"""Up to this many points are counted one by one."""
+
+
+class Touched(NamedTuple):
+    """A number of different elements; where not `exact`, it is an upper bound."""
+
+    elements: int
+    exact: bool = True
+
+
+class Runs(NamedTuple):
+    """`number` unbroken runs of `length` elements each; where they begin, multiples of `step`
+    elements apart: the greatest power of 2 of which that is true, 0 where nobody knows."""
+
+    number: int
+    length: int
+    step: int
+
+
+def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touched:
+    """Return how many of a buffer's `size` elements the flat `indexes`, gated or not, reach
+    while the ranges `inside` run and all others stand still."""
+    different = tuple(dict.fromkeys(indexes))
+    found = list(dict.fromkeys(index_steps(index, inside) for index in different))
+    if len(found) == 1:
+        one = _one(found[0])
+        if one is not None and one.exact:
+            return Touched(min(one.elements, size))
+    points = sum(_points(index, inside) for index in different)
+    if points <= ENUMERATED:
+        reached = _enumerated(different, found, inside)
+        if reached is not None:
+            return Touched(len(reached))
+    return Touched(min(_together(found), size), exact=False)
+
+
+def _one(found: IndexSteps) -> Touched | None:
+    """Return how many elements one index meets; None where no formula counts them."""
+    count = count_sums(found.steps)
+    if count is None or found.others > 1 < count:
+        return None  # parts without steps and others may meet
+    return Touched(count * found.others, found.exact)
+
+
+def _together(found: Sequence[IndexSteps]) -> int:
+    """Return how many elements indexes meet at most: of those that differ in where they start,
+    as windows do, what the box around them holds."""
+    alike: dict[IndexSteps, list[int]] = {}
+    for one in found:
+        alike.setdefault(one._replace(start=0), []).append(one.start)
+    return sum(_at_most(*pair) for pair in alike.items())
+
+
+def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
+    """Return how many elements steps from some starts meet at most."""
+    span = 1 + sum(stride * (extent - 1) for stride, extent in one.steps)
+    points = math.prod(extent for _, extent in one.steps)
+    count = count_sums(one.steps)
+    alone = len(starts) * (min(span, points) if count is None else count)
+    box = _box(one.steps, starts)
+    return one.others * (alone if box is None else min(alone, box))
+
+
+def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:
+    """Return how many elements the steps would meet if each were so much longer that they meet
+    from the first start what they meet from all; None where they cannot."""
+    least = [0] * len(steps)
+    most = [0] * len(steps)
+    for start in starts:
+        rest = start - min(starts)
+        for place, (stride, _) in reversed([*enumerate(steps)]):
+            whole, rest = divmod(rest, stride)
+            least[place] = min(least[place], whole)
+            most[place] = max(most[place], whole)
+        if rest:
+            return None
+    grown = zip(steps, least, most, strict=True)
+    return count_sums([(s, n + high - low) for (s, n), low, high in grown])
+
+
+def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
+    """Return how many different values `sum(stride * i)` takes, i below each extent; None
+    where the steps interleave so that no formula here counts them.
+
+    >>> count_sums([(48, 64), (1, 48)])
+    3072
+    >>> count_sums([(1, 28), (1, 5)])
+    32
+    """
+    merged: dict[int, int] = {}
+    for stride, extent in steps:
+        if stride and extent > 1:
+            merged[abs(stride)] = merged.get(abs(stride), 1) + extent - 1
+    unit = math.gcd(*merged) or 1
+    count = span = 1
+    for stride, extent in sorted((s // unit, n) for s, n in merged.items()):
+        if stride >= span:
+            count *= extent
+        elif count == span:
+            count += stride * (extent - 1)
+        else:
+            return None
+        span += stride * (extent - 1)
+    return count
+
+
+def runs(
+    indexes: Iterable[UOp], inside: Collection[UOp], line: int
+) -> tuple[Runs, ...]:
+    """Return about what the flat `indexes` reach while the ranges `inside` run, as unbroken runs
+    of elements, for a memory that moves in lines of `line` elements. A gate that a fixed range
+    or the data decide counts as open.
+
+    Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
+    another. What is no step, as an index that is loaded, begins one for each of its points.
+    """
+    found: dict[tuple[object, ...], Runs] = {}
+    for index in dict.fromkeys(indexes):
+        one = index_steps(index, inside)
+        length, far = _unbroken(one.steps, line)
+        number = one.others * math.prod(extent for _, extent in far)
+        step = min((stride & -stride for stride, _ in far), default=0)
+        key: tuple[object, ...] = far, length, one.fixed, one.start // line
+        if one.others > 1:
+            step, key = 0, (index,)
+        found[key] = Runs(number, length, step)
+    return tuple(found.values())
+
+
+def _unbroken(steps: Iterable[Step], line: int) -> tuple[int, tuple[Step, ...]]:
+    """Return (elements from the first to the last of an unbroken run, the steps between runs)."""
+    merged: dict[int, int] = {}
+    for stride, extent in steps:
+        merged[stride] = merged.get(stride, 1) + extent - 1
+    length, far = 1, []
+    for stride, extent in sorted(merged.items()):
+        if stride <= max(length, line - 1):
+            length += stride * (extent - 1)
+        else:
+            far.append((stride, extent))
+    return length, tuple(far)
+
+
+def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:
+    """Return the different steps, in elements, that one step of `axis` makes in the flat
+    `indexes`; None where a step is not the same everywhere."""
+    found: dict[int, None] = {}
+    for index in indexes:
+        parts, _ = terms(split_gate(index)[0])
+        if any(atom is not axis and axis in atom.ranges for atom in parts):
+            return None
+        found[parts.get(axis, 0)] = None
+    return tuple(sorted(found))
+
+
+def _points(index: UOp, inside: Collection[UOp]) -> int:
+    return math.prod(r.extent for r in index.ranges if r in inside)
+
+
+def _enumerated(
+    indexes: Sequence[UOp], found: Sequence[IndexSteps], inside: Collection[UOp]
+) -> set[int] | None:
+    """Return the elements reached, one by one; None where that depends on what is fixed."""
+    moving = any(r not in inside for index in indexes for r in index.ranges)
+    fixed = {one.fixed for one in found}
+    if moving and (len(fixed) > 1 or any(_mixes(index, inside) for index in indexes)):
+        return None
+    reached: set[int] = set()
+    for index in indexes:
+        values = _values(index, inside)
+        if values is None:
+            return None
+        reached.update(values)
+    return reached
+
+
+def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
+    """Whether what stands still is more than a summand: in a gate, or in a part that moves."""
+    plain, gate = split_gate(index)
+    parts = [atom for atom in terms(plain)[0] if not atom.ranges.isdisjoint(inside)]
+    parts += [] if gate is None else [gate]
+    return any(r not in inside for part in parts for r in part.ranges)
+
+
+def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
+    """Return every value of a gated index where it is valid; fixed ranges stand at 0."""
+    plain, gate = split_gate(index)
+    axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
+    found = index_values(
+        [plain] if gate is None else [plain, gate], axes, ENUMERATED, others_stand=True
+    )
+    if found is None:
+        return None
+    values, *gates = np.broadcast_arrays(*found)
+    kept: list[int] = np.unique(values[gates[0]] if gates else values).tolist()
+    return kept

@@ -1,0 +1,157 @@
+"""Loop nests of a kernel, derived from its ranges and its loop order.
+
+A statement is a REDUCE, a STAGE or a STORE. Its nest is the loops it stands in: the ranges it
+closes, those it depends on, and every loop of its consumers that lies outside its innermost
+free range, so that a tile is computed where it is used and not hoisted out as a whole matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.memo import remembered
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.ranges import closed
+from workbench.ir.node.uop import KernelInfo, UOp
+
+STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a kernel and its loops. `own`: what it closes; `free`: what it depends on;
+    `pre`: the loops around it apart from its own; `nest`: all its loops, outermost first. Lanes
+    (UPCAST, UNROLL) are in `lanes`, closed ones in `own_lanes`: they have no loops."""
+
+    node: UOp
+    own: tuple[UOp, ...]
+    free: frozenset[UOp]
+    pre: tuple[UOp, ...]
+    nest: tuple[UOp, ...]
+    lanes: tuple[UOp, ...]
+    own_lanes: tuple[UOp, ...]
+    reads: tuple[UOp, ...]
+
+
+@remembered
+def statements(sink: UOp) -> Mapping[UOp, Statement]:
+    """Return the statements of a kernel by node, producers first.
+
+    A REDUCE that closes lanes only has no loop and is no statement: it is a value.
+    """
+    info: KernelInfo = sink.arg
+    position = {name: i for i, name in enumerate(info.order)}
+    found, reads = _reads(sink)
+    consumers: dict[UOp, list[UOp]] = {n: [] for n in found}
+    for node in found:
+        for producer in reads[node]:
+            consumers[producer].append(node)
+    ends = {end.src[0]: end for end in sink.src}
+    result: dict[UOp, Statement] = {}
+    for node in reversed(found):
+        made = _statement(
+            node, ends.get(node), [result[c] for c in consumers[node]], position
+        )
+        result[node] = Statement(*made, tuple(reads[node]))
+    return dict(reversed(result.items()))
+
+
+def _statement(
+    node: UOp, end: UOp | None, consumers: list[Statement], position: dict[str, int]
+) -> tuple[UOp, tuple[UOp, ...], frozenset[UOp], tuple[UOp, ...], tuple[UOp, ...],
+           tuple[UOp, ...], tuple[UOp, ...]]:  # fmt: skip
+    closes = closed(node if end is None else end)
+    own = [r for r in closes if not r.axis_kind.is_lane]
+    everything = node.src[0].ranges if node.op is not Ops.STORE else node.ranges
+    for source in node.src[1:]:
+        everything = everything | source.ranges
+    free = {r for r in everything if r not in closes and not r.axis_kind.is_lane}
+    depth = max((position[r.axis_name] for r in free), default=-1)
+    pre = set(free)
+    for consumer in consumers:
+        pre.update(
+            r for r in consumer.nest if position[r.axis_name] < depth and r not in own
+        )
+
+    def by_order(ranges: set[UOp]) -> tuple[UOp, ...]:
+        return tuple(sorted(ranges, key=lambda r: position[r.axis_name]))
+
+    lanes = sorted(
+        (r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name
+    )
+    own_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
+    return (
+        node, tuple(own), frozenset(free), by_order(pre), by_order(pre | set(own)),
+        tuple(r for r in lanes if r not in closes), own_lanes,
+    )  # fmt: skip
+
+
+def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
+    """Return the statements, producers first, and per statement those whose values it reads."""
+    found: list[UOp] = []
+    reads: dict[UOp, list[UOp]] = {}
+    below: dict[UOp, dict[UOp, None]] = {}
+    for node in sink.toposort():
+        merged = _NOTHING
+        for source in node.src:
+            more = below[source]
+            if more and more is not merged:  # a table of its own only where two meet
+                merged = {**merged, **more} if merged else more
+        if is_statement(node):
+            found.append(node)
+            reads[node] = list(merged)
+            merged = _NOTHING if node.op is Ops.STORE else {node: None}
+        below[node] = merged
+    return found, reads
+
+
+_NOTHING: dict[UOp, None] = {}
+
+
+def tree_statements(block: UOp) -> list[UOp]:
+    """Return the STOREs and ACCUMULATEs under a BLOCK or LOOP, in program order."""
+    found: list[UOp] = []
+    stack = list(reversed(block.src))
+    while stack:
+        node = stack.pop()
+        if node.op is Ops.LOOP:
+            stack.extend(reversed(node.src[1:]))
+        elif node.op in (Ops.STORE, Ops.ACCUMULATE):
+            found.append(node)
+    return found
+
+
+def is_statement(node: UOp) -> bool:
+    """Whether a node gets loops of its own."""
+    if node.op is Ops.REDUCE:
+        return any(not r.axis_kind.is_lane for r in node.src[1:])
+    return node.op in STATEMENTS
+
+
+_SPREADS = frozenset({AxisType.GLOBAL, AxisType.LOOP})
+
+
+def kinds(sink: UOp) -> UOp:
+    """Return the kernel with GLOBAL and LOOP derived: an output axis may be spread over
+    work-groups where it is outermost in the order and every statement stands inside it.
+    Axes that a rewrite has made needless leave the order."""
+    nests = [set(s.nest) for s in statements(sink).values()]
+    ranges = {axis.axis_name: axis for nest in nests for axis in nest}
+    info: KernelInfo = sink.arg._replace(
+        order=tuple(n for n in sink.arg.order if n in ranges)
+    )
+    sink = sink.replace(arg=info)
+    changes: dict[UOp, UOp] = {}
+    outermost = True
+    for name in info.order:
+        axis = ranges[name]
+        outermost = outermost and axis.axis_kind in _SPREADS | {AxisType.THREAD}
+        if axis.axis_kind in _SPREADS:
+            spread = outermost and all(axis in nest for nest in nests)
+            kind = AxisType.GLOBAL if spread else AxisType.LOOP
+            outermost = spread
+            if kind is not axis.axis_kind:
+                changes[axis] = UOp.range(axis.extent, name, kind)
+    return sink.substitute(changes) if changes else sink

@@ -1,0 +1,165 @@
+"""Where every value of a kernel is kept: in registers, or in an array in scratch memory.
+
+A value is a register, or an array over exactly those loops whose instance differs between the
+places that make it and the places that read it. Lowering writes this down; opts ask beforehand
+whether what they make would fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.base.target import Target
+from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.nest.placement import Item, Loop, place
+from workbench.ir.nest.vectors import Vectors, choose_vectors
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import Storage, UOp
+
+_NEVER_SPLIT = (AxisType.GLOBAL, AxisType.THREAD)
+
+
+class Allocation(NamedTuple):
+    """Where one value is kept. `array` are the loops that it is an array over, none for a
+    register; `lanes` those that an accumulator keeps apart, the vector last."""
+
+    define: UOp
+    array: tuple[UOp, ...]
+    lanes: tuple[UOp, ...]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Return the bytes that it takes of scratch memory: 0 for a register."""
+        name, shape, space = self.define.arg
+        in_scratch = space == "scratch"
+        return self.define.dtype.itemsize * math.prod(shape) if in_scratch else 0
+
+
+class Excess(NamedTuple):
+    """Why the arrays of a kernel do not fit: the largest, the loops that were split to make it
+    one, and the bytes of all arrays together."""
+
+    name: str
+    split: tuple[str, ...]
+    array_bytes: int
+    total_bytes: int
+    limit_bytes: int
+
+    def __str__(self) -> str:
+        over, total = ", ".join(self.split) or "its own axes", self.total_bytes
+        together = f", {total:,} with the other arrays"
+        others = together if total > self.array_bytes else ""
+        return (
+            f"{self.name} is an array of {self.array_bytes:,} bytes over {over}{others}; "
+            f"this device gives a kernel {self.limit_bytes:,} bytes"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePlan:
+    """The statements of a kernel in their loops, and where the values of those are kept that
+    others read (`kept`, producers first)."""
+
+    found: Mapping[UOp, Statement]
+    root: Loop
+    items: list[Item]
+    vectors: Vectors
+    kept: Mapping[UOp, Allocation]
+
+    def excess(self, target: Target) -> Excess | None:
+        """Return why arrays and stages are more than `target.scratch_bytes`, or None."""
+        sizes = {node: kept.scratch_bytes for node, kept in self.kept.items()}
+        total, limit = sum(sizes.values()), target.scratch_bytes
+        if total <= limit:
+            return None
+        largest = max(sizes, key=lambda node: sizes[node])
+        kept = self.kept[largest]
+        split = tuple(a.axis_name for a in kept.array)
+        return Excess(kept.define.arg.name, split, sizes[largest], total, limit)
+
+
+def layout(sink: UOp, target: Target) -> StoragePlan:
+    """Return where the statements of a kernel stand for `target`, and their values."""
+    found = statements(sink)
+    root, items = place(found)
+    vectors = choose_vectors(found, target)
+    values = [n for n in found if n.op is not Ops.STORE]
+    kept = {n: _kept(n, i, found, items, vectors) for i, n in enumerate(values)}
+    return StoragePlan(found, root, items, vectors, kept)
+
+
+def excess(sink: UOp, target: Target) -> Excess | None:
+    """Return what `layout(sink, target).excess(target)` does, without placing anything where
+    that is not needed to know."""
+    if _most_bytes(statements(sink)) <= target.scratch_bytes:
+        return None
+    return layout(sink, target).excess(target)
+
+
+def _most_bytes(found: Mapping[UOp, Statement]) -> int:
+    """Return the bytes that the values would take if all were arrays over every loop they could
+    be arrays over: not those that every statement stands in, which are never split."""
+    total = 0
+    for node, statement in found.items():
+        if node.op is Ops.STORE:
+            continue
+        loops = [r.extent for r in statement.pre if r.axis_kind not in _NEVER_SPLIT]
+        lanes = [r.extent for r in statement.lanes]
+        if node.op is Ops.STAGE:
+            own = node.arg[1]
+        else:
+            own = tuple(r.extent for r in statement.own_lanes)
+        total += node.dtype.itemsize * math.prod((*loops, *lanes, *own))
+    return total
+
+
+def _kept(
+    node: UOp,
+    number: int,
+    found: Mapping[UOp, Statement],
+    items: list[Item],
+    vectors: Vectors,
+) -> Allocation:
+    statement = found[node]
+    array = _array(statement, items)
+    extents = [a.extent for a in array]
+    if node.op is Ops.STAGE:
+        name, logical = node.arg
+        lanes = statement.lanes
+        shape = (*extents, *(r.extent for r in lanes), *logical)
+        storage = Storage(name, shape, "scratch")
+    else:
+        vector = vectors.axes[node]
+        # the vector last, so that arrays keep its elements together
+        lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
+        lanes += vectors.held(statement)
+        shape = (*extents, *(r.extent for r in lanes))
+        storage = Storage(f"acc{number}", shape, "scratch" if array else "register")
+    return Allocation(UOp(Ops.DEFINE, node.dtype, (), storage), array, lanes)
+
+
+def _array(statement: Statement, items: list[Item]) -> tuple[UOp, ...]:
+    """Return the loops that a value is an array over."""
+    node = statement.node
+    places = [i for i in items if i.statement.node is node]
+    readers = [i for i in items if node in i.statement.reads and not i.init]
+    paths = [i.place.path() for i in (*places, *readers)]
+    inside = _inside_own(statement, places[-1].place.path())
+    return tuple(
+        axis
+        for axis in statement.pre
+        if axis in inside or len({p[axis] for p in paths if axis in p}) > 1
+    )
+
+
+def _inside_own(statement: Statement, path: dict[UOp, Loop]) -> set[UOp]:
+    """Return the loops round a reduction that lie inside its outermost own loop."""
+    if statement.node.op is not Ops.REDUCE:
+        return set()
+    order = list(path)
+    first = min(order.index(r) for r in statement.own)
+    return {a for a in order[first:] if a not in statement.own}

@@ -1,0 +1,106 @@
+"""Which lane axis becomes the vector of each statement.
+
+Chosen per statement, consumer first: a STORE or STAGE takes the unit-stride lane of its target;
+a REDUCE its consumer's axis if it has it, else its own UNROLL lane with most unit-stride loads.
+Loads adapt to the statement's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from workbench.base.target import Target
+from workbench.ir.nest.loops import Statement
+from workbench.ir.node.affine import terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The choice: `axes` per statement; `own` names reductions whose vector is their own lane."""
+
+    axes: Mapping[UOp, UOp | None]
+    own: frozenset[UOp]
+
+    def axis(self, node: UOp) -> str | None:
+        """Return the name of a statement's vector axis, or None for scalars."""
+        chosen = self.axes[node]
+        return None if chosen is None else chosen.axis_name
+
+    def held(self, statement: Statement) -> tuple[UOp, ...]:
+        """Return the own lanes that a reduction's accumulator keeps apart until it is read."""
+        chosen = self.axes[statement.node]
+        return (chosen,) if statement.node in self.own and chosen is not None else ()
+
+
+def choose_vectors(found: Mapping[UOp, Statement], target: Target) -> Vectors:
+    """Return the vector axis of every statement."""
+    axes: dict[UOp, UOp | None] = {}
+    own: set[UOp] = set()
+    for node, statement in reversed(list(found.items())):
+        if node.op is Ops.REDUCE:
+            axes[node] = _reduce_axis(statement, found, axes)
+            if axes[node] is None:
+                axes[node] = lane = _own_lane(statement, target)
+                if lane is not None:
+                    own.add(node)
+        else:
+            axes[node] = _unit_lane(statement)
+    return Vectors(axes, frozenset(own))
+
+
+def width(extent: int, widest: int) -> int:
+    """Return the vector width for an axis of `extent` lanes: a power of two that divides it."""
+    best = 1
+    while best * 2 <= widest and extent % (best * 2) == 0:
+        best *= 2
+    return best
+
+
+def _unit_lane(statement: Statement) -> UOp | None:
+    """Return the lane along which the target's elements are neighbours."""
+    node = statement.node
+    index = split_gate(node.src[0].src[-1])[0] if node.op is Ops.STORE else node.src[-1]
+    parts, _ = terms(index)
+    lanes = [
+        a
+        for a, k in parts.items()
+        if k == 1 and a in (*statement.lanes, *statement.own_lanes)
+    ]
+    return lanes[0] if lanes and lanes[0].extent > 1 else None
+
+
+def _reduce_axis(
+    statement: Statement, found: Mapping[UOp, Statement], axes: Mapping[UOp, UOp | None]
+) -> UOp | None:
+    for consumer in found.values():
+        if statement.node in consumer.reads:
+            chosen = axes[consumer.node]
+            if chosen is not None and chosen in statement.lanes:
+                return chosen
+    return None
+
+
+def _own_lane(statement: Statement, target: Target) -> UOp | None:
+    """Return the own lane with most unit-stride loads, if registers allow it to stay apart:
+    vectors beyond those that cover the latency of an FMA only cost them. One without any is
+    gathered: a chain of additions would be slower still, and round more."""
+    lanes = statement.own_lanes
+    if not lanes:
+        return None
+    counts = dict.fromkeys(lanes, 0)
+    for node in statement.node.src[0].toposort():
+        if node.op is Ops.LOAD:
+            parts, _ = terms(split_gate(node.src[0].src[-1])[0])
+            for lane in lanes:
+                counts[lane] += parts.get(lane) == 1
+    best = max(lanes, key=lambda lane: counts[lane])
+    widest = target.vector_width(statement.node.dtype.itemsize)
+    rows = 1
+    for lane in statement.lanes:
+        rows *= lane.extent
+    registers = rows * best.extent // width(best.extent, widest)
+    fits = registers <= max(target.fmas_in_flight, rows)
+    return best if width(best.extent, widest) > 1 and fits else None

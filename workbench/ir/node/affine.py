@@ -1,0 +1,62 @@
+"""Index expressions as sums: `4*g0 + u0 + 3` is {g0: 4, u0: 1} and 3.
+
+An atom is whatever is not a sum or a product by a constant: a RANGE, a division, a load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+
+Terms = dict[UOp, int]
+
+
+def terms(node: UOp) -> tuple[Terms, int]:
+    """Return ({atom: coefficient}, constant) of an integer expression, in order of appearance."""
+    found: Terms = {}
+    constant = 0
+    stack = [(node, 1)]
+    while stack:
+        part, factor = stack.pop()
+        if part.op is Ops.CONST:
+            constant += part.arg * factor
+        elif part.op is Ops.ADD:
+            stack.extend([(part.src[1], factor), (part.src[0], factor)])
+        elif part.op is Ops.MUL and part.src[1].op is Ops.CONST:
+            stack.append((part.src[0], factor * part.src[1].arg))
+        else:
+            found[part] = found.get(part, 0) + factor
+    return {atom: factor for atom, factor in found.items() if factor}, constant
+
+
+def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
+    """Return the sum as a node, terms in the order given, the constant last; `zero` gives the
+    dtype of an empty sum."""
+    total: UOp | None = None
+    for atom, factor in parts.items():
+        term = atom if factor == 1 else atom * factor
+        total = term if total is None else total + term
+    if total is None:
+        return zero.like(constant)
+    return total + constant if constant else total
+
+
+def divisor(index: UOp) -> int:
+    """Return a number that divides every value of `index`; 0 divides only zero."""
+    done: dict[UOp, int] = {}
+    for node in index.toposort():
+        below = [done[s] for s in node.src]
+        if node.op is Ops.CONST and node.dtype.is_int:  # a float may be infinite
+            done[node] = abs(int(node.arg))
+        elif node.op is Ops.ADD:
+            done[node] = math.gcd(*below)
+        elif node.op is Ops.MUL:
+            done[node] = below[0] * below[1]
+        elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
+            done[node] = below[0] << int(node.src[1].arg)
+        else:
+            done[node] = 1
+    return done[index]

@@ -1,0 +1,146 @@
+"""Bounds: the least and greatest value a node can take, by interval arithmetic.
+
+Exact for what index arithmetic is made of; anything else gets its dtype's range. A bound that
+could overflow the dtype is widened to the dtype's range, because the value then wraps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from workbench.ir.node.ops import COMPARE, Ops
+
+Bounds = tuple[Any, Any]  # Const each, and infinity on the way
+Node = Any  # a UOp: uop.py imports this file, not the other way round
+
+
+def bounds_of(node: Node) -> Bounds:
+    """Return (vmin, vmax) of `node`; its sources' bounds are known."""
+    full: Bounds = (node.dtype.min, node.dtype.max) if node.dtype.bits else (0, 0)
+    op = node.op
+    if op is Ops.CONST:
+        return full if node.arg != node.arg else (node.arg, node.arg)
+    if op is Ops.VAR:
+        return node.arg[1], node.arg[2]
+    if op is Ops.RANGE:
+        return 0, max(0, node.src[0].vmax - 1)
+    if op is Ops.WHERE:
+        return _where(node)
+    if op is Ops.LANES:
+        return min(node.arg), max(node.arg)
+    if op is Ops.BROADCAST:
+        inner: Bounds = node.src[0].bounds
+        return inner
+    if op in COMPARE:
+        return _compare(node)
+    if op in (Ops.AND, Ops.OR) and node.dtype.is_bool:
+        (a, b), (c, d) = node.src[0].bounds, node.src[1].bounds
+        return (a and c, b and d) if op is Ops.AND else (a or c, b or d)
+    if op is Ops.CAST:
+        return _cast(node, full)
+    if node.dtype.is_int and op is Ops.SHR:
+        return _shr(node.src[0].bounds, node.src[1].bounds, node.dtype.bits)
+    if node.dtype.is_int and op in _INTEGER:
+        lo, hi = _INTEGER[op](*[s.bounds for s in node.src])
+        return (lo, hi) if full[0] <= lo and hi <= full[1] else full
+    return full
+
+
+def _where(node: Node) -> Bounds:
+    condition, yes, no = node.src
+    a: Bounds = yes.bounds
+    b: Bounds = no.bounds
+    if no.op is Ops.INVALID or condition.bounds[0]:
+        return a
+    if not condition.bounds[1]:
+        return b
+    return min(a[0], b[0]), max(a[1], b[1])
+
+
+def _compare(node: Node) -> Bounds:
+    a, b = node.src
+    if a.dtype.is_float:  # NaN makes every comparison but != false
+        return False, True
+    (al, ah), (bl, bh) = a.bounds, b.bounds
+    if node.op is Ops.CMPLT:
+        return ah < bl, al < bh
+    if node.op is Ops.CMPLE:
+        return ah <= bl, al <= bh
+    same, apart = al == ah == bl == bh, ah < bl or bh < al
+    return (same, not apart) if node.op is Ops.CMPEQ else (apart, not same)
+
+
+def _cast(node: Node, full: Bounds) -> Bounds:
+    source = node.src[0]
+    if not (node.dtype.is_int and (source.dtype.is_int or source.dtype.is_bool)):
+        return full
+    lo, hi = int(source.vmin), int(source.vmax)
+    return (lo, hi) if full[0] <= lo and hi <= full[1] else full
+
+
+def _add(a: Bounds, b: Bounds) -> Bounds:
+    return a[0] + b[0], a[1] + b[1]
+
+
+def _mul(a: Bounds, b: Bounds) -> Bounds:
+    corners = [x * y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _idiv(a: Bounds, b: Bounds) -> Bounds:
+    if b[0] <= 0 <= b[1]:
+        return -math.inf, math.inf
+    corners = [x // y for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _mod(a: Bounds, b: Bounds) -> Bounds:
+    if b[0] != b[1] or b[0] <= 0:
+        return -math.inf, math.inf
+    if a[0] // b[0] == a[1] // b[0]:
+        return a[0] % b[0], a[1] % b[0]
+    return 0, b[0] - 1
+
+
+def _max(a: Bounds, b: Bounds) -> Bounds:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _min(a: Bounds, b: Bounds) -> Bounds:
+    return min(a[0], b[0]), min(a[1], b[1])
+
+
+def _neg(a: Bounds) -> Bounds:
+    return -a[1], -a[0]
+
+
+def _machine_div(a: Bounds, b: Bounds) -> Bounds:
+    return _idiv(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
+
+
+def _machine_mod(a: Bounds, b: Bounds) -> Bounds:
+    return _mod(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
+
+
+def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
+    """A shift by `bits` or more, or by less than 0, gives 0 and not the sign."""
+    if b[1] < 0 or b[0] >= bits:
+        return 0, 0
+    steps = max(b[0], 0), min(b[1], bits - 1)
+    corners = [int(x) >> int(by) for x in a for by in steps]
+    if steps != b:
+        corners.append(0)
+    return min(corners), max(corners)
+
+
+def _and(a: Bounds, b: Bounds) -> Bounds:
+    return (0, b[1]) if b[0] == b[1] and b[0] >= 0 else (-math.inf, math.inf)
+
+
+_INTEGER: dict[Ops, Callable[..., Bounds]] = {
+    Ops.ADD: _add, Ops.MUL: _mul, Ops.IDIV: _idiv, Ops.MOD: _mod,
+    Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg, Ops.CDIV: _machine_div,
+    Ops.CMOD: _machine_mod, Ops.AND: _and,
+}  # fmt: skip

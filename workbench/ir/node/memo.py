@@ -1,0 +1,27 @@
+"""What is derived of a whole kernel, remembered as long as the kernel lives: opts, menus and
+searches ask for the same again and again, and each answer takes a walk through the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+from workbench.ir.node.uop import UOp
+
+T = TypeVar("T")
+
+
+def remembered(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
+    """Return `derive`, which answers a second time what it answered the first. Whoever asks shares
+    the answer and must not change it; it must not hold the node itself, which then stayed."""
+    known: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
+
+    @wraps(derive)
+    def derived(node: UOp) -> T:
+        if node not in known:
+            known[node] = derive(node)
+        return known[node]
+
+    return derived

@@ -1,0 +1,54 @@
+"""Open ranges: which RANGEs a value still depends on, and where they close.
+
+A RANGE is open in everything above it until a REDUCE, END or STAGE closes it. What a node
+closes is a list among its sources; a STAGE closes the ranges of its indexes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.ir.node.ops import Ops
+
+Node = Any  # a UOp: uop.py imports this file, not the other way round
+
+_NONE: frozenset[Node] = frozenset()
+
+
+def ranges_of(node: Node) -> frozenset[Node]:
+    """Return the open ranges of `node`; those of its sources are known."""
+    if node.op is Ops.RANGE:
+        return frozenset((node,))
+    if not node.src:
+        return _NONE
+    if node.op in (Ops.REDUCE, Ops.END, Ops.STAGE):
+        return node.src[0].ranges.difference(closed(node))  # type: ignore[no-any-return]
+    if len(node.src) == 1:
+        return node.src[0]._ranges  # type: ignore[no-any-return]
+    return _NONE.union(*[s._ranges for s in node.src])
+
+
+def closed(node: Node) -> tuple[Node, ...]:
+    """Return the ranges that a REDUCE, END or STAGE closes, in the order they are listed."""
+    if node.op is Ops.STAGE:
+        found = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
+        return tuple(found)
+    return node.src[1:]  # type: ignore[no-any-return]
+
+
+def _name(node: Node) -> str:
+    return str(node.arg[0])
+
+
+def listed_sources(node: Node, src: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Return sources for `node` in which the list of a REDUCE or END holds RANGEs only: an
+    expression in it stands for all ranges of the expression, each once."""
+    if node.op not in (Ops.REDUCE, Ops.END):
+        return src
+    listed: dict[Node, None] = {}
+    for source in src[1:]:
+        if source.op is Ops.RANGE:
+            listed[source] = None
+        else:
+            listed.update(dict.fromkeys(sorted(source.ranges, key=_name)))
+    return (src[0], *listed)

@@ -1,0 +1,385 @@
+"""UOp: the one node type of every IR level. Immutable, interned, compared by identity.
+
+Equal nodes are one object, weakly held, so a graph is a DAG and "same expression" is `is`.
+Everything else about a node (shape, bounds, open ranges) is derived from its sources, on
+demand and without recursion: graphs are thousands of nodes deep. Source of the idea: hash
+consing (Ershov 1958); one node type for all levels is tinygrad's.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import DeviceError
+from workbench.base.forking import free_lock
+from workbench.base.trace import became
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.bounds import bounds_of
+from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
+from workbench.ir.node.ranges import listed_sources, ranges_of
+from workbench.ir.node.shapes import shape_of
+
+
+class KernelInfo(NamedTuple):
+    """What a kernel's SINK (and BLOCK) carries beside its graph: its name, and `order`: the
+    names of its loop axes, outermost first. The graph alone does not determine the order.
+    `work_groups`: whether opts may make work-groups of it (NOLOCALS: not)."""
+
+    name: str
+    order: tuple[str, ...]
+    work_groups: bool = True
+
+
+class Storage(NamedTuple):
+    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`;
+    space is "register" (one value per lane) or "scratch" (an array in memory)."""
+
+    name: str
+    shape: tuple[int, ...]
+    space: str
+
+
+_nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()
+_lock = free_lock()
+_UNSET: Any = object()
+
+
+class UOp:
+    """A node: `op` applied to `src`, giving a `dtype`; `arg` is what is not a source.
+
+    `UOp(...)` returns the existing node where an equal one is alive. Constants are keyed by
+    dtype and bit pattern, so -0.0 is not 0.0 and NaN equals itself.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_bounds",
+        "_ranges",
+        "_rest",
+        "_shape",
+        "arg",
+        "dtype",
+        "op",
+        "src",
+    )
+
+    op: Ops
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+    _shape: Any
+    _bounds: Any
+    _ranges: Any
+    _rest: Any
+    """The rules that nothing here or below matches any more, as the last rewrite found it."""
+
+    def __new__(
+        cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
+    ) -> UOp:
+        if op in _CONSTANTS:
+            key = (op, dtype, src, _const_key(op, dtype, arg), None)
+        else:  # the class too: a KernelInfo equals a plain tuple, and True equals 1
+            key = (op, dtype, src, arg, arg.__class__)
+        node = _nodes.get(key)
+        if node is not None:
+            return node
+        with _lock:
+            node = _nodes.get(key)
+            if node is not None:
+                return node
+            node = object.__new__(cls)
+            fill = object.__setattr__
+            fill(node, "op", op)
+            fill(node, "dtype", dtype)
+            fill(node, "src", src)
+            fill(node, "arg", dtype.const(arg) if op is Ops.CONST else arg)
+            fill(node, "_shape", _UNSET)
+            fill(node, "_bounds", _UNSET)
+            fill(node, "_ranges", _UNSET)
+            fill(node, "_rest", None)
+            _nodes[key] = node
+            return node
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"UOp is immutable: use .replace({name}=...)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.op is Ops.BUFFER:  # elsewhere it would be other memory
+            raise DeviceError(
+                "cannot pickle a BUFFER by itself",
+                "it names memory of this process",
+                "pickle the Tensor or the Kernel: they take their data along",
+            )
+        return UOp, (self.op, self.dtype, self.src, self.arg)
+
+    def __copy__(self) -> UOp:
+        return self
+
+    def __deepcopy__(self, memo: object) -> UOp:
+        return self
+
+    def __repr__(self) -> str:
+        inner = "" if self.arg is None else f" {self.arg!r}"
+        return f"<{self.op.name} {self.dtype}{inner} src={len(self.src)}>"
+
+    def replace(self, **fields: Any) -> UOp:
+        """Return this node with some of op, dtype, src, arg changed."""
+        kept = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
+        return UOp(**(kept | fields))
+
+    # derived, lazily, without recursion
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a tensor-level value; () for constants and kernel-level scalars."""
+        if self._shape is _UNSET:
+            derive(self, "_shape", shape_of)
+        return self._shape  # type: ignore[no-any-return]
+
+    @property
+    def bounds(self) -> tuple[Const, Const]:
+        """(least, greatest) value the node can take, NaN apart."""
+        if self._bounds is _UNSET:
+            derive(self, "_bounds", bounds_of)
+        return self._bounds  # type: ignore[no-any-return]
+
+    @property
+    def vmin(self) -> Const:
+        """The least value the node can take."""
+        return self.bounds[0]
+
+    @property
+    def vmax(self) -> Const:
+        """The greatest value the node can take."""
+        return self.bounds[1]
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The RANGEs this value depends on and that nothing below it has closed."""
+        if self._ranges is _UNSET:
+            derive(self, "_ranges", ranges_of)
+        return self._ranges  # type: ignore[no-any-return]
+
+    @property
+    def size(self) -> int:
+        """Number of elements of a tensor-level value."""
+        return math.prod(self.shape)
+
+    # building
+
+    @staticmethod
+    def const(dtype: DType, value: Const) -> UOp:
+        """Return the scalar constant `value`, as `dtype` holds it."""
+        return UOp(Ops.CONST, dtype, (), value)
+
+    @staticmethod
+    def index(value: int) -> UOp:
+        """Return the index constant `value`."""
+        return UOp(Ops.CONST, dtypes.index, (), value)
+
+    @staticmethod
+    def range(size: int, name: str, kind: AxisType) -> UOp:
+        """Return the axis `name` that counts 0 .. size-1."""
+        return UOp(Ops.RANGE, dtypes.index, (UOp.index(size),), (name, kind))
+
+    @staticmethod
+    def sink(*src: UOp, arg: KernelInfo | None = None) -> UOp:
+        """Return the root of a graph: a kernel's has its KernelInfo."""
+        return UOp(Ops.SINK, dtypes.void, src, arg)
+
+    def like(self, value: Const) -> UOp:
+        """Return a constant of this node's dtype."""
+        return UOp(Ops.CONST, self.dtype, (), value)
+
+    def alu(self, op: Ops, *others: UOp) -> UOp:
+        """Return `op` applied to this node and others; a comparison gives bool."""
+        dtype = self.dtype
+        if op in COMPARE:
+            dtype = dtypes.bool.vec(dtype.count)
+        elif op is Ops.WHERE:
+            dtype = others[0].dtype
+        return UOp(op, dtype, (self, *others))
+
+    def _operand(self, other: UOp | Const) -> UOp:
+        return other if isinstance(other, UOp) else self.like(other)
+
+    def __add__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.ADD, self._operand(other))
+
+    def __mul__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.MUL, self._operand(other))
+
+    def __sub__(self, other: UOp | Const) -> UOp:
+        other = self._operand(other)
+        return self.alu(
+            Ops.ADD,
+            other.alu(Ops.MUL, other.like(-1)) if other.dtype.is_int else -other,
+        )
+
+    def __floordiv__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.IDIV, self._operand(other))
+
+    def __mod__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.MOD, self._operand(other))
+
+    def __lt__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.CMPLT, self._operand(other))
+
+    def __le__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.CMPLE, self._operand(other))
+
+    def __gt__(self, other: UOp | Const) -> UOp:
+        return self._operand(other).alu(Ops.CMPLT, self)
+
+    def __ge__(self, other: UOp | Const) -> UOp:
+        return self._operand(other).alu(Ops.CMPLE, self)
+
+    def __and__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.AND, self._operand(other))
+
+    def __or__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.OR, self._operand(other))
+
+    def __neg__(self) -> UOp:
+        return self.alu(Ops.NEG)
+
+    def cast(self, dtype: DType) -> UOp:
+        """Return the value as `dtype`: a float becomes an integer truncated and clamped, NaN 0."""
+        return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
+
+    def bitcast(self, dtype: DType) -> UOp:
+        """Return the same bits, read as `dtype` of the same width."""
+        return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+    def where(self, yes: UOp, no: UOp) -> UOp:
+        """Return `yes` where this bool holds, else `no`."""
+        return UOp(Ops.WHERE, yes.dtype, (self, yes, no))
+
+    # walking
+
+    def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
+        """Return all nodes below and this one, sources first, as an ordered set.
+
+        `gate(node)` False keeps the node and does not look at its sources.
+        """
+        done: dict[UOp, None] = {}
+        stack: list[tuple[UOp, bool]] = [(self, False)]
+        while stack:
+            node, ready = stack.pop()
+            if node in done:
+                continue
+            if ready or not node.src or (gate is not None and not gate(node)):
+                done[node] = None
+                continue
+            stack.append((node, True))
+            for source in reversed(node.src):
+                if source not in done:
+                    stack.append((source, False))
+        return done
+
+    def substitute(self, changes: Mapping[UOp, UOp]) -> UOp:
+        """Return the graph with each key replaced by its value, everywhere, once.
+
+        The values themselves are not searched again. Where a RANGE in the list of a
+        REDUCE or END is replaced by an expression, the list gets all ranges of the expression
+        instead: the one place where substitution is not plain.
+        """
+        done: dict[UOp, UOp] = dict(changes)
+        for node in self.toposort(lambda n: n not in changes):
+            if node in done:
+                continue
+            done[node] = node.rebuild(tuple([done[s] for s in node.src]))
+        became(done)
+        return done[self]
+
+    def rebuild(self, src: tuple[UOp, ...]) -> UOp:
+        """Return this node over other sources (see `substitute` for lists of ranges)."""
+        if src == self.src:
+            return self
+        return UOp(self.op, self.dtype, listed_sources(self, src), self.arg)
+
+    @property
+    def is_const(self) -> bool:
+        """Whether this is a scalar constant."""
+        return self.op is Ops.CONST
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether each element of the result depends on the same element of the sources only."""
+        return self.op in ELEMENTWISE
+
+    @property
+    def axis_name(self) -> str:
+        """The name of a RANGE."""
+        return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def axis_kind(self) -> AxisType:
+        """The kind of a RANGE."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def extent(self) -> int:
+        """The number of steps of a RANGE."""
+        return int(self.src[0].vmax)
+
+
+_CONSTANTS = (Ops.CONST, Ops.LANES)
+
+
+def _const_key(op: Ops, dtype: DType, arg: Any) -> Any:
+    if op is Ops.LANES:
+        return tuple([struct.pack("<d", v) for v in arg]) if dtype.is_float else arg
+    value = dtype.const(arg)
+    return struct.pack("<d", value) if dtype.is_float else value
+
+
+def rest(node: UOp, rules: object) -> None:
+    """Note that no rule of `rules` fires at this node, nor at any below it."""
+    object.__setattr__(node, "_rest", rules)
+
+
+def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
+    """Fill `slot` of `node`, and of every source that lacks it first, without recursion."""
+    if all(getattr(s, slot) is not _UNSET for s in node.src):
+        object.__setattr__(node, slot, rule(node))
+        return
+    for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
+        if getattr(below, slot) is _UNSET:
+            object.__setattr__(below, slot, rule(below))
+
+
+@cache
+def invalid() -> UOp:
+    """Return the INVALID index."""
+    return UOp(Ops.INVALID, dtypes.index)
+
+
+def gated(index: UOp, valid: UOp) -> UOp:
+    """Return `index` where `valid`, else INVALID."""
+    if valid.is_const:
+        return index if valid.arg else invalid()
+    return valid.where(index, invalid())
+
+
+def split_gate(index: UOp) -> tuple[UOp, UOp | None]:
+    """Return (index, condition) of what `gated` made; condition None when always valid."""
+    if index.op is Ops.WHERE and index.src[2].op is Ops.INVALID:
+        return index.src[1], index.src[0]
+    return index, None
+
+
+def leaves(roots: Iterable[UOp], op: Ops) -> Iterator[UOp]:
+    """Yield every node of `op` under `roots`, each once."""
+    seen: set[UOp] = set()
+    for root in roots:
+        for node in root.toposort():
+            if node.op is op and node not in seen:
+                seen.add(node)
+                yield node

@@ -1,0 +1,331 @@
+"""The default opts: an ordered table of steps, each decided by figures that a person can read.
+
+    pieces           an axis along which the conditions of joined or padded tensors change, as
+                     pieces side by side in which they do not
+    turned-block     the axes along which the result's and an operand's elements are neighbours,
+                     as square blocks that are turned round in registers
+    register-tile    the axis along which the result's elements are neighbours as vector lanes, and
+                     other output axes as rows, so that each load serves several results
+    vector-lanes     that axis alone, where nothing is shared
+    row-lanes        the fill axes of rows that are staged inside the kernel
+    dot-lanes        the reduce axes along which the operands' elements lie nearest, where no
+                     output axis is lanes of the sum
+    pack-operand     the operand that is read again for every step of an outer loop, as a tile
+    threads          the outermost loop over the output, one part per core
+    sum-blocks       a long reduction along which an operand is read across, in blocks
+    short-sums       reductions of a few steps, without their loops
+    reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
+
+A step proposes opts with its figures, or nothing; those of reductions alone stand in
+`heuristic_reductions.py`. Source: the figures of Goto and van de Geijn
+(packing), and of Halide's and tinygrad's hand-coded schedulers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from workbench.base.target import Target
+from workbench.base.trace import Match, recording, unobserved
+from workbench.ir.nest.footprint import touched
+from workbench.ir.nest.loops import Statement, statements
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.opt.apply import form
+from workbench.ir.opt.heuristic.pieces import pieces
+from workbench.ir.opt.heuristic.reductions import (
+    dot_lanes,
+    reduce_outside,
+    short_sums,
+)
+from workbench.ir.opt.heuristic.register_tile import register_tile
+from workbench.ir.opt.heuristic.step import (
+    PADDING,
+    HeuristicStep,
+    HeuristicSteps,
+    chosen_lanes,
+)
+from workbench.ir.opt.heuristic.strides import (
+    GATHERED_REUSE,
+    REUSE,
+    gathers,
+    itemsize,
+    lanes_are_neighbours,
+    loads,
+    loops_of,
+    reduces,
+    store_strides,
+    strides,
+    unit_axis,
+    vector_axis,
+)
+from workbench.ir.opt.opt import Opt, OptOps, ranges
+from workbench.ir.opt.stage import fill_name
+
+PACKED_SHARE = 1
+"""A packed tile may be so many times the second-level cache: at that size some products were
+still ten times as fast as without one, and none slower, on a core with 1 MiB."""
+LINE_BYTES = 64
+"""A line of the caches."""
+BLOCKS = range(128, 63, -1)
+"""Steps of a block: their lines are a quarter of the first-level cache, or less."""
+OVERLAP = 2
+"""A tile whose copy is so many times what it touches, as windows are, is read in place."""
+THREAD_STEPS = 1 << 17
+"""Lane-steps of work below which waking other cores gains nothing: some ten microseconds."""
+
+
+def heuristic(
+    kernel: UOp, target: Target
+) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
+    """Return (kernel with the default opts, those opts, the steps that fired, each with what was
+    applied of it: an opt that is not legal is left out)."""
+    applied: list[Opt] = []
+    fired: list[HeuristicStep] = []
+    doc = "The default opts, each step with the figures that made it fire."
+    with recording("heuristic", doc, kernel) as record:
+        for propose in STEPS:
+            step = propose(kernel, target)
+            if step is None:
+                continue
+            before, taken = kernel, []
+            with unobserved():
+                for opt in step.opts:
+                    made = form(kernel, opt, target)
+                    if made is not None:
+                        kernel = made
+                        taken.append(opt)
+            if not taken:
+                continue
+            step = replace(step, opts=tuple(taken))
+            applied += taken
+            fired.append(step)
+            if record.matches is not None:
+                record.matches.append(Match(step, before, kernel))
+        record.after = kernel
+    return kernel, tuple(applied), HeuristicSteps(fired)
+
+
+def turned_block(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """Where an operand is read across, as in a transposed copy: blocks of vectors by vectors."""
+    axis = unit_axis(kernel)
+    if axis is None or reduces(kernel):
+        return None
+    wide = target.vector_width(itemsize(kernel))
+    for load in loads(kernel):
+        if strides(load).get(axis, 1) == 1:
+            continue
+        across = [a for a, k in strides(load).items() if k == 1 and a.op is Ops.RANGE]
+        if len(across) != 1 or across[0].axis_kind is not AxisType.GLOBAL:
+            continue
+        splits = [
+            chosen_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])
+        ]
+        if all(lanes == wide for lanes, _ in splits):
+            why = f"along {axis.axis_name} what is read lies {strides(load)[axis]:,} apart"
+            opts = tuple(opt for _, split in splits for opt in split)
+            return HeuristicStep("turned-block", opts, why, {"lanes": wide})
+    return None
+
+
+def vector_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """The result's unit-stride axis, where loads along it are neighbours or the same element."""
+    axis = vector_axis(kernel)
+    if axis is None:
+        return None
+    wide, name = target.vector_width(itemsize(kernel)), axis.axis_name
+    choices = (2 * wide, wide, wide // 2, wide // 4)
+    lanes, opts = chosen_lanes(axis, OptOps.UPCAST, choices)
+    if lanes < 2:
+        return None
+    why = f"{name} has stride 1 in the result"
+    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    return HeuristicStep("vector-lanes", opts, why, figures)
+
+
+def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """The fill axes of staged rows, whose elements are neighbours by construction."""
+    wide = target.vector_width(itemsize(kernel))
+    opts: list[Opt] = []
+    figures: dict[str, float] = {}
+    for row in kernel.toposort():
+        axis = row.src[-1] if row.op is Ops.STAGE else None
+        if (
+            axis is None
+            or axis.op is not Ops.RANGE
+            or axis.axis_kind is not AxisType.FILL
+        ):
+            continue
+        lanes, split = chosen_lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2))
+        if lanes > 1 and not gathers(row.src[0], axis):
+            opts += split
+            figures[axis.axis_name] = lanes
+    return (
+        HeuristicStep("row-lanes", tuple(opts), "rows are filled in order", figures)
+        if opts
+        else None
+    )
+
+
+def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """An operand that vector lanes walk and an outer loop does not: read again at every step of
+    it, from lines far apart. The loops that it depends on go outside, and its tile is packed
+    once for all the others."""
+    found = reduces(kernel)
+    if len(found) != 1:
+        return None
+    moves, most = store_strides(kernel), PACKED_SHARE * target.l2_bytes
+    for load in loads(found[0].src[0]):
+        if load.src[0].src[0].op is not Ops.PARAM:
+            continue  # it is packed already
+        if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
+            continue
+        around, again = loops_of(kernel, load)
+        inside = [r for r in ranges(kernel).values() if r in load.ranges]
+        tile = [r for r in inside if r not in around]
+        copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
+        held = _held(load, tile) * load.dtype.itemsize
+        reuse = math.prod(r.extent for r in again)
+        least = REUSE if lanes_are_neighbours(load) else GATHERED_REUSE
+        if not around or reuse < least or min(copied, held) > most:
+            continue
+        slot, order = load.src[0].src[0].arg[0], kernel.arg.order
+        first = min(order.index(r.axis_name) for r in again)
+        late = [r.axis_name for r in around if order.index(r.axis_name) > first]
+        opts = [Opt(OptOps.ORDER, name, order[first]) for name in late]
+        names = " ".join(r.axis_name for r in again)
+        why = f"input {slot} is read again at every step of {names}"
+        figures = {"reuse": reuse, "tile_bytes": copied}
+        block = _block(kernel, load, target)
+        if block is not None:
+            why += (
+                f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
+            )
+            return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
+        if copied < OVERLAP * held:
+            opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
+            opts += _turned_fill(load, tile, target)
+        else:
+            why += (
+                "; it stays where it is, since a copy holds each element several times"
+            )
+            figures["bytes_in_place"] = held
+        return HeuristicStep("pack-operand", tuple(opts), why, figures)
+    return None
+
+
+def _turned_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
+    """Return the opts that fill a tile by whole vectors where its lanes are not neighbours in
+    memory: read along the axis that is, they are turned round in registers."""
+    walk, slot = strides(load), load.src[0].src[0].arg[0]
+    wide = target.vector_width(load.dtype.itemsize)
+    apart = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
+    across = [r for r in tile if not r.axis_kind.is_lane and walk.get(r) == 1]
+    opts = [Opt(OptOps.UPCAST, fill_name(slot, r), r.extent) for r in apart]
+    whole = [r for r in across if apart and r.extent % wide == 0]
+    opts += [Opt(OptOps.UPCAST, fill_name(slot, r), wide) for r in whole]
+    return opts
+
+
+def _held(load: UOp, tile: list[UOp]) -> int:
+    """Return how many elements a tile has where it lies; as many as a copy of it has, where
+    reading it there needs masks or is no matter of whole vectors."""
+    index, gate = split_gate(load.src[0].src[-1])
+    if gate is not None or not lanes_are_neighbours(load):
+        return math.prod(r.extent for r in tile)
+    return touched([index], tile, load.src[0].src[0].arg[1]).elements
+
+
+def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """A reduction along which the operand that is not packed is read across, a line of the cache
+    for each step: in blocks whose lines the cache keeps for the next rows. The sums wait in
+    memory, and the packed tile is one of a block."""
+    found = reduces(kernel)
+    if len(found) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+        return None
+    moves = store_strides(kernel)
+    for load in loads(found[0].src[0]):
+        around, again = loops_of(kernel, load)
+        lanes = [r for r in load.ranges if r.axis_kind.is_lane and moves.get(r) == 1]
+        if not lanes or not around or not again:
+            continue
+        block = _block(kernel, load, target)
+        if block is None:
+            continue
+        (axis, length), slot = block, load.src[0].src[0].arg[0]
+        name = axis.axis_name
+        opts = (
+            Opt(OptOps.SPLIT, name, length),
+            Opt(OptOps.ORDER, name, around[0].axis_name),
+            Opt(OptOps.STAGE, around[-1].axis_name, slot),
+        )
+        why = f"along {name} the other operand is read across, a line for each step"
+        figures = {"steps": axis.extent, "block": length}
+        return HeuristicStep("sum-blocks", opts, why, figures)
+    return None
+
+
+def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
+    """Return (the reduction, how long blocks of it are), where `load` is to be packed and another
+    operand is read across, in more lines than the first-level cache has."""
+    (reduce,), order = reduces(kernel), kernel.arg.order
+    axis = ranges(kernel)[order[-1]]
+    around, _ = loops_of(kernel, load)
+    if not lanes_are_neighbours(load) or axis.extent * LINE_BYTES < target.l1_bytes:
+        return None
+    if {axis} != {r for r in reduce.src[1:] if not r.axis_kind.is_lane}:
+        return None
+    length = next((n for n in BLOCKS if axis.extent % n == 0), 0)
+    for other in loads(reduce.src[0]):
+        if other is load or axis not in other.ranges or other.ranges & set(around):
+            continue
+        apart = strides(other).get(axis, 1) * other.dtype.itemsize
+        if length and apart >= LINE_BYTES and lanes_are_neighbours(other):
+            return axis, length
+    return None
+
+
+def threads(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """The outermost output axis, a part for each core, where there is work for several."""
+    work = max((_lane_steps(s) for s in statements(kernel).values()), default=0)
+    outer = ranges(kernel)[kernel.arg.order[0]] if kernel.arg.order else None
+    if target.cores < 2 or work < THREAD_STEPS or outer is None:
+        return None
+    if outer.axis_kind is not AxisType.GLOBAL:
+        return None
+    name, n = outer.axis_name, outer.extent
+    parts = max(d for d in range(1, target.cores + 1) if n % d == 0)
+    figures = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
+    why = f"{name} is outermost, and there is work for {target.cores} cores"
+    opts = [Opt(OptOps.THREAD, name, parts)]
+    if 2 * parts <= target.cores:
+        padded = -(-n // target.cores) * target.cores
+        if padded > n * PADDING:
+            return None
+        opts = [Opt(o, name, target.cores) for o in (OptOps.PADTO, OptOps.THREAD)]
+        figures |= {"parts": target.cores, "padded": padded}
+    return HeuristicStep("threads", tuple(opts), why, figures)
+
+
+def _lane_steps(statement: Statement) -> int:
+    """Return how often a statement computes an element."""
+    axes = (*statement.nest, *statement.lanes, *statement.own_lanes)
+    return math.prod(r.extent for r in axes)
+
+
+STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
+    pieces,
+    turned_block,
+    register_tile,
+    vector_lanes,
+    row_lanes,
+    dot_lanes,
+    pack_operand,
+    threads,
+    sum_blocks,
+    short_sums,
+    reduce_outside,
+)

@@ -1,0 +1,167 @@
+"""Steps of the default opts that are of reductions alone: which of their loops are lanes, which
+stand in the code step by step, and which go outside of the outputs.
+
+    dot-lanes        the reduce axes along which the operands' elements lie nearest, where no
+                     output axis is lanes of the sum
+    short-sums       reductions of a few steps, without their loops
+    reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
+"""
+
+from __future__ import annotations
+
+import math
+
+from workbench.base.target import Target
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.heuristic.step import HeuristicStep, chosen_lanes
+from workbench.ir.opt.heuristic.step import split as padded_split
+from workbench.ir.opt.heuristic.strides import (
+    dot_axis,
+    itemsize,
+    lanes_are_neighbours,
+    loads,
+    reduces,
+    strides,
+    unit_axis,
+)
+from workbench.ir.opt.opt import Opt, OptOps, ranges
+
+CHAINS = 4
+"""Vectors of a dot product kept apart, so that one addition need not wait for the last."""
+DOT_ROWS = (4, 3, 2)
+"""Rows of dot products that share an operand: so many sums and the loads fit the registers."""
+DOT_PADDED = 4
+"""Rows are rounded up where there are so many times as many."""
+ROW_SHARE = 1 / 4
+"""A row of accumulators may fill so much of the second-level cache: columns of 30,000 numbers were
+still summed twice as fast that way, and what is summed passes through the rest."""
+SHORT = 9
+"""Steps of a reduction that may stand in the code one by one."""
+SHORT_IN_ALL = 64
+"""More than so many steps keep all their loops: their sums are better off with the registers."""
+FAR_STEPS = 128
+"""A reduction of fewer steps touches so few lines that the next columns find them in the cache."""
+STEPS_AT_ONCE = (4, 2)
+"""Steps of a reduction outside that are added to a sum between its load and its store."""
+
+
+def dot_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """The reduce axis whose loads lie nearest, where no output axis is lanes of the sum: several
+    sums are kept apart, which is faster than a chain of additions, and rounds less."""
+    wide = target.vector_width(itemsize(kernel))
+    opts: list[Opt] = []
+    figures: dict[str, float] = {}
+    why = "nearest in what is reduced"
+    for reduce in reduces(kernel):
+        if any(r.axis_kind.is_lane for r in reduce.src[0].ranges):
+            continue
+        axis, apart = dot_axis(reduce)
+        if axis is None:
+            continue
+        row, rows = _dot_rows(kernel, reduce)
+        choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[apart > 1 :]
+        if row is not None:  # their sums are chains of their own
+            choices = tuple(c for c in choices if c * rows <= CHAINS * wide)
+        lanes, split = chosen_lanes(axis, OptOps.UNROLL, choices)
+        if lanes > 1:
+            opts += split
+            figures[axis.axis_name] = lanes
+            if row is not None:
+                opts += padded_split(row, OptOps.UPCAST, rows)
+                figures[row.axis_name] = rows
+                why += f", and rows of {row.axis_name} share what is loaded"
+    return HeuristicStep("dot-lanes", tuple(opts), why, figures) if opts else None
+
+
+def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
+    """Return an output loop as rows of dot products, and how many: one that some load does not
+    depend on, so that rows share it, and along which the result has no neighbours, since those
+    would become the vector."""
+    unit, operands = unit_axis(kernel), loads(reduce.src[0])
+    if len(reduces(kernel)) != 1 or unit is None:
+        return None, 1
+    for axis in ranges(kernel).values():
+        if axis is unit or axis.axis_kind is not AxisType.GLOBAL:
+            continue
+        if 0 < sum(axis in n.ranges for n in operands) < len(operands):
+            rows = next((n for n in DOT_ROWS if axis.extent % n == 0), 0)
+            if not rows and axis.extent >= DOT_PADDED * DOT_ROWS[0]:
+                rows = DOT_ROWS[0]
+            if rows:
+                return axis, rows
+    return None, 1
+
+
+def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """A reduction of a few steps, as over a window or three coordinates, without its loops: as
+    many of them, from the inside, as the lanes and the length of the code allow."""
+    found = reduces(kernel)
+    if len(found) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+        return None
+    loops = [ranges(kernel)[name] for name in kernel.arg.order]
+    inside = [r for r in reversed(loops) if r in found[0].src[1:]]
+    lanes = math.prod(r.extent for r in ranges(kernel).values() if r.axis_kind.is_lane)
+    whole = math.prod(r.extent for r in inside)
+    held = _held_registers(found[0], target)
+    if whole > SHORT_IN_ALL or held > target.vector_registers:
+        return None
+    opts: list[Opt] = []
+    figures: dict[str, float] = {"steps": whole, "lanes": lanes, "registers": held}
+    steps = 1
+    for axis, loop in zip(inside, reversed(loops), strict=False):
+        steps *= axis.extent
+        if axis is not loop or steps > SHORT or steps * lanes > target.max_lanes:
+            break
+        opts.append(Opt(OptOps.UNROLL, axis.axis_name, axis.extent))
+        figures[axis.axis_name] = axis.extent
+    why = "so few steps that counting them costs as much as the work"
+    return HeuristicStep("short-sums", tuple(opts), why, figures) if opts else None
+
+
+def _held_registers(reduce: UOp, target: Target) -> int:
+    """Return the registers of a reduction's sums, of the most numbers that a load gives to
+    several of them, and of one vector that passes by."""
+    wide = target.vector_width(reduce.dtype.itemsize)
+    lanes = [r for r in reduce.ranges if r.axis_kind.is_lane]
+    shared = [
+        math.prod(r.extent for r in lanes if r in load.ranges)
+        for load in loads(reduce.src[0])
+        if not lanes_are_neighbours(load) and not load.ranges >= set(lanes)
+    ]
+    sums = math.prod(r.extent for r in lanes)
+    return -(-sums // wide) + max(shared, default=0) + 1
+
+
+def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
+    """A reduction over the far stride of what is read once: with its loop outside, memory is
+    walked in order, and the row of sums stays in cache. A few steps at once save most of its
+    loads and stores there."""
+    axes, sums, order = ranges(kernel), reduces(kernel), kernel.arg.order
+    if len(sums) != 1 or len(order) < 2:
+        return None
+    outer, inner = (axes[name] for name in order[-2:])
+    lanes = [r for r in sums[0].ranges if r.axis_kind is AxisType.UPCAST]
+    if inner not in sums[0].src[1:] or outer.axis_kind is not AxisType.GLOBAL:
+        return None
+    row = math.prod(r.extent for r in (outer, *lanes)) * sums[0].dtype.itemsize
+    read = [n for n in loads(sums[0].src[0]) if outer in n.ranges]
+    if inner.extent < FAR_STEPS:
+        return None
+    if not lanes or not read or row > ROW_SHARE * target.l2_bytes:
+        return None
+    if not all(_walk(n, inner) > _walk(n, outer) > 0 for n in read):
+        return None
+    at_once, unrolled = chosen_lanes(inner, OptOps.UNROLL, STEPS_AT_ONCE)
+    opts = [Opt(OptOps.ORDER, inner.axis_name, outer.axis_name)]
+    opts += unrolled if at_once > 1 else []
+    why = f"{inner.axis_name} has the far stride, and nothing is reused but the sums"
+    figures = {"row_bytes": row, "steps_at_once": at_once}
+    return HeuristicStep("reduce-outside", tuple(opts), why, figures)
+
+
+def _walk(load: UOp, axis: UOp) -> int:
+    """Return how far one step of `axis` moves in what is read; clamped at the end or not."""
+    parts = strides(load).items()
+    return sum(k for part, k in parts if axis in part.ranges)

@@ -1,0 +1,88 @@
+"""What a step of the default opts proposes: opts, with the figures that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from workbench.base.display import Printed
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import Opt, OptOps
+
+PADDING = 1.2
+"""An axis is rounded up to whole vectors where that adds at most this share."""
+LITTLE = 1.03
+"""Growth that costs nothing worth mentioning: wider lanes are worth it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeuristicStep:
+    """A step that fired: what it proposes and the figures that made it."""
+
+    name: str
+    opts: tuple[Opt, ...]
+    why: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        """The step in three lines: its opts, why it fired, and the figures that made it."""
+        opts = ", ".join(str(opt) for opt in self.opts)
+        figures = ", ".join(f"{name} {n:,}" for name, n in self.told_figures)
+        lines = [f"{self.name}: {opts}", f"    {self.why}"]
+        return "\n".join([*lines, *([f"    {figures}"] if figures else [])])
+
+    @property
+    def told_figures(self) -> tuple[tuple[str, float], ...]:
+        """The figures under names for people: "tile_bytes" is "tile bytes"."""
+        return tuple((name.replace("_", " "), n) for name, n in self.figures.items())
+
+
+class HeuristicSteps(Printed, tuple[HeuristicStep, ...]):
+    """Steps in the order in which they fired; printed, each with its opts, why, and figures."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        numbered = (f"{number}. {step}" for number, step in enumerate(self, 1))
+        return "\n".join(numbered) or "no steps"
+
+
+NO_STEPS = HeuristicSteps()
+
+
+def split(axis: UOp, op: OptOps, amount: int) -> tuple[Opt, ...]:
+    """Return the opts that give `op` so much of `axis`, which is rounded up where it must."""
+    name = axis.axis_name
+    padded = (Opt(OptOps.PADTO, name, amount),) if axis.extent % amount else ()
+    return (*padded, Opt(op, name, amount))
+
+
+def chosen_lanes(
+    axis: UOp, op: OptOps, choices: tuple[int, ...]
+) -> tuple[int, tuple[Opt, ...]]:
+    """Return (lanes, the opts that make them); 1 lane where there is nothing to make.
+
+    `choices` are amounts, the best first: the best half of them are wanted; where none divides
+    the axis, it is rounded up if that costs little. The others are what is left.
+    """
+    extent = axis.extent
+    wanted = choices[: max(1, len(choices) // 2)]
+    found = _divisor(extent, wanted)
+    found = found or _rounded(extent, wanted, LITTLE)
+    found = found or _rounded(extent, wanted, PADDING)
+    found = found or _divisor(extent, choices)
+    found = found or _rounded(extent, choices, PADDING) or 1
+    return found, split(axis, op, found)
+
+
+def _divisor(extent: int, choices: tuple[int, ...]) -> int:
+    return next((c for c in choices if c > 1 and extent % c == 0), 0)
+
+
+def _rounded(extent: int, choices: tuple[int, ...], most: float) -> int:
+    """Return the first choice to which `extent` is rounded up growing at most `most` times."""
+    fits = (c for c in choices if c > 1 and -(-extent // c) * c <= extent * most)
+    return next(fits, 0)

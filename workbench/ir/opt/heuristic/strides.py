@@ -1,0 +1,130 @@
+"""How the loads and stores of a kernel walk along its axes: what the default opts decide by."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.ir.node.affine import terms
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges
+from workbench.ir.opt.stage import read_by
+
+REUSE = 8
+"""An operand packed must be read again at least this often."""
+FEW_LANES = 8
+"""A reduction of fewer steps, such as a window's width, has no lanes along it."""
+FAR = 1 << 62
+"""The step of what is read in no regular steps."""
+GATHERED_REUSE = 2
+"""It is enough for what would be gathered: a gather takes as many loads as the vector has lanes."""
+PACKED_REUSE = 16
+"""So often it must be for packing to beat dot products of neighbours."""
+
+
+def strides(load: UOp) -> dict[UOp, int]:
+    """Return how far one step of each axis moves in what is read."""
+    return terms(split_gate(load.src[0].src[-1])[0])[0]
+
+
+def store_strides(kernel: UOp) -> dict[UOp, int]:
+    """Return how far one step of each axis moves in the first result."""
+    return terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])[0]
+
+
+def unit_axis(kernel: UOp) -> UOp | None:
+    """Return the loop along which the first result's elements are neighbours."""
+    found = [
+        a for a, k in store_strides(kernel).items() if k == 1 and a.op is Ops.RANGE
+    ]
+    return found[0] if found and not found[0].axis_kind.is_lane else None
+
+
+def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
+    """Return the loop of a reduction along which the loads that move do so in the shortest steps,
+    all of them in steps of one length each, and the longest of these: 1 where it is neighbours
+    that are combined. A loop too short for a vector, as a window's is, is none."""
+    found: list[tuple[int, UOp]] = []
+    for axis in reduce.src[1:]:
+        if axis.extent < FEW_LANES:
+            continue
+        steps = [step(n, axis) for n in loads(reduce.src[0]) if axis in n.ranges]
+        if axis.axis_kind in REDUCE_KINDS and steps and max(steps) < FAR:
+            found.append((max(steps), axis))
+    least, best = min(found, key=lambda pair: pair[0], default=(FAR, None))
+    return best, least
+
+
+def vector_axis(kernel: UOp) -> UOp | None:
+    """Return the unit-stride axis of the result, if lanes along it are worth it: not where they
+    would gather what lies nearer together along a reduction that is long enough for lanes."""
+    axis = unit_axis(kernel)
+    if axis is None:
+        return None
+    across = max((step(n, axis) for n in loads(kernel) if axis in n.ranges), default=0)
+    along = [dot_axis(n)[1] for n in reduces(kernel)]
+    if across > 1 and min(along, default=FAR) < across and not packs(kernel, axis):
+        return None
+    return axis
+
+
+def step(load: UOp, axis: UOp) -> int:
+    """Return how far apart the elements lie that are read along `axis`."""
+    return abs(strides(load).get(axis, FAR))
+
+
+def gathers(value: UOp, axis: UOp) -> bool:
+    """Whether some load along `axis` is neither of neighbours nor of one element."""
+    return any(axis in n.ranges and strides(n).get(axis) != 1 for n in loads(value))
+
+
+def lanes_are_neighbours(load: UOp) -> bool:
+    """Whether some lanes of a load are neighbours in memory."""
+    walk = strides(load)
+    return any(r.axis_kind.is_lane and walk.get(r) == 1 for r in load.ranges)
+
+
+def packs(kernel: UOp, axis: UOp) -> bool:
+    """Whether what is gathered along `axis` is used so often that packing it first pays."""
+    found = reduces(kernel)
+    gathered = [
+        n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1
+    ]
+    if len(found) != 1 or len(gathered) != 1 or axis in found[0].src[1:]:
+        return False
+    around, again = loops_of(kernel, gathered[0])
+    source = gathered[0].src[0].src[0]
+    if source.op is not Ops.PARAM or not around:
+        return False
+    if read_by(kernel, source.arg[0], around[-1].axis_name) is not gathered[0]:
+        return False  # STAGE could not tell it from other reads of the same input
+    if around == [axis] and axis.extent < 2 * FEW_LANES:
+        return (
+            False  # the loop that it would be packed inside of takes half of the lanes
+        )
+    least = PACKED_REUSE if dot_axis(found[0])[1] == 1 else GATHERED_REUSE
+    return math.prod(r.extent for r in again) >= least
+
+
+def loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:
+    """Return the output loops that a load depends on, and those it does not, outermost first."""
+    found = ranges(kernel)
+    outputs = [found[n] for n in kernel.arg.order if found[n].axis_kind in OUTPUT_KINDS]
+    around = [r for r in outputs if r in load.ranges]
+    return around, [r for r in outputs if r not in load.ranges]
+
+
+def loads(value: UOp) -> list[UOp]:
+    """Return the LOADs below a value."""
+    return [n for n in value.toposort() if n.op is Ops.LOAD]
+
+
+def reduces(kernel: UOp) -> list[UOp]:
+    """Return the reductions of a kernel."""
+    return [n for n in kernel.toposort() if n.op is Ops.REDUCE]
+
+
+def itemsize(kernel: UOp) -> int:
+    """Return the bytes of the widest element that a kernel reads or writes, at least 4."""
+    sizes = [n.dtype.itemsize for n in loads(kernel)]
+    return max(4, *sizes, kernel.src[0].src[0].src[1].dtype.itemsize)

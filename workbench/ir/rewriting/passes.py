@@ -1,0 +1,34 @@
+"""A pass is a named, documented value: a rule table or a function from IR to IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from workbench.base.trace import in_pieces, recording
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RuleSet, rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One stage of a pipeline. `doc` says what holds after it; `run` is a RuleSet or a function."""
+
+    name: str
+    doc: str
+    run: RuleSet | Callable[..., Any]
+
+    def __call__(self, state: Any, *context: Any) -> Any:
+        """Return the state after the pass; recorded where an observer watches."""
+        if isinstance(self.run, RuleSet):
+            return rewrite(state, self.run, name=self.name, doc=self.doc)
+        with recording(self.name, self.doc, state) as record:
+            record.after = self.run(state, *context)
+            return record.after
+
+    def in_pieces(self) -> AbstractContextManager[None]:
+        """Return a block in which this pass, run on many expressions, is recorded as run once on
+        all of them."""
+        return in_pieces(self.name, UOp.sink)

@@ -1,0 +1,299 @@
+"""Patterns: graph shapes with names, written as expressions, compiled once to Python code.
+
+    x, c = var("x"), const("c")
+    (x + c) * 2                     # matches ADD under MUL, binds x and c
+
+The same name twice must be the same node. A pattern prints as the expression it is; compiled
+matchers are made lazily, one function per rule. Source of the idea: ISLE (Cranelift) and
+tinygrad's UPat tables; both sides of a rule are patterns wherever possible.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.ops import COMPARE, Ops
+from workbench.ir.node.uop import UOp
+
+Matcher = Callable[[UOp], "UOp | None"]
+Way = tuple[int, ...]
+"""The source positions that lead from a pattern, or a node, down to a part of it."""
+Spans = dict[Way, tuple[int, int]]
+
+_INFIX = {
+    Ops.ADD: "+", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<",
+    Ops.CMPLE: "<=", Ops.CMPEQ: "==", Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^",
+    Ops.SHL: "<<", Ops.SHR: ">>",
+}  # fmt: skip
+
+
+class Pat:
+    """A pattern. `ops` None matches any op; `src` None any sources; `value` a CONST's value."""
+
+    __slots__ = ("arg", "kind", "name", "ops", "src", "value")
+
+    def __init__(
+        self,
+        ops: Ops | tuple[Ops, ...] | None,
+        src: tuple[Pat, ...] | None = None,
+        *,
+        name: str | None = None,
+        value: Const | None = None,
+        kind: str | None = None,
+        arg: Any = None,
+    ):
+        if kind is not None and kind not in _KINDS:
+            raise WorkbenchError(
+                f"a pattern cannot ask for {kind!r}",
+                "the kinds of values are " + ", ".join(_KINDS),
+            )
+        self.ops = (ops,) if isinstance(ops, Ops) else ops
+        self.src, self.name, self.value, self.kind, self.arg = (
+            src,
+            name,
+            value,
+            kind,
+            arg,
+        )
+
+    def _with(self, op: Ops, other: Pat | Const) -> Pat:
+        right = other if isinstance(other, Pat) else literal(other)
+        return Pat(op, (self, right))
+
+    def __add__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.ADD, other)
+
+    def __mul__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.MUL, other)
+
+    # A constant stands on the right, in patterns as in graphs.
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __truediv__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.FDIV, other)
+
+    def __floordiv__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.IDIV, other)
+
+    def __mod__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.MOD, other)
+
+    def __and__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.AND, other)
+
+    def __or__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.OR, other)
+
+    def __lt__(self, other: Pat | Const) -> Pat:
+        return self._with(Ops.CMPLT, other)
+
+    def __neg__(self) -> Pat:
+        return Pat(Ops.NEG, (self,))
+
+    def __invert__(self) -> Pat:
+        return Pat(Ops.NOT, (self,))
+
+    def where(self, yes: Pat | Const, no: Pat | Const) -> Pat:
+        """Return the pattern of a WHERE with this one as its condition."""
+        parts = [p if isinstance(p, Pat) else literal(p) for p in (yes, no)]
+        return Pat(Ops.WHERE, (self, *parts))
+
+    def __repr__(self) -> str:
+        return self.written()[0]
+
+    def written(self) -> tuple[str, Spans]:
+        """Return the pattern as text, and where each part of it stands there: (start, end) by
+        the source positions that lead to the part."""
+        spans: Spans = {}
+        pieces: list[str] = []
+        self._write((), pieces, spans)
+        return "".join(pieces), spans
+
+    def _write(self, way: Way, pieces: list[str], spans: Spans) -> None:
+        start = sum(map(len, pieces))
+        if self.src is None:
+            pieces.append(self._leaf_text())
+        else:
+            alone = self.ops[0] if self.ops and len(self.ops) == 1 else None
+            infix = _INFIX.get(alone) if alone and len(self.src) == 2 else None
+            between = f" {infix} " if infix else ", "
+            name = "" if self.name is None else f"{self.name}="
+            pieces.append(f"{name}{'' if infix else op_names(self.ops)}(")
+            for place, part in enumerate(self.src):
+                pieces += [between] if place else []
+                part._write((*way, place), pieces, spans)
+            pieces.append(")")
+        spans[way] = start, sum(map(len, pieces))
+
+    def _leaf_text(self) -> str:
+        if self.value is not None:
+            return repr(self.value)
+        kind = "" if self.kind is None else f":{self.kind}"
+        names = "" if self.ops in (None, (Ops.CONST,)) else op_names(self.ops)
+        if self.name is None:
+            return (names or "_") + kind
+        return f"{self.name}={names}" if names else self.name + kind
+
+
+def op_names(ops: tuple[Ops, ...] | None) -> str:
+    """Return "MAX|MIN", "_" for any op; of many the first three."""
+    if ops is None:
+        return "_"
+    more = "|.." if len(ops) > 4 else ""
+    return "|".join(o.name for o in (ops[:3] if more else ops)) + more
+
+
+def var(name: str, kind: str | None = None) -> Pat:
+    """Match any node; `kind` is a dtype kind ("bool", "index", "float", "integer", ..)."""
+    return Pat(None, None, name=name, kind=kind)
+
+
+def const(name: str, kind: str | None = None) -> Pat:
+    """Match any CONST."""
+    return Pat(Ops.CONST, None, name=name, kind=kind)
+
+
+def literal(value: Const) -> Pat:
+    """Match the CONST with this value (0 and 0.0 and False alike; -0.0 counts as 0.0)."""
+    return Pat(Ops.CONST, None, value=value)
+
+
+def op(
+    ops: Ops | tuple[Ops, ...],
+    *src: Pat | Const,
+    name: str | None = None,
+    arg: Any = None,
+) -> Pat:
+    """Match an op over exactly these sources."""
+    parts = tuple(s if isinstance(s, Pat) else literal(s) for s in src)
+    return Pat(ops, parts, name=name, arg=arg)
+
+
+_KINDS: dict[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "index": ("index",),
+    "float": ("float",),
+    "integer": ("int", "uint", "index"),
+    "exact": ("bool", "int", "uint", "index"),
+    "value": ("bool", "int", "uint", "float"),
+}
+"""Kinds of dtype that a pattern may ask for, and those of `DType.kind` that each takes."""
+
+
+def fits_kind(kind: str, dtype: DType) -> bool:
+    """Return whether a pattern of `kind` takes values of `dtype`."""
+    return dtype.kind in _KINDS[kind]
+
+
+class _Code:
+    """The source text of one matcher while it is being written."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.names: dict[str, str] = {}
+        self.env: dict[str, Any] = {
+            "UOp": UOp,
+            "CONST": Ops.CONST,
+            "_BOOL": dtypes.bool,
+        }
+
+    def bind(self, value: Any, hint: str) -> str:
+        name = f"_{hint}{len(self.env)}"
+        self.env[name] = value
+        return name
+
+    def need(self, condition: str) -> None:
+        self.lines.append(f"    if not ({condition}): return None")
+
+    def match(self, pat: Pat, node: str, known: bool = False) -> None:
+        if pat.ops is not None and not known:
+            ops = [self.bind(o, "op") for o in pat.ops]
+            self.need(" or ".join(f"{node}.op is {o}" for o in ops))
+        if pat.kind is not None:
+            fits = _KINDS[pat.kind]
+            is_one = len(fits) == 1
+            self.need(
+                f"{node}.dtype.kind {f'== {fits[0]!r}' if is_one else f'in {fits}'}"
+            )
+        if pat.value is not None:
+            self.need(f"{node}.arg == {self.bind(pat.value, 'v')}")
+        if pat.arg is not None:
+            self.need(f"{node}.arg == {self.bind(pat.arg, 'arg')}")
+        if pat.name is not None:
+            if pat.name in self.names:
+                self.need(f"{node} is {self.names[pat.name]}")
+            self.names.setdefault(pat.name, node)
+        if pat.src is not None:
+            self.need(f"len({node}.src) == {len(pat.src)}")
+            for i, part in enumerate(pat.src):
+                child = f"{node}_{i}"
+                self.lines.append(f"    {child} = {node}.src[{i}]")
+                self.match(part, child)
+
+    def call(self, fn: Callable[..., Any]) -> str:
+        missing = [p for p in inspect.signature(fn).parameters if p not in self.names]
+        if missing:
+            raise TypeError(f"{fn} asks for {missing}, which the pattern does not name")
+        args = ", ".join(self.names[p] for p in inspect.signature(fn).parameters)
+        return f"{self.bind(fn, 'fn')}({args})"
+
+    def build(self, pat: Pat, dtype: str) -> str:
+        """Return the expression that makes `pat`; literals take `dtype` (an expression)."""
+        if pat.value is not None:
+            return f"UOp(CONST, {dtype}, (), {self.bind(pat.value, 'v')})"
+        if pat.src is None:
+            if pat.name not in self.names:
+                raise WorkbenchError(
+                    f"the right side of a rule has {pat.name}",
+                    "its left side names " + (", ".join(self.names) or "nothing"),
+                    "a name of the left side",
+                )
+            return self.names[pat.name]
+        assert pat.ops is not None
+        if pat.ops[0] is Ops.WHERE:
+            condition = self.build(pat.src[0], "_BOOL")
+            parts = [condition, *[self.build(p, dtype) for p in pat.src[1:]]]
+            result = dtype
+        else:
+            inner = self._operand_dtype(pat, dtype)
+            parts = [self.build(p, inner) for p in pat.src]
+            compares = pat.ops[0] in COMPARE
+            result = f"{self.bind(_bool_dtype, 'dt')}({inner})" if compares else inner
+        return f"UOp({self.bind(pat.ops[0], 'op')}, {result}, ({', '.join(parts)},))"
+
+    def _operand_dtype(self, pat: Pat, dtype: str) -> str:
+        for part in pat.src or ():
+            if part.src is None and part.name in self.names:
+                return f"{self.names[part.name]}.dtype"
+        return dtype
+
+
+def _bool_dtype(dtype: DType) -> DType:
+    return dtypes.bool.vec(dtype.count)
+
+
+def compile_rule(
+    match: Pat,
+    becomes: Pat | Callable[..., UOp | None],
+    where: Callable[..., bool] | None,
+) -> Matcher:
+    """Return a function from a node (whose op fits) to its replacement, or None."""
+    code = _Code()
+    code.match(match, "n", known=match.ops is not None and len(match.ops) == 1)
+    if where is not None:
+        code.need(code.call(where))
+    result = (
+        code.build(becomes, "n.dtype")
+        if isinstance(becomes, Pat)
+        else code.call(becomes)
+    )
+    code.lines.append(f"    return {result}")
+    exec(
+        "def matcher(n):\n" + "\n".join(code.lines), code.env
+    )  # our own text, no user input
+    matcher: Matcher = code.env["matcher"]
+    return matcher

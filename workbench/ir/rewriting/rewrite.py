@@ -1,0 +1,306 @@
+"""Rules as named rows, rule sets indexed by op, and the one rewrite driver.
+
+    Rule("add-zero", x + 0, x)
+    Rule("fold-max", op(Ops.MAX, x, c), pick, where=one_side_wins)
+
+`rewrite` goes bottom-up to a fixed point: sources first, then the node until no rule fires,
+then what the rules made. It asks for an observer once; then each match is recorded by
+reference. `replay` gives the state after any match.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
+from typing import Any
+
+from workbench.base.errors import EndlessRewrite, WorkbenchError
+from workbench.base.forking import once
+from workbench.base.trace import Match, recording
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, rest
+from workbench.ir.rewriting.patterns import Matcher, Pat, compile_rule
+
+
+class Rule:
+    """One rewrite: where `match` fits (and `where` holds), the node becomes `becomes`.
+
+    `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
+    names that may return None for "not here". `doc` says why, where that is not plain.
+    All of them may look at the node and at what is below it, and at nothing else: a node at
+    which no rule of a set fires is not shown to that set again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        match: Pat,
+        becomes: Pat | Callable[..., UOp | None],
+        where: Callable[..., bool] | None = None,
+        doc: str = "",
+    ):
+        self.name, self.match, self.becomes, self.where = name, match, becomes, where
+        self.doc = doc or (
+            inspect.getdoc(becomes) or "" if inspect.isfunction(becomes) else ""
+        )
+
+    @once
+    def matcher(self) -> Matcher:
+        """The rule as a function from a node to its replacement; None where it does not fire."""
+        return compile_rule(self.match, self.becomes, self.where)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        right = (
+            repr(self.becomes)
+            if isinstance(self.becomes, Pat)
+            else self.becomes.__name__
+        )
+        guard = "" if self.where is None else f"  where {self.where.__name__}"
+        return f"{self.name}: {self.match!r} -> {right}{guard}"
+
+
+Row = tuple["Rule", Matcher]
+
+
+class Table(dict[Ops, tuple[Row, ...]]):
+    """Compiled rules by op; a missing op is compiled on the spot."""
+
+    def __init__(self, rules: RuleSet):
+        super().__init__()
+        self.rules = rules
+
+    def __missing__(self, op: Ops) -> tuple[Row, ...]:
+        fits = [r for r in self.rules.rules if r.match.ops is None or op in r.match.ops]
+        self[op] = rows = tuple((r, self.rules.kept(r.matcher)) for r in fits)
+        return rows
+
+
+class RuleSet:
+    """An ordered table of rules, indexed by op. Earlier rows are tried first."""
+
+    def __init__(
+        self,
+        name: str,
+        rules: Iterable[Rule],
+        keep: Callable[[UOp, UOp], UOp] | None = None,
+    ):
+        """`keep(before, after)` mends what every rule of the set must preserve (a shape)."""
+        self.name, self.keep = name, keep
+        self.rules = tuple(rules)
+        self._less: dict[frozenset[str], RuleSet] = {}
+        twice = [
+            n for n, count in Counter(r.name for r in self.rules).items() if count > 1
+        ]
+        if twice:
+            raise WorkbenchError(
+                f"rule set {name} has rules of one name", ", ".join(twice)
+            )
+
+    @once
+    def by_op(self) -> Table:
+        """The rows of each op, compiled when a node with that op first comes by."""
+        return Table(self)
+
+    def kept(self, matcher: Matcher) -> Matcher:
+        """Return `matcher` with what `keep` mends."""
+        keep = self.keep
+        if keep is None:
+            return matcher
+
+        def kept(node: UOp) -> UOp | None:
+            after = matcher(node)
+            return None if after is None else keep(node, after)
+
+        return kept
+
+    def without(self, *names: str) -> RuleSet:
+        """Return the set with the named rules switched off; WorkbenchError if there is none."""
+        unknown = set(names) - {r.name for r in self.rules}
+        if unknown:
+            raise WorkbenchError(
+                f"rule set {self.name} has no rule {', '.join(sorted(unknown))}",
+                "its rules are " + ", ".join(r.name for r in self.rules),
+            )
+        return RuleSet(
+            self.name, [r for r in self.rules if r.name not in names], self.keep
+        )
+
+    def less(self, off: frozenset[str]) -> RuleSet:
+        """Return the set without those of its rules that are named in `off`; made once."""
+        found = self._less.get(off)
+        if found is None:
+            here = [r.name for r in self.rules if r.name in off]
+            found = self._less[off] = self.without(*here) if here else self
+        return found
+
+    def __add__(self, other: RuleSet) -> RuleSet:
+        return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
+
+    def __repr__(self) -> str:
+        return f"RuleSet({self.name}, {len(self.rules)} rules)"
+
+
+_OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
+
+
+def rules_off() -> frozenset[str]:
+    """Return the names of the rules that are switched off here. Whoever keeps what rewriting
+    made, to use it again, keeps it under these."""
+    return _OFF.get()
+
+
+def advice() -> str:
+    """Return what to try where a node is left over that a rule should have taken apart."""
+    off = sorted(rules_off())
+    if off:
+        return f"switch {' and '.join(off)} on again"
+    return "tell us: a rule of lowering should have taken it apart"
+
+
+@contextmanager
+def without(names: Iterable[str]) -> Iterator[None]:
+    """Switch rules off, by name, in every rewrite of a `with` block."""
+    token = _OFF.set(rules_off().union(names))
+    try:
+        yield
+    finally:
+        _OFF.reset(token)
+
+
+def check_names(names: Iterable[str], sets: Iterable[RuleSet]) -> None:
+    """Errors: WorkbenchError where a name is that of no rule of the sets."""
+    known = {r.name for rules in sets for r in rules.rules}
+    for name in names:
+        if not isinstance(name, str) or name not in known:
+            near = get_close_matches(str(name), known, 3, 0.4)
+            raise WorkbenchError(
+                f"there is no rule {name!r:.60} to switch off",
+                f"{len(known)} rules are used here, and none has that name",
+                " or ".join(near),
+            )
+
+
+FUSE = 1_000_000  # matches after which a rewrite counts as endless
+
+
+def rewrite(
+    root: UOp,
+    rules: RuleSet,
+    *,
+    name: str | None = None,
+    doc: str = "",
+    limit: int | None = None,
+) -> UOp:
+    """Return `root` with `rules` applied everywhere until none fires.
+
+    `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches
+    off here are left out.
+    Errors: EndlessRewrite when the rules do not come to rest.
+    """
+    off = _OFF.get()
+    if off:
+        rules = rules.less(off)
+    with recording(name or rules.name, doc, root) as record:
+        record.after = after = _run(root, rules.by_op, record.matches, limit)
+        return after
+
+
+def _run(
+    root: UOp,
+    by_op: Table,
+    matches: list[Match] | None,
+    limit: int | None,
+) -> UOp:
+    done: dict[UOp, UOp] = {}
+    stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
+    fuse = FUSE if limit is None else limit
+    while stack:
+        node, stage, result = stack.pop()
+        if node in done:
+            continue
+        if node._rest is by_op:  # an earlier rewrite came to rest here
+            done[node] = node
+            continue
+        if stage == 0:
+            stack.append((node, 1, node))
+            stack.extend([(s, 0, s) for s in reversed(node.src) if s not in done])
+            continue
+        if stage == 2:
+            done[node] = done[result]
+            continue
+        rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
+        if rebuilt is not node and rebuilt in done:
+            done[node] = done[rebuilt]
+            continue
+        for rule, matcher in by_op[rebuilt.op] if fuse > 0 else ():
+            after = matcher(rebuilt)
+            if after is not None and after is not rebuilt:
+                fuse -= 1
+                if fuse == 0 and limit is None:
+                    raise EndlessRewrite(
+                        "a rewrite did not end", f"the last rule was {rule}"
+                    )
+                if matches is not None:
+                    matches.append(Match(rule, rebuilt, after))
+                stack.append((node, 2, after))
+                if rebuilt is not node:
+                    stack.append((rebuilt, 2, after))
+                stack.append((after, 0, after))
+                break
+        else:
+            done[node] = done[rebuilt] = rebuilt
+            if fuse > 0:
+                rest(rebuilt, by_op)
+    return done[root]
+
+
+Note = Callable[[UOp, UOp], None]
+"""Told of a node that was made, and of the node that it takes the place of."""
+
+
+def replay(
+    before: Any,
+    matches: Sequence[Match],
+    count: int | None = None,
+    note: Note | None = None,
+) -> Any:
+    """Return the state after the first `count` matches (all: the pass's result).
+
+    Each match is a substitution; they apply everywhere, again and again, because a rule may
+    make a node that an earlier match has already explained. Where matches go round (those of
+    an endless rewrite), a node that comes back to itself is left as it is. `note` is told of
+    every node that is made: by a match, or by building a node over other sources.
+    """
+    changes = {m.before: m.after for m in matches[:count]}
+    done: dict[UOp, UOp] = {}
+    begun: set[UOp] = set()
+    stack: list[tuple[UOp, int, UOp]] = [(before, 0, before)]
+    while stack:
+        node, stage, result = stack.pop()
+        if node in done:
+            continue
+        if stage == 0:
+            stack.append((node, 1, node))
+            stack.extend([(s, 0, s) for s in node.src if s not in done])
+        elif stage == 2:
+            done[node] = done[result]
+        else:
+            rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
+            after = changes.get(rebuilt)
+            if note is not None and rebuilt is not node:
+                note(rebuilt, node)
+            if note is not None and after is not None:
+                note(after, rebuilt)
+            if after is None or rebuilt in begun:
+                done[node] = done.get(rebuilt, rebuilt)
+            else:
+                begun.add(rebuilt)
+                stack.extend([(node, 2, after), (rebuilt, 2, after), (after, 0, after)])
+    return done[before]

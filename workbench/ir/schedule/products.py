@@ -1,0 +1,164 @@
+"""Products of matrices that would meet other reductions in one kernel.
+
+A kernel has one register tile: it holds the sums of one reduction. Two products in one kernel, or
+a product and a sum beside it, have none, and take several times as long. So all but one of them
+are stored, where that costs less than the tile is worth. It is asked of whole plans: only then is
+it known which values share a kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.access import Access
+from workbench.ir.schedule.cost import (
+    LAUNCH_COST,
+    STORE_COST,
+    UNTILED_COST,
+    is_product,
+    reducing,
+)
+from workbench.ir.schedule.item import Decision
+
+
+class Member(NamedTuple):
+    """A reduction of a kernel. `value` is what would be stored of it, None where nothing can be;
+    `work` is how many of its multiplications a register tile would make faster; `again` is what
+    it costs to compute once more what the rest of the kernel may share with it."""
+
+    reduction: UOp
+    value: UOp | None
+    work: int
+    again: float
+
+    @property
+    def cost(self) -> float:
+        """What storing it costs."""
+        if self.value is None:
+            return math.inf
+        return self.value.size * STORE_COST + LAUNCH_COST + self.again
+
+
+def stored_apart(
+    nodes: dict[UOp, None],
+    reads: Mapping[UOp, list[Access]],
+    stored: Collection[UOp],
+    forced: Mapping[UOp, bool],
+    costs: Mapping[UOp, float],
+) -> dict[UOp, Decision]:
+    """Return the decisions on values of a plan that should be stored as well: none where each
+    product has a kernel of its own, or is so small that it does not matter."""
+    kernels: dict[UOp, list[UOp]] = {}
+    for node in nodes:
+        if node.op is Ops.REDUCE_AXIS and node.src[0].size > node.size:
+            for access in reads[node]:
+                kernels.setdefault(access.root, []).append(node)
+    several = [found for found in kernels.values() if len(found) > 1]
+    work = {
+        node: node.src[0].size if is_product(node, stored) else 0
+        for node in {n for found in several for n in found}
+    }
+    # the only product of a kernel, fused by hand with sums, stays with them: so it was asked for
+    several = [
+        found for found in several if any(forced.get(n, True) for n in found if work[n])
+    ]
+    if not several:
+        return {}
+    alone, fixed = _alone(nodes, stored), {*stored, *forced}
+    apart: dict[UOp, Decision] = {}
+    for found in several:
+        times = Counter(found)
+        members = []
+        for node in times:
+            value = _to_store(alone[node], reads, fixed)
+            again = 0.0 if work[node] else costs[node]
+            members.append(Member(node, value, work[node], again))
+        lost = sum(work[n] for n in found) * UNTILED_COST
+        chosen, cost = _cheapest(members, times)
+        if cost < lost:
+            for member in chosen:
+                assert member.value is not None  # it has a finite cost
+                apart[member.value] = _decision(member, reads[member.value], lost)
+    return apart
+
+
+def _cheapest(
+    members: list[Member], times: Mapping[UOp, int]
+) -> tuple[list[Member], float]:
+    """Return the members whose storing costs least while each product left in the kernel has it
+    to itself, and what that costs."""
+    plans = [
+        [m for m in members if m is not kept]
+        for kept in members
+        if kept.work and times[kept.reduction] == 1
+    ]
+    plans.append([m for m in members if m.work])
+    costs = [sum(m.cost for m in {m.value: m for m in plan}.values()) for plan in plans]
+    best = min(range(len(plans)), key=costs.__getitem__)
+    return plans[best], costs[best]
+
+
+def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
+    assert member.value is not None
+    figures = {
+        "reads": len(reads),
+        "evaluations": sum(a.evaluations for a in reads),
+        "elements": member.value.size,
+        "cost_of_lost_tile": lost,
+        "cost_to_store": member.cost,
+    }
+    name, what = "store-beside-product", "a sum and a product of matrices"
+    if member.work:
+        name, what = "store-second-product", "two products of matrices"
+    reason = f"{what} in one kernel would have no register tile"
+    return Decision(name, member.value, True, reason, figures)
+
+
+def _alone(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UOp]]:
+    """Return per reduction the values that are computed from it, one from the other and none of
+    them larger, until it meets another reduction or has several users."""
+    users: dict[UOp, list[UOp]] = {node: [] for node in nodes}
+    for node in nodes:
+        for source in dict.fromkeys(node.src):
+            users[source].append(node)
+    reduces = reducing(nodes, set(stored))
+    found: dict[UOp, list[UOp]] = {}
+    for node in nodes:
+        if node.op is not Ops.REDUCE_AXIS:
+            continue
+        chain = [node]
+        while chain[-1] not in stored and len(users[chain[-1]]) == 1:
+            (user,) = users[chain[-1]]
+            below = [s for s in user.src if reduces[s] and s not in stored]
+            if (
+                below != [chain[-1]]
+                or user.op is Ops.REDUCE_AXIS
+                or user.size > node.size
+            ):
+                break
+            chain.append(user)
+        found[node] = chain
+    return found
+
+
+def _to_store(
+    chain: list[UOp], reads: Mapping[UOp, list[Access]], fixed: Collection[UOp]
+) -> UOp | None:
+    """Return the value of a chain to store: the last of the smallest ones that are read whole."""
+    found = [
+        value
+        for value in chain
+        if value not in fixed
+        and value.op not in MOVEMENT - {Ops.SHRINK}
+        and sum(a.evaluations for a in reads[value]) >= value.size
+    ]
+    return min(reversed(found), key=_bytes, default=None)
+
+
+def _bytes(value: UOp) -> int:
+    return value.size * value.dtype.itemsize

@@ -1,0 +1,191 @@
+"""Rules of the linear level: nodes by table, then one walk in program order.
+
+Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.base.dtypes import dtypes
+from workbench.base.errors import VerifyError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.verify.kernel import define, memory, param
+from workbench.ir.verify.rows import Spec, broken, by_op, common, require
+
+_ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
+"""What is used where needed, without a step of its own."""
+
+
+def index(node: UOp) -> str:
+    if memory(node.src[0]).op not in (Ops.PARAM, Ops.DEFINE):
+        return f"it points into {node.src[0].op.name}"
+    flat = len(node.src) == 2 and node.src[1].dtype is dtypes.index
+    return "" if flat else "it does not have one flat index"
+
+
+def load(node: UOp) -> str:
+    if node.src[0].op is not Ops.INDEX or len(node.src) > 2:
+        return "it does not read one INDEX"
+    allowed = dtypes.bool, dtypes.bool.vec(node.dtype.count)
+    if len(node.src) == 2 and node.src[1].dtype not in allowed:
+        return f"its condition is {node.src[1].dtype}"
+    return ""
+
+
+def store(node: UOp) -> str:
+    if len(node.src) not in (2, 3):
+        return f"it has {len(node.src)} sources"
+    target, value = node.src[:2]
+    allowed = dtypes.bool, dtypes.bool.vec(value.dtype.count)
+    if len(node.src) == 3 and node.src[2].dtype not in allowed:
+        return f"its condition is {node.src[2].dtype}"
+    if target.op is not Ops.INDEX:
+        return f"it writes to {target.op.name}"
+    fits = value.dtype.scalar is target.dtype
+    return "" if fits else f"it writes {value.dtype} to {target.dtype}"
+
+
+def sets(node: UOp) -> str:
+    register, value = node.src
+    if register.op is not Ops.REG:
+        return f"it sets {register.op.name}"
+    return (
+        ""
+        if value.dtype is register.dtype
+        else f"{value.dtype} is set to {register.dtype}"
+    )
+
+
+def register(node: UOp) -> str:
+    match node.arg:
+        case (str(), int()):
+            return ""
+    return f"its arg is {node.arg!r}, not (name, first lane)"
+
+
+def lanes(node: UOp) -> str:
+    fits = isinstance(node.arg, tuple) and len(node.arg) == node.dtype.count > 1
+    return "" if fits else f"{node.arg!r} does not fill {node.dtype}"
+
+
+def loop(node: UOp) -> str:
+    if len(node.src) != 1 or node.src[0].op is not Ops.RANGE:
+        return "it does not name one range"
+    return "" if node.arg in (None, "sliced", "thread") else f"its arg is {node.arg!r}"
+
+
+def block(node: UOp) -> str:
+    fits = not node.src and isinstance(node.arg, KernelInfo)
+    return "" if fits else "it does not hold just the KernelInfo"
+
+
+# fmt: off
+LINEAR = by_op((
+    *common("n"),
+    Spec("param",    (Ops.PARAM,),             param,    "a parameter has a slot and a size"),
+    Spec("define",   (Ops.DEFINE,),            define,   "a DEFINE has Storage"),
+    Spec("index",    (Ops.INDEX,),             index,    "an INDEX is one address in memory"),
+    Spec("load",     (Ops.LOAD,),              load,     "a LOAD reads an INDEX"),
+    Spec("store",    (Ops.STORE,),             store,    "a STORE writes elements of its memory"),
+    Spec("set",      (Ops.SET,),               sets,     "a SET changes a REG"),
+    Spec("register", (Ops.REG,),               register, "a REG has a name and its first lane"),
+    Spec("lanes",    (Ops.LANES,),             lanes,    "LANES has a value per lane"),
+    Spec("loop",     (Ops.LOOP, Ops.ENDLOOP),  loop,     "a loop runs over one range"),
+    Spec("block",    (Ops.BLOCK,),             block,    "the first step names the kernel"),
+))
+# fmt: on
+_ORDER_RULES = {
+    "first-step": "a program begins with its BLOCK",
+    "order": "a value stands before its uses, in a loop that is still open",
+    "once": "a value is computed once",
+    "nesting": "loops nest: the innermost ends first",
+    "open-range": "a range is used inside its loop",
+    "set-first": "a register is set before it is read",
+}
+
+
+def verify_linear(program: Sequence[UOp]) -> None:
+    """Raise VerifyError for the first step that breaks a rule of the linear level."""
+    if not program or program[0].op is not Ops.BLOCK:
+        first = program[0] if program else UOp.sink()
+        raise _broken(
+            "first-step",
+            first,
+            f"this begins with {first.op.name if program else 'nothing'}",
+        )
+    walk = _Walk()
+    for place, step in enumerate(program):
+        if step.op is Ops.BLOCK and place:
+            raise _broken("first-step", step, f"step {place} is a BLOCK")
+        walk.step(step)
+    if walk.loops:
+        raise _broken("nesting", walk.loops[-1], "its loop does not end")
+
+
+def _broken(rule: str, node: UOp, why: str) -> VerifyError:
+    return broken(rule, _ORDER_RULES[rule], node, why)
+
+
+class _Walk:
+    """What is known before a step: values by the loop they were made in, and registers set."""
+
+    def __init__(self) -> None:
+        self.loops: list[UOp] = []
+        self.known: set[UOp] = set()
+        self.made: list[list[UOp]] = [[]]
+        self.registers: set[UOp] = set()
+        self.checked: set[UOp] = set()
+
+    def step(self, step: UOp) -> None:
+        for source in step.src:
+            self._source(step, source)
+        if step not in self.checked:
+            require(step, LINEAR)
+            self.checked.add(step)
+        if step.op is Ops.LOOP:
+            self._open(step)
+        elif step.op is Ops.ENDLOOP:
+            self._close(step)
+        elif step.op is Ops.SET:
+            self.registers.add(step.src[0])
+        elif step in self.known and step.dtype is not dtypes.void:
+            raise _broken("once", step, "it is a second step of the same value")
+        if step not in self.known:
+            self.known.add(step)
+            self.made[-1].append(step)
+
+    def _source(self, step: UOp, source: UOp) -> None:
+        if source.op in _ANYWHERE:
+            if source not in self.checked:
+                for node in source.toposort():
+                    require(node, LINEAR)
+                self.checked.add(source)
+        elif source not in self.known:
+            raise _broken("order", step, f"{source.op.name} is not known here")
+        if source.op is Ops.REG and source not in self.registers:
+            if step.op is not Ops.SET or source is not step.src[0]:
+                raise _broken("set-first", step, f"register {source.arg} is not set")
+        if source.op is Ops.RANGE and source not in self.loops:
+            if step.op not in (Ops.LOOP, Ops.ENDLOOP):
+                raise _broken(
+                    "open-range", step, f"no loop over {source.axis_name} is open"
+                )
+
+    def _open(self, step: UOp) -> None:
+        axis = step.src[0]
+        if axis in self.loops:
+            raise _broken("nesting", step, f"a loop over {axis.axis_name} is open")
+        self.loops.append(axis)
+        self.made.append([])
+
+    def _close(self, step: UOp) -> None:
+        if not self.loops or self.loops[-1] is not step.src[0]:
+            raise _broken(
+                "nesting",
+                step,
+                f"the loop over {step.src[0].axis_name} is not innermost",
+            )
+        self.loops.pop()
+        self.known.difference_update(self.made.pop())

@@ -1,0 +1,241 @@
+"""Reads of a STAGE that nothing has written: refused in a kernel from text.
+
+Every device would find something else there. An element counts as written where some step of the
+fill writes a value made of written elements; a read counts where its value is used: beyond the end
+of a padded axis a WHERE or the gate of a STORE throws it away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from workbench.base.errors import VerifyError
+from workbench.ir.meaning.evaluate import Array
+from workbench.ir.node.affine import terms
+from workbench.ir.node.index_values import index_values
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp, split_gate
+
+POINTS = 1 << 18
+"""Positions up to which every one is tried."""
+MOST_CONDITIONS = 8
+"""Conditions of one read that are looked at; a further one would only excuse more reads."""
+Conditions = frozenset[UOp]
+
+
+class Read(NamedTuple):
+    """An INDEX of a STAGE, and what is true where its value is used. A STAGE in its place stands
+    for what its own fill writes."""
+
+    place: UOp
+    conditions: Conditions = frozenset()
+    outer: tuple[UOp, ...] = ()
+    """Ranges around the STAGE on whose steps it depends which elements are written."""
+
+    @property
+    def stage(self) -> UOp:
+        return self.place if self.place.op is Ops.STAGE else self.place.src[0]
+
+
+class Written(NamedTuple):
+    """What a STAGE holds: the first so many elements of each dimension, or these flat positions,
+    by the steps of `outer`. Both None where that is not known."""
+
+    lengths: tuple[int, ...] | None
+    positions: Array | None
+    outer: tuple[UOp, ...] = ()
+
+
+def refuse_unwritten(kernel: UOp) -> None:
+    """Errors: VerifyError for an element of a STAGE that is used and never written, or where the
+    positions are too many to know."""
+    written: dict[UOp, Written] = {}
+    for node in kernel.toposort():
+        if node.op is Ops.STAGE:
+            written[node] = _written(node, written)
+        elif node.op is Ops.STORE:
+            gates = [split_gate(index)[1] for index in node.src[0].src[1:]]
+            for read in _reads(node, _known(gates)):
+                _refuse(read, written)
+
+
+def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
+    """Yield each read of a STAGE that a statement needs; those of a fill are the STAGE's own."""
+    seen: set[tuple[UOp, Conditions]] = set()
+    todo = [(source, conditions) for source in root.src]
+    while todo:
+        node, known = todo.pop()
+        if (node, known) in seen or node.op is Ops.STAGE:
+            continue
+        seen.add((node, known))
+        if node.op is Ops.LOAD and node.src[0].src[0].op is Ops.STAGE:
+            gates = [split_gate(index)[1] for index in node.src[0].src[1:]]
+            yield Read(node.src[0], known | _known(gates))
+        if node.op is Ops.WHERE and len(known) < MOST_CONDITIONS:
+            chosen, value, other = node.src
+            todo.append((chosen, known))
+            todo.append((value, known | _known([chosen])))
+            todo.append((other, known | _known([chosen.alu(Ops.NOT)])))
+        else:
+            todo += [(source, known) for source in node.src]
+
+
+def _known(conditions: Iterable[UOp | None]) -> Conditions:
+    """Return those conditions that ranges alone decide, a conjunction as its parts."""
+    parts: set[UOp] = set()
+    todo = [each for each in conditions if each is not None]
+    while todo:
+        node = todo.pop()
+        if node.op is Ops.AND:
+            todo += node.src
+        elif all(n.op is not Ops.LOAD for n in node.toposort()):
+            parts.add(node)
+    return frozenset(parts)
+
+
+def _written(stage: UOp, written: dict[UOp, Written]) -> Written:
+    """Return what a fill writes, without what it makes of elements that are not written."""
+    lengths = _lengths(stage)
+    doubtful = [
+        read._replace(outer=written[read.stage].outer)
+        for read in _reads(stage, frozenset())
+        if not _is_sure(read, written)
+    ]
+    if not doubtful:
+        return Written(lengths, None if lengths else _positions(Read(stage)))
+    outer = tuple(sorted(_axes(doubtful) & stage.ranges, key=lambda r: r.axis_name))
+    found = _steps([Read(stage, outer=outer), *doubtful])
+    if found is None:
+        return Written(None, None)
+    (at, is_open), *others = found
+    spoilt = np.zeros((), bool)
+    for read, (place, used) in zip(doubtful, others, strict=True):
+        held = _held(written[read.stage], read.stage)
+        if held is None:
+            return Written(None, None)
+        spoilt = spoilt | (used & ~np.isin(place, held))
+    at, is_open, spoilt = np.broadcast_arrays(at, is_open, spoilt)
+    return Written(None, np.setdiff1d(at[is_open], at[spoilt]), outer)
+
+
+def _refuse(read: Read, written: dict[UOp, Written]) -> None:
+    if _is_sure(read, written):
+        return
+    name, shape = read.stage.arg
+    read = read._replace(outer=written[read.stage].outer)
+    held, found = _held(written[read.stage], read.stage), _positions(read)
+    if held is None or found is None:
+        raise VerifyError(
+            f"an element of the STAGE {name} may be read and never written",
+            "its fill is no plain sum of ranges, and too large to try every position",
+            "an index that is a range, or tiles like 4*a + b, over each whole dimension",
+        )
+    missing = np.setdiff1d(found, held)
+    if missing.size:
+        at = tuple(
+            int(n) for n in np.unravel_index(missing[0] % math.prod(shape), shape)
+        )
+        raise VerifyError(
+            f"an element of the STAGE {name} is read and never written",
+            f"its fill does not reach {at}, one of {missing.size} such elements",
+        )
+
+
+def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
+    """Return whether bounds alone show that a read stays in what is written."""
+    lengths = written[read.stage].lengths
+    if lengths is None:
+        return False
+    shorter = {}
+    for each in read.conditions:
+        if each.op is Ops.CMPLT and each.src[0].op is Ops.RANGE:  # as PADTO masks
+            axis, end = each.src[0], each.src[1]
+            length = min(axis.extent, int(end.vmax))
+            if length <= 0:
+                return True
+            shorter[axis] = UOp.range(length, axis.axis_name, axis.axis_kind)
+    for index, held, size in zip(
+        read.place.src[1:], lengths, read.stage.arg[1], strict=True
+    ):
+        inner = split_gate(index)[0].substitute(shorter)
+        if held < size and not (inner.vmin >= 0 and inner.vmax < held):
+            return False
+    return True
+
+
+def _lengths(stage: UOp) -> tuple[int, ...] | None:
+    """Return how many elements from 0 on each index of a STAGE takes, where it is a sum of ranges
+    of its own: like 4*a + b with b in 4, each range begins where the finer ones end."""
+    seen: set[UOp] = set()
+    lengths = []
+    for index in stage.src[1:]:
+        parts, low = terms(index)
+        if low or not seen.isdisjoint(parts):
+            return None
+        seen.update(parts)
+        length = 1
+        for axis, factor in sorted(parts.items(), key=lambda part: part[1]):
+            if axis.op is not Ops.RANGE or not 0 < factor <= length:
+                return None
+            length += factor * (axis.extent - 1)
+        lengths.append(length)
+    return tuple(lengths)
+
+
+def _held(written: Written, stage: UOp) -> Array | None:
+    """Return the flat positions that a STAGE holds, or None where they are too many."""
+    return _positions(Read(stage)) if written.lengths else written.positions
+
+
+def _positions(read: Read) -> Array | None:
+    """Return the flat positions at which a STAGE is written or used."""
+    found = _steps([read])
+    if found is None:
+        return None
+    at, is_open = np.broadcast_arrays(*found[0])
+    return np.unique(at[is_open])
+
+
+def _axes(reads: list[Read]) -> frozenset[UOp]:
+    return UOp.sink(*[node for read in reads for node in _wanted(read)]).ranges
+
+
+def _wanted(read: Read) -> list[UOp]:
+    """Return the expressions that say where and when a STAGE is read."""
+    parts = [split_gate(index) for index in read.place.src[1:]]
+    gates = [gate for _, gate in parts if gate is not None]
+    return [*[index for index, _ in parts], *gates, *read.conditions, *read.outer]
+
+
+def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
+    """Return for each read, at every step of all their ranges, the flat position in its STAGE and
+    whether its conditions hold; None where steps are too many, or memory decides."""
+    wanted = [node for read in reads for node in _wanted(read)]
+    if any(node.op is Ops.INVALID for node in wanted):
+        return None
+    axes = sorted(_axes(reads), key=lambda r: r.axis_name)
+    values = index_values(wanted, axes, POINTS)
+    if values is None:
+        return None
+    at = dict(zip(wanted, values, strict=True))
+    return [_step(read, at) for read in reads]
+
+
+def _step(read: Read, values: dict[UOp, Array]) -> tuple[Array, Array]:
+    rank, shape = len(read.place.src) - 1, read.stage.arg[1]
+    indexes = [values[split_gate(index)[0]] for index in read.place.src[1:]]
+    is_open = np.ones((), bool)
+    for each in _wanted(read)[rank : len(_wanted(read)) - len(read.outer)]:
+        is_open = is_open & values[each]
+    at = np.asarray(
+        np.ravel_multi_index(np.broadcast_arrays(*indexes), shape, mode="clip")
+    )
+    size = math.prod(shape)
+    for axis in read.outer:
+        at = at + size * values[axis]
+        size *= axis.extent
+    return at, is_open

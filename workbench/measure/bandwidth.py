@@ -1,0 +1,154 @@
+"""How fast this machine moves bytes: reading, and copying, what fits a cache, or memory.
+
+A working set is walked again and again by vector loads (and stores), so that after the first
+time it lies in the smallest cache that holds it. Source of the idea: McCalpin's STREAM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from string import Template
+from typing import NamedTuple
+
+from workbench.backends.llvm import jit
+from workbench.backends.llvm.runtime import load
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.machine import MEMORY, Caches
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import dtypes
+from workbench.measure.timing import measure
+
+_UNROLLED = 8
+"""Vectors per step: enough loads under way, and few enough registers."""
+_LEAST_RUN = 1 << 20
+"""Bytes that one run moves at least: its launch then costs nothing worth mentioning."""
+_MOST = 256 << 20
+"""Bytes of memory that measuring may take."""
+_BUDGET_S = 0.02
+
+
+class Walk(NamedTuple):
+    """`run()` moves so many `bytes`."""
+
+    run: Callable[[], None]
+    bytes: int
+
+
+def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...]:
+    """Return how many bytes each thread walks for each level: half of a cache, for other things
+    lie in it too, and three times the last one for memory. Two caches are a core's own; what
+    comes after them is shared.
+
+    >>> working_sets((("L1", 32768), ("L2", 1 << 20)), threads=2)
+    (('L1', 16384), ('L2', 524288), ('memory', 8388608))
+    """
+    last = caches[-1][1] if caches else 0
+    outside = min(_MOST, max(16 << 20, 3 * last))
+    parts = [1, 1, *[threads] * len(caches)]
+    inside = zip(caches, parts, strict=False)
+    each = tuple((name, size // 2 // n) for (name, size), n in inside)
+    return (*each, (MEMORY, outside // threads))
+
+
+def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
+    """Return how fast a working set of so many bytes per thread is read, or one half of it is
+    copied to the other, by that many threads together.
+
+    Units: bytes a second; a byte copied counts twice. Errors: DeviceError without llvmlite.
+    """
+    walked = walk(size_bytes, threads, copies)
+    return walked.bytes / measure(walked.run, budget_s=_BUDGET_S).min_s
+
+
+def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
+    """Return what `bandwidth` measures: a working set of so many bytes per thread."""
+    vector = jit.host().vector_bytes
+    step = vector * _UNROLLED * (2 if copies else 1)
+    steps = max(1, size_bytes // step)
+    walked = steps * step
+    passes = max(1, _LEAST_RUN // walked)
+    data = _memory(walked * threads)
+    program = load(_source(vector, steps, threads, copies, passes, data.size))
+    return Walk(program.bind([data]), threads * walked * passes)
+
+
+@lru_cache(maxsize=1)
+def _memory(size: int) -> Buffer:
+    buffer = Buffer("LLVM", dtypes.uint8, size)
+    buffer.array[:] = 1  # a page that was never written is one page of zeros for all
+    return buffer
+
+
+_WALK = Template("""define void @$name(ptr %args, i64 %lo, i64 %hi$takes_part) {
+entry:
+  %p0 = load ptr, ptr %args, align 8
+  %begin = $begin
+  %mine = getelementptr i8, ptr %p0, i64 %begin
+  %half = getelementptr i8, ptr %mine, i64 $half
+  br label %pass
+pass:
+  %i = phi i64 [ %lo, %entry ], [ %i.next, %walked ]
+$starts
+  br label %step
+step:
+  %j = phi i64 [ 0, %pass ], [ %j.next, %step ]
+$sums
+  %at = mul i64 %j, $stride
+$moves
+  %j.next = add i64 %j, 1
+  %more = icmp slt i64 %j.next, $steps
+  br i1 %more, label %step, label %walked
+walked:
+  %i.next = add i64 %i, 1
+  %again = icmp slt i64 %i.next, %hi
+  br i1 %again, label %pass, label %done
+done:
+$used
+  ret void
+}
+""")
+_START = "  %s$n = phi $kind [ zeroinitializer, %entry ], [ %y$n, %walked ]"
+_SUM = "  %x$n = phi $kind [ %s$n, %pass ], [ %y$n, %step ]"
+_LOAD = """  %o$n = add i64 %at, $offset
+  %a$n = getelementptr i8, ptr %mine, i64 %o$n
+  %v$n = load $kind, ptr %a$n, align 4
+"""
+_READ = _LOAD + "  %y$n = or $kind %x$n, %v$n"
+_COPY = (
+    _LOAD
+    + """  %b$n = getelementptr i8, ptr %half, i64 %o$n
+  store $kind %v$n, ptr %b$n, align 4
+  %y$n = or $kind %x$n, zeroinitializer"""
+)
+_USED = "  store $kind %y$n, ptr %mine, align 4"
+"""What was read is used, or it need not have been."""
+
+
+def _source(
+    vector: int, steps: int, threads: int, copies: bool, passes: int, size: int
+) -> Source:
+    """Return a kernel that walks its thread's part of the buffer `hi - lo` times."""
+    part = vector * _UNROLLED * steps * (2 if copies else 1)
+    name = "bandwidth_copy" if copies else "bandwidth_read"
+    text = _WALK.substitute(
+        name=name,
+        takes_part=", i64 %part" if threads > 1 else "",
+        begin=f"mul i64 %part, {part}" if threads > 1 else "add i64 0, 0",
+        half=part // 2,
+        stride=vector * _UNROLLED,
+        steps=steps,
+        starts=_each(_START, vector),
+        sums=_each(_SUM, vector),
+        moves=_each(_COPY if copies else _READ, vector),
+        used=_each(_USED, vector),
+    )
+    return Source(name, "LLVM IR", text, ((dtypes.uint8, size),), 0, passes, threads)
+
+
+def _each(lines: str, vector: int) -> str:
+    """Return lines once for each vector of a step."""
+    template, kind = Template(lines), f"<{vector // 4} x i32>"
+    return "\n".join(
+        template.substitute(n=n, kind=kind, offset=n * vector) for n in range(_UNROLLED)
+    )

@@ -1,0 +1,75 @@
+"""Timing a kernel: with its spread, and against what this machine can do at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from workbench.base.display import Printed
+from workbench.ir.nest.estimates import Estimates
+from workbench.measure import timing
+from workbench.measure.cold_cache import measure_cold
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Timing(Printed):
+    """How long one run takes. `samples_s` are seconds per run; `fraction_of_peak` is the share
+    of the peak of as many threads: of the best multiply-adds that this machine was ever seen to
+    do, in this session or before (None on an emulator, and without floats);
+    `cold_s` is the median where caches were emptied before each run (None: not measured);
+    `bound` says what the kernel waits for, by its form ("": nobody knows)."""
+
+    device: str
+    median_s: float
+    min_s: float
+    samples_s: tuple[float, ...]
+    gflops: float
+    gbytes_per_s: float
+    fraction_of_peak: float | None
+    cold_s: float | None = None
+    bound: str = ""
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, as a share of the median."""
+        return timing.Samples(self.samples_s).spread_s / self.median_s
+
+    def __str__(self) -> str:
+        peak = (
+            ""
+            if self.fraction_of_peak is None
+            else f", {self.fraction_of_peak:.0%} of peak"
+        )
+        emulated = "   EMULATOR" if self.device == "PYTHON" else ""
+        cold = "" if self.cold_s is None else f", cold {seconds_text(self.cold_s)}"
+        bound = f"\nbound by {self.bound}" if self.bound else ""
+        return (
+            f"{seconds_text(self.median_s)} ± {self.spread:.1%} "
+            f"(least {seconds_text(self.min_s)}, {len(self.samples_s)} samples){cold}: "
+            f"{self.gflops:.3g} GFLOP/s{peak}, {self.gbytes_per_s:.3g} GB/s{emulated}{bound}"
+        )
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in the unit that suits it: "12 µs", "3.4 ms", "2.1 s"."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def measure_kernel(
+    run: Callable[[], object],
+    device: str,
+    estimates: Estimates,
+    budget_s: float,
+    cold: bool = False,
+) -> Timing:
+    """Return the Timing of `run`, one launch of a kernel with these estimates."""
+    samples = timing.measure(run, budget_s=budget_s)
+    cold_s = measure_cold({"run": run})["run"].median_s if cold else None
+    return Timing(
+        device, samples.median_s, samples.min_s, samples.samples_s,
+        estimates.flops / samples.median_s / 1e9, estimates.bytes / samples.median_s / 1e9,
+        None, cold_s,
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""What this machine can do at best with numbers in registers: multiply-adds, nothing else.
+
+A kernel's speed is told as a share of these (see `speeds`). And what a launch takes that does
+nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workbench.backends.llvm import jit
+from workbench.backends.llvm.runtime import load
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.program.source import Source
+from workbench.base.dtypes import DType, dtypes
+
+# A multiply-add takes about 4 cycles and two can begin in each: 8 must be under way, and 12
+# with their two operands still fit the 16 registers of AVX.
+_SUMS = 12
+_STEPS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A loop that does nothing but multiply-adds: `run()` does `flops` of them."""
+
+    run: Callable[[], None]
+    flops: int
+
+    def gflops(self, seconds: float) -> float:
+        """Return the speed, in GFLOP/s, of a run that took `seconds`."""
+        return self.flops / seconds / 1e9
+
+
+@lru_cache
+def run_peak(
+    dtype: DType = dtypes.float32, threads: int = 1, sums: int = _SUMS, lanes: int = 0
+) -> Peak:
+    """Return the multiply-add loop of a float dtype, on that many threads of the pool.
+
+    `sums` are in flight at once: with one, each waits for the one before. `lanes` is how many
+    numbers an instruction takes: 0 stands for as many as a register holds.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    lanes = lanes or jit.host().vector_bytes // dtype.itemsize
+    program = load(_fma_source(dtype, lanes, threads, sums))
+    numbers = Buffer("LLVM", dtype, sums * lanes)
+    numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
+    return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
+
+
+@lru_cache
+def run_nothing(threads: int = 1) -> Callable[[], None]:
+    """Return a launch of a kernel that does nothing, on that many threads of the pool.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
+    params = ((dtypes.float32, 1),)
+    program = load(Source("nothing", "LLVM IR", text, params, 0, threads, threads))
+    run: Callable[[], None] = program.bind([Buffer("LLVM", dtypes.float32, 1)])
+    return run
+
+
+def _fma_source(dtype: DType, lanes: int, threads: int, sums: int) -> Source:
+    """Return a kernel that updates `sums` vectors in registers, `hi - lo` times a thread."""
+    scalar, suffix = ("float", "f32") if dtype.bits == 32 else ("double", "f64")
+    kind = f"<{lanes} x {scalar}>"
+    fma = f"call {kind} @llvm.fmuladd.v{lanes}{suffix}"
+    name = f"fma_peak_{suffix}"
+    size = f"align {dtype.itemsize}"
+    each = range(sums)
+    lines = [
+        f"define void @{name}(ptr %args, i64 %lo, i64 %hi) {{",
+        "entry:",
+        "  %p0 = load ptr, ptr %args, align 8",
+        f"  %half = load {kind}, ptr %p0, {size}",
+        "  br label %loop",
+        "loop:",
+        "  %i = phi i64 [ %lo, %entry ], [ %i.next, %loop ]",
+        *(f"  %x{n} = phi {kind} [ %half, %entry ], [ %y{n}, %loop ]" for n in each),
+        *(f"  %y{n} = {fma}({kind} %x{n}, {kind} %half, {kind} %half)" for n in each),
+        "  %i.next = add i64 %i, 1",
+        "  %more = icmp slt i64 %i.next, %hi",
+        "  br i1 %more, label %loop, label %done",
+        "done:",
+    ]
+    for n in each:
+        lines.append(f"  %at{n} = getelementptr {kind}, ptr %p0, i64 {n}")
+        lines.append(f"  store {kind} %y{n}, ptr %at{n}, {size}")
+    text = "\n".join([*lines, "  ret void", "}", ""])
+    params = ((dtype, sums * lanes),)
+    return Source(name, "LLVM IR", text, params, 0, _STEPS, threads)

@@ -1,0 +1,291 @@
+"""What this machine can do at its best, measured once and kept on disk.
+
+A measurement on a busy machine is too low and never too high: so several are taken, in rounds,
+and the best of each counts; a cache that comes out slower than what lies behind it was disturbed,
+and is measured again. Figures that stay impossible are not kept for other sessions. Measuring
+takes a second or two, and waits until asked.
+
+Whoever owns a session asks for `speeds()` once and hands them on: what follows from them is a
+function of them. A peak is a measurement as well: a kernel that beats it raises it (`beaten`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from workbench.backends.native import machine
+from workbench.backends.native.object_cache import cache_folder, key_of
+from workbench.backends.native.private_files import read_json, write_json
+from workbench.backends.native.thread_pool import cores
+from workbench.base.dtypes import DType, dtypes
+from workbench.base.forking import free_lock
+from workbench.measure.bandwidth import bandwidth, working_sets
+from workbench.measure.peak import run_nothing, run_peak
+from workbench.measure.timing import Run, measure
+
+VERSION, FOLDER = 2, "machine"
+FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
+_BUDGET_S = 0.03
+_ROUNDS, _MOST_ROUNDS = 3, 8
+"""Rounds of measuring every level, and rounds at most with those that were disturbed."""
+_PAUSE_S = 0.03
+"""Between rounds: whoever disturbed one may be done by the next."""
+_SLACK = 0.8
+"""Of two levels that are as fast as each other, one may come out slower by this factor."""
+PLAUSIBLE = 1.5
+"""What beats a peak by more than this did fewer operations than are counted: a compiler saw
+through it. It raises no peak."""
+_lock, _measuring = free_lock(), free_lock()
+_found: dict[tuple[str, str], Speeds] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A speed of one thread, and of all together."""
+
+    one: float
+    all: float
+
+    def of(self, threads: int) -> float:
+        """Return the speed of so many threads: they share what all have together."""
+        return min(self.one * threads, self.together)
+
+    def raised(self, threads: int, speed: float) -> Rate:
+        """Return the rate of a machine on which so many threads were seen to reach `speed`."""
+        return Rate(max(self.one, speed / threads), max(self.all, speed))
+
+    @property
+    def together(self) -> float:
+        """The speed of all threads; what came out below that of one was disturbed."""
+        return max(self.all, self.one)
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """The speeds of a machine.
+
+    `peak` has the multiply-adds of "f32" and "f64" in operations a second (a multiply-add is
+    two); `read` and `copy` have bytes a second for each cache and "memory", the fastest first.
+    Units: fma_s is what a vector multiply-add takes when each waits for the one before,
+    scalar_s what one of single numbers takes when none waits; launch_s what a launch takes that
+    does nothing, hand_over_s how much longer one takes that all threads take part in.
+    """
+
+    peak: Mapping[str, Rate]
+    read: Mapping[str, Rate]
+    copy: Mapping[str, Rate]
+    fma_s: float
+    scalar_s: float
+    launch_s: float
+    hand_over_s: float
+
+    def launch(self, threads: int) -> float:
+        """Return the seconds of a launch that does nothing, on so many threads."""
+        return self.launch_s + (self.hand_over_s if threads > 1 else 0.0)
+
+    def share(self, kind: str | None, threads: int, speed: float) -> float | None:
+        """Return a speed, in operations a second, as a share of the peak of so many threads; None
+        where there is none: for a kernel without floats, and one that does less than is counted."""
+        if kind is None or not speed:
+            return None
+        found = speed / self.peak[kind].of(threads)
+        return min(found, 1.0) if found < 1 + 1e-9 else None
+
+    def is_beaten(self, kind: str | None, threads: int, speed: float) -> bool:
+        """Whether a kernel of so many threads that reached `speed` operations a second was faster
+        than the peak."""
+        return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
+
+    def raised(self, kind: str, threads: int, speed: float) -> Speeds:
+        """Return the speeds of a machine on which so many threads reached `speed` operations a
+        second."""
+        if not self.is_beaten(kind, threads, speed):
+            return self
+        rate = self.peak[kind].raised(threads, speed)
+        return replace(self, peak={**self.peak, kind: rate})
+
+    def vector_s(self, kind: str, lanes: int) -> float:
+        """Return what a multiply-add of `lanes` numbers takes at best, when none waits."""
+        return 2 * lanes / self.peak[kind].one
+
+
+def speeds() -> Speeds:
+    """Return the speeds of this machine: as known, or measured now.
+
+    Errors: DeviceError where llvmlite is missing.
+    """
+    with _measuring:  # two threads that ask at once get the same
+        return known() or measured()
+
+
+def beaten(found: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
+    """Return `found` with a peak above a kernel that reached `speed` operations a second: measured
+    again, where it was beaten, and if that is not enough raised to what the kernel did, as far as
+    that is plausible. This process remembers it, no other one."""
+    if kind is None or not found.is_beaten(kind, threads, speed):
+        return found
+    with _measuring:
+        found = found.raised(kind, threads, _flops(FLOATS[kind], threads))
+        if speed <= PLAUSIBLE * found.peak[kind].of(threads):
+            found = found.raised(kind, threads, speed)
+        with _lock:
+            held = _found.get(_place(), found)
+            _found[_place()] = replace(held, peak=_better(held.peak, found.peak))
+    return found
+
+
+def known() -> Speeds | None:
+    """Return what was measured of this machine, now or in another session; None if nothing."""
+    place = _place()
+    with _lock:
+        if place not in _found:
+            kept = _read(read_json(FOLDER, place[1]))
+            if kept is not None:
+                _found[place] = kept
+        return _found.get(place)
+
+
+def measured() -> Speeds:
+    """Measure this machine, and return the best that was ever seen of it. What cannot be right is
+    mended for this session, and not kept on disk: the next one measures again."""
+    before, fresh, place = known(), _measure(), _place()
+    best = fresh if before is None else _best(before, fresh)
+    mended = replace(best, read=_mended(best.read), copy=_mended(best.copy))
+    with _lock:
+        _found[place] = mended
+    if not disturbed(best.read) and not disturbed(best.copy):
+        write_json(FOLDER, place[1], asdict(mended))
+    return mended
+
+
+def disturbed(rates: Mapping[str, Rate]) -> list[str]:
+    """Return the levels, the fastest first, whose speeds cannot be right: clearly slower than the
+    level behind them, or with all threads than with one."""
+    behind = [*list(rates.values())[1:], None]
+    return [
+        level
+        for (level, rate), next_rate in zip(rates.items(), behind, strict=True)
+        if rate.all < _SLACK * rate.one
+        or (next_rate is not None and _is_slower(rate, next_rate))
+    ]
+
+
+def _is_slower(rate: Rate, other: Rate) -> bool:
+    return rate.one < _SLACK * other.one or rate.all < _SLACK * other.all
+
+
+def _mended(rates: Mapping[str, Rate]) -> dict[str, Rate]:
+    """Return speeds of which none is below that of the level behind it, or below one thread's."""
+    found: dict[str, Rate] = {}
+    behind = Rate(0.0, 0.0)
+    for level, rate in reversed([*rates.items()]):
+        one = max(rate.one, behind.one)
+        behind = found[level] = Rate(one, max(rate.all, behind.all, one))
+    return dict(reversed(found.items()))
+
+
+def _measure() -> Speeds:
+    parts = cores()
+    read, copy = (_walks(parts, copies) for copies in (False, True))
+    peaks = {n: Rate(*(_flops(d, k) for k in (1, parts))) for n, d in FLOATS.items()}
+    chain, single = _flops(dtypes.float32, sums=1), _flops(dtypes.float32, lanes=1)
+    lanes = run_peak(sums=1).flops // run_peak(sums=1, lanes=1).flops
+    alone, together = (_least_s(run_nothing(threads)) for threads in (1, parts))
+    return Speeds(
+        peaks,
+        read,
+        copy,
+        2 * lanes / chain,
+        2 / single,
+        alone,
+        max(0.0, together - alone),
+    )
+
+
+def _walks(threads: int, copies: bool) -> dict[str, Rate]:
+    """Return the best of several rounds for every level; further rounds are for those that were
+    disturbed."""
+    levels = machine.caches() or machine.TYPICAL
+    alone, shared = dict(working_sets(levels)), dict(working_sets(levels, threads))
+    best = dict.fromkeys(alone, Rate(0.0, 0.0))
+    again: Iterable[str] = alone
+    for number in range(1, _MOST_ROUNDS + 1):
+        for name in again:
+            one = bandwidth(alone[name], 1, copies)
+            together = bandwidth(shared[name], threads, copies)
+            best[name] = Rate(max(best[name].one, one), max(best[name].all, together))
+        again = alone if number < _ROUNDS else disturbed(best)
+        if not again:
+            break
+        time.sleep(_PAUSE_S)
+    return best
+
+
+def _flops(dtype: DType, threads: int = 1, sums: int = 12, lanes: int = 0) -> float:
+    loop = run_peak(dtype, threads, sums, lanes)
+    return loop.flops / _least_s(loop.run)
+
+
+def _least_s(run: Run) -> float:
+    best_s = math.inf
+    for _ in range(_ROUNDS):
+        best_s = min(best_s, measure(run, budget_s=_BUDGET_S / _ROUNDS).min_s)
+        time.sleep(_PAUSE_S / _ROUNDS)
+    return best_s
+
+
+def _better(x: Mapping[str, Rate], y: Mapping[str, Rate]) -> dict[str, Rate]:
+    return {
+        k: Rate(max(x[k].one, y[k].one), max(x[k].all, y[k].all)) for k in y if k in x
+    }
+
+
+def _best(a: Speeds, b: Speeds) -> Speeds:
+    return Speeds(
+        _better(a.peak, b.peak), _better(a.read, b.read), _better(a.copy, b.copy),
+        min(a.fma_s, b.fma_s), min(a.scalar_s, b.scalar_s),
+        min(a.launch_s, b.launch_s), min(a.hand_over_s, b.hand_over_s),
+    )  # fmt: skip
+
+
+# on disk
+
+
+def _place() -> tuple[str, str]:
+    """Return (cache folder, file name) for this machine."""
+    levels = machine.caches() or machine.TYPICAL
+    key = key_of(str(VERSION), machine.cpu(), str(cores()), str(levels))
+    return str(cache_folder()), f"{key[:16]}.json"
+
+
+def _read(held: Any) -> Speeds | None:
+    """Return the speeds that a file's data tells; None where it makes no sense."""
+    try:
+        peak, read, copy = (_rates(held[part]) for part in ("peak", "read", "copy"))
+        fma_s, scalar_s = _positive(held["fma_s"]), _positive(held["scalar_s"])
+        launch_s, hand_over_s = _positive(held["launch_s"]), held["hand_over_s"]
+        hand_over_s = hand_over_s and _positive(hand_over_s)  # nothing on one core
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
+    if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):
+        return None
+    if disturbed(read) or disturbed(copy):
+        return None
+    return Speeds(peak, read, copy, fma_s, scalar_s, launch_s, hand_over_s)
+
+
+def _rates(held: Any) -> dict[str, Rate]:
+    return {
+        str(k): Rate(_positive(v["one"]), _positive(v["all"])) for k, v in held.items()
+    }
+
+
+def _positive(value: Any) -> float:
+    if not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ValueError(f"{value!r:.40} is no speed")
+    return float(value)

@@ -1,0 +1,198 @@
+"""How a search measures forms of a kernel: in the worker process, or on an executor.
+
+In the worker a form runs on the kernel's own data, sent there once. On an executor, which may
+be many machines away, it runs on seeded random data that is made there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from workbench.backends.native.buffer import Buffer
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import to_text
+from workbench.kernel.inputs import outputs
+from workbench.search.candidate import Measured, Patience, SearchStopped
+from workbench.worker.benchmark import BenchmarkSettings
+from workbench.worker.client import TaskStopped, Worker
+from workbench.worker.remote import race_text
+
+QUICK, THOROUGH = (0.06, 9), (0.2, 20)
+"""Seconds and samples for one form."""
+START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
+"""What a process may take to start, a form to compile, and an answer beyond the search's end."""
+LATE_S = 0.5
+"""How far beyond the search's end an executor's answer is waited for."""
+FOREVER = 1e9
+START_SHARE = 0.35
+"""A start may take this share of all the time: also when another one has taken much of it, as
+without any form that was timed a search is of no use."""
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Measuring:
+    """What both ways share: the kernel, when the search ends, how long one run may take, and
+    which programs are known."""
+
+    kernel: UOp
+    device: str
+    ends_at: float
+    most_s: float
+    rules_off: tuple[str, ...] = ()
+    known: list[str] = field(default_factory=list)
+    start_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start_s = START_SHARE * (self.ends_at - time.monotonic())
+
+    def form(self, ast: UOp) -> Row:
+        return {
+            "ast": to_text(ast), "device": self.device, "source": None,
+            "rules_off": self.rules_off,
+        }  # fmt: skip
+
+    def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
+        budget_s, samples = THOROUGH if thorough else QUICK
+        left = max(0.2, self.ends_at - time.monotonic())
+        known = () if thorough else tuple(self.known)
+        if patience is not None:
+            limit_s, hopeless = min(patience.first_s, self.most_s, left), patience.ratio
+        else:
+            limit_s, hopeless = left if thorough else max(0.2, self.start_s), FOREVER
+        return BenchmarkSettings(
+            budget_s, samples, limit_s, hopeless, known, thorough, left
+        )
+
+    def read(self, answer: Row) -> Measured:
+        """Return what an answer says of a form."""
+        if "error" in answer:
+            return Measured(error=": ".join(filter(None, _words(answer["error"]))))
+        if "same" in answer:
+            return Measured(same=answer["same"])
+        self.known.append(answer["digest"])
+        if "over" in answer:
+            text = f"given up: its first run took over {answer['over']:.3g} s"
+            return Measured(digest=answer["digest"], error=text)
+        if answer.get("differs"):
+            return Measured(error="WRONG: its answer is not that of the start")
+        # The least is what it takes when nobody else is on the machine.
+        least_s = min(answer["samples"])
+        return Measured(least_s, least_s / min(answer["against"]), answer["digest"])
+
+
+def _words(error: Row) -> list[str]:
+    return [error["what"], error["because"]]
+
+
+@dataclass(slots=True)
+class OnWorker(_Measuring):
+    """Measures in a worker process; `data` makes the kernel's buffers by slot. `key` names
+    them there. `stop` is asked before each form and when it begins to run: a stop of the worker
+    itself reaches only a task that is there."""
+
+    worker: Worker = field(default_factory=Worker)
+    data: Callable[[], Sequence[Buffer]] = tuple
+    key: str = "search"
+    stop: Callable[[], bool] = lambda: False
+
+    def __call__(
+        self,
+        against: UOp,
+        forms: Sequence[UOp],
+        patience: Patience | None,
+        thorough: bool,
+    ) -> Iterator[Measured]:
+        for ast in forms:
+            yield self._one(against, ast, self.rules(patience, thorough))
+
+    def _one(self, against: UOp, ast: UOp, rules: BenchmarkSettings) -> Measured:
+        quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
+        if self.worker.pid is None:
+            quiet_s += START_S
+        else:  # what is late is given up with the search
+            left = self.ends_at - time.monotonic()
+            quiet_s = max(1.0, min(quiet_s, max(left, rules.limit_s) + MARGIN_S))
+        task = {
+            "do": "race", "data": self.key, "kernel": self.form(ast),
+            "against": self.form(against), "outputs": outputs(self.kernel),
+            "rules": asdict(rules),
+        }  # fmt: skip
+        if self.stop():
+            raise SearchStopped
+        try:
+            self.worker.hold(self.key, self._held)
+            answer = self.worker.ask(task, self._heard, quiet_s)
+        except TaskStopped:
+            raise SearchStopped from None
+        except WorkbenchError as error:  # it crashed or hung: the next one starts anew
+            return Measured(error=f"{error.what}: {error.because}")
+        return self.read(answer)
+
+    def _heard(self, progress: Row) -> None:
+        if self.stop():
+            self.worker.stop()
+
+    def _held(self) -> list[tuple[Buffer, bool]]:
+        written = outputs(self.kernel)
+        return [(b, slot in written) for slot, b in enumerate(self.data())]
+
+
+@dataclass(slots=True)
+class OnExecutor(_Measuring):
+    """Measures on any `concurrent.futures.Executor`, several forms at a time."""
+
+    executor: Executor | None = None
+
+    def __call__(
+        self,
+        against: UOp,
+        forms: Sequence[UOp],
+        patience: Patience | None,
+        thorough: bool,
+    ) -> Iterator[Measured]:
+        rules = self.rules(patience, thorough)
+        about = {"kernel": to_text(self.kernel), "against": self.form(against)}
+        tasks = [
+            json.dumps(about | {"form": self.form(ast), "rules": asdict(rules)})
+            for ast in forms
+        ]
+        pending = [self._submit(task) for task in tasks]
+        late = time.monotonic() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
+        late = min(
+            late, self.ends_at + LATE_S
+        )  # what is late is given up with the search
+        try:
+            for future in pending:
+                yield self._answer(future, late)
+        finally:
+            for future in pending:
+                future.cancel()
+
+    def _submit(self, task: str) -> Future[str]:
+        assert self.executor is not None
+        try:
+            return self.executor.submit(race_text, task)
+        except Exception as error:  # it is shut down, or broken
+            failed: Future[str] = Future()
+            failed.set_exception(error)
+            return failed
+
+    def _answer(self, future: Future[str], late: float) -> Measured:
+        try:
+            waits_s = max(0.0, late - time.monotonic())
+            text = future.result(timeout=waits_s)
+            return self.read(json.loads(text))
+        except TimeoutError:
+            waited = f"in {waits_s:.3g} s" if waits_s else "before the time was over"
+            return Measured(error=f"no answer came from the executor {waited}")
+        except Exception as error:  # whatever an executor of somebody else raises
+            return Measured(
+                error=f"the executor failed: {type(error).__name__}: {error}"
+            )

@@ -1,0 +1,92 @@
+"""What a search tries next: one opt more, or one opt of the list otherwise, or without it.
+
+The first of these come in an order that shows a little of everything early: one of each op and
+axis in turn, middling amounts before small and great ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import actions, amounts, form, resolve
+from workbench.ir.opt.opt import Opt, OptOps
+
+PROMISE = (
+    OptOps.UPCAST, OptOps.THREAD, OptOps.STAGE, OptOps.ORDER, OptOps.UNROLL,
+    OptOps.SPLIT, OptOps.LOCAL, OptOps.PADTO, OptOps.GROUP, OptOps.GROUPTOP,
+)  # fmt: skip
+MIDDLING = 12
+Opts = tuple[Opt, ...]
+
+
+class Move(NamedTuple):
+    """A list of opts, and in words how it comes from the one before."""
+
+    opts: Opts
+    how: str
+
+
+def moves(
+    kernel: UOp, opts: Opts, ast: UOp, target: Target
+) -> Iterator[tuple[Move, UOp]]:
+    """Yield what to try after `opts`, which made `ast` of `kernel`, and what it makes."""
+    for pair in zip_longest(_longer(opts, ast, target), _varied(kernel, opts, target)):
+        yield from (made for made in pair if made is not None)
+
+
+def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
+    for opt in in_turns(list(actions(ast, target))):
+        made = form(ast, opt, target)
+        if made is not None:
+            yield Move((*opts, opt), f"+ {opt}"), made
+
+
+def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
+    """Return `kernel` with `opts` applied; None where one of them is not legal."""
+    for opt in opts:
+        made = form(kernel, resolve(kernel, opt), target)
+        if made is None:
+            return None
+        kernel = made
+    return kernel
+
+
+def in_turns(opts: Sequence[Opt]) -> list[Opt]:
+    """Return opts so that one of each op and axis comes before the second of any."""
+    turns: dict[tuple[OptOps, str], int] = {}
+    keys: list[tuple[int, int, int, Opt]] = []
+    for opt in sorted(opts, key=_distance):
+        kind = opt.op, str(opt.axis)
+        turns[kind] = turns.get(kind, 0) + 1
+        keys.append((turns[kind], PROMISE.index(opt.op), len(keys), opt))
+    return [key[-1] for key in sorted(keys, key=lambda key: key[:3])]
+
+
+def _distance(opt: Opt) -> float:
+    """Return how far an amount is from a middling one; the whole axis comes last."""
+    if not isinstance(opt.arg, int):
+        return 0.0
+    return abs(math.log2(opt.arg / MIDDLING)) if opt.arg else math.inf
+
+
+def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp]]:
+    for move in _changed(opts, target):
+        made = applied(kernel, move.opts, target)
+        if made is not None:
+            yield move, made
+
+
+def _changed(opts: Opts, target: Target) -> Iterator[Move]:
+    """Yield `opts` with one of them otherwise or left out, the last ones first."""
+    for place in reversed(range(len(opts))):
+        opt, before, after = opts[place], opts[:place], opts[place + 1 :]
+        others = [Opt(opt.op, opt.axis, n) for n in amounts(opt.op, target)]
+        for other in sorted(others, key=_distance):
+            if other != opt:
+                yield Move((*before, other, *after), f"{other} for {opt}")
+        yield Move((*before, *after), f"- {opt}")

@@ -1,0 +1,228 @@
+"""What a search found: the kernel, every form that was tried, and how they came from another.
+
+It prints as a tree, and as plain data it can be kept, sent, and read back for the same kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from operator import index
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.native.object_cache import key_of
+from workbench.base.display import Printed
+from workbench.base.errors import ParseError, WorkbenchError
+from workbench.base.files import write_whole
+from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.text.printer import to_text
+from workbench.measure.kernel_time import seconds_text
+from workbench.search.candidate import Candidate
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+VERSION = 1
+SHOWN = 40
+"""Trials that are printed: the best, and those that they come from. `tree()` has all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SearchResult(Printed):
+    """`kernel` is the best form; `tried` has all of them, the one that was given first.
+
+    `best` is the number of the best. `speedup` is how many times as fast as the given one it
+    was when the two were measured last, in turns; None where the search was interrupted, or
+    the given one did not end in time. `ended` says why the search ended; `is_kept` that it ran
+    earlier and was found in the cache. Units: `seconds` that it took.
+    """
+
+    kernel: Kernel
+    given: Kernel
+    tried: tuple[Candidate, ...]
+    best: int
+    speedup: float | None
+    ended: str
+    seconds: float
+    device: str
+    is_kept: bool = False
+
+    def form(self, number: int) -> Kernel:
+        """Return the kernel of a trial, by the number that stands before it in `tree()`.
+
+        Errors: WorkbenchError for a number that no trial has; KernelOptError where opts no
+        longer apply.
+        """
+        try:
+            place = -1 if isinstance(number, bool) else index(number)
+        except TypeError:
+            place = -1
+        if not 0 <= place < len(self.tried):
+            because = f"{len(self.tried)} were tried, numbered from 0"
+            hint = f"0 to {len(self.tried) - 1}; the best is {self.best}"
+            raise WorkbenchError(f"there is no form {number!r:.40}", because, hint)
+        plain = replace(self.given, ast=self.given.original, applied_opts=())
+        return plain.apply(*self.tried[place].opts)
+
+    def ranked(self) -> tuple[Candidate, ...]:
+        """Return the trials that were measured, the fastest first."""
+        timed = [t for t in self.tried if t.seconds is not None and not t.note]
+        return tuple(sorted(timed, key=lambda t: t.seconds or 0.0))
+
+    def __str__(self) -> str:
+        return "\n".join([self._headline(), *self._rows(None, "", self._shown())])
+
+    def tree(self) -> str:
+        """Return all that was tried, a line each, below what it comes from: its number (`*`: the
+        best), its time, how it differs, and what came of it where it was not timed."""
+        numbers = {t.number for t in self.tried}
+        return "\n".join([self._headline(), *self._rows(None, "", numbers)])
+
+    def _headline(self) -> str:
+        timed = len(self.ranked())
+        ratio = "" if self.speedup is None else f", {self.speedup:.3g} times as fast"
+        kept = " (found in the cache)" if self.is_kept else ""
+        seconds = self.tried[self.best].seconds
+        least = "not measured" if seconds is None else seconds_text(seconds)
+        return (
+            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed; {self.ended}{kept}\n"
+            f"best: number {self.best}, {least}{ratio}"
+        )
+
+    def _shown(self) -> set[int]:
+        """Return the numbers of the best and of all that they come from."""
+        parents = {t.number: t.parent for t in self.tried}
+        chosen = [t.number for t in self.ranked()[:SHOWN]]
+        found = {t.number for t in self.tried if t.parent is None}
+        for number in (self.best, *chosen):
+            at: int | None = number
+            while at is not None and at not in found:
+                found.add(at)
+                at = parents[at]
+        return found
+
+    def _rows(self, parent: int | None, indent: str, shown: set[int]) -> list[str]:
+        rows = []
+        for trial in self.tried:
+            if trial.parent == parent and trial.number in shown:
+                mark = "*" if trial.number == self.best else " "
+                time = "" if trial.seconds is None else seconds_text(trial.seconds)
+                note = f"  {trial.note}" if trial.note else ""
+                rows.append(
+                    f"{mark}{trial.number:4} {time:>8}  {indent}{trial.how}{note}"
+                )
+                rows += self._rows(trial.number, indent + "  ", shown)
+        return rows
+
+    # as plain data
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain data that JSON can say."""
+        return {
+            "v": VERSION,
+            "kernel": kernel_key(self.given),
+            "device": self.device,
+            "tried": [_row(t) for t in self.tried],
+            "best": self.best,
+            "speedup": self.speedup,
+            "ended": self.ended,
+            "seconds": self.seconds,
+        }
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
+
+        Errors: WorkbenchError where the file cannot be written; what was there stays.
+        """
+        write_whole(path, lambda: json.dumps(self.to_dict()))
+
+    @staticmethod
+    def load(path: str | PathLike[str], kernel: Kernel) -> SearchResult:
+        """Return what was saved of a search of `kernel`: its opts are applied again.
+
+        Errors: WorkbenchError where it cannot be read; ParseError for another file;
+        KernelOptError where opts no longer apply.
+        """
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, TypeError) as error:
+            because = getattr(error, "strerror", None) or str(error)
+            raise WorkbenchError(f"cannot read {path}", because) from error
+        except (ValueError, RecursionError) as error:
+            raise ParseError(f"{path} is no saved search", str(error)) from error
+        return SearchResult.from_dict(data, kernel)
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any], kernel: Kernel) -> SearchResult:
+        """Return the search of `kernel` that `to_dict` said. Errors: as `load`."""
+        try:
+            if data["v"] != VERSION:
+                raise ValueError(
+                    f"it is of version {data['v']}, and this reads {VERSION}"
+                )
+            if data["kernel"] != kernel_key(kernel):
+                raise ValueError("it is of another kernel")
+            tried = tuple(_trial(row, place) for place, row in enumerate(data["tried"]))
+            best, speedup = (
+                _whole(data["best"], len(tried)),
+                seconds_of(data["speedup"]),
+            )
+            told = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
+            device = str(data["device"])
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            because = f"{type(error).__name__}: {error}"
+            raise ParseError(
+                "this is no saved search of the kernel", because
+            ) from error
+        found = SearchResult(kernel, kernel, tried, best, speedup, *told, device)
+        return replace(found, kernel=found.form(best))
+
+
+def kernel_key(kernel: Kernel) -> str:
+    """Return what names the un-optimised kernel and the opts that a search of it starts from."""
+    opts = " ".join(map(str, kernel.applied_opts))
+    return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
+
+
+def _row(trial: Candidate) -> dict[str, Any]:
+    return {
+        "parent": trial.parent,
+        "opts": [[o.op.name, o.axis, o.arg] for o in trial.opts],
+        "how": trial.how,
+        "seconds": trial.seconds,
+        "note": trial.note,
+    }
+
+
+def _trial(row: Mapping[str, Any], place: int) -> Candidate:
+    parent = None if row["parent"] is None else _whole(row["parent"], place)
+    opts = tuple(_opt(*parts) for parts in row["opts"])
+    seconds = seconds_of(row["seconds"])
+    return Candidate(place, parent, opts, str(row["how"]), seconds, str(row["note"]))
+
+
+def _opt(op: Any, axis: Any, arg: Any) -> Opt:
+    is_name = type(axis) in (str, int, type(None))
+    if not is_name or type(arg) not in (str, int, type(None)):
+        raise ValueError(f"{op} takes no such axis and amount")
+    return Opt(OptOps[op], axis, arg)
+
+
+def _whole(value: Any, below: int) -> int:
+    if type(value) is not int or not 0 <= value < below:
+        raise ValueError(f"{value!r} is no number of a trial")
+    return value
+
+
+def seconds_of(value: Any) -> float | None:
+    """Return a time, or a ratio of times, that was read from a file; ValueError if it is none."""
+    if value is None:
+        return None
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"{value!r} is no time")
+    return number

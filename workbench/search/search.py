@@ -1,0 +1,198 @@
+"""`Kernel.search`: puts together the beam search, a way to measure, progress and the cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.backends.native.machine import cpu
+from workbench.backends.native.object_cache import key_of
+from workbench.backends.native.private_files import read_json, warn, write_json
+from workbench.backends.native.thread_pool import cores
+from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
+from workbench.base.trace import unobserved
+from workbench.ir.rewriting.rewrite import without
+from workbench.kernel import arguments
+from workbench.search.beam import search
+from workbench.search.candidate import Candidate, Found, SearchStopped
+from workbench.search.evaluation import OnExecutor, OnWorker
+from workbench.search.moves import Move
+from workbench.search.progress import progress
+from workbench.search.result import SearchResult, kernel_key
+from workbench.worker.client import Worker
+
+if TYPE_CHECKING:
+    from workbench.kernel.kernel import Kernel
+
+FOLDER = "searches"
+CONFIRM_SHARE, CONFIRM_S = 0.2, 1.0
+RUNS = 1.2
+"""Of the budget this much, and at most so many seconds, are kept for the last measurement; but
+as much as so many runs of the given kernel."""
+RUN_SHARE = 0.05
+"""One run of a form may take this share of the budget: of a slow one only leaps count."""
+AT_ONCE = 4
+"""Forms that an executor is given at a time where it does not say how many it takes."""
+
+
+def run(
+    kernel: Kernel,
+    width: int = 2,
+    budget_s: float = 10.0,
+    executor: Executor | None = None,
+    cached: bool = True,
+    shown: bool = True,
+    worker: Worker | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    report: Callable[[Candidate], None] = lambda trial: None,
+) -> SearchResult:
+    """Return what a search finds (see `Kernel.search`).
+
+    A caller that has a `worker` hands it in; another is ended with the search. `stop` is asked
+    between trials, and `report` told of each.
+    """
+    width, budget_s = _checked(width, budget_s, executor)
+    device = kernel.device
+    kept = _kept(kernel, width, budget_s) if cached and executor is None else None
+    if kept is not None:
+        return kept
+    began = time.monotonic()
+    held_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
+    ends_at = began + budget_s
+
+    def is_over() -> bool:
+        if stop():
+            raise SearchStopped
+        return time.monotonic() > ends_at - held_s
+
+    with unobserved(), without(kernel.rules_off), progress(budget_s, shown) as show:
+
+        def told(trial: Candidate) -> None:
+            nonlocal held_s
+            if trial.number == 0 and trial.seconds is not None:
+                held_s = max(held_s, RUNS * trial.seconds)
+            show(trial)
+            report(trial)
+
+        found = _search(
+            kernel, device, width, ends_at, is_over, told, executor, worker, stop
+        )
+    result = _result(kernel, found, device, time.monotonic() - began)
+    is_whole = found.ended not in ("stopped", "interrupted")
+    # Where nothing was timed the processes were killed, or too slow: not so the next time.
+    if executor is None and is_whole and result.ranked():
+        _keep(result, width, budget_s)
+    return result
+
+
+def _checked(width: object, budget_s: object, executor: object) -> tuple[int, float]:
+    if type(width) is not int or width < 1:
+        raise DTypeError(
+            f"width={width!r:.40} is no width",
+            "it is how many forms are kept",
+            "width=2",
+        )
+    if executor is not None and not hasattr(executor, "submit"):
+        raise DeviceError(
+            f"{type(executor).__name__} is no executor",
+            "it has no `submit`",
+            "concurrent.futures.ProcessPoolExecutor(), or Dask's client.get_executor()",
+        )
+    return width, arguments.budget(budget_s)
+
+
+def _search(
+    kernel: Kernel,
+    device: str,
+    width: int,
+    ends_at: float,
+    is_over: Callable[[], bool],
+    told: Callable[[Candidate], None],
+    executor: Executor | None,
+    worker: Worker | None,
+    stop: Callable[[], bool],
+) -> Found:
+    target = Device[device].target
+
+    def found(measure: Any, at_once: int) -> Found:
+        return search(
+            kernel.original,
+            _starts(kernel),
+            target,
+            measure,
+            width,
+            is_over,
+            told,
+            at_once,
+        )
+
+    most_s = RUN_SHARE * (ends_at - time.monotonic())
+    about = kernel.original, device, ends_at, most_s, kernel.rules_off
+    if executor is not None:
+        at_once = getattr(executor, "_max_workers", None) or AT_ONCE
+        return found(OnExecutor(*about, executor=executor), at_once)
+    own = Worker(nice=0) if worker is None else worker
+    try:
+        key = f"search {kernel_key(kernel)} {id(kernel.data)}"
+        data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
+        measure = OnWorker(*about, worker=own, data=data, key=key, stop=stop)
+        return found(measure, 1)
+    finally:
+        if worker is None:
+            own.close()
+
+
+def _starts(kernel: Kernel) -> list[Move]:
+    given = Move(kernel.applied_opts, "start: as given")
+    default = Move(kernel.optimized().applied_opts, "start: the default opts")
+    return [given, default, Move((), "start: plain")]
+
+
+def _result(kernel: Kernel, found: Found, device: str, seconds: float) -> SearchResult:
+    result = SearchResult(
+        kernel,
+        kernel,
+        found.trials,
+        found.best,
+        found.speedup,
+        found.ended,
+        seconds,
+        device,
+    )
+    best = result.form(found.best) if found.best else kernel
+    return replace(result, kernel=best)
+
+
+# kept on disk
+
+
+def _name(kernel: Kernel, width: int) -> str:
+    parts = (kernel_key(kernel), kernel.device, cpu(), str(cores()), str(width))
+    return f"{key_of(*parts)[:32]}.json"
+
+
+def _kept(kernel: Kernel, width: int, budget_s: float) -> SearchResult | None:
+    """Return an earlier search that had at least as much time."""
+    data = read_json(FOLDER, _name(kernel, width))
+    if data is None:
+        return None
+    try:
+        if data["budget_s"] < budget_s:
+            return None
+        return replace(SearchResult.from_dict(data["result"], kernel), is_kept=True)
+    except (KeyError, TypeError, WorkbenchError) as error:
+        warn(f"a search that was kept cannot be read ({error}); searching anew")
+        return None
+
+
+def _keep(result: SearchResult, width: int, budget_s: float) -> None:
+    """Keep a search, unless one that had more time is kept."""
+    longer = _kept(result.given, width, budget_s)
+    if longer is not None and longer.seconds > result.seconds:
+        return
+    data = {"budget_s": budget_s, "result": result.to_dict()}
+    write_json(FOLDER, _name(result.given, width), data)

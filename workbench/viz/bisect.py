@@ -1,0 +1,152 @@
+"""Which rewrite was it, from the tensors on: the scheduler's passes, then those of one kernel.
+
+The expression as it was typed is the reference, computed by the reference interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.device import Device
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import PassRecord, unobserved
+from workbench.check.answer import reduce_steps
+from workbench.check.bisect import Culprit, first_wrong
+from workbench.check.node_values import MOST_ELEMENTS, memory_below
+from workbench.check.oracle import KernelJudge, Reference, check_size
+from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.kernel.kernel import Kernel
+from workbench.viz.model.provenance import scheduled
+
+Array = np.ndarray[Any, Any]
+
+
+def bisected(
+    records: Sequence[PassRecord],
+    items: Sequence[ScheduleItem],
+    kernel: Kernel,
+    at: int,
+) -> Culprit | None:
+    """Return the first opt or rewrite after which the value that kernel number `at` computes is
+    wrong, or None. `records` and `items` are the scheduler's; `kernel` may have opts.
+
+    Errors: WorkbenchError where tensors or kernel are too large to be computed again and again.
+    """
+    item = [i for i in items if i.kernel is not None][at]
+    check_size(kernel.original)
+    steps = list(scheduled(records))[at].records
+    graphs = [r for r in steps if r.parent is None and _is_of_tensors(r.after)]
+    with unobserved():
+        found = first_wrong(graphs, _TensorJudge(graphs[0].before))
+        if found is not None:
+            return found
+        made = next(i for r in steps for i in _items(r.after) if i.node is item.node)
+        memory = _memory(items, item)
+    judge = _judge(made, memory, kernel)
+    if judge(made.kernel):
+        rangeify = next(r for r in steps if made in _items(r.after))
+        problem = str(judge(made.kernel))
+        return Culprit(
+            rangeify.name, 0, 0, None, made.node, made.kernel, problem, ("pass decide",)
+        )
+    final = _judge(item, memory, kernel)
+    simplified, *merged = [r for r in steps if _is_kernel(r.before)]
+    for passes, judged in (
+        ([simplified], judge),
+        (merged, final),
+        (kernel.observed(kernel.device), final),
+    ):
+        found = first_wrong(passes, judged)
+        if found is not None:
+            return found
+    return None
+
+
+def _items(state: Any) -> tuple[ScheduleItem, ...]:
+    is_schedule = isinstance(state, tuple) and state
+    return state if is_schedule and isinstance(state[0], ScheduleItem) else ()
+
+
+def _is_of_tensors(state: Any) -> bool:
+    return isinstance(state, UOp) and state.op is Ops.SINK and state.arg is None
+
+
+def _is_kernel(state: Any) -> bool:
+    return isinstance(state, UOp) and state.op is Ops.SINK and state.arg is not None
+
+
+def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Array]:
+    """Return what the BUFFERs hold when `last` runs, by interpreting what is stored before it."""
+    held: dict[UOp, Array] = {}
+    stored: dict[UOp, UOp] = {}
+    for item in items:
+        cut = _cut(item, stored)
+        held |= memory_below({n: None for n in cut.toposort() if n not in held})
+        if item is last:
+            break
+        held[item.buffers[0]] = interpret_tensor(cut, held).reshape(item.node.shape)
+        stored[item.node] = item.buffers[0]
+    held[last.node] = interpret_tensor(cut, held)
+    held[last.buffers[0]] = interpret_tensor(cut, held, widen=True)
+    return held
+
+
+def _cut(item: ScheduleItem, stored: dict[UOp, UOp]) -> UOp:
+    """Return the value of an item over what is stored before it."""
+    return item.node.substitute(stored)
+
+
+def _judge(item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel) -> KernelJudge:
+    assert item.kernel is not None
+    narrow, wide = memory[item.node].reshape(-1), memory[item.buffers[0]].reshape(-1)
+    reference = Reference({0: wide}, {0: narrow}, reduce_steps(item.kernel))
+    inputs = [narrow, *[memory[b].reshape(-1) for b in item.buffers[1:]]]
+    return KernelJudge(reference, inputs, Device[kernel.device].target)
+
+
+class _TensorJudge:
+    """Judges the states of a graph of tensors: the values of all its outputs."""
+
+    def __init__(self, graph: UOp):
+        found = graph.toposort()
+        elements = sum(n.size for n in found if n.op is not Ops.SINK)
+        if elements > MOST_ELEMENTS:
+            because = f"its tensors have {elements:,} elements"
+            hint = "the same on smaller shapes"
+            raise WorkbenchError(
+                "this expression is too large to bisect", because, hint
+            )
+        self.memory = memory_below(found)
+        wide = interpret_tensors(graph.src, self.memory, widen=True)
+        narrow = interpret_tensors(graph.src, self.memory)
+        sums = [n for n in found if n.op is Ops.REDUCE_AXIS and n.size]
+        steps = max((n.src[0].size // n.size for n in sums), default=1)
+        self.shapes = [n.shape for n in graph.src]
+        self.reference = Reference(
+            dict(enumerate(self._full(wide))),
+            dict(enumerate(self._full(narrow))),
+            steps,
+        )
+
+    def __call__(self, state: Any) -> str | None:
+        if not _is_of_tensors(state):
+            return None
+        try:
+            found = state.toposort()
+            held = self.memory | memory_below(
+                {n: None for n in found if n not in self.memory}
+            )
+            got = interpret_tensors(state.src, held)
+            return self.reference.problem(dict(enumerate(self._full(got))))
+        except Exception as error:  # whatever it is: the state before had none
+            return f"it fails: {error}"
+
+    def _full(self, arrays: Sequence[Array]) -> list[Array]:
+        pairs = zip(arrays, self.shapes, strict=True)
+        return [np.broadcast_to(a, shape) for a, shape in pairs]

@@ -1,0 +1,113 @@
+"""Scheduling tensors under observation: the kernels, why those, and the passes that led there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from workbench import engine
+from workbench.base.context import Context
+from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
+from workbench.base.source import Calls, SourceLine
+from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import check_names, without
+from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.schedule import base
+from workbench.kernel.inputs import FromSchedule, Run
+from workbench.kernel.kernel import Kernel
+from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
+from workbench.tensor.tensor import Tensor
+from workbench.viz.model.lines import UserLines
+from workbench.viz.model.title import title_of
+
+
+@dataclass(slots=True)
+class Planned:
+    """What scheduling gave: see `Exploration`, which has the same fields."""
+
+    kernels: list[Kernel] = field(default_factory=list)
+    items: list[ScheduleItem] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    passes: list[PassRecord] = field(default_factory=list)
+    outputs: list[UOp] = field(default_factory=list)
+    lines: UserLines = field(default_factory=UserLines)
+    line: SourceLine | None = None
+    error: Exception | None = None
+
+
+def planned(
+    tensors: tuple[Tensor, ...],
+    forced: Mapping[UOp, bool],
+    rules_off: tuple[str, ...],
+    asked: Calls = (),
+) -> Planned:
+    """Return what computing `tensors` would run; nothing is computed. `forced` says of values
+    that they are stored (True) or fused (False); `rules_off` names rules to do without; `asked`
+    are the calls that led here.
+
+    Errors: WorkbenchError where a value cannot be, or a rule does not exist.
+    """
+    check_names(rules_off, (*SCHEDULE_RULES, *COMPILE_RULES))
+    of_kernels = {rule.name for rules in COMPILE_RULES for rule in rules.rules}
+    found = Planned()
+    roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
+    for device, group in _by_device(tensors).items():
+        with Context(DEV=device), without(rules_off), observe() as watching:
+            try:
+                made, outputs = engine.planned([t.uop for t in group], forced)
+            except Exception as error:
+                if not _is_of_a_rule(error):
+                    raise
+                found.error = error
+        if found.error is not None:
+            found.kernels, found.items, found.decisions = [], [], []
+            found.passes += watching.records
+            found.outputs = roots
+            break
+        run = Run(made.items)
+        shapes = {base(output): output.shape for output in outputs}
+        for number, item in enumerate(made.items):
+            if item.kernel is not None:
+                shape = shapes.get(item.node, item.node.shape)
+                data = FromSchedule(run, number)
+                off = tuple(name for name in rules_off if name in of_kernels)
+                found.kernels.append(_kernel(item.kernel, shape, data, off))
+        found.items += made.items
+        found.decisions += made.decisions
+        found.passes += watching.records
+        found.outputs += outputs
+    lines = found.lines = UserLines(roots, derivations, asked, found.passes)
+    found.line = next((li for root in roots if (li := lines.nearest(root))), None)
+    stored = [item.node for item in found.items if item.kernel is not None]
+    found.kernels = [
+        replace(kernel, line=lines.nearest(node))
+        for kernel, node in zip(found.kernels, stored, strict=True)
+    ]
+    return found
+
+
+def _is_of_a_rule(error: Exception) -> bool:
+    """Whether an error says that a rule is wrong, and not that something else was asked for
+    than can be."""
+    of_rules = (EndlessRewrite, VerifyError)
+    return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)
+
+
+def value_of(tensor: Tensor) -> UOp:
+    """Return the node that scheduling decides about where it meets a tensor's value."""
+    with unobserved():
+        return base(engine.planned([tensor.uop])[1][0])
+
+
+def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
+    groups: dict[str, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.device, []).append(tensor)
+    return groups
+
+
+def _kernel(
+    graph: UOp, shape: tuple[int, ...], data: FromSchedule, off: tuple[str, ...]
+) -> Kernel:
+    return Kernel(graph, graph, data, shape, title=title_of(graph), rules_off=off)

@@ -1,0 +1,139 @@
+"""Requests about rewrites: a node's value at a position, why a rule did not fire, and which
+rewrite was wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from workbench.base.errors import WorkbenchError
+from workbench.check.bisect import Culprit
+from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.ir.node.ops import Ops
+from workbench.ir.rewriting.rewrite import Rule
+from workbench.viz.bisect import bisected
+from workbench.viz.model import why
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+SHOWN = 16
+"""Values that are shown where there are several, from the beginning."""
+Result = dict[str, Any]
+
+
+def values(
+    session: Session,
+    variant: int | None,
+    place: int,
+    step: int,
+    node: int,
+    at: dict[str, int],
+) -> Result:
+    """Return the value of a node at a position of its axes, and the least and the greatest of
+    all its values (of those that are looked at, where there are too many).
+
+    Errors: WorkbenchError where a node has no value of its own, or computing it is too much.
+    """
+    uop = session.recorder.node(node)
+    if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
+        return _told(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
+    kernel = session.record["passes"][place]["kernel"] or 0  # none: the same in all
+    root = session.record["kernels"][kernel]["root"]
+    chosen = session.kernels[root if variant is None else variant]
+    names = {r.axis_name for r in uop.ranges}
+    here = chosen.values(uop, {n: p for n, p in at.items() if n in names})
+    return _told(here, chosen.values(uop))
+
+
+def _told(here: NodeValues, everywhere: NodeValues) -> Result:
+    first = [_plain(v) for v in here.array.reshape(-1)[:SHOWN].tolist()]
+    return {
+        "value": first if here.axes else first[0],
+        "min": _plain(everywhere.min),
+        "max": _plain(everywhere.max),
+        "nan": everywhere.nans,
+        "shape": list(here.array.shape),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as JSON can say it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def bisect(session: Session, variant: int) -> Result:
+    """Return the first rewrite after which a variant computes something else, from the tensors
+    to its program, in words, and where it stands; None where all states agree.
+
+    Errors: WorkbenchError where that is too much to compute, and for source edited by hand.
+    """
+    kernel, row = session.kernels[variant], session.row(variant)
+    if row["edited"]:
+        because = "its source was edited by hand: no rewrite made it"
+        raise WorkbenchError("this cannot be bisected", because, "the variant it is of")
+    ex = session.recorder.exploration
+    session.status("bisect", 0, 1, "computing states")
+    try:
+        found = bisected(ex.passes, ex.items, kernel, row["kernel"])
+    finally:
+        session.status(None)
+    if found is None:
+        return {"text": "every state computes the same", "pass": None, "step": 0}
+    with session.lock:
+        if not row["passes"]:
+            session.recorder.add_compiled(variant)
+        place = _place_of(session, variant, found)
+    return {"text": str(found).split("\n")[0], "pass": place, "step": found.number}
+
+
+def _place_of(session: Session, variant: int, found: Culprit) -> int | None:
+    """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
+    rows, row = session.record["passes"], session.row(variant)
+    scheduling = [p for p, found in enumerate(rows) if found["variant"] is None]
+    places = [*scheduling, *row["passes"]]
+    named = [
+        p for p in places
+        if rows[p]["name"] == found.stage and rows[p]["kernel"] in (None, row["kernel"])
+    ]  # fmt: skip
+    made = [p for p in named if _has_step(session, rows[p], found)]
+    return next(iter(made or reversed(named)), None)
+
+
+def _has_step(session: Session, row: Result, found: Culprit) -> bool:
+    """Whether the pass of a row has the rewrite: others may have its name."""
+    if not 0 < found.number <= len(row["rewrites"]):
+        return False
+    _, before, after, _ = row["rewrites"][found.number - 1]
+    node = session.recorder.node
+    return node(before) is found.before and node(after) is found.after
+
+
+def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:
+    """Return why a rule does not fire at a node: its text, the part that fails, a sentence.
+
+    Errors: WorkbenchError for what is an opt or a step and no rule.
+    """
+    of_pass = session.record["passes"][place]["name"]
+    found = why.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
+    because = f"it fires: {found.because}" if found.fires else found.because
+    return {
+        "text": found.text,
+        "caret_start": found.start,
+        "caret_end": found.end,
+        "because": because,
+    }
+
+
+def rule_at(session: Session, place: int) -> Rule:
+    """Return the rule at a place of the record.
+
+    Errors: WorkbenchError for what is an opt or a step and no rule.
+    """
+    found = session.recorder.rule(place)
+    if found is None:
+        name = session.record["rules"][place]["name"]
+        raise WorkbenchError(f"{name} is no rule", "it is a step of its own")
+    return found

@@ -1,0 +1,162 @@
+"""Long work, one piece at a time for the whole Python session: timings must not disturb others.
+
+A thread takes jobs from a queue: what somebody asked for comes before what is done ahead, and
+a job done ahead gives way after each of its steps. One worker process serves them all.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import os
+import queue
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Event, Thread
+
+from workbench.base.forking import free_lock
+from workbench.worker.client import Worker
+
+ASKED, AHEAD = 0, 1
+IDLE_S = 300.0
+"""A worker process without work is ended after so many seconds."""
+_LOG = logging.getLogger("workbench")
+
+
+@dataclass(order=True)
+class _Job:
+    """Steps of work for an owner. Ordered by priority, then by age."""
+
+    priority: int
+    number: int
+    owner: object = field(compare=False)
+    steps: Iterator[object] = field(compare=False)
+    is_dropped: bool = field(default=False, compare=False)
+    finished: Event = field(default_factory=Event, compare=False)
+
+    def close(self) -> None:
+        """Say that it is over; one that has not come to its end is told so."""
+        try:
+            if isinstance(self.steps, Generator):
+                self.steps.close()
+        except Exception:
+            _LOG.exception("a job of the workbench failed")
+        self.finished.set()
+
+
+class Jobs:
+    """The queue, its thread, and the worker process; each begins when it is first needed."""
+
+    def __init__(self) -> None:
+        self._queue: queue.PriorityQueue[_Job] = queue.PriorityQueue()
+        self._numbers = itertools.count()
+        self._lock, self._turn = free_lock(), free_lock()
+        self._thread: Thread | None = None
+        self._pending: dict[int, _Job] = {}
+        self._running: _Job | None = None
+        self._busy: Worker | None = None
+        self.worker = Worker()
+
+    def submit(self, owner: object, steps: Iterator[object], priority: int) -> Event:
+        """Do the steps of a job when it is their turn; the Event is set when they are done or
+        dropped."""
+        job = _Job(priority, next(self._numbers), owner, steps)
+        with self._lock:
+            self._pending[job.number] = job
+            self._queue.put(job)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._work, daemon=True)
+                self._thread.start()
+        return job.finished
+
+    def stop(self, owner: object) -> int:
+        """Drop the jobs of an owner, and abandon the one at work; return how many there were."""
+        return self._drop(lambda job: job.owner is owner)
+
+    def is_stopped(self) -> bool:
+        """Whether the job that calls this is no longer wanted."""
+        running = self._running
+        return running is not None and running.is_dropped
+
+    @contextmanager
+    def lend(self, alone: bool = False) -> Iterator[Worker]:
+        """Hand out the worker, or one that is thrown away afterwards, for what may spoil it.
+        Nobody else measures meanwhile, and a stop reaches it."""
+        with self._turn:
+            worker = Worker() if alone else self.worker
+            self._busy = worker
+            try:
+                yield worker
+            finally:
+                self._busy = None
+                if alone:
+                    worker.close()
+
+    def close(self) -> None:
+        """Drop all jobs, and end the worker process."""
+        self._drop(lambda job: True)
+        self.worker.close()
+
+    def _drop(self, is_meant: Callable[[_Job], bool]) -> int:
+        """Close the jobs that wait, and abandon the one at work; return how many there were."""
+        with self._lock:
+            meant = list(filter(is_meant, self._pending.values()))
+            waiting = [job for job in meant if job is not self._running]
+            for job in meant:
+                job.is_dropped = True
+            for job in waiting:
+                del self._pending[job.number]
+            # While the lock is held no job begins, so that this stops no task of another one.
+            if len(waiting) < len(meant) and self._busy is not None:
+                self._busy.stop()
+        for job in waiting:
+            job.close()
+        return len(meant)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._queue.get(timeout=IDLE_S)
+            except queue.Empty:
+                self.worker.close()
+                job = self._queue.get()
+            with self._lock:
+                if job.is_dropped:  # whoever did so closes it
+                    continue
+                self._running = job
+            is_over = self._is_over(job)
+            with self._lock:
+                self._running = None
+                is_over = is_over or job.is_dropped
+                if is_over:
+                    del self._pending[job.number]
+                else:
+                    self._queue.put(job)
+            if is_over:
+                job.close()
+            del job
+
+    def _is_over(self, job: _Job) -> bool:
+        """Do a job's next step, or all of them where somebody asked for it."""
+        try:
+            for _ in job.steps:
+                if job.priority is not ASKED:
+                    return False
+        except Exception:  # a job reports its own errors; the queue must go on
+            _LOG.exception("a job of the workbench failed")
+        return True
+
+
+@lru_cache(maxsize=1)
+def jobs() -> Jobs:
+    """Return the queue of this Python session; a forked child has one of its own."""
+    made = Jobs()
+    atexit.register(made.close)
+    return made
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=jobs.cache_clear)

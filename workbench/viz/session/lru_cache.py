@@ -1,0 +1,70 @@
+"""Which sessions are kept though nobody but a page knows them: those that were used last.
+
+`display(explore(y))` drops the exploration while the reader looks at it, and a cell that is run
+again leaves the widget of its last run behind, which Jupyter never takes away. So a widget holds
+its session weakly, and here the last ones used are held, as many as memory allows: a session
+takes a few megabytes, and the data of its expression may take any amount.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+
+from workbench.base.forking import free_lock
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.viz.session.session import Session
+
+MOST_SESSIONS = 64
+LEAST_SESSIONS = 8
+"""So many are kept whatever their data take."""
+MOST_BYTES = 1 << 30
+"""What the data of further ones may take together; what several share counts once."""
+
+
+class SessionCache:
+    """The sessions that were used last, the latest at the end."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[Session, frozenset[UOp]] = OrderedDict()
+        self._lock = free_lock()
+
+    def use(self, session: Session) -> None:
+        """Keep a session, and let go of the oldest where they are too many or too large."""
+        with self._lock:
+            if session not in self._sessions:
+                self._sessions[session] = _memory(session)
+            self._sessions.move_to_end(session)
+            while self._are_too_many():
+                self._sessions.popitem(last=False)
+
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._lock:
+            self._sessions.clear()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __contains__(self, session: object) -> bool:
+        return session in self._sessions
+
+    def _are_too_many(self) -> bool:
+        if len(self) <= LEAST_SESSIONS:
+            return False
+        held = frozenset().union(*self._sessions.values())
+        return len(self) > MOST_SESSIONS or sum(map(_size_bytes, held)) > MOST_BYTES
+
+
+def _memory(session: Session) -> frozenset[UOp]:
+    nodes = UOp.sink(*session.recorder.exploration.outputs).toposort()
+    return frozenset(node for node in nodes if node.op is Ops.BUFFER)
+
+
+def _size_bytes(buffer: UOp) -> int:
+    return math.prod(buffer.shape) * buffer.dtype.itemsize
+
+
+KEPT = SessionCache()
+"""Those of this Python session."""

@@ -1,0 +1,115 @@
+"""Opts from text that somebody typed or pasted: read, never evaluated.
+
+Accepted is what we print: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them
+with commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, of which
+the arguments of `.apply(...)` are taken.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from workbench.base.errors import ParseError
+from workbench.ir.opt.opt import Opt, OptOps
+
+MOST_CHARACTERS = 200_000
+MOST_OPTS = 100
+EXAMPLE = 'UPCAST("g1", 4)'
+
+
+def parse_opts(text: str) -> tuple[Opt, ...]:
+    """Return the opts that `text` lists, in order.
+
+    Errors: ParseError for anything else than opts.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
+    try:
+        tree = ast.parse(text.strip())
+        found = [opt for statement in tree.body for opt in _of_statement(statement)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, ParseError):
+            raise
+        because = getattr(error, "msg", None) or "it is nested too deeply"
+        raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
+    if len(found) > MOST_OPTS:
+        because = f"there are {len(found)} of them, more than {MOST_OPTS}"
+        raise ParseError("cannot read the opts", because, EXAMPLE)
+    return tuple(found)
+
+
+def parse_opt(text: str) -> Opt:
+    """Return the one opt that `text` says. Errors: ParseError for none, or several."""
+    found = parse_opts(text)
+    if len(found) != 1:
+        because = f"it holds {len(found)} opts"
+        raise ParseError(f"{_short(text)} is not one opt", because, EXAMPLE)
+    return found[0]
+
+
+def _of_statement(statement: ast.stmt) -> Iterator[Opt]:
+    match statement:
+        case ast.ImportFrom(module="workbench"):
+            return
+        case ast.Assign(value=value) | ast.Expr(value=value):
+            yield from _of_value(value)
+        case _:
+            raise _not_an_opt(statement)
+
+
+def _of_value(value: ast.expr) -> Iterator[Opt]:
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _of_value(part)
+        case ast.Call(func=ast.Attribute(attr="apply"), args=parts, keywords=[]):
+            for part in parts:
+                yield from _of_value(part)
+        case ast.Call(func=ast.Attribute(value=ast.Name("Kernel"), attr="from_text")):
+            return  # a kernel without opts
+        case ast.Call(func=ast.Name("Opt"), args=[op, *parts], keywords=words):
+            yield _opt(value, _op_of(op), parts, words)
+        case ast.Call(func=function, args=parts, keywords=words):
+            yield _opt(value, _op_of(function), parts, words)
+        case _:
+            raise _not_an_opt(value)
+
+
+def _op_of(value: ast.expr) -> OptOps:
+    match value:
+        case ast.Name(name) | ast.Attribute(value=ast.Name("OptOps"), attr=name):
+            if name in OptOps.__members__:
+                return OptOps[name]
+    raise _not_an_opt(value)
+
+
+def _opt(
+    whole: ast.expr, op: OptOps, parts: list[ast.expr], words: list[ast.keyword]
+) -> Opt:
+    given = dict(zip(("axis", "arg"), map(_literal, parts), strict=False))
+    for word in words:
+        if word.arg not in ("axis", "arg") or word.arg in given:
+            raise _not_an_opt(whole)
+        given[word.arg] = _literal(word.value)
+    if len(parts) > 2:
+        raise _not_an_opt(whole)
+    return Opt(op, given.get("axis"), given.get("arg"))
+
+
+def _literal(value: ast.expr) -> int | str | None:
+    match value:
+        case ast.Constant(value=found) if found is None or type(found) in (int, str):
+            return found  # type: ignore[return-value]  # narrowed by type(), not isinstance
+    raise _not_an_opt(value)
+
+
+def _not_an_opt(node: ast.AST) -> ParseError:
+    known = ", ".join(OptOps.__members__)
+    return ParseError(
+        f"{_short(ast.unparse(node))} is not an opt", f"there are {known}", EXAMPLE
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "\u2026"

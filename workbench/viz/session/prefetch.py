@@ -1,0 +1,167 @@
+"""What is measured before anybody asks: plain and default opts, baselines, and what could be
+done next. It gives way to requests, and stops where the reader has gone elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from workbench.base.errors import WorkbenchError
+from workbench.measure.timing import Samples
+from workbench.viz.session import baselines, measurement, plan_comparison
+from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.opt_text import parse_opt
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+BUDGET_S, SAMPLES = 0.25, 9
+KERNELS = 4
+"""Kernels that are timed without being asked for."""
+FLOPS = 4e9
+"""Kernels of more operations than this are timed only when asked for."""
+AT_ONCE, MOST_OFFERS = 4, 24
+"""Offers are measured in small groups, beside the variant itself."""
+SLOW_S = 0.1
+"""The offers of a variant that takes longer are not measured."""
+
+
+def times(session: Session) -> Iterator[None]:
+    """Time the first kernels plain and with the default opts, then both plans, where there
+    was another, then baselines, then offers."""
+    for number, kernel in enumerate(session.record["kernels"][:KERNELS]):
+        if kernel["flops"] <= FLOPS:
+            _time_kernel(session, number)
+            yield
+    if session.before is not None and plan_comparison.is_small(session, FLOPS):
+        with suppress(WorkbenchError):  # nobody asked
+            plan_comparison.measure(session)
+        yield
+    if baselines.known(session):
+        with suppress(WorkbenchError):  # there, too
+            baselines.measure_all(session)
+        yield
+    first = [k["root"] for k in session.record["kernels"][:1]]
+    for variant in first:
+        if session.watched in (None, variant):  # else the reader has gone elsewhere
+            session.watched = variant
+            yield from _offers(session, variant)
+
+
+def offers(session: Session, variant: int) -> dict[str, Any]:
+    """List what can be done next with a variant that is looked at. In the background its code
+    gets links and its passes, and, where that is wanted, what can be done next is measured."""
+    if not session.row(variant)["offers"]:
+        session.recorder.add_offers(variant)
+    is_new = session.watched != variant
+    session.watched = variant
+    if is_new:
+        steps = session.in_this_plan(_looked_at(session, variant))
+        session.jobs.submit(session, steps, AHEAD)
+    return {}
+
+
+def _looked_at(session: Session, variant: int) -> Iterator[None]:
+    with session.lock:
+        row = session.row(variant)
+        if not row["passes"] and row["error"] is None and variant not in session.edited:
+            session.recorder.add_compiled(variant)
+            session.tell_changes()
+    yield
+    if session.measures_ahead:
+        yield from _offers(session, variant)
+
+
+def _time_kernel(session: Session, number: int) -> None:
+    rows = session.record["variants"]
+    group = [
+        v for v, row in enumerate(rows)
+        if row["kernel"] == number and row["name"] in ("plain", "auto")
+        and row["error"] is None
+    ]  # fmt: skip
+    if group:
+        _quietly(session, group)
+
+
+def _quietly(session: Session, group: list[int]) -> None:
+    """Time variants; where that fails nobody is told, because nobody asked."""
+    try:
+        with session.jobs.lend() as worker:
+            measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+        session.save()
+    except WorkbenchError:
+        pass
+
+
+def _offers(session: Session, variant: int) -> Iterator[None]:
+    """Measure a variant's offers, those first that are said to gain most."""
+    timing = session.row(variant)["timing"]
+    if (
+        timing is None
+        and session.record["kernels"][_kernel(session, variant)]["flops"] <= FLOPS
+    ):
+        beside = measurement.headline(session, _kernel(session, variant))
+        _quietly(session, [variant, *(v for v in beside if v != variant)])
+        yield
+        timing = session.row(variant)["timing"]
+    if timing is None or timing["median_s"] > SLOW_S or variant in session.edited:
+        return
+    listed = session.row(variant)["offers"]
+    order = [
+        place for place in by_promise(listed)[:MOST_OFFERS]
+        if listed[place]["measured"] is None
+    ]  # fmt: skip
+    for begin in range(0, len(order), AT_ONCE):
+        if session.watched != variant:
+            return
+        _measure_offers(session, variant, listed, order[begin : begin + AT_ONCE])
+        yield
+
+
+def _measure_offers(
+    session: Session, variant: int, listed: list[dict[str, Any]], places: list[int]
+) -> None:
+    with session.lock:
+        if session.row(variant)["offers"] is not listed:
+            return  # on another device there are others
+        kernel, forms = session.kernels[variant], [measurement.sent(session, variant)]
+    try:
+        for place in places:
+            form = kernel.apply(parse_opt(listed[place]["opt"]))
+            forms.append(forms[0] | {"ast": form.to_text()})
+        with session.jobs.lend() as worker:
+            found = measurement.times(
+                session, worker, variant, forms, False, BUDGET_S, SAMPLES
+            )
+    except WorkbenchError:
+        return
+    with session.lock:
+        if session.row(variant)["offers"] is not listed:
+            return
+        for place, result in zip(places, found[1:], strict=True):
+            if result.get("samples"):
+                samples = Samples(tuple(result["samples"]))
+                median_s, is_one_run = samples.median_s, len(samples.samples_s) < 2
+                spread = None if is_one_run else samples.spread_s / median_s
+                offer = "variants", variant, "offers", place
+                session.put((*offer, "measured"), median_s)
+                session.put((*offer, "spread"), spread)
+        session.tell_changes()
+
+
+def by_promise(listed: list[dict[str, Any]]) -> list[int]:
+    """Return the places of offers: those predicted to gain most, then one of each kind and axis
+    in turn, because amounts differ less than kinds."""
+    turns: dict[tuple[str, str], int] = {}
+    keys: list[tuple[float, int, int]] = []
+    for place, offer in enumerate(listed):
+        kind = offer["op"], offer["opt"].partition(",")[0]
+        turns[kind] = turns.get(kind, 0) + 1
+        keys.append((-(offer["predicted"] or 0.0), turns[kind], place))
+    return [place for _, _, place in sorted(keys)]
+
+
+def _kernel(session: Session, variant: int) -> int:
+    number: int = session.row(variant)["kernel"]
+    return number

@@ -1,0 +1,415 @@
+"""A session: one exploration, the record that pages show of it, and the requests that change it.
+
+`handle(request)` answers every request of a page with a plain dict and raises nothing. Nothing
+here knows of Jupyter: a widget is a Listener.
+
+What changes the record goes out as numbered patches, in order, to every listener; so tables of
+the record and of all pages stay the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from threading import Timer
+from typing import Any, Protocol
+from weakref import WeakSet, ref
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_rlock
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import Speeds
+from workbench.viz.exploration import Exploration
+from workbench.viz.page import packed
+from workbench.viz.record.record import Recorder
+from workbench.viz.record.variants import error_row
+from workbench.viz.session import (
+    baselines,
+    inspection,
+    measurement,
+    persistence,
+    plan_comparison,
+    prefetch,
+    rule_toggles,
+)
+from workbench.viz.session import variants as tuning
+from workbench.viz.session.jobs import AHEAD, Jobs, jobs
+from workbench.viz.session.requests import checked
+from workbench.worker.client import TaskStopped
+from workbench.worker.time_limit import uninterrupted
+
+Message = dict[str, Any]
+
+QUICK: dict[str, Callable[..., Any]] = {
+    "apply": tuning.apply,
+    "paste": tuning.paste,
+    "auto": tuning.auto,
+    "code": tuning.code,
+    "offers": prefetch.offers,
+    "pin": tuning.pin,
+    "note": tuning.note,
+    "device": tuning.device,
+    "values": inspection.values,
+    "why_not": inspection.why_not,
+    "stop": lambda session: session.stop(),
+    "ping": lambda session, have: session.about(have),
+}
+"""Requests that are answered at once, by Python alone."""
+LONG: dict[str, Callable[..., Any]] = {
+    "measure": measurement.measure,
+    "check": measurement.check,
+    "edit": measurement.edit,
+    "baseline": baselines.measure_all,
+    "search": measurement.search,
+    "bisect": inspection.bisect,
+    "plans": plan_comparison.measure,
+    "replan": lambda session, node, store: session.replan(node, store),
+    "rule_off": rule_toggles.rule_off,
+}
+"""Requests that take long, most of them because they run kernels; they wait for their turn."""
+SAVES = frozenset(
+    {"apply", "paste", "pin", "note", "measure", "check", "edit", "search"}
+)
+
+_OF_ANOTHER = WorkbenchError(
+    "this was asked of another plan", "everything began anew while it waited", "again"
+)
+_NUMBERS = itertools.count()
+"""Every plan of every session has one of its own: the worker keeps data by it."""
+
+
+class Listener(Protocol):
+    """Whoever shows a session: it is told of replies to it, of patches, and of progress; now
+    and then it gets the whole record, packed, for pages that open later, and what to look at."""
+
+    def tell(self, message: Message) -> None:
+        """Pass on a reply, a patch or progress."""
+
+    def renew(self, record: str) -> None:
+        """Keep the whole record, packed, for pages that open later."""
+
+    def look(self, view: Message) -> None:
+        """Show these panes and places."""
+
+
+class Session:
+    """One exploration at work. `recorder` has the record and the Kernel of every variant."""
+
+    def __init__(
+        self,
+        exploration: Exploration,
+        queue: Jobs | None = None,
+        measures_ahead: bool = False,
+    ):
+        self.lock = free_rlock()
+        self.jobs = jobs() if queue is None else queue
+        self.measures_ahead = measures_ahead
+        self._listeners: WeakSet[Listener] = WeakSet()
+        self._begun: Recorder | None = None
+        self._patches, self._renewed, self._is_renewing = 0, 0, False
+        self._open(exploration)
+
+    def _open(
+        self, exploration: Exploration, machine_speeds: Speeds | None = None
+    ) -> None:
+        """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
+        self.recorder = Recorder(exploration, machine_speeds)
+        self.number = next(_NUMBERS)
+        self.recorder.first()
+        baselines.add_rows(self)  # so that pages know what there is to time
+        self.device: str = self.recorder.record["device"]
+        self.edited: dict[int, tuning.Edited] = {}
+        self.timings: dict[tuple[int, str], Any] = {}
+        self.checks: dict[tuple[int, str], Any] = {}
+        self.elsewhere: dict[tuple[int, str], Message] = {}
+        self.watched: int | None = None
+        self.before: plan_comparison.Before | None = None
+        self._pieces: Iterator[str] = self.recorder.rest()
+        # what was kept is of the scheduler's own plan
+        is_own = not exploration.forced and not exploration.rules_off
+        self.kept = persistence.load(self.record["key"]) if is_own else {}
+        self._stored: Mapping[persistence.Key, Message] = self.kept
+        for variant in range(len(self.kernels)):
+            tuning.adopt(self, variant)
+        self.recorder.patch()  # it is in the record that the page gets whole
+        self.record["n"] = self._patches
+
+    # what there is
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record as it is now; `n` counts the patches that it has had."""
+        return self.recorder.record
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """The Kernel of every variant."""
+        return self.recorder.kernels
+
+    def row(self, variant: int) -> dict[str, Any]:
+        """Return a variant's row of the record."""
+        found: dict[str, Any] = self.record["variants"][variant]
+        return found
+
+    def set(self, variant: int, name: str, value: Any) -> None:
+        """Set a field of a variant."""
+        self.put(("variants", variant, name), value)
+
+    def put(self, path: tuple[str | int, ...], value: Any) -> None:
+        """Set one value of the record; the next patch says so."""
+        self.recorder.put(path, value)
+
+    def packed(self) -> str:
+        """Return the whole record as pages read it, having told the others what changed: a patch
+        says nothing that is in a record of the same number."""
+        with self.lock:
+            self.tell_changes()
+            return packed(self.record)
+
+    # requests
+
+    def handle(self, request: Any, asker: Listener | None = None) -> Message:
+        """Return the reply to a request, and tell the listeners; it may take long."""
+        if not self.is_quick(request):
+            return self._handle(request, asker)
+        with self.lock:  # what it changes goes out with its reply, and with no other
+            return self._handle(request, asker)
+
+    def _handle(self, request: Any, asker: Listener | None) -> Message:
+        result, error = None, None
+        try:
+            do, fields = checked(request, self.record)
+            result = (QUICK.get(do) or LONG[do])(self, **fields)
+            if do in SAVES:
+                self.save()
+        except Exception as problem:  # a fault of ours, too, must not end the page
+            error = error_row(problem)
+        return self.send(self._reply(request, result, error), asker)
+
+    def _reply(self, request: Any, result: Any, error: Message | None) -> Message:
+        number = request.get("id") if isinstance(request, dict) else None
+        return {
+            "id": number if type(number) is int else None,
+            "ok": error is None,
+            "error": error,
+            "result": result,
+        }
+
+    def is_quick(self, request: Any) -> bool:
+        """Whether a request is answered at once; others belong into a job."""
+        do = request.get("do") if isinstance(request, dict) else None
+        return not isinstance(do, str) or do not in LONG
+
+    def replan(self, node: int, store: bool | None) -> dict[str, Any]:
+        """Plan again with one decision forced, or left to the scheduler; everything begins anew.
+
+        Errors: WorkbenchError where that cannot be.
+        """
+        asked = self.recorder.node(node)
+        return self.reopen(self.recorder.exploration.replan({asked: store}), asked)
+
+    def reopen(self, planned: Exploration, asked: UOp | None = None) -> dict[str, Any]:
+        """Begin anew with another exploration of the same tensors, held against the one before
+        it; `asked` is the value that was decided about."""
+        with self.lock:
+            self._patches += 1
+            was, ex = self.record, self.recorder.exploration
+            planned.held["baselines"] = ex.held.setdefault("baselines", {})
+            plan = plan_comparison.before(self)
+            self._open(planned, self.recorder.speeds)
+            plan_comparison.compare(self, plan, asked)
+            rule_toggles.compare(self, was)
+            self.recorder.patch()  # it is in the record, here as well
+            # now, because patches of what is begun come before the reply
+            self.tell({"result": {"n": self._patches, "record": self.packed()}})
+        self.begin()
+        return {"n": self._patches}
+
+    def stop(self) -> dict[str, int]:
+        """Drop what is under way; return how many jobs that were. What pages lack comes all the
+        same."""
+        self.watched = None
+        stopped = self.jobs.stop(self)
+        if stopped and self._begun is self.recorder:
+            steps = self.in_this_plan(self._ahead(measures=False))
+            self.jobs.submit(self.recorder, steps, AHEAD)
+        return {"stopped": stopped}
+
+    def about(self, have: int | None) -> dict[str, Any]:
+        """Return how many patches there were; the whole record where the page has not had all."""
+        self.tell_changes()
+        number = self.record["n"]
+        lacks = have is not None and have != number
+        return {"n": number, "record": self.packed() if lacks else None}
+
+    # messages
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` what happens from now on, as long as it lives."""
+        with self.lock:
+            self._listeners.add(listener)
+
+    def listeners(self) -> list[Listener]:
+        """Return who listens."""
+        with self.lock:
+            return list(self._listeners)
+
+    def send(self, reply: Message, asker: Listener | None = None) -> Message:
+        """Send a reply to whoever asked, and what changed to everybody; return it with the
+        patch."""
+        with self.lock:
+            patch = self._take_patch()
+            whole = reply | {"patch": patch}
+            for listener in list(self._listeners):
+                if listener is asker:
+                    listener.tell(whole)
+                elif patch is not None:
+                    listener.tell({"patch": patch})
+        return whole
+
+    def tell_changes(self) -> None:
+        """Send what changed, if anything."""
+        with self.lock:
+            patch = self._take_patch()
+            if patch is not None:
+                self.tell({"patch": patch})
+
+    def status(
+        self, task: str | None, done: int = 0, total: int = 0, text: str = ""
+    ) -> None:
+        """Say what is going on; None: nothing is."""
+        told = {"task": task, "done": done, "total": total, "text": text}
+        self.tell({"status": told})
+
+    def tell(self, message: Message) -> None:
+        """Send a message to everybody."""
+        with self.lock:
+            for listener in list(self._listeners):
+                listener.tell(message)
+
+    def _take_patch(self) -> dict[str, Any] | None:
+        found = self.recorder.patch()
+        if not found["append"] and not found["set"]:
+            return None
+        self._patches += 1
+        self.record["n"] = self._patches
+        found["set"].append([["n"], self._patches])
+        if self._listeners and not self._is_renewing:
+            self._is_renewing = True
+            self.jobs.submit(self.recorder, self._renewing(), AHEAD)
+        return found
+
+    # ahead of being asked
+
+    def begin(self) -> None:
+        """Complete the record in the background; measure a little where that is wanted."""
+        with self.lock:
+            if self._begun is self.recorder:
+                return
+            self._begun = self.recorder
+        self.jobs.submit(self, self.in_this_plan(self._ahead()), AHEAD)
+
+    def begin_after(self, seconds: float) -> None:
+        """Begin by then, though nobody may have asked anything."""
+        known = ref(self)  # a timer keeps nothing alive
+
+        def begin() -> None:
+            session = known()
+            if session is not None:
+                session.begin()
+
+        timer = Timer(seconds, begin)
+        timer.daemon = True
+        timer.start()
+
+    def complete(self) -> None:
+        """Add to the record all that needs no request."""
+        while self._add_piece():
+            pass
+        with self.lock:
+            for variant in range(len(self.kernels)):
+                self.recorder.complete(variant)
+
+    def job(self, request: Any, asker: Listener | None = None) -> Iterator[None]:
+        """Return the job of answering a request that takes long."""
+        steps = self._answering(request, asker)
+        next(steps)
+        return steps
+
+    def _answering(self, request: Any, asker: Listener | None) -> Iterator[None]:
+        mine = self.recorder
+        self.status(str(request.get("do")), 0, 1, "waiting")
+        try:
+            yield
+        except GeneratorExit:  # dropped while it waited: who asked must hear of it
+            self.status(None)
+            stopped = error_row(TaskStopped())
+            self.send(self._reply(request, None, stopped), asker)
+            return
+        try:
+            # Its numbers are places in the record that there was when it was asked.
+            if self.recorder is not mine and set(request) - {"id", "do"}:
+                self.send(self._reply(request, None, error_row(_OF_ANOTHER)), asker)
+            else:
+                self.handle(request, asker)
+        finally:
+            self.status(None)
+
+    def in_this_plan(self, steps: Iterator[None]) -> Iterator[None]:
+        """Return `steps` that end where all is planned anew: they are about the record of now."""
+        mine, end = self.recorder, object()
+
+        def until() -> Iterator[None]:
+            while self.recorder is mine and next(steps, end) is not end:
+                yield
+
+        return until()
+
+    def _ahead(self, measures: bool = True) -> Iterator[None]:
+        # first what was made by hand: somebody may miss it
+        for _ in tuning.restored(self, made_by_hand=True):
+            self.tell_changes()
+            yield
+        while self._add_piece():
+            yield
+        for _ in tuning.restored(self):
+            self.tell_changes()
+            yield
+        if self.measures_ahead and measures:
+            yield from prefetch.times(self)
+
+    def _add_piece(self) -> bool:
+        # Ctrl-C inside of a generator would be its end, and the record would lack the rest.
+        with uninterrupted(), self.lock:
+            before = len(self.kernels)
+            if next(self._pieces, None) is None:
+                return False
+            for variant in range(before, len(self.kernels)):
+                tuning.adopt(self, variant)
+            self.tell_changes()
+            return True
+
+    def _renewing(self) -> Iterator[None]:
+        yield
+        self._renew()
+
+    def _renew(self) -> None:
+        with self.lock:
+            if self._renewed == self._patches:
+                self._is_renewing = False
+                return
+            self._renewed, self._is_renewing = self._patches, False
+            whole = self.packed()
+            for listener in self.listeners():
+                listener.renew(whole)
+
+    def save(self) -> None:
+        """Keep the variants for the next session; not those of a plan that was forced, or that
+        does without some rules."""
+        with self.lock:
+            ex = self.recorder.exploration
+            if ex.forced or ex.rules_off:
+                return
+            tried = self.record, self.timings, self.edited
+            self._stored = persistence.store(*tried, self._stored)

@@ -1,0 +1,117 @@
+"""How an exploration is shown: the live workbench in a notebook, one file, else a picture.
+
+A session is made when something live is first asked of an exploration, and lives as long as
+that, or as long as it is among those used last (see `kept`).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from workbench.base.context import LIVE
+from workbench.base.display import Bundle
+from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_lock
+from workbench.viz import page
+from workbench.viz.exploration import Exploration
+from workbench.viz.record.record import build
+from workbench.viz.session.jobs import ASKED
+from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.session import Session
+from workbench.viz.still.formatters import exploration_bundle, pane_bundle
+from workbench.viz.text.pane import Pane
+
+PAGE_S = 1.0
+"""A page that opens in this time is not disturbed by work in the background."""
+NO_VIEW: Mapping[str, Any] = MappingProxyType({})
+WIDGET = "application/vnd.jupyter.widget-view+json"
+_LOG = logging.getLogger("workbench")
+_lock = free_lock()
+
+
+class LivePage:
+    """Shows explorations; see `viz.exploration.Page`."""
+
+    def bundle(self, ex: Exploration) -> Bundle:
+        """Return what Jupyter shows: the widget where there is somebody to talk to, and always
+        a static picture and text."""
+        widget = self._widget(ex, {}) if is_live() else {}
+        return widget | exploration_bundle(ex, 0.0 if widget else None)
+
+    def pane_bundle(self, pane: Pane) -> Bundle:
+        """Return what Jupyter shows of one pane: the widget with that alone, and always text."""
+        widget = self._widget(pane.exploration, pane.view) if is_live() else {}
+        return widget | pane_bundle(pane)
+
+    def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
+        try:
+            shown = self.to_widget(ex, view)._repr_mimebundle_()
+        except Exception:  # the picture is there all the same
+            _LOG.exception("the workbench cannot be shown; this is its picture")
+            return {}
+        return {WIDGET: (shown[0] if isinstance(shown, tuple) else shown)[WIDGET]}
+
+    def to_widget(self, ex: Exploration, view: Mapping[str, Any] = NO_VIEW) -> Any:
+        """Return a widget of the exploration's session."""
+        from workbench.viz.session.widget import Workbench
+
+        session = session_of(ex)
+        one = Pane(ex, ex.show).view if ex.show else {}
+        return Workbench(session, {**ex.held.get("view", {}), **one, **view})
+
+    def to_html(self, ex: Exploration) -> str:
+        """Return the page as one file: with what was tried, where something was."""
+        session: Session | None = ex.held.get("session")
+        if session is None:
+            return page.export_html(build(ex))
+        session.complete()
+        with session.lock:
+            return page.export_html(session.record)
+
+    def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
+        """Add a baseline; it is timed where the exploration is shown.
+
+        Errors: WorkbenchError for what cannot be called, and for what is no name.
+        """
+        hint = 'ex.baseline("numpy", lambda: a @ b)'
+        if not isinstance(name, str) or not name:
+            because = f"{name!r:.40} is none"
+            raise WorkbenchError("a baseline has a name, a text", because, hint)
+        if not callable(run):
+            because = f"{type(run).__name__} cannot be called"
+            raise WorkbenchError(f"the baseline {name} is no function", because, hint)
+        ex.held.setdefault("baselines", {})[name] = run
+        session: Session | None = ex.held.get("session")
+        if session is not None:
+            session.jobs.submit(session, session.job({"do": "baseline"}), ASKED)
+
+    def select(self, ex: Exploration, view: dict[str, Any]) -> None:
+        """Change what the widgets of an exploration show."""
+        ex.held["view"] = ex.held.get("view", {}) | view
+        session: Session | None = ex.held.get("session")
+        for listener in [] if session is None else session.listeners():
+            listener.look(view)
+
+
+def session_of(ex: Exploration) -> Session:
+    """Return the session of an exploration, begun if need be."""
+    with _lock:
+        known: Session | None = ex.held.get("session")
+        if known is None:
+            known = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
+            known.begin_after(PAGE_S)
+    KEPT.use(known)
+    return known
+
+
+def is_live() -> bool:
+    """Whether a notebook is there that a widget could talk to."""
+    if LIVE.value < 1:
+        return False
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None

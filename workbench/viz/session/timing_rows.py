@@ -1,0 +1,101 @@
+"""A timing as a row of a record: from samples to speeds; and as text, in the words of the page
+(static/timing.js). Shares of the peak are not in a row: there is one peak, in the record, and
+whoever shows a time says what share of that it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from workbench.ir.nest.estimates import Estimates
+from workbench.measure.kernel_time import seconds_text
+from workbench.measure.speeds import Speeds
+from workbench.measure.timing import Samples
+
+MOST_SAMPLES = 40
+"""Samples of one timing that a record keeps."""
+EMULATOR = "PYTHON"
+Row = dict[str, Any]
+
+
+def timing_row(
+    samples_s: Sequence[float],
+    work: Estimates,
+    device: str,
+    kind: str | None = None,
+    threads: int = 1,
+    cold_s: Sequence[float] = (),
+    run: str = "",
+) -> Row:
+    """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
+    on so many threads. `run` names the measurement: what was timed in one was timed in turns, and
+    a ratio means something between such times only; a machine is slower an hour later."""
+    found = Samples(tuple(samples_s))
+    median, gflops = found.median_s, work.flops / found.median_s / 1e9
+    return {
+        "median_s": median,
+        "min_s": found.min_s,
+        "spread": found.spread_s / median,
+        "samples": [float(f"{s:.4g}") for s in samples_s[:MOST_SAMPLES]],
+        "cold_s": statistics.median(cold_s) if cold_s else None,
+        "gflops": gflops,
+        "gbytes": work.bytes / median / 1e9,
+        "kind": kind,
+        "threads": threads,
+        "device": device,
+        "emulator": device == EMULATOR,
+        "run": run,
+        "earlier": False,
+    }
+
+
+def run_name() -> str:
+    """Return a name that no other measurement has, in this session or an earlier one."""
+    return uuid4().hex[:12]
+
+
+def timing_text(row: Mapping[str, Any], speeds: Speeds | None) -> str:
+    """Return a timing with its spread, its speed, and its share of the peak of `speeds` where that
+    says something: "13 ms ± 12%, cold 14 ms, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
+    parts = [f"{seconds_text(row['median_s'])} {spread_text(row)}"]
+    if row["cold_s"] is not None:
+        parts.append(f"cold {seconds_text(row['cold_s'])}")
+    if row["emulator"]:
+        parts.append(f"EMULATOR ({row['device']})")
+    else:
+        parts += _share_text(row, speeds)
+        parts += [f"{row['gflops']:.3g} GFLOP/s", f"{row['gbytes']:.3g} GB/s"]
+    if row["earlier"]:
+        parts.append("measured earlier")
+    return ", ".join(parts)
+
+
+def spread_text(row: Mapping[str, Any]) -> str:
+    """Return how far off a median may be; of a single run nothing is known."""
+    spread = row["spread"]
+    if len(row["samples"]) < 2:
+        return "one run"
+    if spread < 0.001:
+        return "± <0.1%"
+    return "± >100%" if spread >= 1 else f"± {_percent(spread)}"
+
+
+def _share_text(row: Mapping[str, Any], speeds: Speeds | None) -> list[str]:
+    kind, threads = row["kind"], row["threads"]
+    if speeds is None:
+        return []
+    share = speeds.share(kind, threads, row["gflops"] * 1e9)
+    if share is None:
+        return []
+    peak = speeds.peak[kind]
+    if peak.of(threads) >= 0.9 * peak.together:
+        name = "peak"
+    else:
+        name = "one thread's peak" if threads == 1 else f"{threads} threads' peak"
+    return [f"{_percent(share)} of {name}"]
+
+
+def _percent(fraction: float) -> str:
+    return f"{fraction:.1%}" if fraction < 0.0995 else f"{fraction:.0%}"

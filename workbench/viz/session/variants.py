@@ -1,0 +1,281 @@
+"""Requests that Python answers by itself: applying opts, code, notes, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.ir.opt.opt import Opt
+from workbench.kernel.inputs import FromSchedule
+from workbench.kernel.kernel import Kernel
+from workbench.viz.record.variants import code_row, error_row, step_rows
+from workbench.viz.session import persistence
+from workbench.viz.session.opt_text import parse_opt, parse_opts
+from workbench.viz.session.timing_rows import EMULATOR
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The source of a variant that somebody changed by hand, and the device it is for."""
+
+    device: str
+    text: str
+
+
+MOST_VARIANTS = 500
+"""Variants that one session holds."""
+MOST_NOTE = 1000
+OF_DEVICE = (
+    "code", "loops", "counts", "passes", "offers", "refused", "bound", "cost", "error"
+)  # fmt: skip
+"""What of a variant belongs to one device, as its timing and its check do."""
+
+
+def apply(session: Session, variant: int, opt: str) -> Result:
+    """Apply one opt to a variant; return the variant that this makes."""
+    made = session.kernels[variant].apply(parse_opt(opt))
+    return {"variant": variant_of(session, made, variant)}
+
+
+def paste(session: Session, variant: int, text: str) -> Result:
+    """Apply a whole list of opts to the un-optimised form of a variant's kernel. Where one is
+    not possible, those before it are kept, and the error stands with the variant.
+
+    Errors: ParseError; KernelOptError where not even the first is possible.
+    """
+    root = _root(session, variant)
+    kernel, chosen = session.kernels[root], parse_opts(text)
+    done, error = _as_far_as_possible(kernel, chosen)
+    if error is not None and done is kernel:
+        raise error
+    made = variant_of(session, done, root)
+    if error is not None:
+        session.set(made, "error", error_row(error))
+    return {"variant": made}
+
+
+def auto(session: Session, kernel: int) -> Result:
+    """Return the variant with the default opts."""
+    root = session.record["kernels"][kernel]["root"]
+    chosen = session.kernels[root].optimized()
+    made = variant_of(session, chosen, root, "auto")
+    # it may have been there, made by hand
+    session.set(made, "steps", step_rows(chosen.steps))
+    return {"variant": made}
+
+
+def code(session: Session, variant: int, language: str) -> Result:
+    """Compile a variant, unless the code in that language is there.
+
+    Errors: WorkbenchError where the device has no such code.
+    """
+    if not _has_code(session, variant, language) and variant not in session.edited:
+        session.recorder.add_compiled(variant)
+    error = session.row(variant)["error"]
+    if not _has_code(session, variant, language):
+        if error is not None:
+            raise WorkbenchError(error["what"], error["because"], error["try"])
+        because = f"{session.device} makes none of this variant"
+        raise WorkbenchError(f"there is no {language[:20]} to show", because)
+    return {"variant": variant}
+
+
+def pin(session: Session, variant: int | None) -> Result:
+    """Make a variant the one that others are compared with."""
+    session.put(("pinned",), variant)
+    return {}
+
+
+def note(session: Session, variant: int, text: str) -> Result:
+    """Keep a note with a variant."""
+    session.set(variant, "note", text[:MOST_NOTE])
+    return {}
+
+
+def device(session: Session, name: str) -> Result:
+    """Go to another device: the same variants, with code, answers and times of that device only.
+
+    Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
+    """
+    chosen = Device[name]
+    if not chosen.is_available:
+        what = f"the device {chosen.name} is not available here"
+        raise DeviceError(what, chosen.about, chosen.how_to_get)
+    for variant in range(len(session.kernels)):
+        row = session.row(variant)
+        session.elsewhere[variant, session.device] = {f: row[f] for f in OF_DEVICE}
+    session.device, session.watched = chosen.name, None
+    session.put(("device",), chosen.name)
+    headline, _, _ = session.record["headline"].rpartition(" on ")
+    session.put(("headline",), f"{headline} on {chosen.name}")
+    for variant, kernel in enumerate(session.kernels):
+        session.kernels[variant] = on_device(kernel, chosen.name)
+        _show_device(session, variant)
+    return {}
+
+
+def _show_device(session: Session, variant: int) -> None:
+    """Show of a variant what is known of it on the session's device."""
+    edited = session.edited.get(variant)
+    is_apart = edited is not None and session.device != EMULATOR
+    here = variant, edited.device if edited and is_apart else session.device
+    row = session.row(variant)
+    known = session.elsewhere.get((variant, session.device))
+    if known is None:  # its loops, and its C, are the same everywhere
+        kept = [c for c in row["code"] if c["language"] == "C"]
+        known = {"code": kept, "loops": row["loops"], "passes": []}
+        known |= {"offers": [], "refused": [], "counts": None}
+        known |= {"bound": None, "cost": None, "error": None}
+    if edited is not None:
+        known = known | {"code": row["code"], "error": row["error"]}
+    figures = {"timing": session.timings.get(here), "check": session.checks.get(here)}
+    for field, value in (known | figures).items():
+        session.set(variant, field, value)
+
+
+def on_device(kernel: Kernel, name: str) -> Kernel:
+    """Return the kernel as it would run on another device, on the same data."""
+    if not isinstance(kernel.data, FromSchedule):
+        return kernel
+    return replace(kernel, data=replace(kernel.data, on=name))
+
+
+# variants
+
+
+def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") -> int:
+    """Return the variant that `kernel` is, added to the record where it is new.
+
+    Errors: WorkbenchError where there are too many.
+    """
+    known = session.recorder.variant_of(parent, kernel)
+    if known is not None:
+        return known
+    _leave_room(session)
+    number = session.row(parent)["kernel"]
+    named = name or free_name(session, number, "mine")
+    made = session.recorder.add_variant(number, kernel, named, parent)
+    session.set(made, "rules_off", list(kernel.rules_off))
+    adopt(session, made)
+    return made
+
+
+def edited_variant(
+    session: Session, source: Edited, parent: int, name: str = ""
+) -> int:
+    """Return a variant that is source edited by hand, added to the record; nothing is run.
+
+    Errors: WorkbenchError where there are too many variants.
+    """
+    _leave_room(session)
+    number = session.row(parent)["kernel"]
+    named = name or free_name(session, number, "edited")
+    kernel, lines = session.kernels[parent], source.text.split("\n")
+    made = session.recorder.add_variant(number, kernel, named, parent)
+    session.edited[made] = source
+    session.set(made, "edited", True)
+    session.set(made, "code", [code_row(source.device, source.device, lines)])
+    return made
+
+
+def _leave_room(session: Session) -> None:
+    if len(session.kernels) >= MOST_VARIANTS:
+        because = f"there are {len(session.kernels)} already"
+        raise WorkbenchError("no more variants", because, "explore again")
+
+
+def free_name(session: Session, number: int, word: str) -> str:
+    """Return "mine 1", or the next number that no variant of the kernel has."""
+    taken = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
+    taken |= {entry["name"] for entry in session.kept.values()}
+    count = 1
+    while f"{word} {count}" in taken:
+        count += 1
+    return f"{word} {count}"
+
+
+def adopt(session: Session, variant: int) -> None:
+    """Give a variant what an earlier session kept of it: note, pin and timings."""
+    row = session.row(variant)
+    source = session.edited.get(variant)
+    entry = session.kept.get(persistence.key_for(row, source))
+    if entry is None or row["rules_off"]:
+        return
+    if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
+        session.set(variant, "name", entry["name"])
+    session.set(variant, "note", entry["note"])
+    session.set(variant, "search", entry["search"])
+    for name, timing in entry["timings"].items():
+        session.timings.setdefault((variant, name), timing)
+    device = session.device if source is None else source.device
+    session.set(variant, "timing", session.timings.get((variant, device)))
+    if entry["pinned"] and session.record["pinned"] is None:  # else it was chosen here
+        session.put(("pinned",), variant)
+
+
+def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
+    """Add the variants that an earlier session kept, one per step; those that are no longer
+    possible are left out. Nothing is run. `made_by_hand`: without the default opts, and what was
+    made from them, which are there when this session has found them itself."""
+    autos = {key[:2] for key, entry in session.kept.items() if entry["name"] == "auto"}
+    for key, entry in list(session.kept.items()):
+        if made_by_hand and key[:2] in autos:
+            continue
+        with session.lock:
+            if 0 <= key.kernel < len(session.record["kernels"]):
+                _restore(session, key, entry)
+        yield
+
+
+def _restore(session: Session, key: persistence.Key, entry: Result) -> None:
+    root = session.record["kernels"][key.kernel]["root"]
+    try:
+        chosen = [parse_opt(text) for text in key.opts]
+        made = variant_of(session, session.kernels[root].apply(*chosen), root)
+        if entry["edited"] is not None:
+            _restore_edited(session, made, entry)
+    except WorkbenchError:
+        return  # saved by a version with other opts
+
+
+def _restore_edited(session: Session, parent: int, entry: Result) -> None:
+    was = entry["edited"]
+    source = Edited(was["device"], was["text"])
+    if source in session.edited.values():
+        return  # somebody was quicker
+    made = edited_variant(session, source, parent, entry["name"])
+    adopt(session, made)
+    session.set(made, "error", was["error"])
+    session.set(made, "check", was["check"])
+    if was["check"] is not None:
+        session.checks[made, source.device] = was["check"]
+
+
+def _root(session: Session, variant: int) -> int:
+    number = session.row(variant)["kernel"]
+    found: int = session.record["kernels"][number]["root"]
+    return found
+
+
+def _as_far_as_possible(
+    kernel: Kernel, chosen: Sequence[Opt]
+) -> tuple[Kernel, WorkbenchError | None]:
+    for opt in chosen:
+        try:
+            kernel = kernel.apply(opt)
+        except WorkbenchError as error:
+            return kernel, error
+    return kernel, None
+
+
+def _has_code(session: Session, variant: int, language: str) -> bool:
+    return any(c["language"] == language for c in session.row(variant)["code"])

@@ -1,0 +1,80 @@
+"""The workbench as a Jupyter widget: messages to and from a session, and no more.
+
+What the page asks arrives on the main thread. What Python answers at once is answered there;
+what runs kernels becomes a job, so that cells can go on.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import anywidget
+import traitlets
+
+from workbench.viz import page
+from workbench.viz.session.jobs import ASKED
+from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.messages import sending
+from workbench.viz.session.session import Message, Session
+from workbench.worker.time_limit import uninterrupted
+
+GONE = {
+    "what": "this workbench is no longer connected",
+    "because": "its exploration was dropped, and many others were used since",
+    "try": "run the cell again",
+}
+
+
+class Workbench(anywidget.AnyWidget):
+    """A widget of a session. `record` is what the page shows: base64 of compressed JSON; `view`
+    is what of it is looked at; `live` says that Python made this widget."""
+
+    _esm = page.esm()
+    _css = page.css()
+    record = traitlets.Unicode().tag(sync=True)
+    view = traitlets.Dict().tag(sync=True)
+    live = traitlets.Bool(True).tag(sync=True)
+
+    def __init__(self, session: Session, view: dict[str, Any]):
+        super().__init__(record=session.packed(), view=view)
+        self._session = weakref.ref(session)
+        self.on_msg(self._heard)
+        session.listen(self)
+
+    def tell(self, message: Message) -> None:
+        """Send a message to the page."""
+        with sending() as may:
+            if may:
+                self.send(message)
+
+    def renew(self, record: str) -> None:
+        """Keep the record up to date for pages that open later, and for saved notebooks."""
+        with sending() as may:
+            if may:
+                self.record = record
+
+    def look(self, view: Message) -> None:
+        """Look at something else."""
+        with sending() as may:
+            if may:
+                self.view = {**self.view, **view}
+
+    def _heard(self, _: Any, content: Any, buffers: Any) -> None:
+        with (
+            uninterrupted()
+        ):  # half an answer is none, and half a change is wrong for good
+            self._answer(content)
+
+    def _answer(self, content: Any) -> None:
+        session = self._session()
+        if session is None:
+            number = content.get("id") if isinstance(content, dict) else None
+            self.tell({"id": number, "ok": False, "error": GONE, "result": None})
+            return
+        KEPT.use(session)
+        session.begin()  # the page is there: it has drawn what it has
+        if session.is_quick(content):
+            session.handle(content, self)
+        else:
+            session.jobs.submit(session, session.job(content, self), ASKED)

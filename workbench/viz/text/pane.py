@@ -1,0 +1,179 @@
+"""One pane of an exploration: a value that prints as text, and is shown alone in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.base.display import Printed
+from workbench.base.trace import Match, PassRecord, unobserved
+from workbench.ir.opt.opt import Opt
+from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import Speeds
+from workbench.viz.model import loops, rewrites
+from workbench.viz.model.decisions import decisions_text
+from workbench.viz.model.passes import outcome, pass_rows
+from workbench.viz.model.provenance import scheduled
+from workbench.viz.model.words import error_text, kernel_number
+from workbench.viz.record.variants import c_code, variant_row
+from workbench.viz.session.timing_rows import timing_text
+
+if TYPE_CHECKING:
+    from workbench.viz.exploration import Exploration
+
+PANES = {
+    "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
+}  # fmt: skip
+"""The panes that can stand alone, and the mode of the page each belongs to."""
+MOST_STEPS = 200
+"""Rewrites of one pass that are printed."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pane(Printed):
+    """One pane of an exploration. `name` is a key of PANES; `form` is the kernel that it is of,
+    with its place (None: all of them)."""
+
+    exploration: Exploration
+    name: str
+    form: tuple[int, Kernel] | None = None
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What of a page is looked at."""
+        only = {"only": self.name, "mode": PANES[self.name]}
+        return only if self.form is None else {**only, "kernel": self.form[0]}
+
+    def __str__(self) -> str:
+        ex = self.exploration
+        forms = enumerate(ex.kernels) if self.form is None else [self.form]
+        if self.name == "plan":
+            return plan_text(ex)
+        if self.name == "results":
+            return results_text(ex)
+        of_kernel = _OF_KERNEL[self.name]
+        parts = [f"{_head(i, k)}\n{of_kernel(ex, i, k)}" for i, k in forms]
+        return "\n\n".join(parts) or self._nothing()
+
+    def _nothing(self) -> str:
+        ex = self.exploration
+        more = [steps_text(ex.passes)] if self.name == "rewrites" else []
+        return "\n".join([ex.headline, ex.nothing_to_do, *more]).rstrip()
+
+
+def plan_text(ex: Exploration) -> str:
+    """Return the kernels, and the decisions that made them."""
+    kernels = [_head(i, k) for i, k in enumerate(ex.kernels)]
+    nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
+    return "\n".join([ex.headline, *nothing, *kernels, decisions_text(ex.decisions)])
+
+
+def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+    """Return the loop nest of a kernel, with what each loop touches."""
+    try:
+        with unobserved():
+            nest = loops.loop_nest(kernel.ast, Device[kernel.device].target)
+    except Exception as error:  # a rule may raise anything
+        return error_text(error)
+    return loops.to_text(nest)
+
+
+def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+    """Return the C of a kernel."""
+    try:
+        return "\n".join(c_code(kernel)["lines"])
+    except Exception as error:
+        return error_text(error)
+
+
+def rewrites_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+    """Return every pass that changed something on the way to a kernel, with its rewrites."""
+    before = list(scheduled(ex.passes))[number][2]
+    return steps_text((*before, *kernel.observed(kernel.device)))
+
+
+def steps_text(records: Sequence[PassRecord]) -> str:
+    """Return every pass that changed something, with its rewrites."""
+    parts = []
+    for record, row in zip(records, pass_rows(records), strict=True):
+        if not record.name or not (row.changed or row.error):
+            continue
+        head = f"{'  ' * row.depth}{row.name}: {outcome(row)}"
+        lines = [
+            f"  {i}. {_step(m)}" for i, m in enumerate(record.matches[:MOST_STEPS], 1)
+        ]
+        more = len(record.matches) - MOST_STEPS
+        lines += [f"  and {more:,} more"] if more > 0 else []
+        parts.append("\n".join([head, *lines]))
+    return "\n".join(parts)
+
+
+def results_text(ex: Exploration) -> str:
+    """Return the forms that were tried where the exploration is shown, with times, checks and
+    notes; the plain ones where nobody tried any."""
+    rows, speeds = tried(ex), known_speeds(ex)
+    parts = []
+    for number, kernel in enumerate(ex.kernels):
+        own = [row for row in rows if row["kernel"] == number]
+        lines = [
+            _head(number, kernel),
+            *[line for row in own for line in _result(row, speeds)],
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
+
+
+def tried(ex: Exploration) -> list[dict[str, Any]]:
+    """Return the rows of the variants of an exploration, as the record has them."""
+    session = ex.held.get("session")
+    if session is None:
+        return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
+    with session.lock:
+        return [dict(row) for row in session.record["variants"]]
+
+
+def known_speeds(ex: Exploration) -> Speeds | None:
+    """Return the speeds that an exploration's record has; None where it has none yet."""
+    session = ex.held.get("session")
+    return None if session is None else session.recorder.speeds
+
+
+def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
+    opts = ", ".join(row["opts"]) or "no opts"
+    how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
+    yield f"  {row['name']}: {'; '.join([opts, *how])}"
+    yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
+    found = [
+        row["check"] and row["check"]["text"],
+        row["error"] and _said(row["error"]),
+    ]
+    for words in (*found, row["note"]):
+        if words:
+            yield f"    {words}"
+
+
+def _said(error: Mapping[str, str]) -> str:
+    return f"failed: {error['what']}: {error['because']}".rstrip(": ")
+
+
+def _head(place: int, kernel: Kernel) -> str:
+    where = "" if kernel.line is None else f"  {kernel.line}"
+    return f"kernel {kernel_number(place)}: {kernel.title or kernel.name}{where}"
+
+
+def _step(match: Match) -> str:
+    if isinstance(match.rule, Opt):
+        return str(match.rule)
+    if match.before is match.after:
+        return f"{match.rule!r}: {_line(match.before)}"
+    return f"{match.rule!r}: {_line(match.before)}  ->  {_line(match.after)}"
+
+
+def _line(state: Any) -> str:
+    words = rewrites.text(state).rpartition("\n")[2]
+    return words if len(words) <= 100 else f"{words[:98]}.."
+
+
+_OF_KERNEL = {"loops": loops_text, "code": code_text, "rewrites": rewrites_text}

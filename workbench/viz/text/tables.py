@@ -1,0 +1,27 @@
+"""Tuples that print as a table: what `Exploration.passes` and `.decisions` are."""
+
+from __future__ import annotations
+
+from workbench.base.display import Printed
+from workbench.base.trace import PassRecord
+from workbench.ir.schedule.item import Decision
+from workbench.viz.model.decisions import decisions_text
+from workbench.viz.model.passes import pass_rows, passes_text
+
+
+class PassTable(Printed, tuple[PassRecord, ...]):
+    """Passes in execution order; printed, a line each: what came of it, and how long it took."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return passes_text(pass_rows(self)) or "no passes"
+
+
+class Decisions(Printed, tuple[Decision, ...]):
+    """Decisions of the scheduler; printed, a line each: the value, what became of it, and why."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return decisions_text(self) or "no decisions"

@@ -1,0 +1,178 @@
+"""One form of a kernel against another: run in turns, and given up when it is hopeless."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.object_cache import key_of
+from workbench.base.errors import WorkbenchError
+from workbench.measure.timing import Samples, measure, rounds
+from workbench.worker.candidate import Row, Run, bound, told
+from workbench.worker.time_limit import OverTime, within
+
+FAIR_ROUNDS = 3
+"""No form is given up before so many rounds."""
+LEAST_ROUNDS, SETTLED = 7, 0.005
+"""Timing ends early where the medians are known to this share."""
+SLOW, VERY_SLOW = 0.25, 5.0
+"""Forms of which one takes the first share of the budget are not run in turns but a few times
+each, and what takes the second share once."""
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkSettings:
+    """How a race is run. Units: seconds. `limit_s` is for the first run; a form that takes
+    `hopeless` times as long as the other is given up; `known` are digests of programs that
+    have raced before; `compares` the answers too; of slow forms no further run begins that
+    would not end within `left_s`."""
+
+    budget_s: float
+    samples: int
+    limit_s: float
+    hopeless: float
+    known: tuple[str, ...] = ()
+    compares: bool = False
+    left_s: float = math.inf
+
+
+def race(
+    form: Row,
+    against: Row,
+    buffers: Sequence[Buffer],
+    outputs: Sequence[int],
+    rules: BenchmarkSettings,
+    go_on: Callable[[], None] = lambda: None,
+    silent: Callable[[float], None] = lambda seconds: None,
+) -> Row:
+    """Return what came of `form`: "samples" beside those of "against", in seconds; or "same",
+    the digest of a program that it equals; or "over", the limit that it broke; or "error".
+
+    `silent` is told of the seconds that the first run may take, before it begins.
+    Errors: what `go_on` raises, which is called now and then.
+    """
+    stop = time.perf_counter() + rules.left_s
+    try:
+        source, run = bound(form, buffers)
+        go_on()
+        found: Row = {"digest": key_of(source.language, source.text)[:16]}
+        if found["digest"] in rules.known:
+            return {"same": found["digest"]}
+        _, other = bound(against, buffers)
+        silent(rules.limit_s)
+        with within(rules.limit_s):
+            first_s, answer = _first_run(run, buffers, outputs)
+        go_on()
+    except OverTime:
+        return found | {"over": rules.limit_s}
+    except WorkbenchError as error:
+        return {"error": told(error)}
+    if form == against:  # by itself
+        taken = _alone(run, first_s, rules, stop)
+        return found | {"samples": taken, "against": taken}
+    other_s, wanted = _first_run(other, buffers, outputs)
+    if rules.compares:
+        found["differs"] = not all(map(_are_close, wanted, answer))
+    go_on()
+    if max(first_s, other_s) < SLOW * rules.budget_s:
+        return found | _in_turns(run, other, rules, go_on)
+    return found | {
+        "samples": _few(run, first_s, rules, stop),
+        "against": _few(other, other_s, rules, stop),
+    }
+
+
+def _alone(
+    run: Run, first_s: float, rules: BenchmarkSettings, stop: float
+) -> list[float]:
+    """Return times of a form that races against nobody."""
+    if first_s > SLOW * rules.budget_s:
+        return _few(run, first_s, rules, stop)
+    return list(measure(run, rules.budget_s, rules.samples).samples_s)
+
+
+def _first_run(
+    run: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
+) -> tuple[float, list[Array]]:
+    """Return the seconds of a run, and what it wrote."""
+    for slot in outputs:
+        buffers[slot].array[:] = np.zeros((), buffers[slot].array.dtype)
+    seconds = _once(run)
+    return seconds, [np.array(buffers[slot].array) for slot in outputs]
+
+
+def _few(
+    run: Run, first_s: float, rules: BenchmarkSettings, stop: float
+) -> list[float]:
+    """Return times of a slow kernel: few, and of a very slow one that which is known."""
+    if first_s > VERY_SLOW * rules.budget_s:
+        return [first_s]
+    taken: list[float] = []
+    while len(taken) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
+        taken.append(_once(run))
+    return taken or [first_s]
+
+
+def _once(run: Run) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _in_turns(
+    run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]
+) -> Row:
+    stop = time.perf_counter() + rules.budget_s
+    taken: dict[str, Samples] = {}
+    gc.disable()
+    try:
+        for number, taken in enumerate(rounds({"samples": run, "against": other}), 1):
+            go_on()
+            is_over = time.perf_counter() > stop or number >= rules.samples
+            if is_over or _is_hopeless(number, taken, rules) or _are_settled(taken):
+                break
+    finally:
+        gc.enable()
+    return {name: list(samples.samples_s) for name, samples in taken.items()}
+
+
+def _is_hopeless(
+    number: int, taken: dict[str, Samples], rules: BenchmarkSettings
+) -> bool:
+    slow, best = taken["samples"], taken["against"]
+    return number >= FAIR_ROUNDS and slow.min_s > rules.hopeless * best.median_s
+
+
+def _are_settled(taken: dict[str, Samples]) -> bool:
+    return all(is_settled(samples) for samples in taken.values())
+
+
+def is_settled(samples: Samples) -> bool:
+    """Whether more samples would not say more: the median's error is small."""
+    count = len(samples.samples_s)
+    error = samples.spread_s / count**0.5
+    return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
+
+
+def _are_close(wanted: Array, got: Array) -> bool:
+    """Whether floats agree to a share of the greatest of them, and others exactly."""
+    if wanted.dtype.kind in "biu":
+        return bool(np.array_equal(wanted, got))
+    bits = 8 * wanted.dtype.itemsize
+    share = {16: 0.1, 32: 1e-3}.get(bits, 1e-9)
+    wanted, got = wanted.astype(np.float64), got.astype(np.float64)
+    finite = np.isfinite(wanted)
+    if not np.array_equal(wanted[~finite], got[~finite], equal_nan=True):
+        return False
+    if not finite.any():
+        return True
+    greatest = float(np.abs(wanted[finite]).max())
+    return bool(np.abs(wanted - got)[finite].max() <= share * greatest)

@@ -1,0 +1,36 @@
+"""Buffers that tell whether a program wrote where it may not: edited source is not verified."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.native.buffer import Buffer
+
+STRIP_BYTES = 4096
+FILL = 0xA5
+
+
+class Guarded:
+    """A copy of a buffer between two strips of memory that nobody may write to."""
+
+    def __init__(self, held: Buffer):
+        self._held, strip = held, STRIP_BYTES // max(1, held.dtype.itemsize)
+        self._whole = Buffer(held.device, held.dtype, held.size + 2 * strip)
+        self._bytes().fill(FILL)
+        self.buffer = self._whole.window(strip, held.size)
+        self.buffer.array[:] = held.array
+
+    def spoilt(self, slot: int, is_output: bool) -> str:
+        """Return what was written where it may not be; "" for nothing."""
+        found = self._bytes()
+        strips = np.concatenate([found[:STRIP_BYTES], found[-STRIP_BYTES:]])
+        if np.any(strips != FILL):
+            return f"writes outside of buffer {slot}"
+        before, after = (b.array.view(np.uint8) for b in (self._held, self.buffer))
+        same = is_output or np.array_equal(before, after)
+        return "" if same else f"changes buffer {slot}, an input"
+
+    def _bytes(self) -> Any:
+        return self._whole.array.view(np.uint8)

@@ -1,0 +1,165 @@
+"""What the worker process does with kernels: times them in turns, and checks them.
+
+Forms of kernels come as data (see `forms`).
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from workbench.backends.native.buffer import Buffer
+from workbench.base.dtypes import dtypes
+from workbench.check import answer as checking
+from workbench.kernel.inputs import outputs
+from workbench.measure import cold_cache
+from workbench.measure.timing import rounds
+from workbench.worker.benchmark import BenchmarkSettings, is_settled, race
+from workbench.worker.candidate import Row, Run, bound, parsed, told
+from workbench.worker.sandboxed import Guarded
+
+Report = Callable[[Row], None]
+
+
+class StopRequest(Exception):
+    """The task is no longer wanted."""
+
+
+class Desk:
+    """The worker's side: holds the data that kernels run on, and does tasks.
+
+    `report` sends progress; `is_stopped` says whether the task is still wanted.
+    """
+
+    def __init__(self, report: Report, is_stopped: Callable[[], bool]):
+        self._report, self._is_stopped = report, is_stopped
+        self._data: dict[str, list[Buffer]] = {}
+
+    # data
+
+    def hold(
+        self, key: str, slots: Sequence[tuple[str, int]], blobs: list[bytearray]
+    ) -> None:
+        """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
+        made = []
+        for (name, size), blob in zip(slots, blobs, strict=True):
+            buffer = Buffer("LLVM", dtypes.named(name), size)
+            if blob:
+                buffer.array[:] = np.frombuffer(blob, buffer.array.dtype)
+            else:
+                buffer.array[:] = np.zeros((), buffer.array.dtype)
+            made.append(buffer)
+        self._data[key] = made
+
+    def drop(self, key: str) -> None:
+        """Forget data."""
+        self._data.pop(key, None)
+
+    # tasks
+
+    def measure(self, task: Row) -> Row:
+        """Return samples of every kernel, warm and if asked cold, taken in turns.
+
+        A kernel runs on its own "data", if it names some, else on those of the task. One that
+        fails has an error instead. What was measured when the task is stopped
+        is returned. "silent_s", which may be left out, is how long a first run may take.
+        """
+        runs: dict[str, Run] = {}
+        rows: list[Row] = [{} for _ in task["kernels"]]
+        for place, kernel in enumerate(task["kernels"]):
+            try:
+                self._continue(place, len(rows), "compiling")
+                key = kernel.get("data", task.get("data"))
+                source, run = bound(kernel, self._data[key])
+                rows[place]["threads"] = source.threads
+                self._continue(place, len(rows), "first run", task.get("silent_s"))
+                start = time.perf_counter()
+                run()
+                took = time.perf_counter() - start
+                if took < task["budget_s"]:
+                    runs[str(place)] = run
+                else:  # it is not run again: one sample says enough
+                    rows[place]["samples"] = [took]
+            except StopRequest:
+                return {"kernels": rows}
+            except Exception as error:
+                rows[place]["error"] = told(error)
+        gc.disable()
+        try:
+            self._warm(runs, rows, task)
+            if task["cold"]:
+                self._cold(runs, rows)
+        except StopRequest:
+            pass
+        finally:
+            gc.enable()
+        return {"kernels": rows}
+
+    def _warm(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
+        if not runs:
+            return
+        stop = time.perf_counter() + task["budget_s"]
+        for number, taken in enumerate(rounds(runs, self._go_on), 1):
+            for name, samples in taken.items():
+                rows[int(name)]["samples"] = samples.samples_s
+            self._continue(number, task["samples"], "timing, warm")
+            is_over = time.perf_counter() > stop or number >= task["samples"]
+            if is_over or all(is_settled(s) for s in taken.values()):
+                break
+
+    def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:
+        def go_on(number: int) -> None:
+            self._continue(number, cold_cache.ROUNDS, "timing, cold")
+
+        for name, taken in cold_cache.measure_cold(runs, go_on=go_on).items():
+            rows[int(name)]["cold"] = list(taken.samples_s)
+
+    def race(self, task: Row) -> Row:
+        """Return what comes of one form against another (see `race`)."""
+        rules = BenchmarkSettings(
+            **task["rules"] | {"known": tuple(task["rules"]["known"])}
+        )
+        self._continue(0, 1, "racing")
+        return race(
+            task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
+            rules, lambda: self._continue(0, 1, "racing"),
+            lambda seconds: self._continue(0, 1, "first run", seconds),
+        )  # fmt: skip
+
+    def check(self, task: Row) -> Row:
+        """Return whether a kernel's answer is that of the un-optimised kernel, interpreted.
+        "silent_s", which may be left out, is how long it may run."""
+        held = self._data[task["data"]]
+        original = parsed(task["original"])
+        slots = outputs(original)
+        guards = [Guarded(b) for b in held]
+        buffers = [guard.buffer for guard in guards]
+        self._continue(0, 3, "compiling")
+        _, run = bound(task["kernel"], buffers)
+        self._continue(1, 3, "running", task.get("silent_s"))
+        run()
+        self._continue(2, 3, "comparing with the reference interpreter")
+        found = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
+        if any(found):
+            said = " and ".join(filter(None, found))
+            return {"ok": False, "text": f"WRONG: the program {said}"}
+        inputs = [np.array(b.array) for b in held]
+        got = [np.array(buffers[slot].array) for slot in slots]
+        outcome = checking.check(original, slots, inputs, got)
+        return {"ok": bool(outcome.ok), "text": str(outcome)}
+
+    def _continue(
+        self, done: int, total: int, text: str, silent_s: float | None = None
+    ) -> None:
+        """Report, and how long nothing will be heard, where that is known: who waits need not
+        wait for longer. Errors: Stopped."""
+        told = {"done": done, "total": total, "text": text, "silent_s": silent_s}
+        self._report(told)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_stopped():
+            raise StopRequest
