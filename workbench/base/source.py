@@ -102,7 +102,7 @@ MOST_FRAMES = 200
 """Frames that are looked at for those of the user's."""
 MOST_CALLS = 16
 """Frames of the user's that are kept: the outermost ones, and where they called this package."""
-_PACKAGE = os.path.dirname(here.__code__.co_filename) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(here.__code__.co_filename)) + os.sep
 _LIBRARY, _FILE, _CELL = 0, 1, 2
 _KINDS: dict[str, int] = {}
 _CELLS: dict[str, tuple[int | None, str | None]] = {}

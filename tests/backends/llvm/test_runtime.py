@@ -260,7 +260,7 @@ def test_without_llvmlite_the_error_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "llvmlite.py").write_text("raise ImportError('not here')")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from workbench.backends.runtime import jit\n"
+        "from workbench.backends.llvm import jit\n"
         "from workbench.base.errors import DeviceError\n"
         "try: jit.host()\n"
         "except DeviceError as error: print(error)"

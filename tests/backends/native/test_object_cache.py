@@ -229,7 +229,7 @@ def test_code_of_another_processor_is_not_used(monkeypatch: pytest.MonkeyPatch) 
 
 ONCE = """
 import numpy as np
-from workbench.backends.runtime import jit
+from workbench.backends.llvm import jit
 compiled, compile_object = [], jit.compile_object
 def noted(text):
     compiled.append(text)

@@ -93,8 +93,8 @@ def test_processes_that_write_at_once_do_not_disturb_each_other(home: Path) -> N
 COMPILES = """
     import numpy as np
     from workbench import Tensor
-    from workbench.backends.runtime import cache
-    cache._LIMIT_BYTES, cache._WRITES_BETWEEN_TRIMS = 20_000, 2
+    from workbench.backends.native import object_cache
+    object_cache._LIMIT_BYTES, object_cache._WRITES_BETWEEN_TRIMS = 20_000, 2
     for n in range(1, 25):
         a = np.arange(64, dtype=np.float32)
         assert np.array_equal((Tensor(a) * 3 + n).numpy(), a * 3 + n)
