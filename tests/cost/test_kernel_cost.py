@@ -17,13 +17,13 @@ from tests.kernel.support import (
     kernel_of,
     upcast,
 )
-from workbench.backends.runtime.speeds import Rate
+from workbench.cost.core_time import work
+from workbench.cost.kernel_cost import cost
+from workbench.cost.predicted_speedup import outlooks
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import legal_opts
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.kernel.cost import cost
-from workbench.kernel.outlook import outlooks
-from workbench.kernel.work import work
+from workbench.measure.speeds import Rate
 
 
 def test_a_chain_of_sums_takes_its_latency() -> None:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.kernel.search.support import LONG_S, quick
+from tests.search.support import LONG_S, quick
 from workbench import Kernel, Opt, OptOps, SearchResult
-from workbench.ir.opt.trial import Stopped, Candidate
-from workbench.kernel import measuring, searching
-from workbench.kernel.searching import run
-from workbench.worker import client, wire
+from workbench.search import evaluation
+from workbench.search import search as searching
+from workbench.search.candidate import Candidate, SearchStopped
+from workbench.search.search import run
+from workbench.worker import client, protocol
 from workbench.worker.client import Worker
 
 
@@ -53,7 +54,7 @@ def test_ctrl_c_while_the_process_starts_leaves_none(
 def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    send = wire.send
+    send = protocol.send
 
     def half(stream: Any, head: Any, blobs: Any = ()) -> None:
         if head["do"] == "hold":
@@ -62,9 +63,9 @@ def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
         send(stream, head, blobs)
 
     with Worker() as worker:
-        monkeypatch.setattr(wire, "send", half)
+        monkeypatch.setattr(protocol, "send", half)
         assert quick(kernel, worker=worker).ended == "interrupted"
-        monkeypatch.setattr(wire, "send", send)
+        monkeypatch.setattr(protocol, "send", send)
         seen: list[Candidate] = []
         result = quick(
             kernel, LONG_S, worker=worker, report=seen.append,
@@ -129,10 +130,10 @@ def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
             pressed.append(True)
 
     ends_at = time.monotonic() + 60.0
-    measure = measuring.OnWorker(
+    measure = evaluation.OnWorker(
         kernel.original, "LLVM", ends_at, 1.0, worker=Late(), stop=lambda: bool(pressed)
     )
     for _ in range(2):
-        with pytest.raises(Stopped):
+        with pytest.raises(SearchStopped):
             list(measure(kernel.ast, [kernel.ast], None, False))
     assert pressed == [False, True], "stopped while it ran, then before it began"

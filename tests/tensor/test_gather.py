@@ -9,8 +9,8 @@ import pytest
 from ml_dtypes import bfloat16
 
 from tests.tensor.agree import assert_agrees, numbers
-from workbench.errors import DTypeError, ShapeError
-from workbench.ir.ops import Ops
+from workbench.base.errors import DTypeError, ShapeError
+from workbench.ir.node.ops import Ops
 from workbench.tensor import Tensor
 
 pytestmark = pytest.mark.usefixtures("device")

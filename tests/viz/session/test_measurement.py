@@ -125,8 +125,8 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "MOST_OFFERS", 4)
-    monkeypatch.setattr(ahead, "SAMPLES", 1)
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
+    monkeypatch.setattr(prefetch, "SAMPLES", 1)
     with session_of(softmax(), measures_ahead=True) as session:
         assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
         assert session.jobs.submit(session, iter(()), 9).wait(60)

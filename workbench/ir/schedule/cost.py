@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from workbench.ir.ops import CASTS, ELEMENTWISE, MOVEMENT, Ops
-from workbench.ir.uop import UOp
+from workbench.ir.node.ops import CASTS, ELEMENTWISE, MOVEMENT, Ops
+from workbench.ir.node.uop import UOp
 
 STORE_COST = 8.0
 """Per element: written once and read back."""

@@ -14,8 +14,8 @@ from workbench.bench.suite import ENTRIES, Entry
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not
-from workbench.ir.opt.heuristic.default_opts import STEPS, heuristic
 from workbench.ir.opt.heuristic import default_opts as module
+from workbench.ir.opt.heuristic.default_opts import STEPS, heuristic
 from workbench.ir.opt.heuristic.step import HeuristicStep, HeuristicSteps
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
