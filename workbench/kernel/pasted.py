@@ -9,7 +9,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
-from workbench.ir.verify.bounds_check import fenced
+from workbench.ir.verify.bounds_check import bounds_checked
 from workbench.ir.verify.verify import verify
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def graph_of(text: object) -> UOp:
     verify(graph, "kernel")
     if not graph.src:
         raise ParseError("the text is no kernel", "it stores nothing")
-    return fenced(graph)
+    return bounds_checked(graph)
 
 
 def to_python(kernel: Kernel) -> str:

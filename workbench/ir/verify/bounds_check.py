@@ -1,4 +1,4 @@
-"""Kernels from text get a fence: no gate is believed before it is shown to keep its index inside.
+"""Bounds checks of kernels from text: no gate is believed before it is shown to be right.
 
 Scheduling makes gates that are right by construction. A kernel that somebody typed, or changed,
 may gate an index that leaves its buffer all the same, and native code would follow it. It may
@@ -14,14 +14,12 @@ from workbench.ir.meaning.evaluate import Array
 from workbench.ir.node.index_values import index_values
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
-from workbench.ir.verify.unwritten import refuse_unwritten
-
-POINTS = 1 << 18
-"""Positions up to which every one is tried; beyond, the bounds are added to the gate."""
+from workbench.ir.verify.unwritten import POINTS, refuse_unwritten
 
 
-def fenced(kernel: UOp) -> UOp:
-    """Return `kernel` with every gated index of a PARAM inside its buffer.
+def bounds_checked(kernel: UOp) -> UOp:
+    """Return `kernel` with every gated index of a PARAM inside its buffer: where positions are too
+    many to try each, the bounds are added to the gate.
 
     Errors: VerifyError for an index that is outside where its gate is open, and for elements of a
     STAGE that are read and never written.
