@@ -139,6 +139,8 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
     }
     const asked = waiting.get(message.id);
     waiting.delete(message.id);
+    // patches were missed: a page is told so even if its question has been given up meanwhile
+    if (message.result?.n > app.record.n) ping(app.record.n);
     if (app.pending("ping")) watch(); // that was an answer to something before it
     if (!asked) return;
     app.changed("pending");
@@ -155,15 +157,11 @@ function create_app(record, { send = null, view = {}, keep = () => {} } = {}) {
   };
 
   /** Ask whether Python is there. The answer comes after all patches before it: where one was
-   * missed, ask for the whole record. */
+   * missed, `hear` asks for the whole record. */
   app.ping = () => ping(null);
 
   function ping(have) {
-    if (!send || app.pending("ping")) return;
-    const look = ({ result }) => {
-      if (have === null && result?.n > app.record.n) ping(app.record.n);
-    };
-    app.ask({ do: "ping", have }).then(look, () => {});
+    if (send && !app.pending("ping")) app.ask({ do: "ping", have }).catch(() => {});
   }
 
   /** Apply a numbered patch: not twice, and only if none before it is missing. */

@@ -123,6 +123,28 @@ def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
     session.wait_for_selector("text=does not answer", state="detached")
 
 
+def test_a_late_answer_still_tells_of_missed_patches(
+    session: Any, record: Record
+) -> None:
+    """A busy session may answer after the page has given up waiting; a patch that came before
+    the page listened would be missed for good."""
+    session.wait_for_function("sent.length > 0")
+    first = {"append": {}, "set": [[["n"], 1]]}
+    session.evaluate("p => hear({patch: p})", first)
+    session.evaluate("window.mute = true; sent.length = 0")
+    session.click("[data-key=time]")
+    session.wait_for_selector("text=looking still works")
+    asked = session.evaluate("sent.find(m => m.do === 'ping')")
+    late = {"id": asked["id"], "ok": True, "error": None, "patch": None}
+    session.evaluate("m => hear(m)", late | {"result": {"n": 3, "record": None}})
+    again = session.evaluate("sent.findLast(m => m.do === 'ping')")
+    assert again["id"] != asked["id"] and again["have"] == 1
+    whole = json.loads(json.dumps(record)) | {"n": 3, "headline": "all of it"}
+    result = {"n": 3, "record": packed(whole)}
+    session.evaluate("m => hear(m)", late | {"id": again["id"], "result": result})
+    session.wait_for_selector(".wb-title >> text=all of it")
+
+
 def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> None:
     def note(number: int, words: str) -> Record:
         path = ["variants", 0, "note"]
