@@ -7,11 +7,11 @@ from typing import Self
 
 from workbench.tensor import formulas
 from workbench.tensor.arguments import number
-from workbench.tensor.functions import Functions
+from workbench.tensor.base import Base
 from workbench.tensor.refuse import shape_error
 
 
-class Activations(Functions):
+class Activations(Base):
     """relu and its smooth relatives, sigmoid, tanh.
 
     Dtypes: all but `relu` and `relu6` take integers and bools as float32. NaN stays NaN, and

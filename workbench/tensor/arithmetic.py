@@ -6,21 +6,28 @@ integer division floors, and by zero gives 0.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import flag, plain, text
-from workbench.tensor.base import Operand
+from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import cast_to, matched, promoted
 from workbench.tensor.division import divided, remainder
-from workbench.tensor.joining import Joining
 from workbench.tensor.power import integer_power, power, whole_power
 from workbench.tensor.refuse import dtype_error
 
+T = TypeVar("T", bound=Base)
 
-class Arithmetic(Joining):
+
+def _reflected(method: Callable[[T, Operand, bool], T]) -> Callable[[T, Operand], T]:
+    """Return the operator of which the tensor is the right operand."""
+    return lambda self, x: method(self, x, True)
+
+
+class Arithmetic(Base):
     """Operators of two tensors, or of a tensor and a Python number on either side."""
 
     __slots__ = ()
@@ -219,77 +226,18 @@ class Arithmetic(Joining):
 
     # operators
 
-    def __add__(self, x: Operand) -> Self:
-        return self.add(x)
-
-    def __radd__(self, x: Operand) -> Self:
-        return self.add(x, True)
-
-    def __sub__(self, x: Operand) -> Self:
-        return self.sub(x)
-
-    def __rsub__(self, x: Operand) -> Self:
-        return self.sub(x, True)
-
-    def __mul__(self, x: Operand) -> Self:
-        return self.mul(x)
-
-    def __rmul__(self, x: Operand) -> Self:
-        return self.mul(x, True)
-
-    def __truediv__(self, x: Operand) -> Self:
-        return self.div(x)
-
-    def __rtruediv__(self, x: Operand) -> Self:
-        return self.div(x, True)
-
-    def __floordiv__(self, x: Operand) -> Self:
-        return self.idiv(x)
-
-    def __rfloordiv__(self, x: Operand) -> Self:
-        return self.idiv(x, True)
-
-    def __mod__(self, x: Operand) -> Self:
-        return self.mod(x)
-
-    def __rmod__(self, x: Operand) -> Self:
-        return self.mod(x, True)
-
-    def __pow__(self, x: Operand) -> Self:
-        return self.pow(x)
-
-    def __rpow__(self, x: Operand) -> Self:
-        return self.pow(x, True)
-
-    def __and__(self, x: Operand) -> Self:
-        return self.bitwise_and(x)
-
-    def __rand__(self, x: Operand) -> Self:
-        return self.bitwise_and(x, True)
-
-    def __or__(self, x: Operand) -> Self:
-        return self.bitwise_or(x)
-
-    def __ror__(self, x: Operand) -> Self:
-        return self.bitwise_or(x, True)
-
-    def __xor__(self, x: Operand) -> Self:
-        return self.bitwise_xor(x)
-
-    def __rxor__(self, x: Operand) -> Self:
-        return self.bitwise_xor(x, True)
-
-    def __lshift__(self, x: Operand) -> Self:
-        return self.lshift(x)
-
-    def __rlshift__(self, x: Operand) -> Self:
-        return self.lshift(x, True)
-
-    def __rshift__(self, x: Operand) -> Self:
-        return self.rshift(x)
-
-    def __rrshift__(self, x: Operand) -> Self:
-        return self.rshift(x, True)
+    __add__, __radd__ = add, _reflected(add)
+    __sub__, __rsub__ = sub, _reflected(sub)
+    __mul__, __rmul__ = mul, _reflected(mul)
+    __truediv__, __rtruediv__ = div, _reflected(div)
+    __floordiv__, __rfloordiv__ = idiv, _reflected(idiv)
+    __mod__, __rmod__ = mod, _reflected(mod)
+    __pow__, __rpow__ = pow, _reflected(pow)
+    __and__, __rand__ = bitwise_and, _reflected(bitwise_and)
+    __or__, __ror__ = bitwise_or, _reflected(bitwise_or)
+    __xor__, __rxor__ = bitwise_xor, _reflected(bitwise_xor)
+    __lshift__, __rlshift__ = lshift, _reflected(lshift)
+    __rshift__, __rrshift__ = rshift, _reflected(rshift)
 
     def __neg__(self) -> Self:
         return self.neg()

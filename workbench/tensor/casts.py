@@ -1,17 +1,37 @@
-"""Short names for casts. They hide Python's own names in a class body, so they come last."""
+"""Other dtypes: the same values, or the same bits."""
 
 from __future__ import annotations
 
 from typing import Self
 
-from workbench.base.dtypes import dtypes
-from workbench.tensor.convolution import Convolution
+from workbench.base.dtypes import DType, dtypes
+from workbench.tensor.base import Base
+from workbench.tensor.broadcast import cast_to
+from workbench.tensor.literal import as_dtype
+from workbench.tensor.refuse import dtype_error
 
 
-class Casts(Convolution):
-    """`t.float()` for `t.cast(dtypes.float32)`, and so on."""
+class Casts(Base):
+    """cast, bitcast, and short names: `t.float()` for `t.cast(dtypes.float32)`."""
 
     __slots__ = ()
+
+    def cast(self, dtype: DType | str) -> Self:
+        """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
+        return self._with(cast_to(self.uop, as_dtype(dtype)))
+
+    def bitcast(self, dtype: DType | str) -> Self:
+        """Return the bits read as `dtype`. Errors: DTypeError unless it is equally wide."""
+        kind = as_dtype(dtype)
+        if kind is self.dtype:
+            return self
+        if kind.bits != self.dtype.bits:
+            raise dtype_error(
+                f"cannot bitcast {self.dtype} to {kind}",
+                f"one has {self.dtype.bits} bits and the other {kind.bits}",
+                f".cast(dtypes.{kind}) to convert the values",
+            )
+        return self._with(self.uop.bitcast(kind))
 
     def half(self) -> Self:
         """Return the values as float16; what is too large is infinite."""

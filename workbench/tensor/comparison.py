@@ -10,12 +10,11 @@ from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import plain
-from workbench.tensor.arithmetic import Arithmetic
-from workbench.tensor.base import Operand
+from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import expanded
 
 
-class ComparisonMixin(Arithmetic):
+class ComparisonMixin(Base):
     """< <= > >= == !=, by operator and by PyTorch's names.
 
     Dtypes: operands promote; the result is bool. A Python int that the tensor's integer type
@@ -69,21 +68,6 @@ class ComparisonMixin(Arithmetic):
     def _holds(self, value: int) -> bool:
         return self.dtype.min <= value <= self.dtype.max
 
-    def __lt__(self, x: Operand) -> Self:
-        return self.lt(x)
-
-    def __le__(self, x: Operand) -> Self:
-        return self.le(x)
-
-    def __gt__(self, x: Operand) -> Self:
-        return self.gt(x)
-
-    def __ge__(self, x: Operand) -> Self:
-        return self.ge(x)
-
+    __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
     # The elements are compared, as in numpy, where Python expects a bool.
-    def __eq__(self, x: Operand) -> Self:  # type: ignore[override]
-        return self.eq(x)
-
-    def __ne__(self, x: Operand) -> Self:  # type: ignore[override]
-        return self.ne(x)
+    __eq__, __ne__ = eq, ne  # type: ignore[assignment]

@@ -8,14 +8,14 @@ from typing import Self
 from workbench.base.dtypes import DType, promote
 from workbench.ir.node.shapes import Shape
 from workbench.tensor.arguments import whole
+from workbench.tensor.base import Base
 from workbench.tensor.broadcast import wide_dtype
 from workbench.tensor.literal import as_dtype
-from workbench.tensor.pooling import Pooling
 from workbench.tensor.refuse import shape_error
 from workbench.tensor.windows import check_fits, padded_for, windows, windows_of
 
 
-class Convolution(Pooling):
+class Convolution(Base):
     """conv2d."""
 
     __slots__ = ()
@@ -83,7 +83,7 @@ def _check(image: Shape, weight: Shape, groups: int) -> None:
         )
 
 
-def _checked(bias: Pooling, channels: int) -> Pooling:
+def _checked(bias: Base, channels: int) -> Base:
     if bias.shape != (channels,):
         raise shape_error(
             f"cannot add a bias of shape {bias.shape}",

@@ -13,7 +13,7 @@ from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
-from workbench.tensor.base import canonical
+from workbench.tensor.base import Base, canonical
 from workbench.tensor.broadcast import (
     cast_to,
     constant,
@@ -21,7 +21,6 @@ from workbench.tensor.broadcast import (
     scalar_dtype,
     wide_dtype,
 )
-from workbench.tensor.casts import Casts
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
 from workbench.tensor.numbered import numbered, position_dtype
@@ -30,7 +29,7 @@ from workbench.tensor.refuse import shape_error
 _uids = counter()
 
 
-class Creation(Casts):
+class Creation(Base):
     """`Tensor.full`, `zeros`, `ones`, `empty`, `arange`, `linspace`, `eye`."""
 
     __slots__ = ()

@@ -9,11 +9,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.axes import one_axis
+from workbench.tensor.base import Base
 from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.movement import padded, reshaped, shrunk
 from workbench.tensor.numbered import numbered
 from workbench.tensor.reduce import combined, sum_dtype
-from workbench.tensor.statistics import Statistics
 
 _DIRECT = 32
 _BLOCK = 8
@@ -23,7 +23,7 @@ one of _BLOCK lanes that take in its elements one by one: so many operations for
 vector at a time, and a kernel more for each power of _BLOCK."""
 
 
-class Cumulative(Statistics):
+class Cumulative(Base):
     """cumsum, cumprod, cummax."""
 
     __slots__ = ()

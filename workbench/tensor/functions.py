@@ -5,42 +5,23 @@ from __future__ import annotations
 import math
 from typing import Self
 
-from workbench.base.dtypes import DType, dtypes
+from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import Ops
 from workbench.tensor import formulas, trigonometry
-from workbench.tensor.base import Operand
+from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import cast_to
-from workbench.tensor.comparison import ComparisonMixin
-from workbench.tensor.literal import as_dtype
-from workbench.tensor.refuse import dtype_error, shape_error
+from workbench.tensor.refuse import shape_error
 from workbench.tensor.rounding import ceiled, floored, rounded
 from workbench.tensor.signs import magnitude
 
 
-class Functions(ComparisonMixin):
-    """exp, log, sqrt, trigonometry, rounding, clip, casts.
+class Functions(Base):
+    """exp, log, sqrt, trigonometry, rounding, clip.
 
     Dtypes: functions with fractions as values take integers and bools as float32.
     """
 
     __slots__ = ()
-
-    def cast(self, dtype: DType | str) -> Self:
-        """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
-        return self._with(cast_to(self.uop, as_dtype(dtype)))
-
-    def bitcast(self, dtype: DType | str) -> Self:
-        """Return the bits read as `dtype`. Errors: DTypeError unless it is equally wide."""
-        kind = as_dtype(dtype)
-        if kind is self.dtype:
-            return self
-        if kind.bits != self.dtype.bits:
-            raise dtype_error(
-                f"cannot bitcast {self.dtype} to {kind}",
-                f"one has {self.dtype.bits} bits and the other {kind.bits}",
-                f".cast(dtypes.{kind}) to convert the values",
-            )
-        return self._with(self.uop.bitcast(kind))
 
     def exp(self) -> Self:
         """Return e ** self, to within about 3 units in the last place."""

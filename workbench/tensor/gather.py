@@ -18,8 +18,7 @@ from workbench.tensor.arguments import whole
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import Base
 from workbench.tensor.broadcast import common_shape
-from workbench.tensor.cumulative import Cumulative
-from workbench.tensor.indexing import Index, one_per_axis, out_of_range
+from workbench.tensor.indexing import Index, Indexing, one_per_axis, out_of_range
 from workbench.tensor.movement import reshaped
 from workbench.tensor.numbered import numbered, position_dtype
 from workbench.tensor.refuse import axis_error, dtype_error, shape_error
@@ -27,7 +26,7 @@ from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
 
 
-class Gather(Cumulative):
+class Gather(Indexing):
     """`t[tensor]`, gather, one_hot."""
 
     __slots__ = ()

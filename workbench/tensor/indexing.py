@@ -9,13 +9,14 @@ from typing import Any, Self, SupportsIndex
 
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
 from workbench.tensor.movement import Movement, flipped, padded, reshaped, shrunk
 from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 
 Index = SupportsIndex | slice | EllipsisType | None
 
 
-class Indexing(Movement):
+class Indexing(Base):
     """`t[...]`, `len(t)`, `for row in t`."""
 
     __slots__ = ()

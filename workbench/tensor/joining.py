@@ -15,7 +15,6 @@ from workbench.tensor.arguments import short, whole
 from workbench.tensor.axes import one_axis, sizes
 from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded, promoted
-from workbench.tensor.indexing import Indexing
 from workbench.tensor.movement import padded
 from workbench.tensor.refuse import axis_error, dtype_error, shape_error
 
@@ -23,7 +22,7 @@ MOST_PIECES = 1 << 20
 """Tensors made by one call."""
 
 
-class Joining(Indexing):
+class Joining(Base):
     """cat, stack, split, chunk."""
 
     __slots__ = ()

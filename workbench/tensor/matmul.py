@@ -10,12 +10,11 @@ from workbench.base.dtypes import DType, promote
 from workbench.tensor.arguments import flag, short
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import wide_dtype
-from workbench.tensor.gather import Gather
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.refuse import dtype_error, shape_error
 
 
-class Matmul(Gather):
+class Matmul(Base):
     """`@`, `matmul` and `dot`."""
 
     __slots__ = ()

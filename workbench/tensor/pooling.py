@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from workbench.tensor.arguments import flag
+from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded
-from workbench.tensor.matmul import Matmul
 from workbench.tensor.movement import padded
 from workbench.tensor.refuse import shape_error
 from workbench.tensor.windows import (
@@ -23,7 +23,7 @@ from workbench.tensor.windows import (
 Numbers = int | Sequence[int]
 
 
-class Pooling(Matmul):
+class Pooling(Base):
     """max_pool2d, avg_pool2d.
 
     Shapes: windows slide over as many of the last axes as `kernel_size` has numbers (one

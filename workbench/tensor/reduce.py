@@ -9,9 +9,9 @@ from workbench.base.dtypes import Const, DType, dtypes
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
-from workbench.tensor.activations import Activations
 from workbench.tensor.arguments import flag
 from workbench.tensor.axes import Axes, many_axes, one_axis
+from workbench.tensor.base import Base
 from workbench.tensor.broadcast import cast_to, expanded, wide_dtype
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped
@@ -19,7 +19,7 @@ from workbench.tensor.numbered import numbered
 from workbench.tensor.refuse import shape_error
 
 
-class Reduce(Activations):
+class Reduce(Base):
     """sum, prod, mean, max, min, any, all, argmax, argmin.
 
     Shapes: `axis` is one axis, several, or None for all; `keepdim` keeps them with size 1.

@@ -8,11 +8,12 @@ from typing import Self
 from workbench.base.dtypes import DType, dtypes
 from workbench.tensor.arguments import number
 from workbench.tensor.axes import Axes, many_axes
+from workbench.tensor.base import Base
 from workbench.tensor.broadcast import expanded, wide_dtype
-from workbench.tensor.reduce import Reduce, reduced_shape
+from workbench.tensor.reduce import reduced_shape
 
 
-class Statistics(Reduce):
+class Statistics(Base):
     """var, std, softmax, log_softmax, logsumexp, layernorm.
 
     Dtypes: integers and bools are taken as float32.

@@ -20,14 +20,32 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
+from workbench.tensor.activations import Activations
 from workbench.tensor.arguments import flag, short
+from workbench.tensor.arithmetic import Arithmetic
 from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved, nodes_alive
+from workbench.tensor.casts import Casts
+from workbench.tensor.comparison import ComparisonMixin
+from workbench.tensor.convolution import Convolution
+from workbench.tensor.creation import Creation
+from workbench.tensor.cumulative import Cumulative
+from workbench.tensor.functions import Functions
+from workbench.tensor.gather import Gather
+from workbench.tensor.joining import Joining
+from workbench.tensor.matmul import Matmul
+from workbench.tensor.movement import Movement
+from workbench.tensor.pooling import Pooling
 from workbench.tensor.random import Random
+from workbench.tensor.reduce import Reduce
 from workbench.tensor.refuse import dtype_error, shape_error, where
+from workbench.tensor.statistics import Statistics
 
 
-class Tensor(Random):
+class Tensor(
+    Random, Creation, Convolution, Pooling, Matmul, Gather, Cumulative, Statistics, Reduce,
+    Activations, Functions, Casts, ComparisonMixin, Arithmetic, Joining, Movement,
+):  # fmt: skip
     """An n-dimensional array that is computed when it is needed.
 
     `Tensor(data, device=None, dtype=None, requires_grad=None)`: `data` is a number, a (nested)
