@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from workbench.bench.measure import in_turn
@@ -32,7 +33,12 @@ def test_every_latency_is_measured() -> None:
     found = list(run(repeats=1, graphs=(50, 600, 1200), with_peer=False))
     assert all(isinstance(line, Latency) for line in found)
     lines = {line.what.strip(): line for line in found if isinstance(line, Latency)}
-    assert all(line.figure > 0 and line.peer_figure is None for line in lines.values())
+    assert all(line.peer_figure is None for line in lines.values())
+    beyond = lines.pop(
+        "a replayed call, but its kernels"
+    )  # less than nothing, by chance
+    assert math.isfinite(beyond.figure)
+    assert all(line.figure > 0 for line in lines.values())
     budgets = {what: line.budget for what, line in lines.items()}
     assert budgets["first elementwise, after import"] == 0.11
     assert budgets["first matmul 512, device open"] == 0.1

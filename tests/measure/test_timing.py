@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from workbench.base.dtypes import dtypes
+from workbench.measure import timing
 from workbench.measure.peak import run_nothing, run_peak
 from workbench.measure.timing import Samples, interleave, measure
 
@@ -20,28 +22,51 @@ def test_samples() -> None:
     assert Samples((1.0,)).spread_s == 0.0
 
 
-def test_short_runs_are_batched() -> None:
-    taken = measure(lambda: None, samples=5)
-    assert len(taken.samples_s) == 5
-    assert taken.batch > 1
+class Clock:
+    """A clock of our own; to wait is to move its hands."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        own = SimpleNamespace(perf_counter=lambda: self.now)
+        monkeypatch.setattr(timing, "time", own)
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
 
 
-def test_long_runs_are_not() -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def test_short_runs_are_batched(clock: Clock) -> None:
+    taken = measure(lambda: clock.wait(1e-6), samples=5)
+    assert taken.samples_s == pytest.approx([1e-6] * 5)
+    assert taken.batch >= timing.SAMPLE_S / 1.001e-6
+
+
+def test_long_runs_are_not(clock: Clock) -> None:
+    taken = measure(lambda: clock.wait(0.002), samples=3)
+    assert taken.batch == 1 and len(taken.samples_s) == 3
+
+
+def test_what_takes_real_time_is_measured() -> None:
     taken = measure(lambda: time.sleep(0.002), samples=3)
-    assert taken.batch == 1
+    assert taken.batch == 1 and taken.min_s >= 0.002
 
 
-def test_the_budget_ends_it() -> None:
-    taken = measure(lambda: time.sleep(0.01), budget_s=0.03, samples=1000)
-    assert 1 <= len(taken.samples_s) <= 4
+def test_the_budget_ends_it(clock: Clock) -> None:
+    taken = measure(lambda: clock.wait(0.01), budget_s=0.045, samples=1000)
+    assert len(taken.samples_s) == 3, "and two runs to warm up"
+    assert len(measure(lambda: clock.wait(9.0), budget_s=0.1).samples_s) == 1
 
 
-def test_runs_take_turns_and_turn_round() -> None:
+def test_runs_take_turns_and_turn_round(clock: Clock) -> None:
     order: list[str] = []
 
     def noted(name: str) -> None:
         order.append(name)
-        time.sleep(0.001)
+        clock.wait(0.001)
 
     runs = {name: lambda name=name: noted(name) for name in "abc"}
     taken = interleave(runs, samples=4)
@@ -49,12 +74,12 @@ def test_runs_take_turns_and_turn_round() -> None:
     assert [len(taken[name].samples_s) for name in "abc"] == [4, 4, 4]
 
 
-def test_a_run_that_is_not_timed_warms_up() -> None:
+def test_a_run_that_is_not_timed_warms_up(clock: Clock) -> None:
     order: list[str] = []
 
     def noted(name: str) -> None:
         order.append(name)
-        time.sleep(0.001)
+        clock.wait(0.001)
 
     runs = {name: lambda name=name: noted(name) for name in "ab"}
     interleave(runs, samples=2, warms=True)

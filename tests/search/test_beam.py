@@ -10,6 +10,7 @@ import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt
 from tests.kernels import LLVM, matmul_bias_relu
+from tests.search.support import seconds
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes
@@ -22,7 +23,7 @@ TUNED = Move((opt("UPCAST", "g1", 4),), "start: tuned")
 
 
 class Machine:
-    """Measures by a formula: lanes and threads are good, 8 lanes best; noise if wanted."""
+    """Measures by a formula, with noise if wanted."""
 
     def __init__(
         self, noise: float = 0.0, fails: Callable[[UOp], str] = lambda ast: ""
@@ -30,15 +31,6 @@ class Machine:
         self.asked: list[UOp] = []
         self.thorough: list[UOp] = []
         self._dice, self._noise, self._fails = random.Random(0), noise, fails
-
-    def seconds(self, ast: UOp) -> float:
-        lanes = {
-            a.name: a.size for a in axes(ast) if a.kind.name in ("UPCAST", "THREAD")
-        }
-        total = 1
-        for size in lanes.values():
-            total *= size
-        return 1.0 / min(total, 8) * (1 + max(0, total - 8) / 8)
 
     def __call__(
         self,
@@ -57,7 +49,7 @@ class Machine:
             yield Measured(took, took / other, str(id(ast)))
 
     def _noisy(self, ast: UOp) -> float:
-        return self.seconds(ast) * (1 + self._noise * self._dice.random())
+        return seconds(ast) * (1 + self._noise * self._dice.random())
 
 
 def found(
@@ -74,7 +66,7 @@ def test_it_finds_what_is_fast_and_keeps_the_tree() -> None:
     result = found(machine)
     best = result.trials[result.best]
     ast = applied(MATMUL, best.opts, LLVM)
-    assert ast is not None and machine.seconds(ast) == 1 / 8
+    assert ast is not None and seconds(ast) == 1 / 8
     assert result.speedup == 8.0
     for trial in result.trials[2:]:
         assert trial.parent is not None and trial.parent < trial.number

@@ -50,12 +50,12 @@ def tqdm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_a_bar_of_tqdm_is_filled_and_closed(tqdm: ModuleType) -> None:
-    with pytest.raises(KeyboardInterrupt), progress(10.0, True) as report:
+    with pytest.raises(KeyboardInterrupt), progress(3600.0, True) as report:
         for trial in TRIALS:
             report(trial)
         raise KeyboardInterrupt
     (bar,) = tqdm.bars
-    assert bar.options["total"] == 10.0 and bar.closed and 0 <= bar.n < 10
+    assert bar.options["total"] == 3600.0 and bar.closed and 0 <= bar.n < 3600
     assert bar.said[0] == "1 tried, best 2 ms, 1 times as fast"
     assert bar.said[2] == "3 tried, best 2 ms, 1 times as fast", "wrong is not fast"
     assert bar.said[4] == "5 tried, best 1 ms, 2 times as fast"

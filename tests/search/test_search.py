@@ -16,13 +16,13 @@ from workbench.base.errors import ParseError, WorkbenchError
 from workbench.search import evaluation
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate, Measured
-from workbench.search.search import run
 
 
+@pytest.mark.usefixtures("made_up_times")
 def test_it_finds_something_faster_that_is_right(kernel: Kernel) -> None:
     plain = kernel.original
     result = quick(kernel)
-    assert result.speedup is not None
+    assert result.speedup is not None and result.speedup > 1
     assert result.kernel.applied_opts, "plain is far from best"
     assert result.kernel.check().ok and result.kernel.original is plain
     assert result.kernel.ast is result.form(result.best).ast
@@ -108,18 +108,18 @@ def test_data_that_is_damaged_is_refused(kernel: Kernel, name: str, value: Any) 
 
 def test_it_is_kept_and_found_again(kernel: Kernel) -> None:
     own = kernel.apply(Opt(OptOps.UNROLL, "r0", 2))
-    first = own.search(budget_s=1.0, progress=False)
+    first = quick(own, budget_s=10.0, cached=True)
     assert not first.is_kept
-    again = own.search(budget_s=1.0, progress=False)
+    again = own.search(budget_s=10.0, progress=False)
     assert again.is_kept and again.to_dict() == first.to_dict()
     assert again.kernel.ast is first.kernel.ast and "found in the cache" in str(again)
-    assert not own.search(budget_s=1.2, progress=False).is_kept, "that had less time"
-    assert not run(own, budget_s=0.5, cached=False, shown=False).is_kept
+    assert not quick(own, 1, 12.0, cached=True).is_kept, "that had less time"
+    assert not quick(own, 1, 10.0).is_kept
     for path in (cache_folder() / "searches").glob("*.json"):
         assert path.stat().st_mode & 0o077 == 0
     (cache_folder() / "searches" / searching._name(own, 2)).write_text("{ damaged")
     with pytest.warns(RuntimeWarning, match="going on without"):
-        assert not own.search(budget_s=0.5, progress=False).is_kept
+        assert not quick(own, 1, 5.0, cached=True).is_kept
 
 
 def test_a_search_that_timed_nothing_is_not_kept(
@@ -129,7 +129,7 @@ def test_a_search_that_timed_nothing_is_not_kept(
     failed = Measured(error="the program was killed")
     monkeypatch.setattr(evaluation.OnWorker, "_one", lambda *_: failed)
     own = kernel.apply(Opt(OptOps.UNROLL, "r0", 8))
-    result = run(own, budget_s=0.5, shown=False)
+    result = quick(own, cached=True)
     assert result.ended == "nothing left to try" and not result.ranked()
     assert searching._kept(own, 2, 0.1) is None
 
@@ -137,7 +137,7 @@ def test_a_search_that_timed_nothing_is_not_kept(
 def test_the_emulator_is_searched_too() -> None:
     with Context(DEV="PYTHON"):
         small = explore(Tensor(np.ones((6, 8), np.float32)).sum(1)).kernels[0]
-        result = run(small, budget_s=1.0, cached=False, shown=False)
+        result = quick(small)
     assert result.device == "PYTHON" and len(result.ranked()) >= 2
 
 

@@ -12,24 +12,22 @@ from typing import Any
 
 import pytest
 
-from tests.search.support import LONG_S, quick
+from tests.search.support import ENDLESS, quick
 from workbench import Kernel, Opt, OptOps, SearchResult
 from workbench.search import evaluation
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate, SearchStopped
-from workbench.search.search import run
 from workbench.worker import client, protocol
 from workbench.worker.client import Worker
 
 
 def test_ctrl_c_returns_the_best_so_far(kernel: Kernel) -> None:
-    timer = threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    try:
-        own = kernel.apply(Opt(OptOps.UNROLL, "r0", 4))
-        result = run(own, budget_s=60.0, shown=False)
-    finally:
-        timer.cancel()
+    def press(trial: Candidate) -> None:
+        if trial.number == 3:  # a moment later: in the middle of the next one
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    own = kernel.apply(Opt(OptOps.UNROLL, "r0", 4))
+    result = quick(own, ENDLESS, cached=True, report=press)
     assert result.ended == "interrupted" and result.speedup is None
     assert result.kernel.check().ok
     assert searching._kept(own, 2, 0.1) is None, "half a search is not kept"
@@ -47,7 +45,7 @@ def test_ctrl_c_while_the_process_starts_leaves_none(
         return process
 
     monkeypatch.setattr(client.subprocess, "Popen", pressed)
-    result = run(kernel, budget_s=60.0, cached=False, shown=False)
+    result = quick(kernel, ENDLESS)
     assert result.ended == "interrupted" and result.best == 0
 
 
@@ -68,7 +66,7 @@ def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
         monkeypatch.setattr(protocol, "send", send)
         seen: list[Candidate] = []
         result = quick(
-            kernel, LONG_S, worker=worker, report=seen.append,
+            kernel, ENDLESS, worker=worker, report=seen.append,
             stop=lambda: len(seen) > 1 and seen[-1].seconds is not None,
         )  # fmt: skip
         assert result.ended == "stopped", "another one was started"
@@ -78,24 +76,28 @@ def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
     with Worker() as worker:
         seen: list[Candidate] = []
         result = quick(
-            kernel, LONG_S, worker=worker, report=seen.append,
+            kernel, ENDLESS, worker=worker, report=seen.append,
             stop=lambda: len(seen) > 3,
         )  # fmt: skip
         assert result.ended == "stopped" and tuple(seen) == result.tried
         assert worker.pid is not None
-        over = threading.Event()
+        began, over = threading.Event(), threading.Event()
 
         def press() -> None:
             # Again and again: one stop ends the task at hand, if there is one.
-            while not over.wait(0.05):
-                if time.monotonic() > start + 1.0:
-                    worker.stop()
+            began.wait()
+            while not over.wait(0.01):
+                worker.stop()
 
-        start = time.monotonic()
         presser = threading.Thread(target=press)
         presser.start()
-        stopped = quick(kernel, LONG_S, worker=worker)
-        over.set()
+        try:
+            stopped = quick(
+                kernel, ENDLESS, worker=worker, report=lambda trial: began.set()
+            )
+        finally:
+            began.set()
+            over.set()
         presser.join()
         assert stopped.ended == "stopped"
 
@@ -129,10 +131,10 @@ def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
         def stop(self) -> None:
             pressed.append(True)
 
-    ends_at = time.monotonic() + 60.0
     measure = evaluation.OnWorker(
-        kernel.original, "LLVM", ends_at, 1.0, worker=Late(), stop=lambda: bool(pressed)
-    )
+        kernel.original, "LLVM", 60.0, 1.0, clock=lambda: 0.0, worker=Late(),
+        stop=lambda: bool(pressed),
+    )  # fmt: skip
     for _ in range(2):
         with pytest.raises(SearchStopped):
             list(measure(kernel.ast, [kernel.ast], None, False))

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,13 @@ import pytest
 
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.native.buffer import Buffer
+from workbench.backends.program.source import Source
 from workbench.kernel.inputs import outputs
+from workbench.measure import timing
+from workbench.worker import benchmark
 from workbench.worker.benchmark import (
     FAIR_ROUNDS,
+    LEAST_ROUNDS,
     BenchmarkSettings,
     _are_close,
     _few,
@@ -52,19 +57,51 @@ def raced(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) 
     return race(a, b, buffers, outputs(kernel.original), replace(RULES, **change))
 
 
+class Machine:
+    """A clock of our own, and kernels that take so many seconds of it a run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **runs_s: float) -> None:
+        self.now, self._runs_s = 0.0, runs_s
+        clock = SimpleNamespace(perf_counter=lambda: self.now)
+        monkeypatch.setattr(benchmark, "time", clock)
+        monkeypatch.setattr(timing, "time", clock)
+        monkeypatch.setattr(benchmark, "bound", self._bound)
+
+    def _bound(self, form: Row, buffers: list[Buffer]) -> tuple[Source, Any]:
+        def run() -> None:
+            self.now += self._runs_s[form["ast"]]
+
+        return Source(form["ast"], "LLVM IR", form["ast"], ()), run
+
+    def race(self, **change: Any) -> Row:
+        forms: list[Row] = [{"ast": "slow"}, {"ast": "fast"}]
+        return race(*forms, [], [], replace(RULES, **change))
+
+
 def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
     fast = form(kernel.apply(*TILE))
-    found = raced(kernel, fast, form(kernel), buffers, compares=True)
-    assert found["differs"] is False and len(found["samples"]) == len(found["against"])
-    assert min(found["samples"]) < min(found["against"])
+    found = raced(kernel, fast, form(kernel), buffers, compares=True, budget_s=60.0)
+    assert found["differs"] is False
+    assert len(found["samples"]) == len(found["against"]) >= min(8, LEAST_ROUNDS)
 
 
-def test_the_hopeless_are_given_up(kernel: Kernel, buffers: list[Buffer]) -> None:
-    fast = form(kernel.apply(*TILE))
-    found = raced(kernel, form(kernel), fast, buffers, samples=50, budget_s=30.0)
-    assert 3 <= len(found["samples"]) < 10
-    found = raced(kernel, form(kernel), fast, buffers, hopeless=1e9, budget_s=30.0)
-    assert len(found["samples"]) >= 7, "with enough patience it is timed like any other"
+def test_each_has_its_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Machine(monkeypatch, slow=1e-3, fast=9e-4).race()
+    assert found["samples"] == pytest.approx([1e-3] * LEAST_ROUNDS), "they are settled"
+    assert found["against"] == pytest.approx([9e-4] * LEAST_ROUNDS)
+
+
+def test_the_hopeless_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, slow=1e-3, fast=5e-4)
+    assert len(machine.race()["samples"]) == FAIR_ROUNDS
+    patient = machine.race(hopeless=1e9)
+    assert len(patient["samples"]) == LEAST_ROUNDS, "it is timed like any other"
+
+
+def test_the_budget_ends_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, slow=0.024, fast=0.020)  # a round takes 44 ms
+    assert len(machine.race(budget_s=0.2)["samples"]) == 3
+    assert len(machine.race(budget_s=10.0, samples=4)["samples"]) == 4
 
 
 def test_a_program_that_is_known_is_not_run(
@@ -102,7 +139,7 @@ def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) ->
 def test_of_slow_forms_no_run_begins_that_would_end_too_late() -> None:
     """What takes much of the budget is run a few times, what takes it whole no second time."""
     rules, ran = replace(RULES, budget_s=1.0), []
-    late = time.perf_counter() - 1.0
+    late = -math.inf
     for first_s, stop, runs in (
         (0.5, math.inf, FAIR_ROUNDS),
         (0.5, late, 0),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
-from threading import Event, Thread, Timer
+from queue import Empty
+from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,12 @@ from workbench.base.errors import WorkbenchError
 from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
+from workbench.worker import client
 from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
 from workbench.worker.server import Desk
 
+PATIENCE_S = 250.0
+"""A busy machine may be silent for so long; a hang is a failure all the same."""
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
 
@@ -42,14 +46,14 @@ def kernel() -> Kernel:
     return matmul().kernels[0]
 
 
-def hold(worker: Worker, kernel: Kernel) -> str:
+def hold(worker: Worker, kernel: Kernel, key: str = "data") -> str:
     def make() -> list[Any]:
         written = outputs(kernel.original)
         buffers = kernel.data.buffers(kernel.original, "LLVM")
         return [(b, slot in written) for slot, b in enumerate(buffers)]
 
-    worker.hold("data", make)
-    return "data"
+    worker.hold(key, make)
+    return key
 
 
 def sent(kernel: Kernel, source: str | None = None, device: str = "LLVM") -> Any:
@@ -58,20 +62,26 @@ def sent(kernel: Kernel, source: str | None = None, device: str = "LLVM") -> Any
     }  # fmt: skip
 
 
-def check(worker: Worker, kernel: Kernel, source: str, quiet_s: float = 20.0) -> Any:
+def check(
+    worker: Worker,
+    kernel: Kernel,
+    source: str,
+    progress: client.Progress | None = None,
+    silent_s: float | None = None,
+) -> Any:
     task = {
         "do": "check", "data": hold(worker, kernel), "kernel": sent(kernel, source, "C"),
-        "original": kernel.to_text(),
+        "original": kernel.to_text(), "silent_s": silent_s,
     }  # fmt: skip
-    return worker.ask(task, quiet_s=quiet_s)
+    return worker.ask(task, progress, quiet_s=PATIENCE_S)
 
 
 def measured(worker: Worker, *forms: Any, kernel: Kernel, cold: bool = False) -> Any:
     task = {
         "do": "measure", "data": hold(worker, kernel), "kernels": list(forms),
-        "cold": cold, "budget_s": 0.2, "samples": 8,
+        "cold": cold, "budget_s": PATIENCE_S, "samples": 8,
     }  # fmt: skip
-    return worker.ask(task)["kernels"]
+    return worker.ask(task, quiet_s=PATIENCE_S)["kernels"]
 
 
 def inside(kernel: Kernel, statement: str) -> str:
@@ -157,59 +167,68 @@ def test_an_endless_loop_is_ended(worker: Worker, kernel: Kernel) -> None:
     pid = worker.pid
     with pytest.raises(WorkerEnded, match="did not end"):
         endless = "for (volatile int i = 0;; i++) {}"
-        check(worker, kernel, inside(kernel, endless), quiet_s=0.8)
+        check(worker, kernel, inside(kernel, endless), silent_s=0.1)
     assert pid not in children(os.getpid())
 
 
 @NEEDS_C
 def test_stop_ends_what_does_not_listen(worker: Worker, kernel: Kernel) -> None:
     check(worker, kernel, inside(kernel, ""))
-    task = lambda: check(  # noqa: E731  # run in a thread below
-        worker, kernel, inside(kernel, "for (volatile int i = 0;; i++) {}")
-    )
-    assert_stops(worker, task)
+    endless = inside(kernel, "for (volatile int i = 0;; i++) {}")
+    is_running = Event()
+    stopped: list[TaskStopped] = []
+
+    def heard(told: Any) -> None:
+        if told["text"] == "running":
+            is_running.set()
+
+    def task() -> None:
+        try:
+            check(worker, kernel, endless, heard)
+        except TaskStopped as error:
+            stopped.append(error)
+
+    during(task, is_running, worker.stop)
+    assert stopped
     assert check(worker, kernel, inside(kernel, ""))["ok"]
 
 
-def test_stop_leaves_a_worker_that_listens(worker: Worker) -> None:
+def test_stop_leaves_a_worker_that_listens(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "STOPS_WITHIN_S", PATIENCE_S)
     kernel = explore(array(99, 99) @ array(99, 99)).kernels[0]
     measured(worker, sent(kernel), kernel=kernel)
     pid = worker.pid
     task = {
         "do": "measure", "data": "data", "kernels": [sent(kernel)] * 2, "cold": False,
-        "budget_s": 60.0, "samples": 10_000,
+        "budget_s": PATIENCE_S, "samples": 10_000,
     }  # fmt: skip
-    found, timing = [], Event()
+    found, is_timing = [], Event()
 
     def heard(told: Any) -> None:
         if told["text"] == "timing, warm":
-            timing.set()
+            is_timing.set()
 
-    thread = Thread(target=lambda: found.append(worker.ask(task, heard)))
-    thread.start()
-    assert timing.wait(60)
-    worker.stop()
-    thread.join(60)
+    during(
+        lambda: found.append(worker.ask(task, heard, PATIENCE_S)),
+        is_timing,
+        worker.stop,
+    )
     assert worker.pid == pid, "the same process"
     assert len(found[0]["kernels"]) == 2, "what was measured is returned"
 
 
-def assert_stops(worker: Worker, task: Callable[[], Any]) -> None:
-    """A task ends when it is told to stop."""
-    caught: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            task()
-        except TaskStopped as error:
-            caught.append(error)
-
-    thread = Thread(target=run)
+def during(
+    task: Callable[[], object], event: Event, action: Callable[[], object]
+) -> None:
+    """Do a task in a thread, and when the event comes the action; both end."""
+    thread = Thread(target=task)
     thread.start()
-    time.sleep(0.5)
-    worker.stop()
-    thread.join(60)
-    assert caught, "it was not stopped"
+    assert event.wait(PATIENCE_S)
+    action()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
 
 
 def kill(pid: int) -> None:
@@ -249,56 +268,76 @@ def test_a_task_whose_worker_is_closed_was_stopped(
     assert process is not None
     worker.close()
     with pytest.raises(TaskStopped):  # while it waits for the answer
-        worker._wait(process, 1, None, 60.0)
+        worker._wait(process, 1, None, PATIENCE_S)
     with pytest.raises(TaskStopped):  # before it asks
         worker.ask(task)
     assert worker.pid is None, "none was started for it"
 
 
-class Silent:
-    """Stands for a process: what it says is put in its messages."""
+class Scripted:
+    """Stands for a process and for the clock: each message comes after so many seconds."""
 
     is_ended = False
 
-    def __init__(self) -> None:
-        self.messages: SimpleQueue[Any] = SimpleQueue()
+    def __init__(self, *messages: tuple[float, str]) -> None:
+        self.now, self.messages, self.waits_s = 0.0, self, list[float]()
+        self._script = list(messages)
 
-    def say(self, kind: str) -> None:
-        self.messages.put({"task": 1, "kind": kind, "value": {}})
+    def monotonic(self) -> float:
+        return self.now
+
+    def get(self, timeout: float) -> Any:
+        self.waits_s.append(timeout)
+        after_s, kind = self._script[0]
+        self.now += min(after_s, timeout)
+        if after_s > timeout:
+            self._script[0] = (after_s - timeout, kind)
+            raise Empty
+        del self._script[0]
+        return {"task": 1, "kind": kind, "value": {}}
 
     def send(self, head: Any) -> None:
         pass
 
 
-def test_who_asks_to_stop_again_waits_no_longer(worker: Worker) -> None:
-    process, over = Silent(), Event()
-
-    def press() -> None:
-        while not over.wait(STOPS_WITHIN_S / 10):
-            process.say("stop")
-
-    presser = Thread(target=press)
-    presser.start()
-    Timer(20 * STOPS_WITHIN_S, over.set).start()
-    try:
-        with pytest.raises(TaskStopped):
-            worker._wait(process, 1, None, 60.0)  # type: ignore[arg-type]
-        assert not over.is_set(), "it waited as long as somebody pressed"
-    finally:
-        over.set()
-        presser.join()
+def waited(
+    process: Scripted,
+    monkeypatch: pytest.MonkeyPatch,
+    progress: client.Progress | None = None,
+    quiet_s: float = 60.0,
+) -> Any:
+    clock = SimpleNamespace(monotonic=process.monotonic)
+    monkeypatch.setattr(client, "time", clock)
+    return Worker()._wait(process, 1, progress, quiet_s)  # type: ignore[arg-type]
 
 
-def test_who_hears_of_progress_may_take_long(worker: Worker) -> None:
+def test_who_asks_to_stop_again_waits_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pressed = Scripted(*[(STOPS_WITHIN_S / 10, "stop")] * 100)
+    with pytest.raises(TaskStopped):
+        waited(pressed, monkeypatch)
+    assert pressed.now == pytest.approx(1.1 * STOPS_WITHIN_S), "since the first time"
+
+
+def test_who_hears_of_progress_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """That is no silence of the process."""
-    process, quiet_s = Silent(), 0.5
+    process = Scripted((1.0, "progress"), (0.4, "done"))
 
     def heard(told: Any) -> None:
-        time.sleep(2 * quiet_s)
-        Timer(quiet_s / 10, process.say, ["done"]).start()
+        process.now += 100.0
 
-    process.say("progress")
-    assert worker._wait(process, 1, heard, quiet_s) == {}  # type: ignore[arg-type]
+    assert waited(process, monkeypatch, heard, quiet_s=5.0) == {}
+    assert process.waits_s == [5.0, 5.0]
+
+
+def test_a_process_that_is_silent_for_too_long_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process = Scripted((4.0, "progress"), (5.1, "done"))
+    with pytest.raises(WorkerEnded, match="nothing was heard of it for 5 s"):
+        waited(process, monkeypatch, quiet_s=5.0)
+    assert process.now == pytest.approx(9.0)
 
 
 def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
@@ -311,7 +350,7 @@ def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
     about = {"data": "data", "silent_s": 3.0}
     desk.check(about | {"kernel": sent(kernel), "original": kernel.to_text()})
     desk.measure(
-        about | {"kernels": [sent(kernel)], "cold": False, "budget_s": 0.01,
+        about | {"kernels": [sent(kernel)], "cold": False, "budget_s": PATIENCE_S,
                  "samples": 1},
     )  # fmt: skip
     limits = {t["text"]: t["silent_s"] for t in told}
@@ -323,8 +362,7 @@ def test_interrupts_are_not_for_it(worker: Worker, kernel: Kernel) -> None:
     measured(worker, sent(kernel), kernel=kernel)
     pid = worker.pid
     assert pid is not None
-    os.kill(pid, signal.SIGINT)
-    time.sleep(0.1)
+    os.kill(pid, signal.SIGINT)  # it is there before the next task is
     measured(worker, sent(kernel), kernel=kernel)
     assert worker.pid == pid
     assert os.getpgid(pid) != os.getpgid(0), "Ctrl-C in a terminal does not reach it"
@@ -341,7 +379,7 @@ kernel = matmul().kernels[0]
 worker = Worker()
 measured(worker, sent(kernel), kernel=kernel)
 print(worker.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -364,14 +402,15 @@ def test_it_dies_with_its_parent_and_imports_nothing_of_it(tmp_path: Any) -> Non
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert children(parent.pid) == {pid}
+        ended = os.pidfd_open(pid)
     finally:
         parent.kill()
         parent.wait()
         parent.stdout.close()
-    stop = time.monotonic() + 60
-    while os.path.exists(f"/proc/{pid}") and time.monotonic() < stop:
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{pid}")
+    try:  # also where nobody asks how it ended, and so its number stays
+        assert select.select([ended], [], [], PATIENCE_S)[0], "it lives"
+    finally:
+        os.close(ended)
     assert (tmp_path / "ran.txt").read_text() == "main "
     assert not (tmp_path / "shadowed.txt").exists()
 
@@ -383,9 +422,8 @@ def test_data_comes_as_it_was_sent(worker: Worker) -> None:
         values = Tensor(np.arange(24) % 2, device="LLVM").cast(dtype)
         values = values.contiguous().realize()
         kernel = explore(values + values).kernels[0]
-        with Worker() as own:
-            task = {
-                "do": "check", "data": hold(own, kernel), "kernel": sent(kernel),
-                "original": kernel.to_text(),
-            }  # fmt: skip
-            assert own.ask(task)["ok"], dtype
+        task = {
+            "do": "check", "data": hold(worker, kernel, dtype), "kernel": sent(kernel),
+            "original": kernel.to_text(),
+        }  # fmt: skip
+        assert worker.ask(task, quiet_s=PATIENCE_S)["ok"], dtype

@@ -34,23 +34,26 @@ START_SHARE = 0.35
 """A start may take this share of all the time: also when another one has taken much of it, as
 without any form that was timed a search is of no use."""
 Row = dict[str, Any]
+Clock = Callable[[], float]
+"""Seconds since some moment."""
 
 
 @dataclass(slots=True)
 class _Measuring:
-    """What both ways share: the kernel, when the search ends, how long one run may take, and
-    which programs are known."""
+    """What both ways share: the kernel, when the search ends by its clock, how long one run may
+    take, and which programs are known."""
 
     kernel: UOp
     device: str
     ends_at: float
     most_s: float
     rules_off: tuple[str, ...] = ()
+    clock: Clock = time.monotonic
     known: list[str] = field(default_factory=list)
     start_s: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self.start_s = START_SHARE * (self.ends_at - time.monotonic())
+        self.start_s = START_SHARE * (self.ends_at - self.clock())
 
     def form(self, ast: UOp) -> Row:
         return {
@@ -60,7 +63,7 @@ class _Measuring:
 
     def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
         budget_s, samples = THOROUGH if thorough else QUICK
-        left = max(0.2, self.ends_at - time.monotonic())
+        left = max(0.2, self.ends_at - self.clock())
         known = () if thorough else tuple(self.known)
         if patience is not None:
             limit_s, hopeless = min(patience.first_s, self.most_s, left), patience.ratio
@@ -117,7 +120,7 @@ class OnWorker(_Measuring):
         if self.worker.pid is None:
             quiet_s += START_S
         else:  # what is late is given up with the search
-            left = self.ends_at - time.monotonic()
+            left = self.ends_at - self.clock()
             quiet_s = max(1.0, min(quiet_s, max(left, rules.limit_s) + MARGIN_S))
         task = {
             "do": "race", "data": self.key, "kernel": self.form(ast),
@@ -164,7 +167,7 @@ class OnExecutor(_Measuring):
             for ast in forms
         ]
         pending = [self._submit(task) for task in tasks]
-        late = time.monotonic() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
+        late = self.clock() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
         late = min(
             late, self.ends_at + LATE_S
         )  # what is late is given up with the search
@@ -186,7 +189,7 @@ class OnExecutor(_Measuring):
 
     def _answer(self, future: Future[str], late: float) -> Measured:
         try:
-            waits_s = max(0.0, late - time.monotonic())
+            waits_s = max(0.0, late - self.clock())
             text = future.result(timeout=waits_s)
             return self.read(json.loads(text))
         except TimeoutError:

@@ -19,7 +19,7 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.kernel import arguments
 from workbench.search.beam import search
 from workbench.search.candidate import Candidate, Found, SearchStopped
-from workbench.search.evaluation import OnExecutor, OnWorker
+from workbench.search.evaluation import Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
 from workbench.search.progress import progress
 from workbench.search.result import SearchResult, kernel_key
@@ -49,25 +49,26 @@ def run(
     worker: Worker | None = None,
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Candidate], None] = lambda trial: None,
+    clock: Clock = time.monotonic,
 ) -> SearchResult:
     """Return what a search finds (see `Kernel.search`).
 
     A caller that has a `worker` hands it in; another is ended with the search. `stop` is asked
-    between trials, and `report` told of each.
+    between trials, and `report` told of each. `clock` says how much of the budget is over.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
     kept = _kept(kernel, width, budget_s) if cached and executor is None else None
     if kept is not None:
         return kept
-    began = time.monotonic()
+    began = clock()
     held_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
     ends_at = began + budget_s
 
     def is_over() -> bool:
         if stop():
             raise SearchStopped
-        return time.monotonic() > ends_at - held_s
+        return clock() > ends_at - held_s
 
     with unobserved(), without(kernel.rules_off), progress(budget_s, shown) as show:
 
@@ -79,9 +80,9 @@ def run(
             report(trial)
 
         found = _search(
-            kernel, device, width, ends_at, is_over, told, executor, worker, stop
+            kernel, device, width, ends_at, is_over, told, executor, worker, stop, clock
         )
-    result = _result(kernel, found, device, time.monotonic() - began)
+    result = _result(kernel, found, device, clock() - began)
     is_whole = found.ended not in ("stopped", "interrupted")
     # Where nothing was timed the processes were killed, or too slow: not so the next time.
     if executor is None and is_whole and result.ranked():
@@ -115,6 +116,7 @@ def _search(
     executor: Executor | None,
     worker: Worker | None,
     stop: Callable[[], bool],
+    clock: Clock,
 ) -> Found:
     target = Device[device].target
 
@@ -130,8 +132,8 @@ def _search(
             at_once,
         )
 
-    most_s = RUN_SHARE * (ends_at - time.monotonic())
-    about = kernel.original, device, ends_at, most_s, kernel.rules_off
+    most_s = RUN_SHARE * (ends_at - clock())
+    about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
         return found(OnExecutor(*about, executor=executor), at_once)

@@ -36,7 +36,9 @@ QUIET_S = 60.0
 """A worker that is silent for longer counts as hanging."""
 LATE, LATE_S = 1.5, 1.0
 """A limit that a worker told of is over after so many times as long, and so many seconds."""
-LAST_WORDS = 2000
+LAST_WORDS, LAST_WORDS_S = 2000, 20.0
+"""Of what a worker said last, so many bytes are kept; a busy machine may take so many seconds to
+end a process that crashed."""
 HELD_BYTES = 1 << 30
 """Bytes of data that a worker holds; the oldest go first."""
 AFTER = {
@@ -257,8 +259,8 @@ class _Process:
     def ending(self) -> tuple[int, str]:
         """Return the exit status and the last line that was said."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=2)
-        self._reader.join(1)
+            self._process.wait(timeout=LAST_WORDS_S)
+        self._reader.join(LAST_WORDS_S)
         lines = self._said.decode(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         status = self._process.returncode

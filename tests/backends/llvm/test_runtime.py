@@ -10,9 +10,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import weakref
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -37,6 +37,7 @@ from tests.support import ROOT, calls_of
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import LLVMProgram, load
 from workbench.backends.native import object_cache
+from workbench.backends.native import program as native_program
 from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -134,41 +135,49 @@ def test_assembly_is_text() -> None:
     assert "ret" in assembly and "k:" in assembly
 
 
-def test_short_kernels_become_one_call() -> None:
+def test_short_kernels_become_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     program = LLVMProgram(counting(1000, 1))
     buffers = [Buffer("LLVM", F, 1000), buffer_of(np.ones(1, np.float32))]
-    calls = count_calls(program)
+    calls = count_calls(program, monkeypatch, step_s=1e-8)
     for _ in range(3):
         program(buffers)
     del calls[:]
     program(buffers)
-    assert [call[:2] for call in calls] == [(0, 1000)]
+    assert calls == [(0, 1000)]
     np.testing.assert_array_equal(buffers[0].array, 2)
 
 
-def count_calls(program: LLVMProgram) -> list[tuple[int, int, float]]:
-    """Note (lo, hi, seconds) of every call from now on."""
-    calls: list[tuple[int, int, float]] = []
+def count_calls(
+    program: LLVMProgram, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> list[tuple[int, int]]:
+    """Note (lo, hi) of every call from now on; each step takes so long, by a clock of our own."""
+    calls: list[tuple[int, int]] = []
     kernel = program._kernel
+    now = 0.0
 
     def noted(arguments: int, low: int, high: int) -> None:
-        start = time.perf_counter()
+        nonlocal now
         kernel(arguments, low, high)
-        calls.append((low, high, time.perf_counter() - start))
+        now += step_s * (high - low)
+        calls.append((low, high))
 
     program._kernel = noted
+    clock = SimpleNamespace(perf_counter=lambda: now)
+    monkeypatch.setattr(native_program, "time", clock)
     return calls
 
 
-def test_long_kernels_are_cut_into_slices() -> None:
-    """About half a second of work, in parts that follow each other."""
-    program = LLVMProgram(counting(400, 1_000_000))
+def test_long_kernels_are_cut_into_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that takes half a second, in parts that follow each other."""
+    program = LLVMProgram(counting(400, 1000))
     buffers = [Buffer("LLVM", F, 400), buffer_of(np.full(1, 0.5, np.float32))]
-    calls = count_calls(program)
+    calls = count_calls(program, monkeypatch, step_s=0.5 / 400)
     program(buffers)
-    assert [low for low, _, _ in calls[1:]] == [high for _, high, _ in calls[:-1]]
+    assert [low for low, _ in calls[1:]] == [high for _, high in calls[:-1]]
     assert calls[0][0] == 0 and calls[-1][1] == 400
     assert len(calls) > 2
+    longest_s = max(high - low for low, high in calls) * 0.5 / 400
+    assert longest_s <= native_program.SLICE_S
     np.testing.assert_allclose(buffers[0].array, 1.0)
 
 
@@ -176,15 +185,26 @@ def test_long_kernels_are_cut_into_slices() -> None:
 def test_an_interrupt_comes_through_in_the_middle() -> None:
     program = LLVMProgram(counting(20_000, 1_000_000))  # tens of seconds
     buffers = [Buffer("LLVM", F, 20_000), buffer_of(np.full(1, 0.5, np.float32))]
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    kernel, began = program._kernel, threading.Event()
+
+    def noted(arguments: int, low: int, high: int) -> None:
+        began.set()
+        kernel(arguments, low, high)
+
+    def press() -> None:
+        began.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    program._kernel = noted
+    presser = threading.Thread(target=press)
     # a shell starts background jobs with the signal ignored, and children inherit that
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        timer.start()
+        presser.start()
         with pytest.raises(KeyboardInterrupt):
             program(buffers)
         assert buffers[0].array[-1] != 1.0, "it was not done to its end"
-        timer.join()
+        presser.join()
     finally:
         signal.signal(signal.SIGINT, before)
 
