@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -139,6 +141,38 @@ def test_no_room_is_crowded() -> None:
         name = room.relative_to(package).as_posix()
         files = [p for p in room.glob("*.py") if p.name != "__init__.py"]
         assert len(files) <= CROWDED.get(name, MOST_FILES), name
+
+
+NOT_A_DEVICE = {("viz/static/plan.js", "C"), ("viz/still/picture.py", "C")}
+"""What looks like the name of a device and is none: a letter for constants."""
+
+
+def test_no_device_is_named_outside_its_folder() -> None:
+    """Whoever wants to know something of a device asks for a fact of it."""
+    package = ROOT / "workbench"
+    folders = {}
+    for path in package.glob("backends/*/device.py"):
+        module = import_module(f"workbench.backends.{path.parent.name}.device")
+        for name in (module.DEVICE.name, *module.DEVICE.aliases):
+            folders[name] = path.parent
+    quoted = re.compile(rf"""(?<=["'`])({"|".join(folders)})(?=["'`])""")
+    files = [p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".js")]
+    found = {
+        (path.relative_to(package).as_posix(), name)
+        for path in files
+        for name in quoted.findall(_code(path))
+        if folders[name] not in path.parents
+    }
+    assert found - NOT_A_DEVICE == set()
+    assert len(folders) >= 6
+
+
+def _code(path: Path) -> str:
+    """Return a file without what stands in it as docstring, and how numpy calls an order."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".js":
+        return text
+    return re.sub(r'""".*?"""|order="C"', "", text, flags=re.DOTALL)
 
 
 # The checks themselves, on packages small enough to see the fault.

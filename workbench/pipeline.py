@@ -32,8 +32,8 @@ SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
 COMPILE_RULES = (KERNEL_RULES, ALL_SMALL_FLOAT_RULES, DECOMPOSE_RULES)
 """The rule sets that opts and lowering use."""
 
-Key = tuple[UOp, str, frozenset[str]]
-"""A kernel, a device, and the rules that are switched off."""
+Key = tuple[UOp, DeviceInfo, frozenset[str]]
+"""A kernel, a device (one that is registered anew is another), and the rules that are off."""
 _programs: dict[Key, Built] = {}
 _tuned: dict[Key, UOp] = {}
 _lock = free_lock()
@@ -57,7 +57,7 @@ def build(kernel: UOp, device: str) -> Built:
 
     Errors: CompileError names the stage that failed and carries the last good state.
     """
-    key = kernel, device, rules_off()
+    key = kernel, Device[device], rules_off()
     found = _programs.get(key)
     if found is None or observer() is not None:
         found = _remember(_programs, key, _build(kernel, device))
@@ -87,7 +87,7 @@ def _build(kernel: UOp, device: str) -> Built:
         if not missing:
             raise
         # what a device's own compiler says of it is about another text than the reader's
-        said = "" if error.stage in ("llvm", "c") else f": {error.because}"
+        said = "" if error.stage == info.name.lower() else f": {error.because}"
         names = " and ".join(missing)
         because = f"the device {info.name} needs what is switched off, {names}{said}"
         hint = f"switch {names} on again"
@@ -160,14 +160,15 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` with the default opts for `device`: what `realize` runs. The emulator runs
-    kernels plain."""
-    if device == "PYTHON":
+    """Return `kernel` with the default opts for `device`: what `realize` runs. Some devices
+    run kernels plain."""
+    info = Device[device]
+    if info.runs_plain:
         return kernel
-    key = kernel, device, rules_off()
+    key = kernel, info, rules_off()
     found = _tuned.get(key)
     if found is None:
-        made = heuristic(kernel, Device[device].target)[0]
+        made = heuristic(kernel, info.target)[0]
         found = _remember(_tuned, key, made)
     return found
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests.backends.linear import at, buffer_of, param, poisoned, program, store
 from tests.support import ROOT
-from workbench.backends import device as module
-from workbench.backends.device import Device, Devices, _caches
+from workbench.backends.device import Device, Devices
+from workbench.backends.llvm import device as llvm
 from workbench.backends.native import machine
+from workbench.backends.native.processor import cache_bytes
 from workbench.base.context import Context
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
@@ -24,7 +25,7 @@ from workbench.ir.node.uop import KernelInfo, UOp
 def registry(monkeypatch: pytest.MonkeyPatch) -> Devices:
     """A registry whose default the test may change."""
     monkeypatch.delenv("DEV", raising=False)
-    return Devices(list(Device._devices.values()), {"CPU": "LLVM"})
+    return Devices(Device)
 
 
 def test_names_in_any_case_and_aliases() -> None:
@@ -48,12 +49,12 @@ def test_available() -> None:
 
 
 def test_a_missing_device_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    missing = module._LLVM()
+    monkeypatch.setattr(llvm, "find_spec", lambda name: None)
+    missing = llvm.LLVMDevice()
     with pytest.raises(DeviceError) as caught:
         missing.target  # noqa: B018
     assert "pip install 'llvmlite" in str(caught.value)
-    only = Devices([missing, Device["PYTHON"]], {})
+    only = Devices([missing, Device["PYTHON"]])
     assert not only.available("LLVM") and only.DEFAULT == "PYTHON"
 
 
@@ -104,7 +105,7 @@ def test_a_cache_that_the_system_does_not_tell_of_is_a_common_one(
 ) -> None:
     """A last cache that is hidden, as some virtual machines do, must not count as none."""
     monkeypatch.setattr(machine, "caches", lambda: told)
-    assert _caches() == expected
+    assert cache_bytes() == expected
 
 
 def test_only_what_renders_stores_past_the_caches_has_them() -> None:

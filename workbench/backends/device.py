@@ -1,234 +1,86 @@
-"""The devices by name: what each can do, its renderer and its runtime.
+"""The devices by name: those of the package, and those that somebody registers.
 
 `Device["LLVM"]` is a DeviceInfo. Nothing is imported or asked of the machine before it is
-needed: `import workbench` must not load llvmlite. A fork waits for an import: in a child that got
-one half of a module nobody completes it.
+needed: `import workbench` must not load llvmlite.
 """
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
-from importlib.util import find_spec
-from typing import Protocol
+import pkgutil
+from collections.abc import Iterable, Iterator
+from importlib import import_module
 
-from workbench.backends.llvm import render as render_llvm
-from workbench.backends.native.buffer import Buffer
-from workbench.backends.program.source import Source
+from workbench import backends
+from workbench.backends.contract import DeviceInfo as DeviceInfo
+from workbench.backends.contract import Program as Program
 from workbench.base.context import DEV
 from workbench.base.errors import DeviceError
-from workbench.base.forking import no_fork, once
-from workbench.base.target import Target
-from workbench.ir.node.uop import UOp
-
-
-class Launch(Protocol):
-    """A kernel and its memory: call it to run, as often as need be."""
-
-    def __call__(self) -> None: ...
-
-    def move(self, slot: int, buffer: Buffer) -> None:
-        """Give a slot other memory, of the same size and dtype."""
-
-
-class Program(Protocol):
-    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it."""
-
-    def __call__(self, buffers: Sequence[Buffer]) -> None: ...
-
-    def bind(self, buffers: Sequence[Buffer]) -> Launch:
-        """Return the kernel with its memory, one Buffer per slot."""
-
-
-class DeviceInfo(ABC):
-    """One device: its Target, how a kernel is rendered for it, how a Source is loaded."""
-
-    name: str
-    about: str
-    how_to_get: str
-
-    def __repr__(self) -> str:
-        return f"<Device {self.name}: {self.about}>"
-
-    @property
-    @abstractmethod
-    def is_available(self) -> bool:
-        """Whether kernels can run on it here. Cheap: nothing is loaded."""
-
-    @once
-    def target(self) -> Target:
-        """What the device can do.
-
-        Errors: DeviceError, with how to get it, if the device is not available.
-        """
-        if not self.is_available:
-            raise DeviceError(
-                f"the device {self.name} is not available", self.about, self.how_to_get
-            )
-        return self._target()
-
-    @abstractmethod
-    def _target(self) -> Target: ...
-
-    @abstractmethod
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
-        """Return the text of a kernel, from its lowered tree and its linear program; comments
-        are in terms of `tree`, its statement tree before operations were taken apart."""
-
-    @abstractmethod
-    def load(self, source: Source) -> Program:
-        """Return the Program of a Source, compiled if need be."""
-
-
-class _LLVM(DeviceInfo):
-    name = "LLVM"
-    about = "this machine's processor, through the LLVM of llvmlite"
-    how_to_get = "pip install 'llvmlite>=0.50'"
-
-    @property
-    def is_available(self) -> bool:
-        return find_spec("llvmlite") is not None
-
-    def _target(self) -> Target:
-        with no_fork:
-            from workbench.backends.llvm.jit import host
-            from workbench.backends.native.thread_pool import cores
-
-        found = host()
-        l1_bytes, l2_bytes, last_bytes = _caches()
-        return Target(
-            "LLVM",
-            vector_bytes=found.vector_bytes,
-            vector_registers=found.vector_registers,
-            l1_bytes=l1_bytes,
-            l2_bytes=l2_bytes,
-            stream_bytes=last_bytes,
-            converts_float16=found.converts_float16,
-            cores=cores(),
-        )
-
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
-        return render_llvm.render(linear, self.target)
-
-    def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.llvm.runtime import load
-        return load(source)
-
-
-class _C(DeviceInfo):
-    name = "C"
-    about = "this machine's processor, through its C compiler"
-    how_to_get = "pip install 'workbench[c]', or a cc, clang or gcc on PATH"
-
-    @property
-    def is_available(self) -> bool:
-        with no_fork:
-            from workbench.backends.c.compiler import find_compiler
-
-        with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
-            return find_compiler() is not None and find_spec("llvmlite") is not None
-        return False
-
-    @once
-    def target(self) -> Target:
-        """What the processor can do: it needs no compiler to read the C of a kernel."""
-        return self._target()
-
-    def _target(self) -> Target:
-        if find_spec("llvmlite") is None:
-            l1_bytes, l2_bytes, _ = _caches()
-            return Target("C", l1_bytes=l1_bytes, l2_bytes=l2_bytes)
-        # Compilers differ in what they know of float16, and in how a store past the caches is
-        # spelled; all of them know integers and plain stores.
-        return replace(
-            Device["LLVM"].target, device="C", converts_float16=False, stream_bytes=0
-        )
-
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
-        with no_fork:
-            from workbench.backends.c.render import render
-
-        return render(block, linear, self.target, tree)
-
-    def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.c.runtime import load
-        return load(source)
-
-
-class _Python(DeviceInfo):
-    name = "PYTHON"
-    about = "an emulator on numpy: slow, and every step can be looked at"
-    how_to_get = "it is always there"
-
-    @property
-    def is_available(self) -> bool:
-        return True
-
-    def _target(self) -> Target:
-        return Target("PYTHON", native_transcendentals=True, native_small_floats=True)
-
-    def render(
-        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
-    ) -> Source:
-        with no_fork:
-            from workbench.backends.python.render import render
-
-        return render(block, self.target)
-
-    def load(self, source: Source) -> Program:
-        with no_fork:
-            from workbench.backends.python.runtime import EmulatorProgram
-        return EmulatorProgram(source)
-
-
-def _caches() -> tuple[int, int, int]:
-    """Return the bytes of the two caches that a core has for itself, and of the largest; those of
-    a common processor where the system does not tell. It reads a few small files, once: half a
-    millisecond."""
-    with no_fork:
-        from workbench.backends.native.machine import TYPICAL, caches
-
-    found = dict(TYPICAL) | dict(caches())
-    return found["L1"], found["L2"], max(found.values())
 
 
 class Devices:
     """The registry: `Device[name]`, in any case, aliases too.
 
     `Device.DEFAULT` is what a `with Context(DEV=...)` says, else what it was set to, else the
-    environment's DEV, else the first device that is available.
+    environment's DEV, else the available device of the least rank.
     """
 
-    def __init__(self, devices: Sequence[DeviceInfo], aliases: dict[str, str]):
-        self._devices = {device.name: device for device in devices}
-        self._aliases = aliases
+    def __init__(self, devices: Iterable[DeviceInfo]):
+        ranked = sorted(devices, key=lambda device: device.rank)
+        self._devices = {device.name: device for device in ranked}
+        self._own = frozenset(self._devices)
         self._chosen = ""
 
     def __getitem__(self, name: str) -> DeviceInfo:
         return self._devices[self.canonical(name)]
 
+    def __iter__(self) -> Iterator[DeviceInfo]:
+        return iter(self._devices.values())
+
     def __repr__(self) -> str:
         return f"<Device: {', '.join(self._devices)}; default {self.DEFAULT}>"
+
+    def register(self, device: DeviceInfo) -> DeviceInfo:
+        """Add a device: from then on it is in every list of devices and languages. One that was
+        registered by the same name before is replaced. Returns the device.
+
+        Errors: DeviceError for what is not a DeviceInfo, for a name that is not a word in
+        capitals, and for the names of the package's own devices.
+        """
+        what = f"cannot register {device!r:.60}"
+        if not isinstance(device, DeviceInfo):
+            because = f"{type(device).__name__} is not a DeviceInfo"
+            raise DeviceError(what, because, "an object of a subclass of DeviceInfo")
+        names = (device.name, *device.aliases)
+        for name in names:
+            if not name.isidentifier() or name != name.upper():
+                because = f"{name!r:.40} is not a word in capitals"
+                raise DeviceError(what, because, 'a name such as "GPU"')
+            if self._name_of(name) not in (None, device.name) or name in self._own:
+                because = f"there is a device {name}"
+                raise DeviceError(what, because, "another name")
+        self._devices[device.name] = device
+        ranked = sorted(self._devices.values(), key=lambda device: device.rank)
+        self._devices = {device.name: device for device in ranked}
+        return device
+
+    def unregister(self, name: str) -> None:
+        """Remove a device that was registered. Errors: DeviceError for any other one."""
+        key = self.canonical(name)
+        if key in self._own:
+            what = f"cannot remove the device {key}"
+            raise DeviceError(what, "it is one of the package's own")
+        del self._devices[key]
+        if self._chosen == key:
+            self._chosen = ""
 
     def canonical(self, name: str) -> str:
         """Return the name of a device as the registry has it.
 
         Errors: DeviceError for a name that is unknown, with the list of those that are.
         """
-        key = str(name).upper()
-        key = self._aliases.get(key, key)
-        if key not in self._devices:
+        key = self._name_of(str(name).upper())
+        if key is None:
             raise DeviceError(
                 f"there is no device {name!r:.60}",
                 "known are " + ", ".join(self._devices),
@@ -245,6 +97,22 @@ class Devices:
         return self[name].is_available
 
     @property
+    def processor(self) -> DeviceInfo:
+        """The device that runs on this machine's own processor: one that is available, if any."""
+        devices = [d for d in self._devices.values() if d.is_processor]
+        return next((d for d in devices if d.is_available), devices[0])
+
+    @property
+    def reader(self) -> DeviceInfo:
+        """The device in whose language any kernel can be read, whether or not it can run."""
+        return next(d for d in self._devices.values() if d.renders_anywhere)
+
+    def for_language(self, name: str) -> DeviceInfo | None:
+        """Return the device that runs text of a language, None where no device does."""
+        spoken = ((d.language, d) for d in self._devices.values())
+        return next((d for found, d in spoken if found and found.name == name), None)
+
+    @property
     def DEFAULT(self) -> str:
         """The device of tensors that are not given one."""
         named = DEV.value
@@ -258,6 +126,25 @@ class Devices:
     def DEFAULT(self, name: str) -> None:
         self._chosen = self.canonical(name)
 
+    def _name_of(self, key: str) -> str | None:
+        if key in self._devices:
+            return key
+        named = (name for name, d in self._devices.items() if key in d.aliases)
+        return next(named, None)
 
-Device = Devices((_LLVM(), _C(), _Python()), {"CPU": "LLVM", "CLANG": "C", "GCC": "C"})
+
+def _package_devices() -> list[DeviceInfo]:
+    """Return the `DEVICE` of each folder here that has a `device.py`."""
+    found = pkgutil.iter_modules(backends.__path__, f"{backends.__name__}.")
+    rooms = [module.name for module in found if module.ispkg]
+    devices = []
+    for room in rooms:
+        folder = import_module(room)
+        names = (module.name for module in pkgutil.iter_modules(folder.__path__))
+        if "device" in names:
+            devices.append(import_module(f"{room}.device").DEVICE)
+    return devices
+
+
+Device = Devices(_package_devices())
 """All devices, by name."""

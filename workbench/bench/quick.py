@@ -149,9 +149,13 @@ def opt_to_source(repeats: int) -> Iterator[Latency]:
         kernel = matmul_kernel(512 + 16 * number)
         start = time.perf_counter()
         once = kernel.apply(Opt(OptOps.UPCAST, "g1", 16))
-        assert once.compile("LLVM").source
+        assert once.compile(Device.processor.name).source
         middle = time.perf_counter()
-        assert once.apply(Opt(OptOps.UPCAST, "g0", 4)).compile("LLVM").source
+        assert (
+            once.apply(Opt(OptOps.UPCAST, "g0", 4))
+            .compile(Device.processor.name)
+            .source
+        )
         first.append(middle - start)
         second.append(time.perf_counter() - middle)
     for what, times in (
@@ -192,7 +196,7 @@ def replay(pairs: int) -> Latency:
 
 def build_all(n: int = 64) -> None:
     """Schedule an expression, apply opts, lower and render: all of Python's part."""
-    device = Device["LLVM"]
+    device = Device.processor
     made, _ = planned([matmul(n).uop])
     kernel = next(i.kernel for i in made.items if i.kernel is not None)
     for opt in (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4)):

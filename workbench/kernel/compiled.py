@@ -55,7 +55,9 @@ class Compiled(Unpicklable, Displayed):
         found = getattr(self.built.program, name, None)
         if found is None:
             raise DeviceError(
-                f"{self.device} has no machine code", "it is an emulator", '"LLVM"'
+                f"{self.device} has no machine code",
+                f"it is {Device[self.device].about}",
+                f'"{Device.processor.name}"',
             )
         return found
 

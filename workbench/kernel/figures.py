@@ -25,9 +25,10 @@ Run = Callable[[], object]
 
 
 def processor(device: str) -> Target:
-    """Return the target that costs are told for: an emulator's kernels as the machine itself
-    would run them."""
-    return Device["LLVM" if device == "PYTHON" else device].target
+    """Return the target that costs are computed for: another device's kernels as this machine's
+    processor, whose speeds are measured, would run them."""
+    info = Device[device]
+    return (info if info.is_processor else Device.processor).target
 
 
 def cost_of(kernel: Kernel, device: str, machine: Speeds) -> Cost:
@@ -41,7 +42,7 @@ def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
         taken = measure_kernel(run, device, kernel.estimates, budget_s, cold)
-        if device == "PYTHON":
+        if not Device[device].is_processor:
             return taken
         kind, threads = float_kind(kernel.original), built.source.threads
         speed = taken.gflops * 1e9

@@ -183,7 +183,7 @@ class Kernel(Displayed):
 
     def optimized(self) -> Kernel:
         """Return the un-optimised kernel with the default opts: what `realize` runs on a device
-        that compiles (an emulator, PYTHON, runs kernels without opts). Why it has them is in its
+        that compiles (an emulator runs kernels without opts). Why it has them is in its
         `steps`:
 
             print(k.optimized().steps)
@@ -285,7 +285,7 @@ class Kernel(Displayed):
 
     @property
     def target(self) -> Target:
-        """The machine that costs are told for: an emulator's kernels as it would run them."""
+        """What costs are computed for: the device, if it is this machine's processor, else that."""
         return figures.processor(self.device)
 
     def _run(self, device: str) -> tuple[list[Array], list[Array]]:

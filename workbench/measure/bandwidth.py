@@ -11,6 +11,7 @@ from functools import lru_cache
 from string import Template
 from typing import NamedTuple
 
+from workbench.backends.device import Device
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import load
 from workbench.backends.native.buffer import Buffer
@@ -75,7 +76,7 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
 
 @lru_cache(maxsize=1)
 def _memory(size: int) -> Buffer:
-    buffer = Buffer("LLVM", dtypes.uint8, size)
+    buffer = Buffer(Device.processor.name, dtypes.uint8, size)
     buffer.array[:] = 1  # a page that was never written is one page of zeros for all
     return buffer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from workbench.backends.device import Device
 from workbench.base.display import Printed
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure import timing
@@ -17,7 +18,8 @@ class Timing(Printed):
     of the peak of as many threads: of the best multiply-adds that this machine was ever seen to
     do, in this session or before (None on an emulator, and without floats);
     `cold_s` is the median where caches were emptied before each run (None: not measured);
-    `bound` says what the kernel waits for, by its form ("": nobody knows)."""
+    `bound` says what the kernel waits for, by its form ("": nobody knows); the times of an
+    emulator say nothing of the kernel."""
 
     device: str
     median_s: float
@@ -28,6 +30,7 @@ class Timing(Printed):
     fraction_of_peak: float | None
     cold_s: float | None = None
     bound: str = ""
+    is_emulator: bool = False
 
     @property
     def spread(self) -> float:
@@ -40,7 +43,7 @@ class Timing(Printed):
             if self.fraction_of_peak is None
             else f", {self.fraction_of_peak:.0%} of peak"
         )
-        emulated = "   EMULATOR" if self.device == "PYTHON" else ""
+        emulated = "   EMULATOR" if self.is_emulator else ""
         cold = "" if self.cold_s is None else f", cold {seconds_text(self.cold_s)}"
         bound = f"\nbound by {self.bound}" if self.bound else ""
         return (
@@ -71,5 +74,5 @@ def measure_kernel(
     return Timing(
         device, samples.median_s, samples.min_s, samples.samples_s,
         estimates.flops / samples.median_s / 1e9, estimates.bytes / samples.median_s / 1e9,
-        None, cold_s,
+        None, cold_s, is_emulator=Device[device].is_emulator,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from workbench.backends.device import Device
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import load
 from workbench.backends.native.buffer import Buffer
@@ -47,7 +48,7 @@ def run_peak(
     """
     lanes = lanes or jit.host().vector_bytes // dtype.itemsize
     program = load(_fma_source(dtype, lanes, threads, sums))
-    numbers = Buffer("LLVM", dtype, sums * lanes)
+    numbers = Buffer(Device.processor.name, dtype, sums * lanes)
     numbers.array[:] = 0.5  # x = x * 0.5 + 0.5 stays in (0, 1]
     return Peak(program.bind([numbers]), threads * 2 * sums * lanes * _STEPS)
 
@@ -61,7 +62,9 @@ def run_nothing(threads: int = 1) -> Callable[[], None]:
     text = "define void @nothing(ptr %args, i64 %lo, i64 %hi) {\n  ret void\n}\n"
     params = ((dtypes.float32, 1),)
     program = load(Source("nothing", "LLVM IR", text, params, 0, threads, threads))
-    run: Callable[[], None] = program.bind([Buffer("LLVM", dtypes.float32, 1)])
+    run: Callable[[], None] = program.bind(
+        [Buffer(Device.processor.name, dtypes.float32, 1)]
+    )
     return run
 
 

@@ -262,7 +262,7 @@ def canonical(device: str) -> str:
         raise device_error(
             f"there is no device {short(device)}",
             f"a device is named in a word, and this is {type(device).__name__}",
-            '"LLVM", or None for the default one',
+            f'"{Device.DEFAULT}", or None for the default one',
         )
     return Device[device].name
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
+from workbench.viz.record.about import language_rows
 
 if TYPE_CHECKING:
     from workbench.viz.exploration import Exploration
 
 MODES = ("tune", "rewrites", "plan")
-LANGUAGES = ("C", "LLVM", "asm", "IR")
 PLACES = ("variant", "node", "line")
 """What is named by its place in the record."""
 FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
@@ -33,7 +33,7 @@ def _value(ex: Exploration, name: str, value: Any) -> Any:
     if name == "mode":
         return _one_of(MODES, name, value)
     if name == "language":
-        return _one_of(LANGUAGES, name, value)
+        return _one_of(tuple(r["name"] for r in language_rows()), name, value)
     if name in PLACES and value is not None:
         if type(value) is not int or value < 0:
             because = f"a {name} is named by its place in the record, a whole number"

@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
+from workbench.backends.device import Device
 from workbench.backends.native.buffer import Buffer
 from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded, outputs
 from workbench.worker.benchmark import BenchmarkSettings, race
 from workbench.worker.candidate import parsed, told
-
-HOST = "LLVM"
-"""Where the memory is: every device that runs here reads it."""
 
 
 def race_text(task: str) -> str:
@@ -40,4 +38,4 @@ def race_text(task: str) -> str:
 @lru_cache(maxsize=2)
 def _data(kernel: str) -> tuple[list[Buffer], tuple[int, ...]]:
     original = parsed(kernel)
-    return Seeded(0).buffers(original, HOST), outputs(original)
+    return Seeded(0).buffers(original, Device.processor.name), outputs(original)

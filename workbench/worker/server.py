@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.backends.native.buffer import Buffer
 from workbench.base.dtypes import dtypes
 from workbench.check import answer as checking
@@ -46,7 +47,7 @@ class Desk:
         """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
         made = []
         for (name, size), blob in zip(slots, blobs, strict=True):
-            buffer = Buffer("LLVM", dtypes.named(name), size)
+            buffer = Buffer(Device.processor.name, dtypes.named(name), size)
             if blob:
                 buffer.array[:] = np.frombuffer(blob, buffer.array.dtype)
             else:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from workbench.backends.device import Device
+from workbench.backends.program.language import Language
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
+
+ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
+STATEMENTS = Language(
+    "IR", "statement tree", "#.*$", r"\b(?:FOR|STORE|LOAD|IF|for|store)\b"
+)
 
 
 def expression_key(outputs: Sequence[UOp]) -> str:
@@ -21,6 +28,18 @@ def expression_key(outputs: Sequence[UOp]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def language_rows() -> list[dict[str, str]]:
+    """Return the languages that programs are shown in, best first: that which all kernels have,
+    those of the devices, each with the device that runs it, machine code and the statement
+    tree."""
+    devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
+    found = [(d.language, d.name) for d in devices if d.language is not None]
+    return [
+        asdict(language) | {"device": device}
+        for language, device in (*found, (ASSEMBLY, ""), (STATEMENTS, ""))
+    ]
+
+
 def device_rows() -> list[dict[str, Any]]:
     """Return the devices as plain data."""
     return [
@@ -28,7 +47,7 @@ def device_rows() -> list[dict[str, Any]]:
             "name": name,
             "available": Device.available(name),
             "how_to_get": Device[name].how_to_get,
-            "emulator": name == "PYTHON",
+            "emulator": Device[name].is_emulator,
         }
         for name in Device.names()
     ]

@@ -129,11 +129,12 @@ class Linker:
         return [place for place in found if place is not None]
 
 
-def as_c(kernel: Kernel, compiled: Compiled) -> Compiled:
-    """Return a kernel as C with the record of how, not loaded: that needs no compiler."""
-    if compiled.device == "C":
+def to_read(kernel: Kernel, compiled: Compiled) -> Compiled:
+    """Return a kernel in the language that all kernels are read in, with the record of how; it is
+    not loaded: that needs no compiler."""
+    device = Device.reader
+    if compiled.device == device.name:
         return compiled
-    device = Device["C"]
     with observe() as watching, without(kernel.rules_off):
         tree, block, linear = levels(kernel.ast, device.target)
     with unobserved():
@@ -141,7 +142,7 @@ def as_c(kernel: Kernel, compiled: Compiled) -> Compiled:
     opts = [p for p in compiled.passes if p.name.startswith("opt-")]
     return replace(
         compiled,
-        device="C",
+        device=device.name,
         built=Built(block, linear, source, None),
         passes=(*opts, *watching.records),
     )

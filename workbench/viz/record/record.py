@@ -25,9 +25,9 @@ from workbench.viz.model.provenance import links_of
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
-from workbench.viz.record.about import device_rows, expression_key
+from workbench.viz.record.about import device_rows, expression_key, language_rows
 from workbench.viz.record.changes import Changes, Patch, Path
-from workbench.viz.record.links import Linker, as_c
+from workbench.viz.record.links import Linker, to_read
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
@@ -100,6 +100,7 @@ class Recorder:
             },
             "device": ex.tensors[0].device,
             "devices": device_rows(),
+            "languages": language_rows(),
             "headline": ex.headline,
             "nothing": bounded(ex.nothing_to_do),
             "without": {"rules": list(ex.rules_off), "differs": ""},
@@ -222,7 +223,8 @@ class Recorder:
         """Add the C of a variant."""
         with self._explained(variant):
             self.put(
-                ("variants", variant, "code"), [rows.c_code(self.kernels[variant])]
+                ("variants", variant, "code"),
+                [rows.readable_code(self.kernels[variant])],
             )
 
     def add_compiled(self, variant: int) -> None:
@@ -237,7 +239,7 @@ class Recorder:
             self.put(("variants", variant, "counts"), rows.counts_row(compiled))
             self.add_cost(variant)
             linker = self._linker(compiled, number)
-            in_c = as_c(kernel, compiled)
+            in_c = to_read(kernel, compiled)
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
             code = rows.compiled_code(compiled, linker, in_c, c_linker)
             self.put(("variants", variant, "code"), code)

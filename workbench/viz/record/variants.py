@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import Caches, level_of
+from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import bound
@@ -19,6 +20,7 @@ from workbench.kernel.figures import cost_of
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.model.loops import LoopRow, Use, loop_nest
+from workbench.viz.record.about import ASSEMBLY, STATEMENTS
 from workbench.viz.record.links import Link, Linker
 from workbench.viz.record.nodes import Nodes, bounded
 
@@ -148,35 +150,42 @@ def _use(use: Use, caches: Caches) -> dict[str, Any]:
 # code
 
 
-def c_code(kernel: Kernel) -> dict[str, Any]:
-    """Return the C of a kernel: it can be read whether or not there is a compiler."""
-    device = Device["C"]
+def readable_code(kernel: Kernel) -> dict[str, Any]:
+    """Return a kernel in the language that all are read in, whether or not that can run here."""
+    device = Device.reader
     with unobserved(), without(kernel.rules_off):
         tree, block, linear = levels(kernel.ast, device.target)
         source = device.render(block, linear, tree)
-    return code_row("C", "C", source.text.split("\n"))
+    return code_row(device, source.text.split("\n"))
 
 
 def compiled_code(
     compiled: Compiled, linker: Linker, in_c: Compiled, c_linker: Linker
 ) -> list[dict[str, Any]]:
-    """Return what became of a kernel: C, its device's source, machine code, the statement tree."""
-    rows = [code_row("C", "C", in_c.source.split("\n"), c_linker.source())]
-    if compiled.device == "LLVM":
-        text = compiled.source.split("\n")
-        rows.append(code_row("LLVM", "LLVM", text, linker.source()))
+    """Return what became of a kernel: as all are read, its device's source, machine code, the
+    statement tree."""
+    first, own = Device.reader, Device[compiled.device]
+    rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
+    if own is not first and own.language is not None:
+        rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
     if getattr(compiled.built.program, "assembly", None) is not None:
         found = compiled.assembly_lines
         text = [line.text for line in found]
-        rows.append(code_row("asm", compiled.device, text, linker.assembly(found)))
+        rows.append(code_row(own, text, linker.assembly(found), ASSEMBLY))
     tree = to_expr(compiled["lowered"]).split("\n")
-    return [*rows, code_row("IR", compiled.device, tree)]
+    return [*rows, code_row(own, tree, language=STATEMENTS)]
 
 
 def code_row(
-    language: str, device: str, lines: Sequence[str], links: Sequence[Link | None] = ()
+    device: DeviceInfo,
+    lines: Sequence[str],
+    links: Sequence[Link | None] = (),
+    language: Language | None = None,
 ) -> dict[str, Any]:
-    """Return a program as lines, each with its link or None."""
+    """Return a program for a device as lines, each with its link or None; in the device's own
+    language unless another is named."""
+    written = language or device.language
+    assert written is not None, f"{device.name} has no language"
     shown = [line.expandtabs(8) for line in lines[:MOST_LINES]]
     while shown and not shown[-1]:
         shown.pop()
@@ -184,7 +193,12 @@ def code_row(
     if len(lines) > MOST_LINES:
         shown.append(f"... and {len(lines) - MOST_LINES:,} more lines")
         linked.append(None)
-    return {"language": language, "device": device, "lines": shown, "links": linked}
+    return {
+        "language": written.name,
+        "device": device.name,
+        "lines": shown,
+        "links": linked,
+    }
 
 
 def cost_rows(

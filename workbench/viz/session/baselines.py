@@ -10,6 +10,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.cost.kernel_cost import float_kind
@@ -20,7 +21,7 @@ from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
 from workbench.viz.session import measurement
-from workbench.viz.session.timing_rows import EMULATOR, run_name, timing_row
+from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.client import TaskStopped
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def measure_all(session: Session) -> dict[str, Any]:
         hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
         because = "what to compare with is yours to say, and no function was given"
         raise WorkbenchError("there is no baseline to time", because, hint)
-    if session.device == EMULATOR:
+    if Device[session.device].is_emulator:
         because = "an emulator's times stand beside no others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
     for name, run in given.items():

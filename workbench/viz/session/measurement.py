@@ -16,10 +16,11 @@ from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
+from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
 from workbench.viz.session import variants as tuning
 from workbench.viz.session.search_rows import search_row
-from workbench.viz.session.timing_rows import EMULATOR, run_name, timing_row
+from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.client import TaskStopped, Worker
 
 if TYPE_CHECKING:
@@ -119,10 +120,11 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
 
 def _runs(language: str) -> str:
     """Return the device that runs a language."""
-    if language not in ("C", "LLVM"):
+    device = Device.for_language(language)
+    if device is None:
         what = f"{language[:20]} cannot be edited"
-        raise DeviceError(what, "no device here takes it as text", "C or LLVM")
-    device = Device[language]
+        names = " or ".join(row["name"] for row in language_rows() if row["device"])
+        raise DeviceError(what, "no device here takes it as text", names)
     if not device.is_available:
         raise DeviceError(
             f"nothing here runs {language}", device.about, device.how_to_get
@@ -247,7 +249,7 @@ def headline(session: Session, number: int) -> list[int]:
     """Return the variants of a kernel whose times stand at the top of the page, where they were
     timed: whenever something is timed they are, so that all of these are of one run. An emulator's
     times are not held against each other."""
-    if session.device == EMULATOR:
+    if Device[session.device].is_emulator:
         return []
     return [
         v for v, row in enumerate(session.record["variants"])
@@ -289,7 +291,8 @@ def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
 
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     """See to it that the worker has a kernel's data; its producers have run."""
-    device = "LLVM" if Device.available("LLVM") else kernel.device
+    fastest = Device.processor
+    device = fastest.name if fastest.is_available else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:
         written = outputs(kernel.original)

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from workbench.backends.device import Device
 from workbench.backends.native.object_cache import key_of
 from workbench.backends.native.private_files import read_json, warn, write_json
 from workbench.base.forking import free_lock
@@ -33,7 +34,6 @@ MOST_SOURCE_BYTES = 150_000
 """Longer source is not kept: all of a file stays well below what is read again."""
 MOST_SEARCHES, MOST_SEARCH_BYTES = 8, 100_000
 """Those that hold all that a search tried, and how much that may be."""
-LANGUAGES = ("C", "LLVM")
 
 
 class Key(NamedTuple):
@@ -210,7 +210,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
 def _edited(row: Mapping[str, Any] | None) -> Entry | None:
     if row is None:
         return None
-    if row["device"] not in LANGUAGES or not isinstance(row["text"], str):
+    if not _runs_text(row["device"]) or not isinstance(row["text"], str):
         raise ValueError("edited source is the text of a language that runs here")
     check, error = row["check"], row["error"]
     words = ("what", "because", "try")
@@ -221,6 +221,10 @@ def _edited(row: Mapping[str, Any] | None) -> Entry | None:
         and {"ok": check["ok"] is True, "text": str(check["text"])[:1000]},
         "error": error and {word: str(error[word])[:2000] for word in words},
     }
+
+
+def _runs_text(device: Any) -> bool:
+    return device in Device.names() and Device[device].language is not None
 
 
 def _timing(row: Mapping[str, Any]) -> Entry:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import ratio
 from workbench.viz.session import measurement, variants
-from workbench.viz.session.timing_rows import EMULATOR
 from workbench.worker.client import HELD_BYTES, TaskStopped
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _check(session: Session) -> None:
     if session.before is None or not session.recorder.exploration.kernels:
         because = "there is no other plan to hold this one against"
         raise WorkbenchError(what, because, '"cut here" or "fuse anyway" makes one')
-    if session.device == EMULATOR:
+    if Device[session.device].is_emulator:
         raise WorkbenchError(what, "an emulator's times say nothing", "another device")
     kernels = _kernels(session)
     size = sum(param.arg[1] * param.dtype.itemsize for param in _params(kernels))

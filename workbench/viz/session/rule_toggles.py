@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.pipeline import COMPILE_RULES
@@ -87,7 +88,8 @@ def compare(session: Session, was: Mapping[str, Any]) -> None:
 
 def _plain_c(record: Mapping[str, Any]) -> list[str]:
     rows = [record["variants"][kernel["root"]] for kernel in record["kernels"]]
-    codes = [code for row in rows for code in row["code"] if code["language"] == "C"]
+    first = Device.reader.name
+    codes = [code for row in rows for code in row["code"] if code["device"] == first]
     return [line for code in codes for line in code["lines"]]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from workbench.backends.device import Device
 from workbench.ir.nest.estimates import Estimates
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
@@ -16,7 +17,6 @@ from workbench.measure.timing import Samples
 
 MOST_SAMPLES = 40
 """Samples of one timing that a record keeps."""
-EMULATOR = "PYTHON"
 Row = dict[str, Any]
 
 
@@ -45,7 +45,7 @@ def timing_row(
         "kind": kind,
         "threads": threads,
         "device": device,
-        "emulator": device == EMULATOR,
+        "emulator": Device[device].is_emulator,
         "run": run,
         "earlier": False,
     }

@@ -14,7 +14,6 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.record.variants import code_row, error_row, step_rows
 from workbench.viz.session import persistence
 from workbench.viz.session.opt_text import parse_opt, parse_opts
-from workbench.viz.session.timing_rows import EMULATOR
 
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
@@ -126,12 +125,12 @@ def device(session: Session, name: str) -> Result:
 def _show_device(session: Session, variant: int) -> None:
     """Show of a variant what is known of it on the session's device."""
     edited = session.edited.get(variant)
-    is_apart = edited is not None and session.device != EMULATOR
+    is_apart = edited is not None and not Device[session.device].is_emulator
     here = variant, edited.device if edited and is_apart else session.device
     row = session.row(variant)
     known = session.elsewhere.get((variant, session.device))
     if known is None:  # its loops, and its C, are the same everywhere
-        kept = [c for c in row["code"] if c["language"] == "C"]
+        kept = [c for c in row["code"] if c["device"] == Device.reader.name]
         known = {"code": kept, "loops": row["loops"], "passes": []}
         known |= {"offers": [], "refused": [], "counts": None}
         known |= {"bound": None, "cost": None, "error": None}
@@ -183,7 +182,7 @@ def edited_variant(
     made = session.recorder.add_variant(number, kernel, named, parent)
     session.edited[made] = source
     session.set(made, "edited", True)
-    session.set(made, "code", [code_row(source.device, source.device, lines)])
+    session.set(made, "code", [code_row(Device[source.device], lines)])
     return made
 
 

@@ -1,4 +1,4 @@
-// The right: the program of the variant, in C, LLVM, machine code or as the statement tree. A line
+// The right: the program of the variant, in the languages of the record. A line
 // leads to its loop, its nodes and its notebook line, and they lead back. It can be edited: what
 // comes back is checked and timed like any variant.
 
@@ -67,20 +67,19 @@ function shown_code(app, variant) {
   return code || (may_come ? null : variant?.code[0] || null);
 }
 
-const CAN_RUN = ["C", "LLVM"]; // what was edited
-const LANGUAGES = { C: "C", LLVM: "LLVM IR", asm: "machine code", IR: "statement tree" };
+const language_of = (app, name) => app.record.languages.find((row) => row.name === name);
 
 function code_bar(app, variant, code, state, again) {
   const reference = app.record.variants[pinned(app)];
-  const tabs = Object.keys(LANGUAGES)
-    .filter((name) => code_of(variant, name) || (can_ask(app) && !variant?.edited))
-    .map((name) =>
+  const tabs = app.record.languages
+    .filter(({ name }) => code_of(variant, name) || (can_ask(app) && !variant?.edited))
+    .map(({ name, title }) =>
       tab(
         name,
         (code?.language || app.view.language) === name,
         () => app.select({ language: name }),
         `code-${name}`,
-        LANGUAGES[name],
+        title,
       ),
     );
   const can_diff = reference && reference !== variant;
@@ -111,7 +110,7 @@ function code_bar(app, variant, code, state, again) {
     }),
     code &&
       !state.editing &&
-      CAN_RUN.includes(code.language) &&
+      language_of(app, code.language)?.device && // something runs what is edited
       button(
         app,
         "edit",

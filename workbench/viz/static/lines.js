@@ -2,7 +2,7 @@
 
 /** The lines; what stands before the kernel (types, helpers) is folded away at first. */
 function code_view(app, code, state, again) {
-  const first = state.helpers ? 0 : helper_lines(code);
+  const first = state.helpers ? 0 : helper_lines(app, code);
   const rows = code.lines.slice(first).map((text, i) => code_line(app, code, first + i, text));
   const unfold =
     first > 0 &&
@@ -25,8 +25,9 @@ function code_view(app, code, state, again) {
 }
 
 /** How many lines stand before the kernel and the comment over it; few are not worth a fold. */
-function helper_lines({ language, lines }) {
-  const starts = { C: /^(__kernel |extern "C" )?void /, LLVM: /^define / }[language];
+function helper_lines(app, { language, lines }) {
+  const head = language_of(app, language)?.head;
+  const starts = head && new RegExp(head);
   let first = starts ? lines.findIndex((line) => starts.test(line)) : 0;
   while (first > 0 && /^(\/\/|;)/.test(lines[first - 1])) first--;
   return first > 6 ? first : 0;
@@ -48,7 +49,7 @@ function code_line(app, code, i, text, sign = "") {
     },
     h("span", { class: "wb-gutter" }, `${i + 1}`),
     sign && h("span", { class: "wb-sign", "aria-label": sign === "+" ? "new" : null }, sign),
-    h("code", {}, ...coloured(code.language, text)),
+    h("code", {}, ...coloured(app, code.language, text)),
   );
   return link ? linked(el, { by: "code", axes: [], nodes: [], lines: [], ...link }) : el;
 }
@@ -91,7 +92,7 @@ function show_first_lit(app, body) {
 }
 
 function diff_view(app, code, other, helpers) {
-  const [from_a, from_b] = [other, code].map((side) => (helpers ? 0 : helper_lines(side)));
+  const [from_a, from_b] = [other, code].map((side) => (helpers ? 0 : helper_lines(app, side)));
   const rows = diff_lines(other.lines.slice(from_a), code.lines.slice(from_b));
   const [gone, fresh] = ["-", "+"].map((sign) => rows.filter((row) => row[0] === sign).length);
   const shown = around_changes(rows).map((row) => {
@@ -126,18 +127,14 @@ function around_changes(rows, margin = 3) {
   return rows.flatMap((row, i) => (near[i] ? [row] : i === 0 || near[i - 1] ? [null] : []));
 }
 
-const TOKENS = {
-  C: /(\/\/.*$)|\b(for|if|else|return|const|void|float|double|long|int|static|inline|typedef|struct|union|__kernel|__local|__global)\b/g,
-  LLVM: /(;.*$)|\b(define|br|label|load|store|fmul|fadd|phi|ret|icmp|getelementptr|call|declare|attributes|select)\b/g,
-  asm: /([#;].*$)|^(\s*\.?[\w$.]+:)/g,
-  IR: /(#.*$)|\b(FOR|STORE|LOAD|IF|for|store)\b/g,
-};
-
 /** Comments set back, words of the language bold: enough to find one's way. */
-function coloured(language, text) {
+function coloured(app, language, text) {
+  const known = language_of(app, language);
+  if (!known) return [text];
+  const tokens = new RegExp(`(${known.comment})|(${known.word})`, "g");
   const parts = [];
   let at = 0;
-  for (const found of text.matchAll(TOKENS[language] || /$^/g)) {
+  for (const found of text.matchAll(tokens)) {
     parts.push(
       text.slice(at, found.index),
       h("span", { class: found[1] ? "wb-comment" : "wb-word" }, found[0]),

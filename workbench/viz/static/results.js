@@ -229,7 +229,7 @@ function emulated(app) {
   return h(
     "div",
     { class: "wb-list" },
-    h("div", { class: "wb-quiet wb-small" }, "EMULATOR (PYTHON): not the speed of the kernel"),
+    h("div", { class: "wb-quiet wb-small" }, `EMULATOR (${rows[0].timing.device}): not the speed of the kernel`),
     ...rows.map((v) =>
       h(
         "div",

@@ -24,7 +24,7 @@ const START = {
   opt: null,
   picked: null,
   code: null,
-  language: "C",
+  language: null,
   pane: "mode",
   cold: false,
   diff: false,
@@ -229,6 +229,7 @@ function put(target, path, value) {
 function sane(record, view) {
   const now = { ...view };
   if (!record.kernels[now.kernel]) now.kernel = 0;
+  now.language ??= record.languages[0].name; // the one that all kernels are read in
   const chosen = record.variants[now.variant];
   const kernel = record.kernels[now.kernel];
   if (!chosen || chosen.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;

@@ -17,7 +17,7 @@ from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, kernel_number
-from workbench.viz.record.variants import c_code, variant_row
+from workbench.viz.record.variants import readable_code, variant_row
 from workbench.viz.session.timing_rows import timing_text
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
 def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
     try:
-        return "\n".join(c_code(kernel)["lines"])
+        return "\n".join(readable_code(kernel)["lines"])
     except Exception as error:
         return error_text(error)
 

@@ -1,0 +1,72 @@
+"""The C device. A fork waits for an import: in a child that got one half of a module nobody
+completes it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+
+from workbench.backends.contract import Program
+from workbench.backends.llvm.device import DEVICE as LLVM
+from workbench.backends.native.processor import Processor, cache_bytes
+from workbench.backends.program.language import Language
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class CDevice(Processor):
+    """The processor, through a C compiler; the C can be read without one."""
+
+    name = "C"
+    about = "this machine's processor, through its C compiler"
+    how_to_get = "pip install 'workbench[c]', or a cc, clang or gcc on PATH"
+    aliases = ("CLANG", "GCC")
+    rank = 20
+    renders_anywhere = True
+    language = Language(
+        "C",
+        "C",
+        comment="//.*$",
+        word=r"\b(?:for|if|else|return|const|void|float|double|long|int|static|inline|typedef"
+        r"|struct|union|__kernel|__local|__global)\b",
+        head='^(?:__kernel |extern "C" )?void ',
+    )
+
+    @property
+    def is_available(self) -> bool:
+        with no_fork:
+            from workbench.backends.c.compiler import find_compiler
+
+        with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
+            return find_compiler() is not None and find_spec("llvmlite") is not None
+        return False
+
+    def _target(self) -> Target:
+        if find_spec("llvmlite") is None:
+            l1_bytes, l2_bytes, _ = cache_bytes()
+            return Target(self.name, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
+        # Compilers differ in what they know of float16, and in how a store past the caches is
+        # spelled; all of them know integers and plain stores.
+        return replace(
+            LLVM.target, device=self.name, converts_float16=False, stream_bytes=0
+        )
+
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        with no_fork:
+            from workbench.backends.c.render import render
+
+        return render(block, linear, self.target, tree)
+
+    def load(self, source: Source) -> Program:
+        with no_fork:
+            from workbench.backends.c.runtime import load
+        return load(source)
+
+
+DEVICE = CDevice()

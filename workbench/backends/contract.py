@@ -1,0 +1,96 @@
+"""What a device is: a Target, a renderer, a loader, and facts that others ask it for.
+
+A device of the package is a folder here with a `device.py` whose `DEVICE` is a DeviceInfo; any
+other one is registered (see `device.py`). No other file writes its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+from workbench.backends.native.buffer import Buffer
+from workbench.backends.program.language import Language
+from workbench.backends.program.source import Source
+from workbench.base.errors import DeviceError
+from workbench.base.forking import once
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class Launch(Protocol):
+    """A kernel and its memory: call it to run, as often as need be."""
+
+    def __call__(self) -> None: ...
+
+    def move(self, slot: int, buffer: Buffer) -> None:
+        """Give a slot other memory, of the same size and dtype."""
+
+
+class Program(Protocol):
+    """A loaded kernel: call it with one Buffer per slot, or bind them first to time it."""
+
+    def __call__(self, buffers: Sequence[Buffer]) -> None: ...
+
+    def bind(self, buffers: Sequence[Buffer]) -> Launch:
+        """Return the kernel with its memory, one Buffer per slot."""
+
+
+class DeviceInfo(ABC):
+    """One device: its Target, how a kernel is rendered for it, how a Source is loaded, and facts.
+
+    `about` says in a line what it is, `how_to_get` how to get it where it is missing; `aliases`
+    are other names. Of all devices that are available the one with the least `rank` is the
+    default. `language` is what its renderer writes and its loader reads as text (None: it runs
+    the statement tree itself).
+    """
+
+    name: str
+    about: str
+    how_to_get: str
+    aliases: tuple[str, ...] = ()
+    rank: int = 100
+    language: Language | None = None
+    is_processor: bool = False
+    """Whether kernels run on this machine's own processor, whose speeds are measured."""
+    is_emulator: bool = False
+    """Whether its times say nothing of the kernel: they never stand beside others."""
+    runs_plain: bool = False
+    """Whether what is computed gets no default opts."""
+    renders_anywhere: bool = False
+    """Whether its Target, and so its source, can be had where it cannot run."""
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}: {self.about}>"
+
+    @property
+    @abstractmethod
+    def is_available(self) -> bool:
+        """Whether kernels can run on it here. Cheap: nothing is loaded."""
+
+    @once
+    def target(self) -> Target:
+        """What the device can do.
+
+        Errors: DeviceError, with how to get it, if the device is not available.
+        """
+        if not self.is_available and not self.renders_anywhere:
+            raise DeviceError(
+                f"the device {self.name} is not available", self.about, self.how_to_get
+            )
+        return self._target()
+
+    @abstractmethod
+    def _target(self) -> Target: ...
+
+    @abstractmethod
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        """Return the text of a kernel, from its lowered tree and its linear program; comments
+        are in terms of `tree`, its statement tree before operations were taken apart."""
+
+    @abstractmethod
+    def load(self, source: Source) -> Program:
+        """Return the Program of a Source, compiled if need be."""

@@ -1,0 +1,68 @@
+"""The LLVM device. A fork waits for an import: in a child that got one half of a module nobody
+completes it."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from workbench.backends.contract import Program
+from workbench.backends.llvm import render as render_llvm
+from workbench.backends.native.processor import Processor, cache_bytes
+from workbench.backends.program.language import Language
+from workbench.backends.program.source import Source
+from workbench.base.forking import no_fork
+from workbench.base.target import Target
+from workbench.ir.node.uop import UOp
+
+
+class LLVMDevice(Processor):
+    """The processor, through the LLVM that llvmlite brings along."""
+
+    name = "LLVM"
+    about = "this machine's processor, through the LLVM of llvmlite"
+    how_to_get = "pip install 'llvmlite>=0.50'"
+    aliases = ("CPU",)
+    rank = 10
+    language = Language(
+        "LLVM",
+        "LLVM IR",
+        comment=";.*$",
+        word=r"\b(?:define|br|label|load|store|fmul|fadd|phi|ret|icmp|getelementptr|call"
+        r"|declare|attributes|select)\b",
+        head="^define ",
+    )
+
+    @property
+    def is_available(self) -> bool:
+        return find_spec("llvmlite") is not None
+
+    def _target(self) -> Target:
+        with no_fork:
+            from workbench.backends.llvm.jit import host
+            from workbench.backends.native.thread_pool import cores
+
+        machine = host()
+        l1_bytes, l2_bytes, last_bytes = cache_bytes()
+        return Target(
+            self.name,
+            vector_bytes=machine.vector_bytes,
+            vector_registers=machine.vector_registers,
+            l1_bytes=l1_bytes,
+            l2_bytes=l2_bytes,
+            stream_bytes=last_bytes,
+            converts_float16=machine.converts_float16,
+            cores=cores(),
+        )
+
+    def render(
+        self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
+    ) -> Source:
+        return render_llvm.render(linear, self.target)
+
+    def load(self, source: Source) -> Program:
+        with no_fork:
+            from workbench.backends.llvm.runtime import load
+        return load(source)
+
+
+DEVICE = LLVMDevice()

@@ -1,0 +1,23 @@
+"""What devices on this machine's own processor share."""
+
+from __future__ import annotations
+
+from workbench.backends.contract import DeviceInfo
+from workbench.base.forking import no_fork
+
+
+class Processor(DeviceInfo):
+    """A device whose kernels run on this machine's own processor."""
+
+    is_processor = True
+
+
+def cache_bytes() -> tuple[int, int, int]:
+    """Return the bytes of the two caches that a core has for itself, and of the largest; those of
+    a common processor where the system does not tell. It reads a few small files, once: half a
+    millisecond."""
+    with no_fork:
+        from workbench.backends.native.machine import TYPICAL, caches
+
+    sizes = dict(TYPICAL) | dict(caches())
+    return sizes["L1"], sizes["L2"], max(sizes.values())
