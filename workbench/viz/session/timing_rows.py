@@ -45,7 +45,7 @@ def timing_row(
         "kind": kind,
         "threads": threads,
         "device": device,
-        "emulator": Device[device].is_emulator,
+        "emulator": device in Device.names() and Device[device].is_emulator,
         "run": run,
         "earlier": False,
     }
