@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from workbench import Kernel, OptOps, Tensor, explore
+from workbench import Kernel, OptKind, OptOps, Tensor, explore
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
 from workbench.bench.measure import in_turn
@@ -70,7 +70,7 @@ def random(*shape: int) -> Tensor:
     return Tensor(rng.standard_normal(shape, dtype=np.float32)).realize()
 
 
-def without(plain: Kernel, default: Kernel, op: OptOps) -> Kernel:
+def without(plain: Kernel, default: Kernel, op: OptKind) -> Kernel:
     """Return the kernel with the default list but for `op`, and for what acts on its axes."""
     kernel = plain
     for opt in default.applied_opts:
@@ -98,7 +98,7 @@ def sampler(run: Run) -> Callable[[], float]:
     return lambda: measure(run, SAMPLE_S).min_s
 
 
-def verdict(name: str, op: OptOps, gain: float, loop: float) -> tuple[str, bool]:
+def verdict(name: str, op: OptKind, gain: float, loop: float) -> tuple[str, bool]:
     """Return what to say of a gain, and whether it misses its goal."""
     if op is OptOps.STAGE:
         missed = name.startswith(tuple(FURTHER)) and gain < STAGE_GOAL

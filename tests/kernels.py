@@ -23,7 +23,7 @@ from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated
 from workbench.ir.opt.apply import actions, apply_opt, why_not
-from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.opt.opt import Opt, OptKind, OptOps
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.verify import verify
 
@@ -268,7 +268,7 @@ class Form:
 
 
 def legal_opt(
-    graph: UOp, pick: random.Random, target: Target, but: Sequence[OptOps] = ()
+    graph: UOp, pick: random.Random, target: Target, but: Sequence[OptKind] = ()
 ) -> Opt | None:
     """Return one of the legal opts, each as likely as the others, or None where there is none.
 

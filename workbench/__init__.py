@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from workbench.counters import GlobalCounters as GlobalCounters
     from workbench.ir.node.axis import AxisType as AxisType
     from workbench.ir.opt.opt import Opt as Opt
+    from workbench.ir.opt.opt import OptKind as OptKind
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
     from workbench.search.result import SearchResult as SearchResult
@@ -39,6 +40,7 @@ _HOME = {
     "Device": "workbench.backends.device",
     "Context": "workbench.base.context",
     "Opt": "workbench.ir.opt.opt",
+    "OptKind": "workbench.ir.opt.opt",
     "OptOps": "workbench.ir.opt.opt",
     "AxisType": "workbench.ir.node.axis",
     "Kernel": "workbench.kernel.kernel",

@@ -9,6 +9,7 @@
     +-- KernelOptError        choose another opt or amount             (also a ValueError)
     +-- JitError              call the captured function as it was     (also a RuntimeError)
     +-- VerifyError           a graph broke a rule of its level        (also a ValueError)
+    +-- RegisterError         register it otherwise                    (also a ValueError)
     +-- ParseError            fix the text at the line named           (also a ValueError)
     +-- EndlessRewrite        switch off one of the rules that undo each other
     +-- CompileError          look at the stage named, and the state before it
@@ -63,6 +64,10 @@ class JitError(WorkbenchError, RuntimeError):
 
 class VerifyError(WorkbenchError, ValueError):
     """A graph breaks a rule of its IR level."""
+
+
+class RegisterError(WorkbenchError, ValueError):
+    """What was registered is not what it should be, or its name is not free."""
 
 
 class ParseError(WorkbenchError, ValueError):

@@ -13,13 +13,9 @@ from typing import NamedTuple
 
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import actions, amounts, form, resolve
-from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.opt.apply import actions, form, resolve
+from workbench.ir.opt.opt import Opt, OptKind
 
-PROMISE = (
-    OptOps.UPCAST, OptOps.THREAD, OptOps.STAGE, OptOps.ORDER, OptOps.UNROLL,
-    OptOps.SPLIT, OptOps.LOCAL, OptOps.PADTO, OptOps.GROUP, OptOps.GROUPTOP,
-)  # fmt: skip
 MIDDLING = 12
 Opts = tuple[Opt, ...]
 
@@ -58,12 +54,12 @@ def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
 
 def in_turns(opts: Sequence[Opt]) -> list[Opt]:
     """Return opts so that one of each op and axis comes before the second of any."""
-    turns: dict[tuple[OptOps, str], int] = {}
+    turns: dict[tuple[OptKind, str], int] = {}
     keys: list[tuple[int, int, int, Opt]] = []
     for opt in sorted(opts, key=_distance):
         kind = opt.op, str(opt.axis)
         turns[kind] = turns.get(kind, 0) + 1
-        keys.append((turns[kind], PROMISE.index(opt.op), len(keys), opt))
+        keys.append((turns[kind], opt.op.promise, len(keys), opt))
     return [key[-1] for key in sorted(keys, key=lambda key: key[:3])]
 
 
@@ -85,7 +81,7 @@ def _changed(opts: Opts, target: Target) -> Iterator[Move]:
     """Yield `opts` with one of them otherwise or left out, the last ones first."""
     for place in reversed(range(len(opts))):
         opt, before, after = opts[place], opts[:place], opts[place + 1 :]
-        others = [Opt(opt.op, opt.axis, n) for n in amounts(opt.op, target)]
+        others = [Opt(opt.op, opt.axis, n) for n in opt.op.amounts_on(target)]
         for other in sorted(others, key=_distance):
             if other != opt:
                 yield Move((*before, other, *after), f"{other} for {opt}")

@@ -9,7 +9,6 @@ from tests.ir.opt.support import MATMUL, apply, opt
 from tests.kernels import EXAMPLES, LLVM, interpreted
 from workbench.backends.device import Device
 from workbench.ir.lower.lower import lower
-from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import verify
@@ -243,7 +242,7 @@ def test_every_op_is_tested_above_and_has_a_caption() -> None:
     assert shown == set(OptOps) - {OptOps.TC}, "which is refused everywhere"
     for op in OptOps:
         filecheck(
-            caption(op), f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
+            op.caption, f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
         )
 
 

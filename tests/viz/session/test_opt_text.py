@@ -45,6 +45,10 @@ def test_words_for_arguments() -> None:
     )
 
 
+def test_an_op_may_be_a_name_in_quotes() -> None:
+    assert parse_opt('Opt("SWAP", "g0", "r0")') == Opt(OptOps.SWAP, "g0", "r0")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -56,7 +60,8 @@ def test_words_for_arguments() -> None:
         ('UPCAST("g1", True)', "is not an opt"),
         ('UPCAST("g1", *x)', "is not an opt"),
         ('Opt(Other.UPCAST, "g1", 4)', "is not an opt"),
-        ('FASTER("g1", 4)', "there are SPLIT, UPCAST"),
+        ('"UPCAST"("g1", 4)', "is not an opt"),
+        ('FASTER("g1", 4)', "there are UPCAST, UNROLL"),
         ("for x in y: pass", "is not an opt"),
         ("[UPCAST", "cannot read the opts"),
         ("(" * 5000, "cannot read the opts"),

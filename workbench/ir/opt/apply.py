@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from types import ModuleType
+from collections.abc import Iterator
 
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.base.trace import Match, recording, unobserved
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt import (
-    group,
-    local,
-    nolocals,
-    order,
-    padto,
-    split,
-    stage,
-    tc,
-    thread,
-    unroll,
-    upcast,
-)
 from workbench.ir.opt.amounts import offered
 from workbench.ir.opt.budget import refuse_bytes
-from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-
-_SPLITTING: dict[OptOps, ModuleType] = {
-    OptOps.UPCAST: upcast,
-    OptOps.UNROLL: unroll,
-    OptOps.LOCAL: local,
-    OptOps.THREAD: thread,
-    OptOps.GROUP: group,
-    OptOps.GROUPTOP: group,
-    OptOps.SPLIT: split,
-    OptOps.PADTO: padto,
-}
-_TABLE: dict[OptOps, ModuleType] = {
-    **_SPLITTING,
-    OptOps.ORDER: order,
-    OptOps.SWAP: order,
-    OptOps.STAGE: stage,
-    OptOps.NOLOCALS: nolocals,
-    OptOps.TC: tc,
-}
+from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
+from workbench.ir.opt.padto import PADTO
 
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:
     """Return `opt` with integer axes replaced by the names they stand for here."""
-    is_of_two = opt.op in (OptOps.ORDER, OptOps.SWAP)
+    is_of_two = opt.op.argument == "axis"
     if type(opt.axis) is not int and not (is_of_two and type(opt.arg) is int):
         return opt
     names = _applies_to(kernel, opt.op)
@@ -56,12 +24,11 @@ def resolve(kernel: UOp, opt: Opt) -> Opt:
     return Opt(opt.op, _named(opt.axis, names), arg)
 
 
-def _applies_to(kernel: UOp, op: OptOps) -> list[str]:
+def _applies_to(kernel: UOp, op: OptKind) -> list[str]:
     """Return the axes that an integer counts, in the order in which axes are listed."""
     found = ranges(kernel)
-    if op in _SPLITTING:
-        kinds = _SPLITTING[op].APPLIES
-        return [name for name, r in found.items() if r.axis_kind in kinds]
+    if op.applies_to:
+        return [name for name, r in found.items() if r.axis_kind in op.applies_to]
     return [name for name in found if name in kernel.arg.order]
 
 
@@ -79,12 +46,12 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt makes, or why it is not legal: how much memory it needs is known only
     of what it makes."""
-    if not isinstance(opt, Opt) or not isinstance(opt.op, OptOps):
+    if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
         named = resolve(kernel, opt)
         made = _made(kernel, named, target)
-        if isinstance(made, Refusal) and opt.op in _SPLITTING:
+        if isinstance(made, Refusal) and opt.op.argument == "amount":
             return _or_padded(
                 kernel, named, _with_amounts(kernel, named, made, target), target
             )
@@ -94,10 +61,10 @@ def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 def _made(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt with its axes by name makes, or why it is not legal; whether another
     amount or PADTO first would help is not said, as that takes forms of their own."""
-    refusal: Refusal | None = _TABLE[opt.op].why_not(kernel, opt, target)
+    refusal = opt.op.why_not(kernel, opt, target)
     if refusal is not None:
         return refusal
-    made: UOp = _TABLE[opt.op].apply(kernel, opt)
+    made = opt.op.apply(kernel, opt)
     return refuse_bytes(opt, made, target) or made
 
 
@@ -118,8 +85,8 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
     """Add PADTO to the hint where rounding the axis up would make the opt legal."""
-    pad = Opt(OptOps.PADTO, opt.axis, opt.arg)
-    padded = refusal if opt.op is OptOps.PADTO else _made(kernel, pad, target)
+    pad = Opt(PADTO, opt.axis, opt.arg)
+    padded = refusal if opt.op is PADTO else _made(kernel, pad, target)
     if isinstance(padded, Refusal) or isinstance(_made(padded, opt, target), Refusal):
         return refusal
     return Refusal(refusal.because, f"{refusal.hint}, or {pad} first")
@@ -143,54 +110,18 @@ def apply_opt(
     if isinstance(made, Refusal):
         raise refusal_error(opt, made, where)
     named = resolve(kernel, opt)
-    doc = caption(opt.op)
-    with recording(f"opt-{opt.op.name.lower()}", doc, kernel) as record:
+    with recording(f"opt-{opt.op.name.lower()}", opt.op.caption, kernel) as record:
         if record.matches is not None:  # once more, for whoever watches
-            made = _TABLE[opt.op].apply(kernel, named)
+            made = opt.op.apply(kernel, named)
             record.matches.append(Match(named, kernel, made))
         record.after = made
     return made, named
 
 
-def caption(op: OptOps) -> str:
-    """Return what an opt does here (on a CPU) and on a GPU, in one line."""
-    here, on_a_gpu = meaning(op)
-    return f"{op.name} here: {here}. On a GPU: {on_a_gpu}."
-
-
-def meaning(op: OptOps) -> tuple[str, str]:
-    """Return what an opt does here (on a CPU), and what on a GPU."""
-    module = module_of(op)
-    return module.HERE, module.ON_A_GPU
-
-
-def module_of(op: OptOps) -> ModuleType:
-    """Return the file of an opt."""
-    return _TABLE[op]
-
-
 def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
     """Yield the action table: every opt that a menu or a search tries on this kernel."""
-    found = ranges(kernel)
-    for op, module in _SPLITTING.items():
-        for name, axis in found.items():
-            if axis.axis_kind in module.APPLIES:
-                yield from (Opt(op, name, n) for n in amounts(op, target))
-    loops = kernel.arg.order
-    for outer, inner in zip(loops, loops[1:], strict=False):
-        yield Opt(OptOps.ORDER, inner, outer)
-    for slot in stage.inputs(kernel):
-        yield from (Opt(OptOps.STAGE, axis, slot) for axis in loops)
-
-
-def amounts(op: OptOps, target: Target) -> Sequence[int]:
-    """Return the amounts that the action table has of an op; none where it takes none."""
-    if op not in _SPLITTING:
-        return ()
-    if op is OptOps.THREAD:
-        return range(2, target.cores + 1)
-    tried: Sequence[int] = _SPLITTING[op].AMOUNTS
-    return tried
+    for kind in OptOps:
+        yield from kind.tried(kernel, target)
 
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:

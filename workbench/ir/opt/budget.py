@@ -11,13 +11,12 @@ import math
 
 from workbench.base.target import Target
 from workbench.ir.nest.loops import statements
-from workbench.ir.nest.storage import Excess, excess
+from workbench.ir.nest.storage import excess
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, OptOps, Refusal
+from workbench.ir.opt.opt import Opt, Refusal
 
-_MOVING = frozenset({OptOps.ORDER, OptOps.SWAP})
 _WORK_ITEMS = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
 
 
@@ -36,25 +35,11 @@ def refuse_bytes(opt: Opt, made: UOp, target: Target) -> Refusal | None:
     needed, limit = stage_bytes(made), target.scratch_bytes
     if needed <= limit:
         over = excess(made, target)
-        return None if over is None else Refusal(str(over), _smaller(opt, over))
+        return None if over is None else Refusal(str(over), opt.op.less_memory(over))
     because = (
         f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"
     )
-    return Refusal(because, _smaller(opt))
-
-
-def _smaller(opt: Opt, over: Excess | None = None) -> str:
-    """Return what would need less memory than `opt`; "" where a smaller amount may."""
-    if opt.op is OptOps.STAGE:
-        return "a loop further in, or SPLIT first"
-    if opt.op in _MOVING:
-        if over is None or not over.split:
-            return "the loop order as it is"
-        outer = over.split[0]
-        return f"SPLIT of {outer} first: a loop that stays inside of its outer part needs less"
-    if opt.op is OptOps.PADTO:
-        return "a smaller amount"
-    return "opts before it that need less" if opt.op is OptOps.NOLOCALS else ""
+    return Refusal(because, opt.op.less_memory(None))
 
 
 def _has_its_own(axis: UOp) -> bool:

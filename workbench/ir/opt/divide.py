@@ -57,22 +57,22 @@ def unused(kernel: UOp, kind: AxisType) -> str:
 def refuse_amount(
     kernel: UOp,
     opt: Opt,
-    kinds_allowed: frozenset[AxisType],
     what: str,
 ) -> Refusal | None:
-    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share.
+    """Return why `opt` cannot split its axis, or None: the checks all splitting opts share. Axes
+    of the kinds that it applies to are called `what`.
 
     Where another amount may do, the hint is left out: whoever can judge opts offers some.
     """
     found = ranges(kernel)
     axis = found.get(str(opt.axis))
-    candidates = [r for r in found.values() if r.axis_kind in kinds_allowed]
+    candidates = [r for r in found.values() if r.axis_kind in opt.op.applies_to]
     names = ", ".join(f"{r.axis_name} ({r.extent})" for r in candidates) or "none"
     if axis is None:
         return Refusal(
             f"the kernel has no axis {opt.axis}", f"one of its {what} axes: {names}"
         )
-    if axis.axis_kind not in kinds_allowed:
+    if axis.axis_kind not in opt.op.applies_to:
         kind = axis.axis_kind.name
         return Refusal(
             f"{opt.op.name} applies to {what} axes, and {opt.axis} is {kind}",

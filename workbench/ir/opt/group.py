@@ -38,6 +38,7 @@ GROUPTOP("r0", 4):
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 
 from workbench.base.target import Target
@@ -47,21 +48,12 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
 from workbench.ir.opt.nolocals import refuse_no_groups
-from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-
-APPLIES = frozenset({AxisType.REDUCE})
-AMOUNTS = (0, 4, 8, 16, 32, 64, 256)
-HERE = "partial results side by side in an array, that a second reduction combines"
-ON_A_GPU = (
-    "work-items of one work-group reduce parts, and combine them in shared memory"
-)
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    return refuse_no_groups(kernel, opt) or refuse_amount(
-        kernel, opt, APPLIES, "reduce"
-    )
+    return refuse_no_groups(kernel, opt) or refuse_amount(kernel, opt, "reduce")
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
@@ -77,7 +69,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     member = UOp.range(n, unused(kernel, AxisType.GROUP_REDUCE), AxisType.GROUP_REDUCE)
     again = UOp.range(n, unused(kernel, AxisType.REDUCE), AxisType.REDUCE)
     inner = UOp.range(left, old.axis_name, old.axis_kind)
-    place = member * left + inner if opt.op is OptOps.GROUPTOP else inner * n + member
+    place = member * left + inner if opt.op is GROUPTOP else inner * n + member
     split = member if left == 1 else place
     stages = _names(kernel)
     done: dict[UOp, UOp] = {}
@@ -116,3 +108,17 @@ def _names(kernel: UOp) -> Iterator[str]:
     taken = {n.arg[0] for n in kernel.toposort() if n.op is Ops.STAGE}
     names = (f"group{number}" for number in count())
     return (name for name in names if name not in taken)
+
+
+GROUP = OptKind(
+    "GROUP",
+    here="partial results side by side in an array, that a second reduction combines",
+    on_a_gpu="work-items of one work-group reduce parts, and combine them in shared memory",
+    why_not=why_not,
+    apply=apply,
+    applies_to=frozenset({AxisType.REDUCE}),
+    amounts=(0, 4, 8, 16, 32, 64, 256),
+    makes=AxisType.GROUP_REDUCE,
+    promise=90,
+)
+GROUPTOP = replace(GROUP, name="GROUPTOP", promise=100)

@@ -20,19 +20,12 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
 from workbench.ir.opt.nolocals import refuse_no_groups
-from workbench.ir.opt.opt import Opt, Refusal, ranges
-
-APPLIES = frozenset({AxisType.GLOBAL, AxisType.LOOP})
-AMOUNTS = (2, 3, 4, 8, 13, 16, 29, 32)
-HERE = "an inner tile of the output: one work-group's part, a block for the cache"
-ON_A_GPU = "work-items that run together and share local memory"
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    return refuse_no_groups(kernel, opt) or refuse_amount(
-        kernel, opt, APPLIES, "output"
-    )
+    return refuse_no_groups(kernel, opt) or refuse_amount(kernel, opt, "output")
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
@@ -52,3 +45,16 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 _OUTSIDE = frozenset({AxisType.GLOBAL, AxisType.THREAD, AxisType.LOCAL})
+
+
+LOCAL = OptKind(
+    "LOCAL",
+    here="an inner tile of the output: one work-group's part, a block for the cache",
+    on_a_gpu="work-items that run together and share local memory",
+    why_not=why_not,
+    apply=apply,
+    applies_to=frozenset({AxisType.GLOBAL, AxisType.LOOP}),
+    amounts=(2, 3, 4, 8, 13, 16, 29, 32),
+    makes=AxisType.LOCAL,
+    promise=70,
+)

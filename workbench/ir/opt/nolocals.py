@@ -16,10 +16,8 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
-HERE = "(none) the program is the same: from here on LOCAL and GROUP are refused"
-ON_A_GPU = "each work-item by itself, numbered by one flat global size"
 _GROUPED = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
 
 
@@ -51,3 +49,14 @@ def refuse_no_groups(kernel: UOp, opt: Opt) -> Refusal | None:
         return None
     because = f"{opt.op.name} makes a work-group, and NOLOCALS says there is none"
     return Refusal(because, f"{opt.op.name} without NOLOCALS, or SPLIT for a tile")
+
+
+NOLOCALS = OptKind(
+    "NOLOCALS",
+    here="(none) the program is the same: from here on LOCAL and GROUP are refused",
+    on_a_gpu="each work-item by itself, numbered by one flat global size",
+    why_not=why_not,
+    apply=apply,
+    argument="",
+    less_memory=lambda over: "opts before it that need less",
+)

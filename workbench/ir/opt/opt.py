@@ -1,37 +1,22 @@
-"""Opts as values: what to do, to which axis, by how much. They print as Python that makes them."""
+"""Opts as values: what to do, to which axis, by how much. They print as Python that makes them.
+
+What can be done is an OptKind: one record with all that there is to say of it. `OptOps` has them
+by name; those of the package stand in `table.py`, and anybody may add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from workbench.base.errors import RegisterError
+from workbench.base.target import Target
+from workbench.ir.nest.storage import Excess
 from workbench.ir.node.axis import AXIS_ORDER, AxisType
 from workbench.ir.node.memo import remembered
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-
-
-class OptOps(Enum):
-    """The kinds of opt. Each is a file in this folder; SWAP is a case of ORDER."""
-
-    SPLIT = "SPLIT"
-    UPCAST = "UPCAST"
-    UNROLL = "UNROLL"
-    LOCAL = "LOCAL"
-    THREAD = "THREAD"
-    GROUP = "GROUP"
-    GROUPTOP = "GROUPTOP"
-    STAGE = "STAGE"
-    PADTO = "PADTO"
-    ORDER = "ORDER"
-    SWAP = "SWAP"
-    NOLOCALS = "NOLOCALS"
-    TC = "TC"
-
-    def __repr__(self) -> str:
-        return f"OptOps.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +29,7 @@ class Opt:
     another axis; for STAGE the slot of the input. NOLOCALS takes neither.
     """
 
-    op: OptOps
+    op: OptKind
     axis: str | int | None = None
     arg: int | str | None = None
 
@@ -60,7 +45,7 @@ class Opt:
             return f'"{part}"' if isinstance(part, str) else repr(part)
 
         parts = [quoted(p) for p in (self.axis, self.arg) if p is not None]
-        op = self.op.name if isinstance(self.op, OptOps) else repr(self.op)
+        op = self.op.name if isinstance(self.op, OptKind) else repr(self.op)
         return f"{op}({', '.join(parts)})"
 
 
@@ -77,6 +62,111 @@ class Refusal(NamedTuple):
 
     because: str
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OptKind:
+    """One kind of opt: what it does, to what, and when. Two with one name are two kinds.
+
+    `why_not(kernel, opt, target)` says why it is not legal, None where it is, and `apply(kernel,
+    opt)` does it; in both the axis of `opt` is a name. `here` (on a CPU) and `on_a_gpu` are what
+    menus say of it. What `apply` makes may still need too much memory, which is found without
+    asking it: `less_memory` is then what to try, "" for another amount.
+
+    `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", or ""
+    for nothing. An integer axis counts those of the kinds that the opt `applies_to`, the loops
+    where it names none. Menus and searches try the `amounts` (0: the whole axis; a function
+    where they depend on the target) on each of these axes, and the (axis, arg) of `choices`. Of
+    two kinds a search tries that of the lower `promise` first. `makes` is the kind of the axis
+    that it adds, None where that is the kind of the axis that it splits, or where it adds none.
+    """
+
+    name: str
+    here: str
+    on_a_gpu: str
+    why_not: Callable[[UOp, Opt, Target], Refusal | None]
+    apply: Callable[[UOp, Opt], UOp]
+    argument: str = "amount"
+    applies_to: frozenset[AxisType] = frozenset()
+    amounts: Sequence[int] | Callable[[Target], Sequence[int]] = ()
+    choices: Callable[[UOp], Iterable[tuple[str, int | str]]] = lambda kernel: ()
+    makes: AxisType | None = None
+    promise: int = 1000
+    less_memory: Callable[[Excess | None], str] = lambda over: ""
+
+    def amounts_on(self, target: Target) -> Sequence[int]:
+        """Return the amounts that menus and searches try on a target."""
+        return self.amounts(target) if callable(self.amounts) else self.amounts
+
+    def tried(self, kernel: UOp, target: Target) -> Iterator[Opt]:
+        """Yield the opts of this kind that menus and searches try on a kernel."""
+        for name, axis in ranges(kernel).items():
+            if axis.axis_kind in self.applies_to:
+                yield from (Opt(self, name, n) for n in self.amounts_on(target))
+        yield from (Opt(self, axis, arg) for axis, arg in self.choices(kernel))
+
+    @property
+    def caption(self) -> str:
+        """What it does here (on a CPU) and on a GPU, in one line."""
+        return f"{self.name} here: {self.here}. On a GPU: {self.on_a_gpu}."
+
+    def __repr__(self) -> str:
+        return f"OptOps.{self.name}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_name, (self.name,)
+
+
+def _by_name(name: str) -> OptKind:
+    """Return the kind that was pickled. Errors: RegisterError where this process has none."""
+    if name not in OptOps.__members__:
+        because = "somebody registered it in another process"
+        raise RegisterError(
+            f"there is no opt {name}", because, "workbench.register it here too"
+        )
+    return OptOps[name]
+
+
+class OptKinds:
+    """Every kind of opt by its name, `OptOps.UPCAST` or `OptOps["UPCAST"]`, in the order in which
+    menus and searches try them."""
+
+    def __init__(self) -> None:
+        self.__members__: Mapping[str, OptKind] = {}
+        """The kinds by name. It never changes: there is another one once something is added."""
+
+    def __getitem__(self, name: str) -> OptKind:
+        return self.__members__[name]
+
+    def __getattr__(self, name: str) -> OptKind:
+        kind = self.__dict__.get("__members__", {}).get(name)
+        if kind is None:
+            raise AttributeError(f"there is no opt {name}: known are {self!r}")
+        found: OptKind = kind
+        return found
+
+    def __iter__(self) -> Iterator[OptKind]:
+        return iter(self.__members__.values())
+
+    def __len__(self) -> int:
+        return len(self.__members__)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.__members__]
+
+    def __repr__(self) -> str:
+        return ", ".join(self.__members__)
+
+    def add(self, *kinds: OptKind) -> None:
+        """Add kinds: from then on they are offered, tried, and read from text."""
+        self.__members__ = {**self.__members__, **{kind.name: kind for kind in kinds}}
+
+    def remove(self, name: str) -> None:
+        """Forget a kind; opts that have it stay what they are."""
+        self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
+
+
+OptOps = OptKinds()
 
 
 OUTPUT_KINDS = frozenset(

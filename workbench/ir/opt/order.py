@@ -19,14 +19,16 @@ ORDER("r0", "g0"):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+
 from workbench.base.target import Target
+from workbench.ir.nest.storage import Excess
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import Opt, OptOps, Refusal, ranges
-
-HERE = "which loop runs inside which: what is reused soon stays in cache or registers"
-ON_A_GPU = "the order of the loops inside a work-item, and of the work-groups"
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -51,9 +53,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         if found[name].axis_kind is AxisType.THREAD:
             because = f"{name} is spread over threads, and they run all the rest"
             return Refusal(because, f"another loop; {name} stays outermost")
-    if opt.op is OptOps.ORDER and order.index(str(opt.axis)) + 1 == order.index(
-        str(opt.arg)
-    ):
+    if opt.op is ORDER and order.index(str(opt.axis)) + 1 == order.index(str(opt.arg)):
         return Refusal(f"{opt.axis} stands right before {opt.arg} already", loops)
     return None
 
@@ -66,10 +66,39 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     order = list(kernel.arg.order)
     axis, other = str(opt.axis), str(opt.arg)
-    if opt.op is OptOps.SWAP:
+    if opt.op is SWAP:
         i, j = order.index(axis), order.index(other)
         order[i], order[j] = other, axis
     else:
         order.remove(axis)
         order.insert(order.index(other), axis)
     return settled(kernel.replace(arg=kernel.arg._replace(order=tuple(order))))
+
+
+def _neighbours(kernel: UOp) -> Iterable[tuple[str, str]]:
+    """Return each loop with the one that it may move past."""
+    return ((inner, outer) for outer, inner in pairwise(kernel.arg.order))
+
+
+def _less_memory(over: Excess | None) -> str:
+    if over is None or not over.split:
+        return "the loop order as it is"
+    outer = over.split[0]
+    return (
+        f"SPLIT of {outer} first: a loop that stays inside of its outer part needs less"
+    )
+
+
+ORDER = OptKind(
+    "ORDER",
+    here="which loop runs inside which: what is reused soon stays in cache or registers",
+    on_a_gpu="the order of the loops inside a work-item, and of the work-groups",
+    why_not=why_not,
+    apply=apply,
+    argument="axis",
+    choices=_neighbours,
+    promise=40,
+    less_memory=_less_memory,
+)
+SWAP = replace(ORDER, name="SWAP", choices=lambda kernel: ())
+"""Of neighbours it is the same as ORDER, so that menus and searches do without."""

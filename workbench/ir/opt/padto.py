@@ -31,13 +31,17 @@ from workbench.ir.node.identity import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
+from workbench.ir.opt.opt import (
+    OUTPUT_KINDS,
+    REDUCE_KINDS,
+    Opt,
+    OptKind,
+    Refusal,
+    ranges,
+)
 
 APPLIES = OUTPUT_KINDS | REDUCE_KINDS
-AMOUNTS = (4, 6, 8, 16, 32)
 GROWTH = 4
-HERE = "odd sizes get whole vectors and tiles; the lanes beyond the end are masked"
-ON_A_GPU = "odd sizes get whole work-groups; the work-items beyond the end do nothing"
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -137,3 +141,16 @@ def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
     else:
         place = place.rebuild((place.src[0], gated(index, within)))
     return node.rebuild((place, *node.src[1:]))
+
+
+PADTO = OptKind(
+    "PADTO",
+    here="odd sizes get whole vectors and tiles; the lanes beyond the end are masked",
+    on_a_gpu="odd sizes get whole work-groups; the work-items beyond the end do nothing",
+    why_not=why_not,
+    apply=apply,
+    applies_to=APPLIES,
+    amounts=(4, 6, 8, 16, 32),
+    promise=80,
+    less_memory=lambda over: "a smaller amount",
+)

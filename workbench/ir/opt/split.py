@@ -18,19 +18,19 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, divide, refuse_amount
-from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, Opt, Refusal, ranges
-
-APPLIES = OUTPUT_KINDS | REDUCE_KINDS
-AMOUNTS = (8, 16, 32, 64, 128, 256)
-HERE = (
-    "a tile: ORDER can then move its outer loop, so that what it touches stays in cache"
+from workbench.ir.opt.opt import (
+    OUTPUT_KINDS,
+    REDUCE_KINDS,
+    Opt,
+    OptKind,
+    Refusal,
+    ranges,
 )
-ON_A_GPU = "a tile of the loop inside each work-item"
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "loop")
+    refusal = refuse_amount(kernel, opt, "loop")
     if refusal is not None:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
@@ -48,3 +48,15 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     name = str(opt.axis)
     return divide(kernel, name, amount_of(kernel, opt), ranges(kernel)[name].axis_kind)
+
+
+SPLIT = OptKind(
+    "SPLIT",
+    here="a tile: ORDER can then move its outer loop, so that what it touches stays in cache",
+    on_a_gpu="a tile of the loop inside each work-item",
+    why_not=why_not,
+    apply=apply,
+    applies_to=OUTPUT_KINDS | REDUCE_KINDS,
+    amounts=(8, 16, 32, 64, 128, 256),
+    promise=60,
+)

@@ -16,7 +16,7 @@ STAGE("g0", 1):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.target import Target
 from workbench.ir.node.affine import terms
@@ -25,11 +25,9 @@ from workbench.ir.node.memo import remembered
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
-HERE = "the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused"
 LETTERS = 26
-ON_A_GPU = "the work-group loads the tile into shared memory together, then a barrier"
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -184,3 +182,22 @@ def unused_stage(kernel: UOp, name: str) -> str:
     while free in taken:
         number, free = number + 1, f"{name}{number + 1}"
     return free
+
+
+def _every_input_in_every_loop(kernel: UOp) -> Iterator[tuple[str, int]]:
+    for slot in inputs(kernel):
+        yield from ((axis, slot) for axis in kernel.arg.order)
+
+
+STAGE = OptKind(
+    "STAGE",
+    here="the tile is packed into scratch: unit stride, no masks, no conflicts when it is reused",
+    on_a_gpu="the work-group loads the tile into shared memory together, then a barrier",
+    why_not=why_not,
+    apply=apply,
+    argument="input",
+    choices=_every_input_in_every_loop,
+    makes=AxisType.FILL,
+    promise=30,
+    less_memory=lambda over: "a loop further in, or SPLIT first",
+)

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, Refusal
-
-HERE = "(none) there are no tensor cores"
-ON_A_GPU = "the work-items of a warp multiply two small matrices in one instruction"
+from workbench.ir.opt.opt import Opt, OptKind, Refusal
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal:
@@ -20,3 +17,18 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal:
         f"there are no tensor cores on {target.device}",
         "the list without TC; UPCAST of two output axes makes a tile in vector registers",
     )
+
+
+def apply(kernel: UOp, opt: Opt) -> UOp:
+    """Return `kernel` as it is: the opt is refused before."""
+    return kernel
+
+
+TC = OptKind(
+    "TC",
+    here="(none) there are no tensor cores",
+    on_a_gpu="the work-items of a warp multiply two small matrices in one instruction",
+    why_not=why_not,
+    apply=apply,
+    argument="",
+)

@@ -15,21 +15,20 @@ THREAD("g0", 2):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
-from workbench.ir.opt.opt import Opt, Refusal, ranges
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
 
-APPLIES = frozenset({AxisType.GLOBAL})
-HERE = "an outer part of the output for each of several cores"
-ON_A_GPU = "(none) work-groups spread over the cores by themselves"
 MOST = 256
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "global output")
+    refusal = refuse_amount(kernel, opt, "global output")
     if refusal is not None:
         return refusal
     threads = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.THREAD]
@@ -58,3 +57,20 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         order.remove(old.axis_name)
     changed = kernel.substitute({old: thread if part == 1 else thread * part + inner})
     return settled(changed.replace(arg=kernel.arg._replace(order=tuple(order))))
+
+
+def _up_to_all_cores(target: Target) -> Sequence[int]:
+    return range(2, target.cores + 1)
+
+
+THREAD = OptKind(
+    "THREAD",
+    here="an outer part of the output for each of several cores",
+    on_a_gpu="(none) work-groups spread over the cores by themselves",
+    why_not=why_not,
+    apply=apply,
+    applies_to=frozenset({AxisType.GLOBAL}),
+    amounts=_up_to_all_cores,
+    makes=AxisType.THREAD,
+    promise=20,
+)

@@ -23,19 +23,12 @@ from workbench.ir.opt.divide import (
     refuse_amount,
     refuse_lanes,
 )
-from workbench.ir.opt.opt import REDUCE_KINDS, Opt, Refusal
-
-APPLIES = REDUCE_KINDS
-AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)
-HERE = (
-    "several steps per iteration; the vector of a dot product where nothing else is one"
-)
-ON_A_GPU = "several steps per iteration: fewer branches, wider loads"
+from workbench.ir.opt.opt import REDUCE_KINDS, Opt, OptKind, Refusal
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "reduce")
+    refusal = refuse_amount(kernel, opt, "reduce")
     return refusal or refuse_lanes(kernel, opt, target.max_lanes)
 
 
@@ -47,3 +40,16 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     Also known as: unroll everywhere; on the only lane axis, Halide's atomic().vectorize().
     """
     return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UNROLL)
+
+
+UNROLL = OptKind(
+    "UNROLL",
+    here="several steps per iteration; the vector of a dot product where nothing else is one",
+    on_a_gpu="several steps per iteration: fewer branches, wider loads",
+    why_not=why_not,
+    apply=apply,
+    applies_to=REDUCE_KINDS,
+    amounts=(0, 2, 3, 4, 5, 6, 7, 8, 16),
+    makes=AxisType.UNROLL,
+    promise=50,
+)

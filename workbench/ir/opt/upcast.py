@@ -22,17 +22,12 @@ from workbench.ir.opt.divide import (
     refuse_amount,
     refuse_lanes,
 )
-from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, Refusal
-
-APPLIES = OUTPUT_KINDS
-AMOUNTS = (0, 2, 3, 4, 5, 6, 7, 8, 16)
-HERE = "neighbouring outputs as vector lanes, or as rows of a register tile: each load serves more"
-ON_A_GPU = "a register tile per work-item; wide loads where the axis has stride 1"
+from workbench.ir.opt.opt import OUTPUT_KINDS, Opt, OptKind, Refusal
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel`, or None."""
-    refusal = refuse_amount(kernel, opt, APPLIES, "output")
+    refusal = refuse_amount(kernel, opt, "output")
     return refusal or refuse_lanes(kernel, opt, target.max_lanes)
 
 
@@ -45,3 +40,17 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     unroll_loop.
     """
     return divide(kernel, str(opt.axis), amount_of(kernel, opt), AxisType.UPCAST)
+
+
+UPCAST = OptKind(
+    "UPCAST",
+    here="neighbouring outputs as vector lanes, or as rows of a register tile: each load serves"
+    " more",
+    on_a_gpu="a register tile per work-item; wide loads where the axis has stride 1",
+    why_not=why_not,
+    apply=apply,
+    applies_to=OUTPUT_KINDS,
+    amounts=(0, 2, 3, 4, 5, 6, 7, 8, 16),
+    makes=AxisType.UPCAST,
+    promise=10,
+)

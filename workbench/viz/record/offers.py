@@ -12,7 +12,7 @@ from workbench.cost.predicted_speedup import Outlook, outlooks
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
-from workbench.ir.opt.opt import Opt, OptOps, axes
+from workbench.ir.opt.opt import Opt, OptKind, axes
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 
@@ -31,7 +31,7 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first. Without `speeds` nothing is predicted."""
     legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
-    found: dict[tuple[OptOps, object, str], dict[str, Any]] = {}
+    found: dict[tuple[OptKind, object, str], dict[str, Any]] = {}
     for opt, because in refused.items():
         found.setdefault((opt.op, opt.axis, because), {"opt": str(opt), "why": because})
     known = _predicted(kernel, legal, speeds)
@@ -58,7 +58,7 @@ def _predicted(
 def in_turns(legal: Sequence[Opt]) -> list[Opt]:
     """Return opts so that those of one kind and axis do not stand together, the last first: in
     the action table amounts grow."""
-    turns: dict[tuple[OptOps, object], int] = {}
+    turns: dict[tuple[OptKind, object], int] = {}
     keys = []
     for place, opt in enumerate(reversed(legal)):
         turn = turns[opt.op, opt.axis] = turns.get((opt.op, opt.axis), 0) + 1
@@ -67,14 +67,13 @@ def in_turns(legal: Sequence[Opt]) -> list[Opt]:
 
 
 def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
-    does, on_gpu = opts.meaning(opt.op)
     return {
         "opt": str(opt),
         "op": opt.op.name,
-        "does": does,
-        "on_gpu": on_gpu,
+        "does": opt.op.here,
+        "on_gpu": opt.op.on_a_gpu,
         "predicted": None if outlook is None else outlook.ratio,
-        "why": (outlook and outlook.why) or why(kernel, opt) or does,
+        "why": (outlook and outlook.why) or why(kernel, opt) or opt.op.here,
         "measured": None,
         "spread": None,
     }
@@ -82,7 +81,7 @@ def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
 
 def why(kernel: UOp, opt: Opt) -> str:
     """Return what an opt would change, in figures of this kernel; "" where none is certain."""
-    if opt.op not in (OptOps.UPCAST, OptOps.UNROLL):
+    if opt.op.makes is None or not opt.op.makes.is_lane:
         return ""
     axis = next((a for a in axes(kernel) if a.name == opt.axis), None)
     reduces = [n for n in kernel.toposort() if n.op is Ops.REDUCE]

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
@@ -58,7 +57,7 @@ def rule_row(rule: Any) -> dict[str, Any]:
             "line": place.line,
             "set": place.table,
         }
-    doc = caption(rule.op) if isinstance(rule, Opt) else str(rule.why)
+    doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name
     table = "opts" if isinstance(rule, Opt) else "default opts"

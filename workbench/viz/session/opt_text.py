@@ -2,7 +2,7 @@
 
 Accepted is what we print: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them
 with commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, of which
-the arguments of `.apply(...)` are taken.
+the arguments of `.apply(...)` are taken; also `Opt("UPCAST", "g1", 4)`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from workbench.base.errors import ParseError
-from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
@@ -68,6 +68,10 @@ def _of_value(value: ast.expr) -> Iterator[Opt]:
                 yield from _of_value(part)
         case ast.Call(func=ast.Attribute(value=ast.Name("Kernel"), attr="from_text")):
             return  # a kernel without opts
+        case ast.Call(
+            func=ast.Name("Opt"), args=[ast.Constant(str(op)), *parts], keywords=words
+        ):
+            yield _opt(value, _op_of(ast.Name(op)), parts, words)
         case ast.Call(func=ast.Name("Opt"), args=[op, *parts], keywords=words):
             yield _opt(value, _op_of(op), parts, words)
         case ast.Call(func=function, args=parts, keywords=words):
@@ -76,7 +80,7 @@ def _of_value(value: ast.expr) -> Iterator[Opt]:
             raise _not_an_opt(value)
 
 
-def _op_of(value: ast.expr) -> OptOps:
+def _op_of(value: ast.expr) -> OptKind:
     match value:
         case ast.Name(name) | ast.Attribute(value=ast.Name("OptOps"), attr=name):
             if name in OptOps.__members__:
@@ -85,7 +89,7 @@ def _op_of(value: ast.expr) -> OptOps:
 
 
 def _opt(
-    whole: ast.expr, op: OptOps, parts: list[ast.expr], words: list[ast.keyword]
+    whole: ast.expr, op: OptKind, parts: list[ast.expr], words: list[ast.keyword]
 ) -> Opt:
     given = dict(zip(("axis", "arg"), map(_literal, parts), strict=False))
     for word in words:

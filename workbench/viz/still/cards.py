@@ -9,7 +9,6 @@ from html import escape
 from workbench.backends.device import Device
 from workbench.base.context import LIVE
 from workbench.base.trace import PassRecord, unobserved
-from workbench.ir.opt.apply import caption
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.schedule.item import Decision
 from workbench.kernel.inputs import FromSchedule
@@ -190,7 +189,7 @@ def _opts_part(kernel: Kernel) -> str:
     groups = []
     for op, listed in opts_by_op(legal):
         chips = "".join(code(text) for text in listed)
-        groups.append(tag("div", escape(caption(OptOps[op])), "capt"))
+        groups.append(tag("div", escape(OptOps[op].caption), "capt"))
         groups.append(tag("div", chips, "opts"))
     kinds = ", ".join(f"{len(listed)} {op}" for op, listed in opts_by_op(legal))
     return fold(f"{plural(len(legal), 'possible opt')} {muted(kinds)}", "".join(groups))

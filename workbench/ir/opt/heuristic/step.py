@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from workbench.base.display import Printed
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 PADDING = 1.2
 """An axis is rounded up to whole vectors where that adds at most this share."""
@@ -53,7 +53,7 @@ class HeuristicSteps(Printed, tuple[HeuristicStep, ...]):
 NO_STEPS = HeuristicSteps()
 
 
-def split(axis: UOp, op: OptOps, amount: int) -> tuple[Opt, ...]:
+def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
     """Return the opts that give `op` so much of `axis`, which is rounded up where it must."""
     name = axis.axis_name
     padded = (Opt(OptOps.PADTO, name, amount),) if axis.extent % amount else ()
@@ -61,7 +61,7 @@ def split(axis: UOp, op: OptOps, amount: int) -> tuple[Opt, ...]:
 
 
 def chosen_lanes(
-    axis: UOp, op: OptOps, choices: tuple[int, ...]
+    axis: UOp, op: OptKind, choices: tuple[int, ...]
 ) -> tuple[int, tuple[Opt, ...]]:
     """Return (lanes, the opts that make them); 1 lane where there is nothing to make.
 
