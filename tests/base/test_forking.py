@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning"),
 ]
-HANGS_S = 60
+HANGS_S = 120
 """A child that is not done then waits for a lock that nobody will free."""
 
 

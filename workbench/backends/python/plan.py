@@ -27,14 +27,19 @@ Path = tuple[int, ...]
 """Where a loop stands: its number among its parent's children, outermost first."""
 
 
+Access = tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]
+_REACHES = (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
+
+
 @dataclass(frozen=True, slots=True)
 class EmulatorStatement:
     """A STORE or ACCUMULATE. `steps`: each value that it needs, sources first, with those that
-    nothing needs afterwards; `lanes`: its lane axes."""
+    nothing needs afterwards; `lanes`: its lane axes; `accesses`: what each INDEX reaches."""
 
     node: UOp
     steps: tuple[tuple[UOp, tuple[UOp, ...]], ...]
     lanes: tuple[UOp, ...]
+    accesses: Mapping[UOp, Access]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def make_plan(block: UOp) -> EmulatorPlan:
     return EmulatorPlan(block.arg.name, _body(block.src, (), owned), owned.get((), ()))
 
 
-def access(index: UOp) -> tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]:
+def access(index: UOp) -> Access:
     """Return (PARAM or DEFINE, indexes, conditions) of an INDEX."""
     buffer, *indexes = index.src
     while buffer.op is Ops.AFTER:
@@ -128,7 +133,8 @@ def _statement(node: UOp) -> EmulatorStatement:
     steps = tuple((value, tuple(unneeded[i])) for i, value in enumerate(order))
     ranges = [r for v in order for r in (v, *_closed(v)) if r.op is Ops.RANGE]
     lanes = dict.fromkeys(r for r in ranges if r.axis_kind.is_lane)
-    return EmulatorStatement(node, steps, tuple(lanes))
+    accesses = {v.src[0]: access(v.src[0]) for v in (*order, node) if v.op in _REACHES}
+    return EmulatorStatement(node, steps, tuple(lanes), accesses)
 
 
 def _values(statement: UOp) -> list[UOp]:
@@ -149,7 +155,7 @@ def _values(statement: UOp) -> list[UOp]:
 
 def _needs(node: UOp) -> tuple[UOp, ...]:
     """Return the values that a node is computed from."""
-    if node.op in (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE):
+    if node.op in _REACHES:
         _, indexes, gates = access(node.src[0])
         return (*indexes, *gates, *node.src[1:])
     if node.op is Ops.REDUCE:

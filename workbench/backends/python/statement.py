@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
 
-from workbench.backends.python.plan import EmulatorStatement, access
+from workbench.backends.python.plan import EmulatorStatement
 from workbench.base.errors import WorkbenchError
 from workbench.ir.meaning.casts import bitcast_array, cast_array
 from workbench.ir.node.ops import OPS, Ops
@@ -90,7 +91,11 @@ class _Frame:
         return total
 
     def check(self, index: Array, size: int, target: UOp, at: UOp, verb: str) -> None:
-        if np.size(index) == 0 or (np.min(index) >= 0 and np.max(index) < size):
+        if np.ndim(index) == 0:
+            if 0 <= index < size:
+                return
+        # as unsigned numbers those below 0 are the greatest: one look at each is enough
+        elif index.size == 0 or _greatest(index.view(np.uint64), axis=None) < size:
             return
         wrong = (index < 0) | (index >= size)
         lane = np.unravel_index(int(np.argmax(wrong)), np.shape(index))
@@ -119,7 +124,7 @@ class _Frame:
             value = np.where(valid, value, 0)
             if not np.any(valid):
                 return value
-        buffer = access(at)[0]
+        buffer = self.statement.accesses[at][0]
         self.check(value, buffer.arg[1], buffer, at, verb)
         return value
 
@@ -131,7 +136,8 @@ class _Frame:
         Where each index is an axis from end to end, or one number, the array is a view with
         a dimension per axis and the key is everything; else the key gathers.
         """
-        define, found = access(at)[0], [self.values[index] for index in indexes]
+        define = self.statement.accesses[at][0]
+        found = [self.values[index] for index in indexes]
         if valid is not None:
             found = [np.where(valid, index, 0) for index in found]
         data = self.state.storage[define]
@@ -176,7 +182,7 @@ def _range(frame: _Frame, node: UOp) -> Array:
 
 
 def _elementwise(frame: _Frame, node: UOp) -> Array:
-    meaning = OPS[node.op].python
+    meaning = _ELEMENTWISE.get(node.op)
     if meaning is None:
         raise WorkbenchError(f"the emulator gives {node.op.name} no value")
     return meaning(*[frame.values[s] for s in node.src])
@@ -191,7 +197,7 @@ def _bitcast(frame: _Frame, node: UOp) -> Array:
 
 
 def _load(frame: _Frame, node: UOp) -> Array:
-    buffer, indexes, gates = access(node.src[0])
+    buffer, indexes, gates = frame.statement.accesses[node.src[0]]
     valid = frame.condition([*gates, *node.src[1:]])
     if buffer.op is Ops.DEFINE:
         array, key = frame.cells(node.src[0], indexes, valid)
@@ -217,7 +223,7 @@ def _combine(op: Ops, value: Array, lanes: tuple[int, ...]) -> Array:
 
 
 def _store(frame: _Frame, node: UOp) -> None:
-    buffer, indexes, gates = access(node.src[0])
+    buffer, indexes, gates = frame.statement.accesses[node.src[0]]
     value = frame.values[node.src[1]]
     if buffer.op is Ops.DEFINE:
         array, key = frame.cells(node.src[0], indexes, None)
@@ -235,7 +241,7 @@ def _store(frame: _Frame, node: UOp) -> None:
 def _accumulate(frame: _Frame, node: UOp) -> None:
     """Combine a value into storage; lanes that the value alone has are combined first."""
     op = node.arg[0]
-    _, indexes, _ = access(node.src[0])
+    _, indexes, _ = frame.statement.accesses[node.src[0]]
     array, key = frame.cells(node.src[0], indexes, None)
     before, value = array[key], np.asarray(frame.values[node.src[1]])
     if value.ndim:
@@ -245,6 +251,11 @@ def _accumulate(frame: _Frame, node: UOp) -> None:
     array[key] = _UFUNCS[op](before, value)
 
 
+_greatest = np.maximum.reduce
+_ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
+    op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
+}
+"""Meanings without a context of their own for numpy's warnings: a launch has one."""
 _MEANINGS: dict[Ops, Callable[[_Frame, UOp], Array]] = {
     Ops.CONST: _constant,
     Ops.RANGE: _range,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,8 +115,10 @@ class OpInfo(NamedTuple):
 
 
 def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
-    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here."""
+    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. Who has silenced
+    them for long unwraps it."""
 
+    @wraps(fn)
     def quiet(*args: Array) -> Array:
         with np.errstate(all="ignore"):
             return fn(*args)
