@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,14 @@ LONG = os.environ.get("WORKBENCH_TEST_PROFILE") == "long"
 def count(n_long: int) -> int:
     """Return `n_long` in the long profile and a tenth of it, at least one, otherwise."""
     return n_long if LONG else max(1, n_long // 10)
+
+
+def eventually(is_so: Callable[[], object], within_s: float = 60.0) -> None:
+    """Wait until something is so; a machine with much else to do has time, too."""
+    until = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < until, f"it is not so after {within_s:g} s"
+        time.sleep(0.01)
 
 
 def calls_of(work: Callable[[], object]) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.kernels import EXAMPLES, TARGETS
+from tests.viz.browser.browser import new_page
 from workbench.base.trace import PassRecord, observe
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import apply_opt
@@ -132,7 +133,7 @@ class Move:
 
 def functions_page(browser: Any) -> Any:
     """Return an offline page with the functions of the page as globals."""
-    page = browser.new_context(offline=True).new_page()
+    page = new_page(browser, offline=True)
     page.add_script_tag(content=scripts().replace("export default { render };", ""))
     return page
 

@@ -1,4 +1,9 @@
-"""Chromium for tests: found, started, and given pages. Playwright drives the system's browser."""
+"""Chromium for tests: it is started once for each process, and shows pages. Playwright drives the
+system's browser.
+
+What the page does at once, in answer to a click, a key or a message, can be read at once. For
+what comes later there are `expect`, which tries again until it is so, and `drawn`.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,8 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+WAIT_MS = 60_000
+"""A machine that has much else to do is slow; what never comes fails all the same."""
 _SESSION = """<!doctype html><meta charset="utf-8"><style>{css}</style>
 <input id="outside"><div id="workbench"></div>
 <script type="text/plain" id="record">{record}</script>
@@ -87,31 +94,49 @@ def chromium() -> Iterator[Any]:
     """
     found = next(filter(None, map(shutil.which, NAMES)), None)
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         found, reason = None, "playwright is not installed"
     else:
         reason = "no Chromium on PATH"
     if found is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=[*FLAGS])
+        browser = playwright.chromium.launch(
+            executable_path=found, args=[*FLAGS], timeout=2 * WAIT_MS
+        )
         try:
             yield browser
         finally:
             browser.close()
 
 
+def new_page(browser: Any, **options: Any) -> Any:
+    """Return a page in a context of its own, which has time; its `.faults` are errors that nobody
+    caught."""
+    page = browser.new_context(**options).new_page()
+    page.set_default_timeout(WAIT_MS)
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    return page
+
+
+def drawn(page: Any) -> None:
+    """Wait until what was planned for the next frame is done, and sizes that changed are known."""
+    page.evaluate(
+        "() => new Promise((act) => requestAnimationFrame(() => requestAnimationFrame(act)))"
+    )
+
+
 def opened(browser: Any, path: Path, width: int = 1400, dark: bool = False) -> Any:
-    """Return a page that shows a file offline; its `.faults` are errors that nobody caught."""
-    context = browser.new_context(
+    """Return a page that shows a file offline."""
+    page = new_page(
+        browser,
         viewport={"width": width, "height": 700},
         color_scheme="dark" if dark else "light",
         offline=True,
     )
-    page = context.new_page()
-    page.faults = []
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("request", lambda r: _local(page, r.url))
     page.goto(path.as_uri())
     page.wait_for_selector(".wb")
@@ -127,7 +152,6 @@ def shown(
     path.write_text(html, encoding="utf-8")
     page = opened(browser, path, **more)
     if mode:
-        page.set_default_timeout(5000)
         page.click(".wb-header", position={"x": 4, "y": 4})
         page.keyboard.press(mode)
     yield page

@@ -1,4 +1,8 @@
-"""What the tests in a browser share: Chromium, and one JupyterLab with one notebook."""
+"""What the tests in a browser share: Chromium, and one JupyterLab with one notebook.
+
+In a run with several processes one of them has all tests of JupyterLab, and one all others of the
+browser: what is dear to start is started once.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import chromium, session_page, shown
+from tests.viz.browser.browser import chromium, new_page, session_page, shown
 from tests.viz.browser.lab import Notebook, server
 from workbench.viz.page import export_html
 
@@ -17,6 +21,11 @@ Opener = Callable[[Any, Path, str], Iterator[Any]]
 FAILED = pytest.StashKey[bool]()
 GIVEN_UP = "Canceled future for "
 """What JupyterLab says of its own requests when a session that it still asks is shut down."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")
@@ -48,9 +57,7 @@ def session(opener: Opener, browser: Any, record: Any, tmp_path: Path) -> Iterat
 def opened_notebook(browser: Any, tmp_path_factory: Any) -> Iterator[Notebook]:
     """A notebook in a page of its own."""
     with server(tmp_path_factory.mktemp("lab")) as lab:
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        page.faults = []
-        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page = new_page(browser, viewport={"width": 1400, "height": 900})
         notebook = Notebook(page, lab)
         notebook.open()
         yield notebook
@@ -67,7 +74,7 @@ def notebook(opened_notebook: Notebook, request: Any) -> Iterator[Notebook]:
         opened_notebook.page.screenshot(path=picture)
         request.node.add_report_section("teardown", "picture", str(picture))
     faults, opened_notebook.page.faults = opened_notebook.page.faults, []
-    assert [f for f in faults if not f.startswith(GIVEN_UP)] == []
+    assert [f for f in faults if GIVEN_UP not in f] == []
 
 
 @pytest.hookimpl(wrapper=True)

@@ -25,13 +25,13 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
+from tests.viz.browser.browser import WAIT_MS
 from workbench.cli.tour import SOCKET_BYTES
 
-LAB = [pytest.mark.timeout(400), pytest.mark.xdist_group("lab")]
-"""Marks of all tests that share the server and the page."""
-UP_WITHIN_S = 120
-WAIT_MS = 60_000
-"""A machine that has much else to do is slow; what never comes fails all the same."""
+LAB = [pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+"""Marks of all tests that share the server and the page; the first has to wait for both."""
+UP_WITHIN_S = 300
+"""So much time has JupyterLab to start, and as much its page to open."""
 IDLE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget, context = panel?.context?.sessionContext;
   const kernel = context?.session?.kernel;
@@ -74,7 +74,9 @@ def server(root: Path) -> Iterator[Lab]:
     """Yield a JupyterLab on a free port, that keeps all it writes in `root`, but for the sockets
     of its sessions: their paths have to be short. (Ports are chosen before they are bound, and
     may be taken in between.)"""
-    with tempfile.TemporaryDirectory(prefix="lab-") as runtime:
+    with tempfile.TemporaryDirectory(
+        prefix="lab-", ignore_cleanup_errors=True
+    ) as runtime:
         yield from _server(root, Path(runtime))
 
 
@@ -99,8 +101,11 @@ def _server(root: Path, runtime: Path) -> Iterator[Lab]:
         try:
             yield Lab(_address(started, runtime, root / "log"), folder)
         finally:
-            started.terminate()
-            started.wait(20)
+            started.terminate()  # it ends its sessions first
+            try:
+                started.wait(UP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                started.kill()
 
 
 def _sockets(runtime: Path) -> list[str]:
@@ -129,7 +134,7 @@ def _address(started: Any, runtime: Path, log: Path) -> str:
         for found in runtime.glob("jpserver-*.json"):
             try:
                 url: str = json.loads(found.read_text())["url"]
-                with urllib.request.urlopen(f"{url}api/status?token=t", timeout=5):
+                with urllib.request.urlopen(f"{url}api/status?token=t", timeout=60):
                     return url
             except (OSError, ValueError):
                 continue  # half written, or not yet listening
@@ -143,7 +148,6 @@ class Notebook:
 
     def __init__(self, page: Any, lab: Lab):
         self.page, self.lab, self.name = page, lab, ""
-        self.page.set_default_timeout(WAIT_MS)
 
     def open(self, name: str = "test.ipynb") -> None:
         """Show a new notebook, and wait for its Python session."""
@@ -151,8 +155,11 @@ class Notebook:
         empty = new_notebook(metadata={"kernelspec": spec})
         self.name = name
         nbformat.write(empty, self.lab.folder / name)
-        self.page.goto(f"{self.lab.url}lab/tree/{name}?token=t&reset")
-        self.ready()
+        opening_ms = UP_WITHIN_S * 1000
+        self.page.goto(
+            f"{self.lab.url}lab/tree/{name}?token=t&reset", timeout=opening_ms
+        )
+        self.ready(opening_ms)
         self.page.evaluate("jupyterapp.shell.collapseLeft()")  # room for the notebook
 
     @contextmanager
@@ -174,9 +181,9 @@ class Notebook:
         self.page.evaluate(OWN, self.name)
         self.page.wait_for_function(IS_OWN, arg=self.name)
 
-    def ready(self) -> None:
+    def ready(self, within_ms: int = WAIT_MS) -> None:
         """Wait until the Python session can be asked."""
-        self.page.wait_for_function(IDLE)
+        self.page.wait_for_function(IDLE, timeout=within_ms)
 
     def clear(self) -> None:
         """Take away every cell, and what else an earlier test left, even one that failed."""

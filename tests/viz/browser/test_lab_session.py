@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import nbformat
 import pytest
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import TimeoutError, expect
 
 from tests.viz.browser.lab import KERNEL, LAB, Notebook
 
@@ -25,6 +26,9 @@ with Context(LIVE=1): display({})"""  # nothing is measured without being asked 
 
 COUNTS = """[...document.querySelectorAll('.wb')].map(
   (e) => e.querySelectorAll('[role=treeitem]').length).sort()"""
+RECORDS = """[(len(ex.held["session"].record["variants"]), ex.held["session"].record["n"],
+  len(ex.held["session"].listeners())) for ex in shown]"""
+"""Of each session its variants, its patches and its pages."""
 
 
 def ready(notebook: Notebook, source: str) -> Any:
@@ -43,10 +47,10 @@ def look_around(wb: Any) -> None:
     row.click()
     wb.page.keyboard.press("2")
     wb.locator(".wb-rw-pass:has-text('decompose')").click()
-    at = wb.locator(".wb-rw-at")
-    wb.page.keyboard.press("j")
-    wb.page.keyboard.press("j")
-    assert at.inner_text().startswith("2 of")
+    at = expect(wb.locator(".wb-rw-at"))
+    for step in ("1 of", "2 of"):
+        wb.page.keyboard.press("j")
+        at.to_have_text(re.compile(f"^{step}"))
     wb.page.keyboard.press("3")
     wb.locator(".wb-plan .wb-g-stage").first.wait_for()
     wb.page.keyboard.press("1")
@@ -55,7 +59,8 @@ def look_around(wb: Any) -> None:
 def test_looking_while_a_cell_sleeps(notebook: Notebook) -> None:
     page = notebook.page
     wb = ready(notebook, SOURCE.format(n=20))
-    notebook.cell("import time; time.sleep(1000)", wait=False)
+    asleep = notebook.cell("import time; print('asleep'); time.sleep(1000)", wait=False)
+    asleep.locator(".jp-OutputArea-output:has-text('asleep')").wait_for()
     running = page.locator(".jp-InputPrompt:has-text('[*]')")
     running.wait_for()
     look_around(wb)
@@ -79,7 +84,7 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     time.wait_for()
     # what is looked at below comes before the default opts do
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
-    assert page.locator(".wb").count() == 1
+    expect(page.locator(".wb")).to_have_count(1)
 
     page.evaluate(f"{KERNEL}.restart()")
     notebook.ready()
@@ -91,7 +96,7 @@ def test_variants_and_times_come_back_after_a_restart(notebook: Notebook) -> Non
     wb.locator(".wb-silent").wait_for(state="detached")
     wb.locator("[data-key=time]:not([aria-disabled])").wait_for()
     time.wait_for()
-    assert page.locator(".wb").count() == 1
+    expect(page.locator(".wb")).to_have_count(1)
 
 
 def test_many_pages_do_not_meet(notebook: Notebook) -> None:
@@ -101,7 +106,7 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     for n in range(1, 9):
         notebook.cell(QUIET.format(f"shown[{n}]"))
     second = ready(notebook, "shown[0]")
-    page.wait_for_function("document.querySelectorAll('.wb').length === 10")
+    expect(page.locator(".wb")).to_have_count(10)
     second.locator("[data-key=paste]").fill('UPCAST("r0", 2)')
     second.locator("[data-key=paste]").press("Enter")
     second.locator(".wb-offers .wb-error").wait_for()
@@ -112,16 +117,19 @@ def test_many_pages_do_not_meet(notebook: Notebook) -> None:
     try:
         page.wait_for_function(f"{COUNTS}.join() === '2,2,2,2,2,2,2,2,3,3'")
     except TimeoutError:
-        pytest.fail(f"variants of each page: {page.evaluate(COUNTS)}")
+        pages = page.locator(".wb").all_inner_texts()
+        silent = [at for at, text in enumerate(pages) if "does not answer" in text]
+        python = notebook.python(RECORDS)
+        pytest.fail(
+            f"variants of each page: {page.evaluate(COUNTS)}; silent: {silent}; Python: {python}"
+        )
     second.focus()
     page.keyboard.press("3")
-    modes = page.evaluate(
-        "[...document.querySelectorAll('.wb')].map((e) => e.dataset.mode)"
-    )
-    assert modes.count("plan") == 1, "each page looks for itself"
-    assert (
-        "plain" in first.locator("[role=treeitem][aria-selected=true]").text_content()
-    )
+    expect(second).to_have_attribute("data-mode", "plan")
+    others = page.locator(".wb[data-mode=plan]")
+    assert others.count() == 1, "each page looks for itself"
+    chosen = first.locator("[role=treeitem][aria-selected=true]")
+    expect(chosen).to_contain_text("plain")
 
 
 def test_a_saved_notebook(notebook: Notebook) -> None:
@@ -143,4 +151,5 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     with notebook.beside("foreign.ipynb", saved) as shown:
         output = shown.locator(".jp-OutputArea-output")
         output.locator("img").first.wait_for()
-        assert "1 kernel" in output.inner_text() and shown.locator(".wb").count() == 0
+        expect(output).to_contain_text("1 kernel")
+        assert shown.locator(".wb").count() == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from playwright.sync_api import expect
+
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
@@ -23,6 +25,23 @@ PRODUCT = """import numpy as np
 from workbench import Context, Tensor, explore
 a = Tensor(np.random.rand(144, 144).astype(np.float32))
 with Context(LIVE=1): display(explore(a @ a))"""
+ENDLESS = """from workbench.viz.session import measurement
+ordinary = measurement.BUDGET_S, measurement.SAMPLES
+measurement.BUDGET_S, measurement.SAMPLES = 3600.0, 10**9"""
+ORDINARY = "measurement.BUDGET_S, measurement.SAMPLES = ordinary"
+"""What is timed between the two cells ends when it is stopped, and not before."""
+PATIENT = """import time
+from unittest import mock
+from workbench.viz.session.measurement import searching
+search = searching.run
+def patient(*args, report, stop, **fields):
+    def told(candidate):
+        report(candidate)
+        while candidate.number > 3 and not stop(): time.sleep(0.01)
+    return search(*args, **fields | {"report": told, "stop": stop, "budget_s": 3600})
+patched = mock.patch.object(searching, "run", patient)
+patched.start()"""
+"""A search that waits, after it has tried a few, to be stopped."""
 SOME_TRIED = re.compile(r"([4-9]|\d\d) tried")
 RAISES = """from unittest import mock
 from workbench.ir.lower import lower
@@ -69,11 +88,14 @@ def test_names_are_words_and_no_markup(notebook: Notebook) -> None:
 
 def test_missing_devices_say_how_to_get_them(notebook: Notebook) -> None:
     wb = notebook.cell(KERNEL.format(n=7)).locator(".wb")
-    for option in wb.locator("[data-key=device] option").all():
-        missing = "(missing)" in option.inner_text()
-        assert missing == (option.get_attribute("disabled") is not None)
-        assert not missing or option.get_attribute("title")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
+    options = wb.locator("[data-key=device] option").evaluate_all(
+        "(all) => all.map((e) => [e.innerText, e.disabled, e.title])"
+    )
+    assert len(options) > 1
+    for text, is_disabled, title in options:
+        assert ("(missing)" in text) == is_disabled
+        assert not is_disabled or title
     wb.locator("[data-key=device]").select_option("PYTHON")
     wb.locator(".wb-title:has-text('PYTHON')").wait_for()
     wb.locator("[data-key=time]").click()
@@ -104,7 +126,7 @@ def test_edited_source_cannot_take_the_session_down(notebook: Notebook) -> None:
         editor.fill(broken(editor.input_value(), name, text))
         wb.locator("[data-key=run-edit]").click()
         wb.locator(f".wb-middle .wb-{mark[3:]}, .wb-about .{mark}").first.wait_for()
-        assert wb.locator("[role=treeitem]").count() == 2 + number, name
+        expect(wb.locator("[role=treeitem]"), name).to_have_count(2 + number)
         assert notebook.python("ex.kernels[0].run()[0].shape") == "(9, 16)", name
 
 
@@ -123,12 +145,15 @@ def broken(source: str, name: str, text: str) -> str:
 def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
     wb = notebook.cell(KERNEL.format(n=200_000)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
-    before = rows(wb)
+    notebook.settle()
+    before = names(wb)
+    notebook.cell(ENDLESS)
     wb.locator("[data-key=time]").click()
     wb.locator(".wb-notices [data-key=Stop]").click()
     wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
     wb.locator("[data-key=time]:has-text('Time')").wait_for()
-    assert [row[0] for row in rows(wb)] == [row[0] for row in before]
+    assert names(wb) == before
+    notebook.cell(ORDINARY)
     wb.locator("[data-key=time]").click()
     wb.locator("[role=treeitem]:has-text('plain') .wb-spread:has-text('±')").wait_for()
 
@@ -136,27 +161,32 @@ def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
 def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> None:
     wb = notebook.cell(PRODUCT).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
-    before = {row[0].strip() for row in rows(wb)}
+    before = set(names(wb))
+    notebook.cell(PATIENT)
     for _ in range(2):  # after a stop there is a next time
         wb.locator(".wb-results [role=treeitem]:has-text('plain')").click()
         wb.locator("[data-key=search]").click()
         told = wb.locator(".wb-notices").filter(has_text=SOME_TRIED)
         told.wait_for()
-        assert wb.locator("[data-key=search]").inner_text() == "Searching…"
+        expect(wb.locator("[data-key=search]")).to_have_text("Searching…")
         told.locator("[data-key=Stop]").click()
         wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
         wb.locator("[data-key=search]:text-is('Search')").wait_for()
-        said = wb.locator(".wb-tried-pane summary").inner_text()
-        assert said.endswith("stopped") and int(said.split()[3]) >= 4, said
+        summary = wb.locator(".wb-tried-pane summary")
+        expect(summary).to_have_text(re.compile("stopped$"))
+        assert int(summary.inner_text().split()[3]) >= 4
         assert wb.locator(".wb-results .wb-error").count() == 0
-    names = [row[0].strip() for row in rows(wb)]
-    assert len(names) == len(set(names)) and before <= set(names)
-    new = set(names) - before  # none where the best so far was there already
-    assert all(name.startswith("search") for name in new), names
+    notebook.cell("patched.stop()")
+    after = names(wb)
+    assert len(after) == len(set(after)) and before <= set(after)
+    new = set(after) - before  # none where the best so far was there already
+    assert all(name.startswith("search") for name in new), after
     wb.locator("[data-key=time]").click()
     timed = wb.locator(".wb-results [aria-selected=true] .wb-spread:has-text('±')")
     timed.wait_for()
 
 
-def rows(wb: Any) -> list[list[str]]:
-    return [row.inner_text().split("\n") for row in wb.locator("[role=treeitem]").all()]
+def names(wb: Any) -> list[str]:
+    """Return the names of the variants, read at one time."""
+    rows: list[str] = wb.locator(".wb-results [role=treeitem]").all_inner_texts()
+    return [row.split("\n")[0].strip() for row in rows]

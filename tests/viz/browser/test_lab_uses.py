@@ -1,12 +1,14 @@
 """What the workbench is for, in a real JupyterLab: by mouse and by keys alone, with much room and
-with little, in the light theme and in the dark one."""
+with little, in the light theme and in the dark one. Each two of these three meet in some test."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser.lab import LAB, Notebook
 
@@ -23,21 +25,18 @@ IS_BEFORE = """(selector) => {
   const seen = [...document.querySelectorAll(selector)].filter((e) => e.offsetParent);
   return seen.some((e) => document.activeElement.compareDocumentPosition(e) & 2);
 }"""
-every_look = pytest.mark.parametrize(
-    ("width", "dark"), [(w, d) for w in (1400, 800) for d in (False, True)]
-)
 
 
-@every_look
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (800, True)])
 def test_by_mouse(notebook: Notebook, width: int, dark: bool) -> None:
     wb = shown(notebook, width, dark, 64)
-    assert wb.locator("[data-key^=kernel-]").count() == 2
+    expect(wb.locator("[data-key^=kernel-]")).to_have_count(2)
     scheduling_by_mouse(wb)
     opts_by_mouse(wb)
     links_by_mouse(wb)
 
 
-@every_look
+@pytest.mark.parametrize(("width", "dark"), [(800, False), (1400, True)])
 def test_by_keys(notebook: Notebook, width: int, dark: bool) -> None:
     wb = shown(notebook, width, dark, 128)
     enter_by_keys(wb)
@@ -92,7 +91,9 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
     def cell(source: str) -> tuple[str, Any]:
         """Its name, and what it shows."""
         element = notebook.cell(source)
-        number = element.locator(".jp-InputPrompt").inner_text().strip("[]: ")
+        prompt = element.locator(".jp-InputPrompt")
+        expect(prompt).to_have_text(re.compile(r"\[\d+\]"))
+        number = prompt.inner_text().strip("[]: ")
         return f"In[{number}]", element.locator(".wb")
 
     helper, _ = cell(
@@ -108,13 +109,14 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
         assert rows and all(f"{name}:1" in row for row in rows), rows
         wb.locator("[data-key=code-asm]").click()
         wb.locator(".wb-code-body [data-line]:has-text('adds')").first.click()
-        lit = wb.locator(".wb-sources .wb-lit").all_inner_texts()
         wanted = [f"{helper}:5", f"{name}:1"] if "norm" in source else [f"{name}:1"]
-        assert [row.split()[0] for row in lit] == wanted
+        lit = wb.locator(".wb-sources .wb-lit")
+        expect(lit).to_contain_text(wanted)
+        assert [row.split()[0] for row in lit.all_inner_texts()] == wanted
         wb.locator("[data-key=mode-plan]").click()
         wb.locator(".wb-plan-list [role=option]").first.click()
-        told = wb.locator(".wb-plan .wb-where").all_inner_texts()
-        assert told == wanted[::-1], "the cell's, then the helper's"
+        # the cell's, then the helper's
+        expect(wb.locator(".wb-plan .wb-where")).to_have_text(wanted[::-1])
 
 
 def listed_passes(wb: Any) -> list[str]:
@@ -155,7 +157,7 @@ def opts_by_mouse(wb: Any) -> None:
     click_pane(wb, "results")
     wb.locator("[role=treeitem]:has-text('plain')").click()
     wb.locator(".wb-added").first.wait_for(state="detached")
-    assert wb.locator("[role=treeitem]").count() == 4
+    expect(wb.locator("[role=treeitem]")).to_have_count(4)
 
 
 def links_by_mouse(wb: Any) -> None:
@@ -168,8 +170,7 @@ def links_by_mouse(wb: Any) -> None:
         click_pane(wb, "mode")
         loop.click()
         click_pane(wb, "code")
-        lit.first.wait_for()
-        assert word in lit.first.inner_text()
+        expect(lit.first).to_contain_text(word)
         wb.page.keyboard.press("Escape")
         lit.first.wait_for(state="detached")
     wb.locator(".wb-code-body [data-line]:has-text('fma')").first.click()
@@ -289,23 +290,18 @@ def focused_text(wb: Any) -> str:
 def says_why(wb: Any) -> None:
     """The decision about the product is shown with its reason and figures."""
     wb.locator(".wb-plan-reason:has-text('a product of matrices')").wait_for()
-    assert wb.locator(".wb-plan-figures tr").count() > 0
+    wb.locator(".wb-plan-figures tr").first.wait_for()
 
 
 def step_through(wb: Any, step: Callable[[], None]) -> None:
     """Walk over the first rewrites: each says where it is, and shows other text."""
-    assert (
-        "Rewrites" in wb.locator("[aria-label=mode] [aria-selected=true]").inner_text()
-    )
-    at = wb.locator(".wb-rw-at")
-    before = at.inner_text()
-    for _ in range(3):
+    mode = wb.locator("[aria-label=mode] [aria-selected=true]")
+    expect(mode).to_contain_text("Rewrites")
+    at = expect(wb.locator(".wb-rw-at"))
+    at.to_have_text(re.compile("^before"))
+    for number in (1, 2, 3):
         step()
-        wb.page.wait_for_function(
-            "([e, text]) => e.textContent !== text", arg=[at.element_handle(), before]
-        )
-        before = at.inner_text()
-    assert before.startswith("3 of")
+        at.to_have_text(re.compile(f"^{number} of"))
 
 
 def chosen(wb: Any, name: str) -> None:
@@ -318,4 +314,4 @@ def is_timed(wb: Any, name: str) -> None:
     """Wait until a variant has a time with its spread, and a ratio to the pinned one."""
     row = wb.locator(f"[role=treeitem]:has-text('{name}')")
     row.locator(".wb-spread:has-text('±')").wait_for()
-    assert row.locator("b.wb-figure").inner_text()[-1] in "x≈"
+    expect(row.locator("b.wb-figure")).to_have_text(re.compile("[x≈]$"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.viz.browser.browser import COPIED, session_page, shown
+from tests.viz.browser.browser import COPIED, drawn, new_page, session_page, shown
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -35,6 +36,7 @@ def opener() -> Any:
 def plan_page(browser: Any, folder: Path, html: str) -> Iterator[Any]:
     for page in shown(browser, folder, html, mode="3"):
         page.wait_for_selector(".wb-plan .wb-g-stage > *")
+        drawn(page)  # it is fitted to the room that it has
         yield page
 
 
@@ -83,20 +85,17 @@ def test_it_opens_in_full_and_nothing_is_covered(page: Any) -> None:
 
 def ground(page: Any, kernel: int) -> dict[str, float]:
     """Return where a kernel's ground can be clicked, once the picture has come to rest."""
-    before, spot = None, {}
-    while before is None or spot != before:
-        before = spot
-        page.wait_for_timeout(100)
-        spot = page.evaluate(
-            """(k) => {
-              const path = document.querySelectorAll(".wb-plan .wb-g-region")[k];
-              const { left, right, top, bottom } = path.getBoundingClientRect();
-              for (let y = top + 1; y < bottom; y += 2)
-                for (let x = left + 1; x < right; x += 2)
-                  if (document.elementFromPoint(x, y) === path) return { x, y };
-            }""",
-            kernel,
-        )
+    drawn(page)
+    spot: dict[str, float] = page.evaluate(
+        """(k) => {
+          const path = document.querySelectorAll(".wb-plan .wb-g-region")[k];
+          const { left, right, top, bottom } = path.getBoundingClientRect();
+          for (let y = top + 1; y < bottom; y += 2)
+            for (let x = left + 1; x < right; x += 2)
+              if (document.elementFromPoint(x, y) === path) return { x, y };
+        }""",
+        kernel,
+    )
     return spot
 
 
@@ -181,9 +180,7 @@ def test_another_plan_at_the_same_places_has_its_own_numbers(
     for node in fused["plan"]["nodes"]:
         node["stored_by"] = {None: None, 0: None, 1: 0}[node["stored_by"]]
     session.evaluate("m => hear(m)", {"result": {"record": packed(fused)}})
-    session.wait_for_function(
-        f"document.querySelectorAll('{numbers}').length === 1", timeout=30000
-    )
+    expect(session.locator(numbers)).to_have_count(1)
     assert session.inner_html(numbers) == "1"
     assert session.locator(".wb [aria-selected=true][data-key^=decision-]").count() == 0
 
@@ -212,7 +209,8 @@ def test_it_stays_fitted_until_the_reader_moves_it(page: Any) -> None:
     page.click('.wb-plan [aria-label="zoom in"]')
     moved = page.evaluate(VIEW)
     page.set_viewport_size({"width": 1400, "height": 700})
-    page.wait_for_timeout(200)
+    page.wait_for_function("innerWidth === 1400")
+    drawn(page)
     assert page.evaluate(VIEW) == moved
 
 
@@ -368,7 +366,7 @@ def test_the_still_picture_is_whole(browser: Any, tmp_path: Path) -> None:
     still = exploration_bundle(explore((x.softmax(1) @ x).softmax(1).reshape(4096)))
     path = tmp_path / "still.html"
     path.write_text(f"<meta charset=utf-8>{still['text/html']}", encoding="utf-8")
-    page = browser.new_page(viewport={"width": 800, "height": 600})
+    page = new_page(browser, viewport={"width": 800, "height": 600})
     page.goto(path.as_uri())
     height, hidden = page.evaluate("""() => {
       const image = document.querySelector("img");
@@ -378,5 +376,5 @@ def test_the_still_picture_is_whole(browser: Any, tmp_path: Path) -> None:
           hidden.push(e.className);
       return [image.getBoundingClientRect().height, hidden];
     }""")
-    page.close()
+    page.context.close()
     assert height > 700 and hidden == []

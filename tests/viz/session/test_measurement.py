@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of, unpacked
 from tests.viz.support import array, matmul, softmax
 from workbench.viz import explore
-from workbench.viz.session import baselines, prefetch
+from workbench.viz.session import baselines, measurement, prefetch
 from workbench.viz.session.jobs import AHEAD
 from workbench.viz.session.session import Session
 from workbench.viz.session.timing_rows import timing_text
@@ -100,9 +100,11 @@ def test_baselines() -> None:
 
 def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "LIMIT_S", 0.1)
-    ex = matmul().baseline("slow", lambda: time.sleep(0.5))
+    is_over = Event()
+    ex = matmul().baseline("slow", lambda: is_over.wait(60))
     with session_of(ex) as session:
         done(session, "baseline")
+        is_over.set()
         assert "did not return" in session.record["baselines"][0]["error"]
 
 
@@ -135,7 +137,20 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
         assert any(o["measured"] for o in offers)
 
 
-def test_search() -> None:
+def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends after some candidates, however long they take."""
+    search = measurement.searching.run
+    reported = []
+
+    def short(*args: Any, report: Any, **fields: Any) -> Any:
+        def count(candidate: Any) -> None:
+            report(candidate)
+            reported.append(candidate)
+
+        fields |= {"budget_s": 120.0, "stop": lambda: len(reported) > 8}
+        return search(*args, report=count, **fields)
+
+    monkeypatch.setattr(measurement.searching, "run", short)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
         made = done(session, "search", variant=0, budget_s=5)["variant"]

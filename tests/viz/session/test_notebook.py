@@ -20,8 +20,7 @@ a = np.ones((32, 32), np.float32)
 ex = explore((Tensor(a) @ Tensor(a)).relu()).baseline("numpy", lambda: a @ a)
 ex""",
     """session = ex.held["session"]
-stop = time.monotonic() + 30  # a cell that runs does not keep the background from working
-while time.monotonic() < stop and not all(
+while not all(  # a cell that runs does not keep the background from working
     [v["timing"] for v in session.record["variants"]]
     + [b["timing"] for b in session.record["baselines"]]
     + [any(o["measured"] for o in session.record["variants"][0]["offers"])]
@@ -38,7 +37,7 @@ def test_a_cell_shows_the_workbench(tmp_path: Any) -> None:
     # The path of a socket has to be short, and that of a test's folder is not.
     with tempfile.TemporaryDirectory() as short:
         client = nbclient.NotebookClient(
-            notebook, timeout=60, kernel_name="python3",
+            notebook, timeout=240, kernel_name="python3",
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
             resources={"metadata": {"path": str(tmp_path)}},
             config=listening_at(Path(short) / "session"),

@@ -70,14 +70,20 @@ def test_a_cut_that_moved_is_said_with_its_reason(session: Session) -> None:
 
 def test_both_plans_are_timed_in_one_run(session: Session) -> None:
     page = Page(session)
+    before = loads(session)
     assert fuse(session, "matmul")["kernels"] == [3, 2]
+    assert loads(session) > 2 * before, "inside a softmax it loses its register tile"
     row = done(session, "plans")
-    was, now = row["seconds"]
-    assert 0 < was < now, "a product inside a softmax loses its register tile"
-    assert "times as slow" in row["told"]
+    assert all(seconds > 0 for seconds in row["seconds"]) and row["told"]
     assert page.record == plain(session.record)
     tasks = {m["status"]["task"] for m in page.messages if "status" in m}
     assert "plans" in tasks
+
+
+def loads(session: Session) -> int:
+    """Return how many bytes the kernels load that run by default."""
+    kernels = session.recorder.exploration.kernels
+    return sum(kernel.optimized().counts.bytes_loaded for kernel in kernels)
 
 
 def answered_by(patch: pytest.MonkeyPatch, answer: Callable[..., Any]) -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from tests.support import eventually
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of, unpacked
 from tests.viz.support import array, matmul
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.session import prefetch
+from workbench.viz.session import measurement, prefetch
 from workbench.viz.session.jobs import AHEAD, ASKED
 from workbench.viz.session.session import QUICK, Session
 
@@ -26,7 +25,9 @@ def test_a_fault_of_ours_is_an_answer(
     assert reply["error"]["what"] == "ZeroDivisionError"
 
 
-def test_stop_drops_what_is_under_way() -> None:
+def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measurement, "BUDGET_S", 3600.0)
+    monkeypatch.setattr(measurement, "SAMPLES", 10**9)
     with session_of(explore(array(400, 400) @ array(400, 400))) as session:
         page = Page(session)
         request = {"id": 1, "do": "measure", "variants": [0]}
@@ -35,7 +36,7 @@ def test_stop_drops_what_is_under_way() -> None:
             jobs.submit(session, session.job({**request, "id": n}, page), ASKED)
             for n in range(5)
         ]
-        time.sleep(0.5)
+        eventually(lambda: any("warm" in text for text in said(page)))
         assert done(session, "stop") == {"stopped": 5}
         assert all(event.wait(60) for event in events)
         answered = [m for m in page.messages if m.get("id") in range(5)]
@@ -44,6 +45,11 @@ def test_stop_drops_what_is_under_way() -> None:
         statuses = [m["status"]["task"] for m in page.messages if "status" in m]
         assert statuses[-1] is None, "nothing is said to be under way"
         assert done(session, "stop") == {"stopped": 0}
+
+
+def said(page: Page) -> list[str]:
+    """Return what the page has been told of work under way."""
+    return [m["status"]["text"] for m in list(page.messages) if "status" in m]
 
 
 @pytest.mark.parametrize("do", ["replan", "baseline"])

@@ -16,6 +16,8 @@ SPEEDS = Speeds(
 )  # fmt: skip
 MACHINE = speed_rows(SPEEDS)
 """A machine of two cores, as a record tells it."""
+ANSWER_WITHIN_MS = 3001
+"""A page that has no answer by then says so."""
 
 
 def keys(page: Any, pressed: str) -> None:
@@ -56,6 +58,13 @@ def step_twice(page: Any, record: Record) -> None:
             "text => document.querySelector('.wb-rw-at').textContent === text",
             arg=f"{step} of {steps}",
         )
+
+
+def falls_silent(page: Any) -> None:
+    """From now on nobody answers the page, and its clock is the test's."""
+    page.wait_for_function("sent.length > 0")
+    page.evaluate("window.mute = true")
+    page.clock.install()
 
 
 def told(

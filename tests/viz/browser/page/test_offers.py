@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from tests.viz.browser.browser import FAINT, session_page, shown
-from tests.viz.browser.page.support import Record, focused, keys, texts, timing, told
+from tests.viz.browser.page.support import (
+    ANSWER_WITHIN_MS,
+    Record,
+    falls_silent,
+    focused,
+    keys,
+    texts,
+    timing,
+    told,
+)
 
 
 def test_search_narrows_the_opts_offline(page: Any) -> None:
@@ -82,10 +91,11 @@ def test_asking_and_answers(session: Any, record: Record) -> None:
 
 def test_opts_outlive_that_python_is_silent(session: Any) -> None:
     session.focus("[data-key=paste]")
-    session.evaluate("window.mute = true")
+    falls_silent(session)
     session.keyboard.type('UPCAST("g0", 4)')
     session.evaluate("document.querySelector('[data-key=time]').click()")
-    session.wait_for_selector("text=looking still works", timeout=30000)
+    session.clock.fast_forward(ANSWER_WITHIN_MS)
+    session.wait_for_selector("text=looking still works")
     assert session.input_value("[data-key=paste]") == 'UPCAST("g0", 4)'
     assert session.evaluate("document.activeElement.matches('.wb')"), "it is disabled"
 

@@ -7,9 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.viz.browser.browser import session_page, shown
-from tests.viz.browser.page.support import Record, focused, keys, selected, timing, told
+from tests.viz.browser.page.support import (
+    ANSWER_WITHIN_MS,
+    Record,
+    falls_silent,
+    focused,
+    keys,
+    selected,
+    timing,
+    told,
+)
 from tests.viz.support import array
 from workbench.viz import explore
 from workbench.viz.page import packed
@@ -110,10 +120,10 @@ def test_progress_can_be_stopped(session: Any) -> None:
 
 
 def test_a_silent_session_is_said_to_be_silent(session: Any) -> None:
-    session.wait_for_function("sent.length > 0")
-    session.evaluate("window.mute = true")
+    falls_silent(session)
     session.click("[data-key=time]")
-    session.wait_for_selector("text=looking still works", timeout=30000)
+    session.clock.fast_forward(ANSWER_WITHIN_MS)
+    session.wait_for_selector("text=looking still works")
     session.click("[data-key=loop-0]")
     assert selected(session, "loops")
     session.evaluate("window.mute = false")
@@ -128,11 +138,12 @@ def test_a_late_answer_still_tells_of_missed_patches(
 ) -> None:
     """A busy session may answer after the page has given up waiting; a patch that came before
     the page listened would be missed for good."""
-    session.wait_for_function("sent.length > 0")
     first = {"append": {}, "set": [[["n"], 1]]}
     session.evaluate("p => hear({patch: p})", first)
-    session.evaluate("window.mute = true; sent.length = 0")
+    falls_silent(session)
+    session.evaluate("sent.length = 0")
     session.click("[data-key=time]")
+    session.clock.fast_forward(ANSWER_WITHIN_MS)
     session.wait_for_selector("text=looking still works")
     asked = session.evaluate("sent.find(m => m.do === 'ping')")
     late = {"id": asked["id"], "ok": True, "error": None, "patch": None}
@@ -150,15 +161,12 @@ def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> 
         path = ["variants", 0, "note"]
         return {"patch": {"append": {}, "set": [[path, words], [["n"], number]]}}
 
-    def shown_note() -> str:
-        found: str = session.input_value("[aria-label=note]")
-        return found
-
+    shown_note = expect(session.locator("[aria-label=note]"))
     for message in (note(1, "one"), note(2, "two"), note(1, "one")):
         session.evaluate("m => hear(m)", message)
-    assert shown_note() == "two"
+    shown_note.to_have_value("two")
     session.evaluate("m => hear(m)", note(4, "four"))  # the third was missed
-    assert shown_note() == "two"
+    shown_note.to_have_value("two")
     asked = session.evaluate("sent.findLast(m => m.do === 'ping')")
     assert asked["have"] == 2
     whole = json.loads(json.dumps(record)) | {"n": 4}
@@ -166,6 +174,4 @@ def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> 
     result = {"n": 4, "record": packed(whole)}
     session.evaluate("m => hear(m)", {"id": asked["id"], "ok": True, "result": result})
     session.evaluate("m => hear(m)", note(5, "five"))
-    session.wait_for_function(
-        "document.querySelector('[aria-label=note]').value === 'five'"
-    )
+    shown_note.to_have_value("five")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.viz.browser.browser import new_page
 from tests.viz.browser.rewrites.support import Record, rewrites_page
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
@@ -19,7 +20,7 @@ from workbench.viz.record.record import Recorder
 HOSTILE = "<img src=x onerror=\"document.title='run'\">"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def recorder() -> Recorder:
     tensors = softmax_and_chain()
     made = Recorder(explore(*tensors))
@@ -41,17 +42,17 @@ def chain(steps: int) -> Tensor:
     return y
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def record(recorder: Recorder) -> Record:
     made: Record = json.loads(json.dumps(recorder.record))
     made["rules"][0]["doc"] = HOSTILE
     return made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
-    page = browser.new_context(offline=True).new_page()
+    page = new_page(browser, offline=True)
     page.add_script_tag(content=scripts().replace("export default { render };", ""))
     page.evaluate("(made) => { window.record = made; }", record)
     yield page

@@ -96,6 +96,7 @@ def test_bisecting_is_of_the_variant_and_its_answer_stays(
     session: Any, record: Record
 ) -> None:
     page = session
+    page.clock.install()
     auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
     page.click('.wb-variant:has-text("auto")')
     page.click('[data-key="bisect"]')
@@ -103,7 +104,7 @@ def test_bisecting_is_of_the_variant_and_its_answer_stays(
     said = {"pass": None, "step": 0, "text": "every state computes the same"}
     assert answer(page, "bisect", said)["variant"] == auto
     page.wait_for_selector(".wb-rw-found :text('every state computes the same')")
-    page.wait_for_timeout(2700)  # longer than what only comes and goes
+    page.clock.fast_forward(10_000)  # longer than what only comes and goes
     assert page.inner_text(".wb-rw-found").startswith("bisect of auto")
     page.click('.wb-variant:has-text("plain") >> nth=0')
     page.wait_for_selector(".wb-rw-found:empty", state="attached")

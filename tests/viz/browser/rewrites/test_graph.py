@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.viz.browser.browser import drawn
 from tests.viz.browser.rewrites.support import Record
 
 
@@ -82,8 +83,10 @@ def test_the_wheel_zooms_only_with_control(page: Any) -> None:
     page.keyboard.press("j")
     moved = "document.querySelector('.wb-g-svg > g').getAttribute('transform')"
     page.hover(".wb-rw .wb-g-stage")
+    drawn(page)
     before = page.evaluate(moved)
     page.mouse.wheel(0, 120)
+    drawn(page)
     assert page.evaluate(moved) == before
     page.keyboard.down("Control")
     page.mouse.wheel(0, -120)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import COPIED
+from tests.viz.browser.browser import COPIED, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import to_expr
@@ -106,7 +106,7 @@ def test_keys_stay_inside_where_what_had_the_focus_is_gone(page: Any) -> None:
     assert page.evaluate("document.activeElement.matches('.wb-g-stage')")
     page.keyboard.press("Home")
     page.wait_for_selector(".wb-rw .wb-g", state="hidden")
-    page.wait_for_timeout(50)  # browsers take the focus away with the next frame
+    drawn(page)  # browsers take the focus away with the next frame
     assert page.evaluate(inside)
 
 
