@@ -13,9 +13,12 @@ import pytest
 
 from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
+from workbench.ir.node.axis import AxisType
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, page
+from workbench.viz.model.kinds import ink, pattern
 from workbench.viz.record.record import build
+from workbench.viz.still.html import bars, chip
 
 LARGEST_PAGE_BYTES = 400_000
 """Of an exported file: what is sent around with the record of the tour's kernels."""
@@ -84,17 +87,29 @@ def test_nothing_moves_by_itself() -> None:
     assert not re.search(moving, page.css() + page.scripts())
 
 
-def test_kinds_differ_without_colour() -> None:
+def test_kinds_differ_without_colour(record: dict[str, Any]) -> None:
     kinds = re.findall(r"^\.wb-k-(\w+) \{ --kind", page.css(), re.MULTILINE)
+    assert kinds == [kind.name for kind in AxisType] == list(record["kinds"])
     pattern = r"^\.wb-k\.wb-k-(\w+) \{ background: (.*); \}$"
     patterns = dict(re.findall(pattern, page.css(), re.MULTILINE))
-    assert set(kinds) - set(patterns) == {"GLOBAL"}  # it alone is plain
-    assert len(set(patterns.values())) == len(patterns)
-    letters = re.search(r"const KINDS = \{(.*?)\}", page.scripts(), re.DOTALL)
-    assert letters is not None
-    found = re.findall(r"(\w+): \"(\w+)\"", letters[1])
-    assert set(kinds) <= {kind for kind, _ in found}
-    assert len({letter for _, letter in found}) == len(found)
+    assert set(patterns) == set(kinds)
+    bare = {re.sub(r"#\w{8}", "pale", text) for text in patterns.values()}
+    assert len({re.sub(r"#\w{6}", "full", text) for text in bare}) == len(kinds)
+    letters = [row["letter"] for row in record["kinds"].values()]
+    assert len(set(letters)) == len(letters)
+
+
+def test_a_kind_looks_the_same_in_a_still_picture_and_in_the_page() -> None:
+    for kind in AxisType:
+        rules = re.findall(
+            rf"^\.wb-k-{kind.name} {{ (.*) }}$", page.css(), re.MULTILINE
+        )
+        assert rules == [f"--kind: {kind.colour}; --ink: {ink(kind)};"]
+        assert f"background-color:{kind.colour}" in chip(kind) and ink(kind) in chip(
+            kind
+        )
+        assert f".wb-k-{kind.name} {{ background: {pattern(kind)}; }}" in page.css()
+        assert pattern(kind) in bars([kind])
 
 
 def test_code_can_stand_inside_a_page() -> None:

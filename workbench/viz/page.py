@@ -18,6 +18,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from workbench.viz.model.kinds import style_rules
+
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
     "dom", "store", "links", "actions", "keys", "timing", "header", "baselines", "results",
@@ -82,7 +84,7 @@ def esm() -> str:
 @cache
 def css() -> str:
     """Return the style sheets as one."""
-    return _joined("css", SHEETS)
+    return f"{_joined('css', SHEETS)}\n{style_rules()}"
 
 
 def packed(record: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.ir.lower.test_orders import WORK_GROUPS
 from tests.kernels import EXAMPLES, LLVM, reordered
-from workbench.ir.lower.barriers import WORK_ITEMS, barriers
+from workbench.ir.lower.barriers import barriers
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
     @property
     def is_work_item(self) -> bool:
-        return self.axis is not None and self.axis.axis_kind in WORK_ITEMS
+        return self.axis is not None and self.axis.axis_kind.is_work_item
 
 
 Path = tuple[Place, ...]

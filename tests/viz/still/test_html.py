@@ -20,7 +20,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.exploration import MOST_KERNELS
 from workbench.viz.model.graph import folded
-from workbench.viz.model.kinds import KINDS
+from workbench.viz.model.kinds import PATTERNS, ink
 from workbench.viz.still import formatters
 from workbench.viz.still.html import source
 from workbench.viz.still.palette import kernel_colour
@@ -224,15 +224,18 @@ def _luminance(colour: str) -> float:
 
 
 def test_every_axis_kind_is_legible_and_named() -> None:
-    assert set(KINDS) == set(AxisType)
-    assert len({k.letter for k in KINDS.values()}) == len(KINDS)
-    assert len({(k.colour, k.pattern) for k in KINDS.values()}) == len(KINDS)
-    assert min(contrast(k.colour, k.ink) for k in KINDS.values()) >= 4.5
+    kinds = list(AxisType)
+    assert len({k.letter for k in kinds}) == len({k.badge for k in kinds}) == len(kinds)
+    assert {k.pattern for k in kinds} == set(PATTERNS) and len(PATTERNS) == len(kinds)
+    assert (
+        len({k.caption for k in kinds}) == len({k.words for k in kinds}) == len(kinds)
+    )
+    assert min(contrast(k.colour, ink(k)) for k in kinds) >= 4.5
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_themes_are_legible(theme: dict[str, str]) -> None:
-    for ink in ("fg", "muted"):
+    for word in ("fg", "muted"):
         for ground in ("bg", "card"):
-            assert contrast(theme[ink], theme[ground]) >= 4.5
+            assert contrast(theme[word], theme[ground]) >= 4.5
     assert min(contrast(kernel_colour(i), "#111111") for i in range(8)) >= 4.5

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 
 from workbench.backends.program.analysis import memory
 from workbench.ir.nest.loops import tree_statements
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import statement_lines
@@ -94,8 +93,7 @@ class Follower:
 
 def deserves_comment(leaf: UOp, n_lines: int) -> bool:
     """Whether a statement that took so many lines is not plain from the lines themselves."""
-    lanes = (AxisType.UPCAST, AxisType.UNROLL)
-    has_lanes = any(r.axis_kind in lanes for r in leaf.src[1].ranges)
+    has_lanes = any(r.axis_kind.is_lane for r in leaf.src[1].ranges)
     return not leaf.src[1].is_const and (n_lines >= 2 or has_lanes)
 
 

@@ -9,19 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.base.errors import CompileError
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
-
-INDEPENDENT = frozenset(
-    {
-        AxisType.GLOBAL,
-        AxisType.LOOP,
-        AxisType.LOCAL,
-        AxisType.THREAD,
-        AxisType.FILL,
-    }
-)
 
 Path = tuple[int, ...]
 """Where a loop stands: its number among its parent's children, outermost first."""
@@ -55,7 +44,7 @@ class EmulatorLoop:
     @property
     def independent(self) -> bool:
         """Whether the loop is a dimension of arrays: no step needs another one's result."""
-        return self.axis.axis_kind in INDEPENDENT
+        return self.axis.axis_kind.is_independent
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,8 @@ import math
 
 from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.nest.placement import Item, Loop, place
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-
-WORK_ITEMS = (AxisType.LOCAL, AxisType.GROUP_REDUCE)
 
 
 def barriers(kernel: UOp) -> int:
@@ -37,9 +34,9 @@ def barriers(kernel: UOp) -> int:
 def is_shared(tile: Statement, reader: Statement) -> bool:
     """Whether a work-item that reads a tile reads what another one has filled: a work-group's
     axis fills it, or one that the tile does not stand in tells its readers apart."""
-    around = {r for r in reader.nest if r.axis_kind in WORK_ITEMS}
+    around = {r for r in reader.nest if r.axis_kind.is_work_item}
     return bool(around - set(tile.pre)) or any(
-        r.axis_kind in WORK_ITEMS for r in tile.own
+        r.axis_kind.is_work_item for r in tile.own
     )
 
 
@@ -64,7 +61,7 @@ def _positions(item: Item) -> dict[Loop, int]:
 
 def _trips(loop: Loop) -> int:
     """Return how often a work-group, and each of them, comes to what stands in `loop`."""
-    return math.prod(r.extent for r in loop.path() if r.axis_kind not in WORK_ITEMS)
+    return math.prod(r.extent for r in loop.path() if not r.axis_kind.is_work_item)
 
 
 def _fewest(pairs: list[tuple[int, int]]) -> int:

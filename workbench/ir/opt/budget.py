@@ -12,12 +12,9 @@ import math
 from workbench.base.target import Target
 from workbench.ir.nest.loops import statements
 from workbench.ir.nest.storage import excess
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal
-
-_WORK_ITEMS = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
 
 
 def stage_bytes(kernel: UOp) -> int:
@@ -43,4 +40,4 @@ def refuse_bytes(opt: Opt, made: UOp, target: Target) -> Refusal | None:
 
 
 def _has_its_own(axis: UOp) -> bool:
-    return axis.axis_kind.is_lane or axis.axis_kind in _WORK_ITEMS
+    return axis.axis_kind.is_lane or axis.axis_kind.is_work_item

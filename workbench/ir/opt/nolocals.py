@@ -14,11 +14,8 @@ NOLOCALS():
 from __future__ import annotations
 
 from workbench.base.target import Target
-from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
-
-_GROUPED = frozenset({AxisType.LOCAL, AxisType.GROUP_REDUCE})
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
@@ -27,7 +24,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal("NOLOCALS takes no axis and no amount", "Opt(OptOps.NOLOCALS)")
     if not kernel.arg.work_groups:
         return Refusal("the kernel is without work-groups already", "another opt")
-    grouped = [r.axis_name for r in ranges(kernel).values() if r.axis_kind in _GROUPED]
+    grouped = [r.axis_name for r in ranges(kernel).values() if r.axis_kind.is_work_item]
     if grouped:
         are = "is" if len(grouped) == 1 else "are"
         because = f"{' and '.join(grouped)} {are} the work-items of a work-group"

@@ -155,7 +155,7 @@ def _statement(node: UOp, writer: _TreeWriter) -> str:
 
 
 def _kind(axis: UOp) -> str:
-    return axis.axis_kind.name.lower().replace("_", " ")
+    return axis.axis_kind.words
 
 
 def _typed(node: UOp) -> str:

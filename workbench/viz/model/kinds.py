@@ -1,36 +1,66 @@
-"""How each kind of axis looks: letter, name, colour and pattern. Never colour alone.
+"""How each kind of axis looks: its colour and pattern, in pictures and in the page.
 
-The colours are Okabe and Ito's, which people with any colour vision tell apart.
+The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
+pattern of its own, too, seen on the bars beside a loop's body.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from workbench.ir.node.axis import AxisType
 
-
-class KindStyle(NamedTuple):
-    """`letter` and `name` say what `colour` and `pattern` show; `ink` is legible on `colour`."""
-
-    letter: str
-    name: str
-    colour: str
-    pattern: str
-    ink: str
-
-
 # fmt: off
-KINDS: dict[AxisType, KindStyle] = {
-    AxisType.GLOBAL:       KindStyle("G", "global", "#0072B2", "plain", "#ffffff"),
-    AxisType.LOOP:         KindStyle("O", "loop", "#999999", "plain", "#000000"),
-    AxisType.LOCAL:        KindStyle("L", "local", "#56B4E9", "dotted", "#000000"),
-    AxisType.THREAD:       KindStyle("T", "thread", "#009E73", "dashed", "#000000"),
-    AxisType.GROUP_REDUCE: KindStyle("GR", "group", "#D55E00", "hatched", "#000000"),
-    AxisType.REDUCE:       KindStyle("R", "reduce", "#D55E00", "plain", "#000000"),
-    AxisType.UPCAST:       KindStyle("U", "upcast", "#E69F00", "dotted", "#000000"),
-    AxisType.UNROLL:       KindStyle("N", "unroll", "#CC79A7", "dotted", "#000000"),
-    AxisType.WARP:         KindStyle("W", "warp", "#F0E442", "hatched", "#000000"),
-    AxisType.FILL:         KindStyle("F", "fill", "#F0E442", "plain", "#000000"),
+PATTERNS = {
+    "plain":   "linear-gradient({full},{full})",
+    "rails":   "linear-gradient(90deg,{full} 1.3px,transparent 1.3px 2.7px,{full} 2.7px)",
+    "dotted":  "repeating-linear-gradient({full} 0 4px,{pale} 4px 6px)",
+    "dashed":  "repeating-linear-gradient({full} 0 12px,{pale} 12px 16px)",
+    "ruled":   "repeating-linear-gradient({full} 0 2px,{pale} 2px 3px)",
+    "hatched": "repeating-linear-gradient(135deg,{full} 0 3px,{pale} 3px 5px)",
+    "half":    "linear-gradient(90deg,{full} 2px,{pale} 2px)",
+    "morse":   "repeating-linear-gradient({full} 0 6px,{pale} 6px 8px,{full} 8px 10px,{pale} 10px"
+               " 12px)",
+    "slanted": "repeating-linear-gradient(45deg,{full} 0 3px,{pale} 3px 5px)",
+    "fine":    "repeating-linear-gradient({pale} 0 3px,{full} 3px 5px)",
 }
 # fmt: on
+"""CSS images by name, with the full colour and a pale one to fill in."""
+PALE = "59"
+"""How opaque the pale colour is, as CSS has it: a third."""
+
+
+def pattern(kind: AxisType) -> str:
+    """Return the pattern of a kind in its colour, as a CSS image."""
+    return PATTERNS[kind.pattern].format(full=kind.colour, pale=kind.colour + PALE)
+
+
+def ink(kind: AxisType) -> str:
+    """Return the colour of letters on the colour of a kind: the one that has more contrast."""
+    light = _luminance(kind.colour) + 0.05
+    return "#ffffff" if 1.05 / light > light / 0.05 else "#000000"
+
+
+def style_rules() -> str:
+    """Return the style of every kind for the page: a letter's colours, and the pattern of bars."""
+    rules = [
+        f".wb-k-{k.name} {{ --kind: {k.colour}; --ink: {ink(k)}; }}\n"
+        f".wb-k.wb-k-{k.name} {{ background: {pattern(k)}; }}"
+        for k in AxisType
+    ]
+    return "\n".join(rules)
+
+
+def kind_rows() -> dict[str, dict[str, str]]:
+    """Return what the page says of every kind, by name."""
+    return {
+        k.name: {"letter": k.badge, "name": k.words, "caption": k.caption}
+        for k in AxisType
+    }
+
+
+def _luminance(colour: str) -> float:
+    """Return how light a colour is, from 0 to 1, as the contrast of the WCAG has it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = [
+        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+    ]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -29,7 +29,6 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import to_expr
-from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.words import bytes_text
 
 
@@ -149,9 +148,7 @@ def _axis_text(row: LoopRow) -> str:
     if row.axis_kind is None:
         return ""
     note = " (vector)" if row.is_vector else ""
-    return (
-        f"{'  ' * row.depth}{KINDS[row.axis_kind].letter} {row.axis} x{row.size}{note}"
-    )
+    return f"{'  ' * row.depth}{row.axis_kind.badge} {row.axis} x{row.size}{note}"
 
 
 def _use_text(use: Use | None) -> str:

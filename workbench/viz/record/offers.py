@@ -70,6 +70,7 @@ def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
     return {
         "opt": str(opt),
         "op": opt.op.name,
+        "axes": [name for name in (opt.axis, opt.arg) if isinstance(name, str)],
         "does": opt.op.here,
         "on_gpu": opt.op.on_a_gpu,
         "predicted": None if outlook is None else outlook.ratio,

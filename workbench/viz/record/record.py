@@ -21,6 +21,7 @@ from workbench.measure.speeds import Speeds, beaten, speeds
 from workbench.measure.speeds import known as known_speeds
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
+from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.provenance import links_of
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import plural
@@ -105,6 +106,7 @@ class Recorder:
             "nothing": bounded(ex.nothing_to_do),
             "without": {"rules": list(ex.rules_off), "differs": ""},
             "machine": machine(self.speeds),
+            "kinds": kind_rows(),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
             "texts": self._texts.listed,

@@ -13,6 +13,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import bound
 from workbench.ir.lower.lower import levels
+from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import to_expr
@@ -36,11 +37,12 @@ def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> V
         "parent": parent,
         "name": name,
         "opts": [str(opt) for opt in kernel.applied_opts],
+        "apply": [repr(opt) for opt in kernel.applied_opts],
         "steps": step_rows(kernel.steps),
         "axes": [
-            {"name": a.name, "kind": kind_name(a.kind), "size": a.size}
-            for a in kernel.axes
+            {"name": a.name, "kind": a.kind.name, "size": a.size} for a in kernel.axes
         ],
+        "bars": bar_rows(kernel),
         "python": "",
         "loops": None,
         "code": [],
@@ -73,9 +75,12 @@ def step_rows(steps: HeuristicSteps) -> list[dict[str, Any]]:
     ]
 
 
-def kind_name(kind: Any) -> str:
-    """Return what the page calls a kind of axis."""
-    return "GROUP" if kind.name == "GROUP_REDUCE" else str(kind.name)
+def bar_rows(kernel: Kernel) -> list[list[int]]:
+    """Return the axes of a kernel, by place, as they were split from those of the plain one."""
+    places = {axis.name: place for place, axis in enumerate(kernel.axes)}
+    with without(kernel.rules_off):
+        found = families(kernel.original, kernel.applied_opts)
+    return [[places[name] for name in names] for names in found]
 
 
 def error_row(error: Exception) -> dict[str, str]:
@@ -126,9 +131,9 @@ def _row(
     return {
         "kind": row.kind,
         "depth": row.depth,
-        "around": [kind_name(kind) for kind in row.around],
+        "around": [kind.name for kind in row.around],
         "axis": row.axis,
-        "axis_kind": "" if row.axis_kind is None else kind_name(row.axis_kind),
+        "axis_kind": "" if row.axis_kind is None else row.axis_kind.name,
         "size": row.size,
         "vector": row.is_vector,
         "text": row.text,

@@ -57,10 +57,10 @@ function loop_row(app, row, i, buffers) {
       "data-key": `loop-${i}`,
       "aria-label": statement
         ? row.text
-        : `${row.axis_kind.toLowerCase()} ${row.axis}, ${plural(row.size, "step")}`,
+        : `${app.record.kinds[row.axis_kind].name} ${row.axis}, ${plural(row.size, "step")}`,
       onclick: () => (statement ? pick_statement(app, row) : pick_axis(app, row.axis)),
     },
-    loop_name(row),
+    loop_name(app, row),
     !statement && h("span", { class: "wb-figure" }, row.size.toLocaleString("en")),
     ...(statement ? [] : buffers.map((buffer) => use_cell(app, row, row.uses[buffer.name]))),
   );
@@ -79,7 +79,7 @@ function pick_statement(app, row) {
 }
 
 /** A bar per loop around it, then the loop's own letter and axis, or the statement. */
-function loop_name(row) {
+function loop_name(app, row) {
   const bars = row.around.map((kind) => h("i", { class: `wb-around wb-k wb-k-${kind}` }));
   if (row.kind === "statement")
     return h("span", { class: "wb-nest wb-stmt" }, ...bars, words(row.text, "wb-code", 600));
@@ -87,7 +87,7 @@ function loop_name(row) {
     "span",
     { class: "wb-nest" },
     ...bars,
-    chip(row.axis_kind, row.vector ? "vector lanes" : ""),
+    chip(app, row.axis_kind, row.vector ? "vector lanes" : ""),
     words(row.axis, "wb-code"),
   );
 }

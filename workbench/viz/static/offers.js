@@ -90,7 +90,7 @@ function varied(offers, most) {
   const queues = new Map();
   for (const offer of offers) {
     if (known.includes(offer)) continue;
-    const key = offer.opt.replace(/,? ?\d+\)$/, ""); // op and axis
+    const key = `${offer.op} ${offer.axes}`;
     queues.has(key) ? queues.get(key).push(offer) : queues.set(key, [offer]);
   }
   const taken = known.slice(0, most);
@@ -131,11 +131,10 @@ function offer_heads() {
 }
 
 function offer_row(app, offer, { chosen, busy, best, says }) {
-  const axes = [...offer.opt.matchAll(/"(\w+)"/g)].map(([, name]) => name);
   const link = {
     by: "offer",
-    axes,
-    nodes: axes.flatMap((axis) => axis_link(app, axis).nodes),
+    axes: offer.axes,
+    nodes: offer.axes.flatMap((axis) => axis_link(app, axis).nodes),
     lines: [],
   };
   const row = h(

@@ -25,15 +25,12 @@ const own_place = (app, place) => (app.variant()?.passes || []).indexOf(place);
 /** The lines that bind `kernel`, where the pass is one of compiling it. */
 function pass_python(app, place) {
   if (own_place(app, place) < 0) return [];
-  const { kernel, opts, rules_off } = app.variant();
+  const { kernel, apply, rules_off } = app.variant();
   const off = rules_off.length ? `.without(${rules_off.map((name) => JSON.stringify(name)).join(", ")})` : "";
-  const applied = opts.length ? `.apply(\n${opts.map((opt) => `    ${opt_python(opt)},\n`).join("")})` : "";
-  const imports = opts.length ? ["from workbench import Opt, OptOps", ""] : [];
+  const applied = apply.length ? `.apply(\n${apply.map((opt) => `    ${opt},\n`).join("")})` : "";
+  const imports = apply.length ? ["from workbench import Opt, OptOps", ""] : [];
   return [...imports, `kernel = ex.kernels[${kernel}]${off}${applied}`];
 }
-
-/** UPCAST("g0", 4), as a record has it, as Python has it. */
-const opt_python = (opt) => opt.replace(/^(\w+)\(/, "Opt(OptOps.$1, ");
 
 function pass_named(app, place) {
   const own = own_place(app, place);

@@ -16,7 +16,6 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model import loops
 from workbench.viz.model.decisions import MOST_DECISIONS, decision_cells
-from workbench.viz.model.kinds import KINDS
 from workbench.viz.model.loops import LoopNest, LoopRow
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows
 from workbench.viz.model.title import decoded
@@ -132,7 +131,7 @@ def _loops_part(kernel: Kernel, explains: bool) -> str:
     head = f"<thead>{tag('tr', ''.join(heads))}</thead>"
     grid = tag("div", f"<table>{head}<tbody>{body}</tbody></table>", "scroll")
     used = dict.fromkeys(r.axis_kind for r in nest.rows if r.axis_kind is not None)
-    legend = "".join(tag("span", f"{chip(k)} {escape(KINDS[k].name)}") for k in used)
+    legend = "".join(tag("span", f"{chip(k)} {escape(k.words)}") for k in used)
     note = (
         "Per buffer: <b>elements moved by one step</b> (1: the neighbour, 0: the same again), "
         "then bytes touched by one whole run of the loop."
@@ -153,7 +152,7 @@ def _loop_row(row: LoopRow, names: Sequence[str]) -> str:
         cell = tag("td", statement, "st", colspan=str(2 + 2 * len(names)), style=style)
         return tag("tr", cell)
     note = muted(" vector") if row.is_vector else ""
-    first = f"{chip(row.axis_kind)} {code(row.axis)} {muted(KINDS[row.axis_kind].name)}{note}"
+    first = f"{chip(row.axis_kind)} {code(row.axis)} {muted(row.axis_kind.words)}{note}"
     cells = [tag("td", first, style=style), tag("td", f"{row.size:,}", "n")]
     for name in names:
         use = row.uses.get(name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from workbench.ir.node.axis import AxisType
-from workbench.viz.model.kinds import KINDS
+from workbench.viz.model.kinds import ink, pattern
 from workbench.viz.still.style import STYLE
 
 MOST_LINES = 1000
@@ -65,29 +65,16 @@ def table(
 
 
 def chip(kind: AxisType) -> str:
-    """Return the letter of an axis kind on its colour and pattern."""
-    look = KINDS[kind]
-    paint = f"color:{look.ink};background-color:{look.colour}"
-    return tag("span", look.letter, "chip", style=paint, title=look.name)
+    """Return the letter of an axis kind on its colour."""
+    paint = f"color:{ink(kind)};background-color:{kind.colour}"
+    return tag("span", kind.badge, "chip", style=paint, title=kind.words)
 
 
 def bars(around: Sequence[AxisType], step: int = 16) -> str:
     """Return the style of a cell inside loops: a bar per loop, in its colour and pattern."""
     layers = [
-        f"{_pattern(kind)} {8 + step * depth}px 0/5px 100% no-repeat"
+        f"{pattern(kind)} {8 + step * depth}px 0/5px 100% no-repeat"
         for depth, kind in enumerate(around)
     ]
     paint = f"background:{','.join(layers)};" if layers else ""
     return f"{paint}padding-left:{8 + step * len(around)}px"
-
-
-def _pattern(kind: AxisType) -> str:
-    colour = KINDS[kind].colour
-    # fmt: off
-    return {
-        "plain":   f"linear-gradient({colour},{colour})",
-        "dotted":  f"repeating-linear-gradient(180deg,{colour} 0 4px,transparent 4px 7px)",
-        "dashed":  f"repeating-linear-gradient(180deg,{colour} 0 10px,transparent 10px 14px)",
-        "hatched": f"repeating-linear-gradient(135deg,{colour} 0 2px,transparent 2px 4px)",
-    }[KINDS[kind].pattern]
-    # fmt: on

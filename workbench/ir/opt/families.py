@@ -1,0 +1,44 @@
+"""Which axes came of which: an opt splits an axis, and its parts are one family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from workbench.base.trace import unobserved
+from workbench.ir.node.axis import AxisType
+from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import Opt, ranges
+
+Family = tuple[str, ...]
+
+
+def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
+    """Return the axes of `kernel` with `opts` (legal ones, by name) in families: those that an
+    axis of the plain kernel was split into, the outer part first; what else opts add stands
+    alone.
+
+    >>> families(kernel, (Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.LOCAL, "g0", 2)))
+    (("g0", "l0", "u0"), ("r0",))
+    """
+    known = [[name] for name in ranges(kernel)]
+    for opt in opts:
+        with unobserved():
+            changed = opt.op.apply(kernel, opt)
+        before, after = ranges(kernel), ranges(changed)
+        family = next((names for names in known if opt.axis in names), None)
+        for name in [n for n in after if n not in before]:
+            if family is not None and after[name].axis_kind is _part(opt, before):
+                family.insert(family.index(str(opt.axis)) + 1, name)
+            else:
+                known.append([name])
+        # the name of an axis that is gone is free, and another one may get it
+        known = [[n for n in names if n in after] for names in known]
+        kernel = changed
+    return tuple(tuple(names) for names in known if names)
+
+
+def _part(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:
+    """Return the kind of the part that an opt splits off its axis, None where it splits none."""
+    if opt.op.argument != "amount":
+        return None
+    return opt.op.makes or axes[str(opt.axis)].axis_kind
