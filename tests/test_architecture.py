@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -127,6 +128,56 @@ def test_every_room_is_on_the_map() -> None:
     assert homeless == []
     loose = {p.name for p in package.glob("*.py")}
     assert loose <= named | {"__init__.py"}
+
+
+STEPS = {
+    "schedule": "workbench.ir.schedule.schedule.schedule",
+    "statement tree": "workbench.ir.lower.statement_tree.build_tree",
+    "lower": "workbench.ir.lower.lower",
+    "linearize": "workbench.ir.lower.linearize.linearize",
+    "render": "workbench.backends.*.render.render",
+}
+"""The steps of a compilation, by what a module imports to take one."""
+LOWERING = "workbench.ir.lower.lower"
+"""The one step that is several."""
+
+
+def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
+    """Whoever takes two steps of a compilation has written their order out again."""
+    takers = {
+        module: steps
+        for module, source in package_modules().items()
+        if (steps := _steps(module, source))
+    }
+    several = {module for module, steps in takers.items() if len(steps) > 1}
+    assert several == {"workbench.pipeline", LOWERING}, takers
+    single = {m for m in takers if not fnmatch(m, "workbench.backends.*.device")}
+    assert single - several == {
+        "workbench.engine",  # schedules, and asks the pipeline for each kernel
+        "workbench.check.oracle",  # emulates a statement tree that it is handed
+    }
+
+
+def _steps(module: str, source: str) -> set[str]:
+    """Return the steps of a compilation that a module takes."""
+    found = {
+        step
+        for name in _imported_names(source)
+        for step, entry in STEPS.items()
+        if fnmatch(name, entry) or fnmatch(name, f"{entry}.*")
+    }
+    tree = ast.parse(source)
+    calls = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    is_viz = module.startswith("workbench.viz")  # a page renders too
+    return found | ({"render"} if "render" in calls and not is_viz else set())
+
+
+def _imported_names(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
 
 
 MOST_FILES = 18

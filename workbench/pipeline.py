@@ -1,24 +1,30 @@
-"""The order of things: the only file that knows which pass follows which.
+"""The order of things: the only file that knows which pass follows which. Everybody else asks it
+for the `stages` of a kernel, up to the one that is wanted.
 
 Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError, DeviceError, WorkbenchError
 from workbench.base.forking import free_lock
+from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
 from workbench.ir.lower.lower import levels
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.heuristic.default_opts import heuristic
+from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Pass
 from workbench.ir.rewriting.rewrite import rules_off
 from workbench.ir.rules.collapse import KERNEL_RULES
@@ -32,35 +38,42 @@ SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
 COMPILE_RULES = (KERNEL_RULES, ALL_SMALL_FLOAT_RULES, DECOMPOSE_RULES)
 """The rule sets that opts and lowering use."""
 
+STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
+"""The stages of a kernel on a device, in their order."""
 Key = tuple[UOp, DeviceInfo, frozenset[str]]
 """A kernel, a device (one that is registered anew is another), and the rules that are off."""
-_programs: dict[Key, Built] = {}
+_programs: dict[Key, Stages] = {}
 _tuned: dict[Key, UOp] = {}
 _lock = free_lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
 """Kernels that stay compiled; an older one is found in the disk cache again."""
+_ABSENT: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Built(Unpicklable):
-    """A kernel on a device, ready to run."""
+class Stages(Unpicklable):
+    """What became of a kernel on a device, by stage: it with its opts, its statement tree, the same
+    in operations that the device has, its linear program, the source of that, and the program
+    ready to run. A stage that nobody asked for is None."""
 
-    lowered: UOp
-    linear: tuple[UOp, ...]
-    source: Source
-    program: Any
+    kernel: UOp
+    tree: UOp = _ABSENT
+    lowered: UOp = _ABSENT
+    linear: tuple[UOp, ...] = _ABSENT
+    source: Source = _ABSENT
+    program: Any = _ABSENT
 
 
-def build(kernel: UOp, device: str) -> Built:
-    """Return `kernel` (a SINK) compiled for `device`; equal kernels compile once per process.
+def build(kernel: UOp, device: str) -> Stages:
+    """Return all stages of `kernel` (a SINK) on `device`; equal kernels compile once per process.
 
     Errors: CompileError names the stage that failed and carries the last good state.
     """
     key = kernel, Device[device], rules_off()
     found = _programs.get(key)
     if found is None or observer() is not None:
-        found = _remember(_programs, key, _build(kernel, device))
+        found = _remember(_programs, key, stages(kernel, device))
     return found
 
 
@@ -73,17 +86,57 @@ def _remember(table: dict[Key, T], key: Key, made: T) -> T:
         return found
 
 
-def _build(kernel: UOp, device: str) -> Built:
-    info = Device[device]
-    with unobserved():
-        _checked(kernel, "kernel", "verify-kernel")
-    tree, lowered, linear = _staged(
-        "lower", kernel, lambda: levels(kernel, info.target)
+def stages(
+    begin: UOp | Stages,
+    device: str | Target,
+    upto: str = "program",
+    opts: Sequence[Opt] = (),
+) -> Stages:
+    """Return the stages up to the one called `upto` of a kernel with `opts` applied to it; from
+    `begin` on, where that is some stages of it already. An observer sees every pass.
+
+    Only what is to be loaded is verified first. A Target that is no device's own is enough up to
+    "linear". Errors: as `build`, and KernelOptError for an opt that is not legal.
+    """
+    target = device if isinstance(device, Target) else Device[device].target
+    reached = (
+        begin if isinstance(begin, Stages) else Stages(_opted(begin, opts, target))
     )
+    last = STAGES.index(upto)
+    if last == len(STAGES) - 1:
+        with unobserved():
+            _checked(reached.kernel, "kernel", "verify-kernel")
+    if reached.linear is None:
+        reached = _lowered(reached.kernel, target, last)
+    if last < STAGES.index("source"):
+        return reached
+    name = device.device if isinstance(device, Target) else device
+    return _rendered(reached, Device[name], last)
+
+
+def _opted(kernel: UOp, opts: Sequence[Opt], target: Target) -> UOp:
+    for opt in opts:
+        kernel, _ = apply_opt(kernel, opt, target)
+    return kernel
+
+
+def _lowered(kernel: UOp, target: Target, last: int) -> Stages:
+    steps = levels(kernel, target)
+    states = _staged("lower", kernel, lambda: tuple(islice(steps, last)))
+    return Stages(kernel, *states)
+
+
+def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
     try:
-        return _loaded(info, tree, lowered, linear)
+        if reached.source is None:
+            reached = replace(reached, source=_source(info, reached))
+        if last == len(STAGES) - 1:
+            load = Pass("load", "The source as machine code, loaded.", info.load)
+            source = reached.source
+            program = _staged("load", reached.lowered, lambda: load(source))
+            reached = replace(reached, program=program)
     except CompileError as error:
-        missing = _missing(lowered)
+        missing = _missing(reached.lowered)
         if not missing:
             raise
         # what a device's own compiler says of it is about another text than the reader's
@@ -91,7 +144,22 @@ def _build(kernel: UOp, device: str) -> Built:
         names = " and ".join(missing)
         because = f"the device {info.name} needs what is switched off, {names}{said}"
         hint = f"switch {names} on again"
-        raise CompileError(error.stage, because, to_expr(lowered), hint) from error
+        expression = to_expr(reached.lowered)
+        raise CompileError(error.stage, because, expression, hint) from error
+    return reached
+
+
+def _source(info: DeviceInfo, reached: Stages) -> Source:
+    tree, lowered, linear = reached.tree, reached.lowered, reached.linear
+    if rules_off():
+        # what their absence leaves undone, a device need not be able to refuse
+        with unobserved():
+            _checked(lowered, "lowered", "verify-lowered")
+            _checked(linear, "linear", "verify-linear")
+    doc = "The program as source text."
+    render = Pass("render", doc, lambda state: info.render(lowered, state, tree))
+    source: Source = _staged("render", lowered, lambda: render(linear))
+    return source
 
 
 def _missing(lowered: UOp) -> list[str]:
@@ -110,23 +178,6 @@ def _missing(lowered: UOp) -> list[str]:
         )
     ]
     return list(dict.fromkeys(found))
-
-
-def _loaded(
-    info: DeviceInfo, tree: UOp, lowered: UOp, linear: tuple[UOp, ...]
-) -> Built:
-    if (
-        rules_off()
-    ):  # what their absence leaves undone, a device need not be able to refuse
-        with unobserved():
-            _checked(lowered, "lowered", "verify-lowered")
-            _checked(linear, "linear", "verify-linear")
-    doc = "The program as source text."
-    render = Pass("render", doc, lambda state: info.render(lowered, state, tree))
-    source: Source = _staged("render", lowered, lambda: render(linear))
-    load = Pass("load", "The source as machine code, loaded.", info.load)
-    program = _staged("load", lowered, lambda: load(source))
-    return Built(lowered, linear, source, program)
 
 
 def _staged(stage: str, state: UOp, run: Any) -> Any:
@@ -173,8 +224,15 @@ def tuned(kernel: UOp, device: str) -> UOp:
     return found
 
 
-def recorded(kernel: UOp, device: str) -> tuple[Built, tuple[PassRecord, ...]]:
-    """Return `build(kernel, device)` with the record of every pass, from kernel to program."""
+Recorded = tuple[Stages, tuple[PassRecord, ...]]
+"""Stages, with the record of every pass that led to them."""
+
+
+def recorded(
+    begin: UOp | Stages, device: str, upto: str = "program", opts: Sequence[Opt] = ()
+) -> Recorded:
+    """Return `stages` with the same arguments, and the record of every pass, from kernel to
+    program."""
     with observe() as watching:
-        built = build(kernel, device)
-    return built, tuple(watching.records)
+        reached = stages(begin, device, upto, opts)
+    return reached, tuple(watching.records)

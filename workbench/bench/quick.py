@@ -21,10 +21,9 @@ from workbench.bench.measure import in_turn
 from workbench.bench.peers import OURS, PEERS, Peer, captured
 from workbench.bench.suite import ENTRIES
 from workbench.engine import planned
-from workbench.ir.lower.lower import lower
-from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.measure.timing import Samples, interleave
+from workbench.pipeline import stages
 
 PEER = PEERS["tinygrad"]
 IMPORTS = {
@@ -196,13 +195,10 @@ def replay(pairs: int) -> Latency:
 
 def build_all(n: int = 64) -> None:
     """Schedule an expression, apply opts, lower and render: all of Python's part."""
-    device = Device.processor
     made, _ = planned([matmul(n).uop])
     kernel = next(i.kernel for i in made.items if i.kernel is not None)
-    for opt in (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4)):
-        kernel, _ = apply_opt(kernel, opt, device.target)
-    lowered, linear = lower(kernel, device.target)
-    device.render(lowered, linear)
+    opts = (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4))
+    stages(kernel, Device.processor.name, upto="source", opts=opts)
 
 
 def imports(plan: LatencyPlan) -> Iterator[Latency]:

@@ -32,10 +32,9 @@ from workbench.check.bisect import Culprit, first_wrong
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import apply_opt
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.inputs import outputs
-from workbench.pipeline import build
+from workbench.pipeline import stages
 
 if TYPE_CHECKING:
     from workbench.kernel.kernel import Kernel
@@ -162,10 +161,7 @@ def observed(kernel: Kernel, device: str) -> tuple[PassRecord, ...]:
     """Return the record of every pass of compiling a kernel, as far as it comes: the last has the
     error, where there is one."""
     with without(kernel.rules_off), observe() as watching, suppress(Exception):
-        graph, target = kernel.original, Device[device].target
-        for opt in kernel.applied_opts:
-            graph, _ = apply_opt(graph, opt, target)
-        build(graph, device)
+        stages(kernel.original, device, opts=kernel.applied_opts)
     return tuple(watching.records)
 
 

@@ -22,13 +22,13 @@ from workbench.base.trace import unobserved
 from workbench.cost.cache_traffic import Traffic
 from workbench.cost.core_time import LoopWork, work
 from workbench.ir.lower.barriers import barriers
-from workbench.ir.lower.lower import lower
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text
+from workbench.pipeline import stages
 
 REST = 0.15
 """Of what the slowest part leaves room for, this share of the others shows all the same."""
@@ -125,7 +125,8 @@ def cost(
     """
     levels = caches or machine.caches() or machine.TYPICAL
     with unobserved():
-        block, linear = lower(kernel, target)
+        lowered = stages(kernel, target, upto="linear")
+    block, linear = lowered.lowered, lowered.linear
     threads = _threads(linear)
     past_caches = {memory(store.src[0]) for store in streamed(linear, target)}
     counts, traffic = count(linear, barriers(kernel)), Traffic(block, past_caches)

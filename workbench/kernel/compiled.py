@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,11 @@ from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
 from workbench.base.display import Displayed
 from workbench.base.errors import DeviceError
-from workbench.base.trace import PassRecord, observe
+from workbench.base.trace import PassRecord
 from workbench.base.unpicklable import Unpicklable
-from workbench.ir.nest.estimates import Counts, Estimates
-from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import apply_opt
-from workbench.ir.opt.opt import Opt
-from workbench.pipeline import Built, recorded
+from workbench.ir.lower.barriers import barriers
+from workbench.ir.nest.estimates import Counts, Estimates, count
+from workbench.pipeline import Recorded, Stages
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,7 +21,7 @@ class Compiled(Unpicklable, Displayed):
     """A kernel compiled for a device, with the record of how. Nothing has run yet."""
 
     device: str
-    built: Built
+    built: Stages
     passes: tuple[PassRecord, ...]
     estimates: Estimates
     counts: Counts
@@ -76,15 +73,8 @@ class Compiled(Unpicklable, Displayed):
         return f"Compiled({made.name} for {self.device}: {lines:,} lines of {made.language})"
 
 
-def watched(
-    kernel: UOp, opts: Sequence[Opt], device: str
-) -> tuple[Built, tuple[PassRecord, ...]]:
-    """Return a kernel built with `opts` for a device, and the record of every pass from the
-    un-optimised kernel on."""
-    passes: list[PassRecord] = []
-    for opt in opts:
-        with observe() as watching:
-            kernel, _ = apply_opt(kernel, opt, Device[device].target)
-        passes += watching.records
-    built, records = recorded(kernel, device)
-    return built, (*passes, *records)
+def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
+    """Return all stages of a kernel on a device, and their record, with what they cost."""
+    stages, passes = record
+    counts = count(stages.linear, barriers(stages.kernel))
+    return Compiled(device, stages, passes, estimates, counts)

@@ -37,13 +37,13 @@ from workbench.ir.text.readable import to_expr
 from workbench.kernel import arguments, figures
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
-from workbench.kernel.compiled import watched
+from workbench.kernel.compiled import compiled
 from workbench.kernel.inputs import Carried, FromSchedule, Seeded, outputs
 from workbench.kernel.pasted import graph_of, to_python
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
 from workbench.measure.speeds import speeds
-from workbench.pipeline import COMPILE_RULES, Built, build
+from workbench.pipeline import COMPILE_RULES, Stages, build, recorded
 from workbench.portable import Portable, portable
 from workbench.search import search as searching
 from workbench.search.result import SearchResult
@@ -230,9 +230,8 @@ class Kernel(Displayed):
         un-optimised kernel on."""
         name = self._device(device)
         with without(self.rules_off):
-            built, passes = watched(self.original, self.applied_opts, name)
-        counts = count(built.linear, barriers(self.ast))
-        return Compiled(name, built, passes, self.estimates, counts)
+            record = recorded(self.original, name, opts=self.applied_opts)
+        return compiled(name, record, self.estimates)
 
     def run(self, device: str | None = None) -> tuple[Array, ...]:
         """Return the outputs on the expression's own data, in the tensor's shape.
@@ -296,7 +295,7 @@ class Kernel(Displayed):
             slots = outputs(self.original)
             return inputs, [np.array(buffers[slot].array) for slot in slots]
 
-    def built(self, device: str) -> Built:
+    def built(self, device: str) -> Stages:
         """Return the kernel built for a device, once per process. Errors: DeviceError."""
         with without(self.rules_off):
             return build(self.ast, Device.canonical(device))

@@ -12,15 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.backends.device import Device
 from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.errors import ParseError, WorkbenchError
-from workbench.ir.lower.lower import lower
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.parser import parse
-from workbench.pipeline import build
+from workbench.pipeline import build, stages
 
 Row = dict[str, Any]
 Run = Callable[[], object]
@@ -36,10 +34,10 @@ def compiled(form: Row) -> tuple[Source, Any]:
         if form["source"] is None:
             built = build(ast, form["device"])
             return built.source, built.program
-        device = Device[form["device"]]
-        block, linear = lower(ast, device.target)
-    source = replace(device.render(block, linear), text=form["source"], lines=())
-    return source, device.load(source)
+        rendered = stages(ast, form["device"], upto="source")
+        source = replace(rendered.source, text=form["source"], lines=())
+        program = stages(replace(rendered, source=source), form["device"]).program
+    return source, program
 
 
 def bound(form: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.compiler import needs_c
 from tests.expressions import case
 from tests.support import ROOT, count
 from tests.viz.record.support import broken, outline, patched, plain, timeless
 from tests.viz.support import array, check_golden, matmul, softmax
+from workbench.backends.device import Device
+from workbench.backends.program.source import Source
 from workbench.base.source import SourceLine
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -68,6 +72,27 @@ def test_random_records_are_whole(seed: int) -> None:
             assert [steps[-1][3]] == row["after"], row["name"]
     again = build(exploration, "full" if seed % 5 == 0 else "first")
     assert timeless(again) == timeless(record)
+
+
+@needs_c
+@pytest.mark.parametrize("device", ["LLVM", "C"])
+def test_the_c_of_a_variant_is_rendered_once(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(Device["C"])
+    render, rendered = kind.render, []
+
+    def counted(self: Any, block: UOp, linear: Any, tree: Any = None) -> Source:
+        rendered.append(linear)
+        return render(self, block, linear, tree)
+
+    monkeypatch.setattr(kind, "render", counted)
+    a = Tensor(np.ones((4, 6), np.float32), device=device)
+    recorder = Recorder(explore((a * 2).sum(1)))
+    recorder.first()
+    list(recorder.rest())
+    codes = [row["code"] for row in recorder.record["variants"]]
+    assert len(rendered) == len(codes) and all(len(code) > 1 for code in codes)
 
 
 @pytest.mark.parametrize("name", ALWAYS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import (
@@ -53,17 +56,21 @@ LINEARIZE = Pass(
 def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (lowered, linear) of a kernel for `target`: its statement tree with the operations
     of the device, and its linear program."""
-    return levels(kernel, target)[1:]
+    _, lowered, linear = levels(kernel, target)
+    return lowered, linear
 
 
-def levels(kernel: UOp, target: Target) -> tuple[UOp, UOp, tuple[UOp, ...]]:
-    """Return (tree, lowered, linear): what `lower` does, and before it the statement tree that
-    still has exp2 where `lowered` has its polynomial. Both trees have the same statements."""
+def levels(kernel: UOp, target: Target) -> Iterator[Any]:
+    """Yield (tree, lowered, linear), each when it is asked for: what `lower` does, and before it
+    the statement tree that still has exp2 where `lowered` has its polynomial. Both trees have the
+    same statements."""
     tree: UOp = STATEMENT_TREE(kernel, target)
+    yield tree
     lowered = tree
     if not target.native_small_floats and has_small_floats(lowered):
         floats = SMALL_FLOATS if target.converts_float16 else NO_SMALL_FLOATS
         lowered = floats(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)
-    return tree, lowered, LINEARIZE(lowered, target)
+    yield lowered
+    yield LINEARIZE(lowered, target)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
-from workbench.ir.lower.statement_tree import build_tree
+from workbench.base.trace import unobserved
 from workbench.ir.nest.accesses import (
     MemoryAccess,
     accesses,
@@ -29,6 +29,7 @@ from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import to_expr
+from workbench.pipeline import stages
 from workbench.viz.model.words import bytes_text
 
 
@@ -97,7 +98,8 @@ def loop_nest(kernel: UOp, target: Target) -> LoopNest:
 
     Errors: CompileError where the kernel needs more scratch than the target gives.
     """
-    return tree_nest(build_tree(kernel, target))
+    with unobserved():
+        return tree_nest(stages(kernel, target, upto="tree").tree)
 
 
 def tree_nest(block: UOp) -> LoopNest:

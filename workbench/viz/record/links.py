@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
-from workbench.base.trace import observe, unobserved
-from workbench.ir.lower.lower import levels
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.compiled import compiled as compiled_from
 from workbench.kernel.kernel import Compiled, Kernel
-from workbench.pipeline import Built
+from workbench.pipeline import Recorded, recorded
 from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes
@@ -129,20 +129,28 @@ class Linker:
         return [place for place in found if place is not None]
 
 
-def to_read(kernel: Kernel, compiled: Compiled) -> Compiled:
-    """Return a kernel in the language that all kernels are read in, with the record of how; it is
-    not loaded: that needs no compiler."""
-    device = Device.reader
-    if compiled.device == device.name:
+def readable(kernel: Kernel) -> Recorded:
+    """Return a kernel up to its source in the language that all kernels are read in, with the
+    record of how; it is not loaded: that needs no compiler."""
+    with without(kernel.rules_off):
+        return recorded(kernel.ast, Device.reader.name, upto="source")
+
+
+def loaded(kernel: Kernel, source: Recorded) -> Compiled:
+    """Return a kernel compiled from its `readable` source, with the record of every pass."""
+    reader = Device.reader.name
+    with without(kernel.rules_off):
+        _, opts = recorded(kernel.original, reader, "kernel", kernel.applied_opts)
+        program, load = recorded(source[0], reader)
+    record = program, (*opts, *source[1], *load)
+    return compiled_from(reader, record, kernel.estimates)
+
+
+def to_read(compiled: Compiled, source: Recorded) -> Compiled:
+    """Return what was compiled for a device as the `readable` source of the same kernel."""
+    reader = Device.reader.name
+    if compiled.device == reader:
         return compiled
-    with observe() as watching, without(kernel.rules_off):
-        tree, block, linear = levels(kernel.ast, device.target)
-    with unobserved():
-        source = device.render(block, linear, tree)
-    opts = [p for p in compiled.passes if p.name.startswith("opt-")]
-    return replace(
-        compiled,
-        device=device.name,
-        built=Built(block, linear, source, None),
-        passes=(*opts, *watching.records),
-    )
+    stages, passes = source
+    opts = takewhile(lambda p: p.name != "statement-tree", compiled.passes)
+    return replace(compiled, device=reader, built=stages, passes=(*opts, *passes))

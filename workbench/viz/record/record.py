@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from workbench.backends.device import Device
 from workbench.backends.native.machine import caches
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
@@ -19,6 +20,7 @@ from workbench.ir.rewriting.rewrite import Rule
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds, beaten, speeds
 from workbench.measure.speeds import known as known_speeds
+from workbench.pipeline import Recorded
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
@@ -28,7 +30,7 @@ from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key, language_rows
 from workbench.viz.record.changes import Changes, Patch, Path
-from workbench.viz.record.links import Linker, to_read
+from workbench.viz.record.links import Linker, loaded, readable, to_read
 from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
@@ -80,6 +82,7 @@ class Recorder:
         # a model of equal layers has equal kernels: each is judged once
         self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
         self._compilations: dict[Owner, Compiled] = {}
+        self._sources: dict[int, Recorded] = {}
         self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
         self.record = self._opening()
         self._changes = Changes(self.record)
@@ -226,7 +229,7 @@ class Recorder:
         with self._explained(variant):
             self.put(
                 ("variants", variant, "code"),
-                [rows.readable_code(self.kernels[variant])],
+                [rows.readable_code(self._readable(variant)[0])],
             )
 
     def add_compiled(self, variant: int) -> None:
@@ -241,7 +244,7 @@ class Recorder:
             self.put(("variants", variant, "counts"), rows.counts_row(compiled))
             self.add_cost(variant)
             linker = self._linker(compiled, number)
-            in_c = to_read(kernel, compiled)
+            in_c = to_read(compiled, self._readable(variant))
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
             code = rows.compiled_code(compiled, linker, in_c, c_linker)
             self.put(("variants", variant, "code"), code)
@@ -260,7 +263,11 @@ class Recorder:
         if known is not None:
             return known
         try:
-            found = self._compilations[owner] = kernel.compile()
+            found = self._compilations[owner] = (
+                loaded(kernel, self._readable(variant))
+                if kernel.device == Device.reader.name
+                else kernel.compile()
+            )
         except Exception as error:
             failure = owner, str(error)  # asked again, it mostly fails alike
             if failure not in self._failures:
@@ -268,6 +275,13 @@ class Recorder:
             self._add_passes(variant, self._failures[failure])
             raise
         return found
+
+    def _readable(self, variant: int) -> Recorded:
+        """Return a variant up to its readable source, lowered and rendered once."""
+        known = self._sources.get(variant)
+        if known is None:
+            known = self._sources[variant] = readable(self.kernels[variant])
+        return known
 
     def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
         """Show the passes of compiling a variant for its device; they are its own."""

@@ -10,9 +10,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import Caches, level_of
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
-from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import bound
-from workbench.ir.lower.lower import levels
 from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
@@ -20,6 +18,7 @@ from workbench.ir.text.readable import to_expr
 from workbench.kernel.figures import cost_of
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds
+from workbench.pipeline import Stages
 from workbench.viz.model.loops import LoopRow, Use, loop_nest
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
 from workbench.viz.record.links import Link, Linker
@@ -155,13 +154,9 @@ def _use(use: Use, caches: Caches) -> dict[str, Any]:
 # code
 
 
-def readable_code(kernel: Kernel) -> dict[str, Any]:
+def readable_code(stages: Stages) -> dict[str, Any]:
     """Return a kernel in the language that all are read in, whether or not that can run here."""
-    device = Device.reader
-    with unobserved(), without(kernel.rules_off):
-        tree, block, linear = levels(kernel.ast, device.target)
-        source = device.render(block, linear, tree)
-    return code_row(device, source.text.split("\n"))
+    return code_row(Device.reader, stages.source.text.split("\n"))
 
 
 def compiled_code(

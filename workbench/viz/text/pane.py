@@ -17,6 +17,7 @@ from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.passes import outcome, pass_rows
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, kernel_number
+from workbench.viz.record.links import readable
 from workbench.viz.record.variants import readable_code, variant_row
 from workbench.viz.session.timing_rows import timing_text
 
@@ -83,7 +84,7 @@ def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
 def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
     try:
-        return "\n".join(readable_code(kernel)["lines"])
+        return "\n".join(readable_code(readable(kernel)[0])["lines"])
     except Exception as error:
         return error_text(error)
 
