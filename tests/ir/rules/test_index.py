@@ -207,22 +207,25 @@ def test_expressions_keep_their_value_at_every_point_and_do_not_grow(
         pick = random.Random(seed)
         root = condition(pick, 3) if seed % 3 == 0 else index(pick, 4)
         after, found = matches(root, SIMPLIFY)
-        said = f"seed {seed}: {to_expr(root)}  ->  {to_expr(after)}"
-        assert same(values(root), values(after)), said
-        assert rewrite(after, SIMPLIFY) is after, f"not at rest: {said}"
+
+        def said(seed: int = seed, root: UOp = root, after: UOp = after) -> str:
+            return f"seed {seed}: {to_expr(root)}  ->  {to_expr(after)}"
+
+        assert same(values(root), values(after)), said()
+        assert rewrite(after, SIMPLIFY) is after, f"not at rest: {said()}"
         for match in found:
             assert same(values(match.before), values(match.after)), (
-                f"{match.rule}, {said}"
+                f"{match.rule}, {said()}"
             )
         # (4*i + 6) % 8 is 4*((i + 1) % 2) + 2, and (2*i + j + 7) // 2 is i + (j + 1) // 2 + 3:
         # smaller numbers may cost one addition
         rests = sum(m.rule.name in ("mod-common-factor", "div-terms") for m in found)
-        assert cost(after) <= cost(root) + rests, said
+        assert cost(after) <= cost(root) + rests, said()
         divisions = [
             sum(v.op in (Ops.IDIV, Ops.MOD) for v in e.toposort())
             for e in (root, after)
         ]
-        assert divisions[1] <= divisions[0], said
+        assert divisions[1] <= divisions[0], said()
 
 
 def test_bounds_hold_before_and_after() -> None:
