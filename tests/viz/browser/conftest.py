@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import chromium, new_page, session_page, shown
-from tests.viz.browser.lab import Notebook, server
+from tests.viz.browser.lab import PATIENT, Notebook, server
 from workbench.viz.page import export_html
 
 Opener = Callable[[Any, Path, str], Iterator[Any]]
@@ -58,6 +58,7 @@ def opened_notebook(browser: Any, tmp_path_factory: Any) -> Iterator[Notebook]:
     """A notebook in a page of its own."""
     with server(tmp_path_factory.mktemp("lab")) as lab:
         page = new_page(browser, viewport={"width": 1400, "height": 900})
+        page.add_init_script(f"({PATIENT})()")
         notebook = Notebook(page, lab)
         notebook.open()
         yield notebook
