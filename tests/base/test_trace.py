@@ -10,22 +10,46 @@ from workbench.base.trace import (
     Match,
     PassRecord,
     aside,
-    became,
+    created,
+    derived_from,
     in_pieces,
     observe,
     recording,
 )
 
 
+def note(changes: dict[str, str]) -> None:
+    """Make the values of `changes`, each of its key."""
+    for source, node in changes.items():
+        with derived_from(source):
+            created(node)
+
+
+def test_the_innermost_scope_says_what_a_node_comes_of() -> None:
+    with observe() as watching, recording("pass", "", 1):
+        created("of nothing")
+        with derived_from("a", "b"):
+            created("c")
+            with derived_from("d"):
+                created("e")
+            with recording("inner", "", 2):
+                created("its own affair")
+            created("f")
+    assert [tuple(link) for link in watching.records[0].links] == [
+        ("c", "a"), ("c", "b"), ("e", "d"), ("f", "a"), ("f", "b"),
+    ]  # fmt: skip
+    assert watching.records[1].links == ()
+
+
 def test_links_belong_to_the_pass_they_were_made_in_or_that_came_next() -> None:
     with observe() as watching:
-        became({"a": "b", "same": "same"})
+        note({"a": "b", "same": "same"})
         with recording("first", "", "b") as first:
-            became({"b": "c"})
+            note({"b": "c"})
             first.after = "c"
         with recording("second", "", "c"):
             pass
-        became({"c": "d"})
+        note({"c": "d"})
     first_record, second_record = watching.records
     assert first_record.links == (Link("b", "a"), Link("c", "b"))
     assert second_record.links == (Link("d", "c"),)
@@ -34,7 +58,7 @@ def test_links_belong_to_the_pass_they_were_made_in_or_that_came_next() -> None:
 def test_a_part_of_a_pass_is_a_link_and_its_passes_are_inside() -> None:
     with observe() as watching, recording("pass", "", 1) as outer:
         with aside("before") as part:
-            became({"x": "y"})
+            note({"x": "y"})
             with recording("inner", "", "y") as inner:
                 inner.after = "z"
             part.after = "z"
@@ -51,7 +75,7 @@ def test_a_part_that_came_to_nothing_leaves_no_trace() -> None:
     before = object()
     with observe() as watching, recording("pass", "", 1):
         with aside(before):
-            became({"x": "y"})
+            note({"x": "y"})
         with aside(before) as part:
             part.after = before
     assert len(watching.records) == 1 and watching.records[0].links == ()
@@ -60,7 +84,7 @@ def test_a_part_that_came_to_nothing_leaves_no_trace() -> None:
 def small(before: str, after: str, *rules: str) -> None:
     """Run a small pass in which each rule changes `before`."""
     with recording("small", "", before) as record:
-        became({before: after})
+        note({before: after})
         if record.matches is not None:
             record.matches += [Match(rule, f"{rule} {before}", after) for rule in rules]
         record.after = after
@@ -105,7 +129,7 @@ def test_pieces_that_changed_nothing_are_no_record() -> None:
 
 
 def test_nothing_is_noted_when_nobody_watches() -> None:
-    became({"a": "b"})
+    note({"a": "b"})
     with aside("before") as part:
         part.after = "after"
     with in_pieces("small", joined):

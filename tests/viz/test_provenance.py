@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 
 from tests.compiler import needs_c
+from tests.expressions import case
 from tests.kernels import EXAMPLES
 from tests.viz.provenance_cases import CASES
 from workbench import Opt, explore
@@ -19,8 +20,12 @@ from workbench.backends.native.assembly import AsmLine, code_loops, readable
 from workbench.base.errors import DeviceError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.schedule.item import ScheduleItem
 from workbench.ir.text.printer import to_text
+from workbench.kernel.compiled import compiled
 from workbench.kernel.kernel import Compiled, Kernel
+from workbench.pipeline import recorded
+from workbench.viz.exploration import Exploration
 from workbench.viz.model.provenance import Links, Origin, links_of
 
 
@@ -140,6 +145,38 @@ def test_every_opt_says_what_it_made(name: str) -> None:
         links = links_of(kernel.apply(opt).compile("LLVM"))
         for node in _floats(links):
             assert links.of(node).kernel, (opt, node)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_instruction_leads_to_the_expression(seed: int) -> None:
+    """Where a pass derives a node from nothing, what comes of it would come from nowhere. With
+    the default opts, and with one of every kind that is legal."""
+    found = explore(case(seed).run("LLVM")[0])
+    for item, kernel in zip(_stored(found), found.kernels, strict=True):
+        by_op = {opt.op: opt for opt in kernel.legal_opts()}
+        for one in (kernel, kernel.optimized(), *map(kernel.apply, by_op.values())):
+            record = recorded(one.original, "LLVM", "source", one.applied_opts)
+            made = compiled("LLVM", record, one.estimates)
+            links = links_of(made, found.passes, found.lines, item.node)
+            for node in links.linear:
+                assert node.op in STRUCTURE or _is_of_loops(node) or links.of(node).tensor, (
+                    one.applied_opts, node, item.node
+                )  # fmt: skip
+
+
+STRUCTURE = (Ops.BLOCK, Ops.LOOP, Ops.ENDLOOP, Ops.DEFINE)
+
+
+def _stored(found: Exploration) -> list[ScheduleItem]:
+    return [item for item in found.items if item.kernel is not None]
+
+
+def _is_of_loops(node: UOp) -> bool:
+    """Whether a node is of constants and the counters of loops alone, and no condition: opts
+    make such indexes of the axes, which everything in a kernel shares."""
+    leaves = {n.op for n in node.toposort() if not n.src}
+    is_condition = node.dtype.is_bool and node.ranges
+    return leaves <= {Ops.CONST, Ops.LANES} and not is_condition
 
 
 def test_axes_are_the_loops_around_and_the_lanes() -> None:

@@ -42,7 +42,8 @@ LED = {
     # of a matmul with bias and relu: a sum step, the bias, and an index that an opt split
     "product": (dense, TILED, "fmuladd", Ops.FMA, VECTOR),
     "bias": (dense, TILED, "fadd ", Ops.ADD, VECTOR),
-    "index": (dense, TILED, r"mul i64 %g1, 8", Ops.MUL, ["linearize", "opt-upcast"]),
+    "index": (dense, TILED, r"mul i64 %g1, 8", Ops.MUL,
+              ["linearize", "opt-upcast", "opt-upcast", "rangeify"]),
     # of a softmax: what exp2 is made of, and a multiply-add that came of two of its operations
     "shift": (softmax, (), "shl ", Ops.SHL,
               ["linearize", "exp2-polynomial", "statement-tree", "rangeify"]),
@@ -51,12 +52,13 @@ LED = {
     # of a padded pooling: the load under its gate, and one side of the gate
     "window": (pooled, (), r"= load float", Ops.LOAD,
                ["linearize", "load-gate", "distribute", "rangeify", "mod-congruent", "mod-terms",
-                "mod-congruent"]),
-    "border": (pooled, (), r"icmp slt i64 0, ", Ops.CMPLT, ["linearize", "rangeify", "at-most"]),
+                "mod-congruent", "decide"]),
+    "border": (pooled, (), r"icmp slt i64 0, ", Ops.CMPLT,
+               ["linearize", "rangeify", "at-most", "decide"]),
     # lanes in a division: the index is simplified at each of them
     "lane": (turned, (Opt(OptOps.UPCAST, "g0", 2),), r"srem i64", Ops.CMOD,
              ["mod-nonnegative", "mod-common-factor", "add-zero", "linearize", "opt-upcast",
-              "rangeify"]),
+              "rangeify", "decide"]),
 }
 # fmt: on
 

@@ -2,15 +2,16 @@
 
 Nothing here knows what a graph is. A pass asks for the current observer once; with none it
 runs bare. With one it appends a PassRecord that refers to the states before and after and to
-each match; nothing is copied or printed. What a pass makes without a rule (a substitution, a
-lowering) it says in links: this came from that. Source of the idea: MLIR's action tracing.
+each match; nothing is copied or printed. What a pass makes without a rule (a lowering) it makes
+in a scope, `with derived_from(node):`, and links say it: this came from that. Source of the idea:
+MLIR's action tracing.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -67,9 +68,14 @@ class Observer:
     links: list[Link | PassRecord] = field(default_factory=list)
     held: int = 0
     parents: list[str] = field(default_factory=list)
+    sources: tuple[Any, ...] = ()
+    """What is made now is derived from these."""
 
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
+SCOPES: list[Observer] = []
+"""The scopes that are open in this process, by their observers (see `derived_from`): while there
+is none, nobody has to be told of a node."""
 
 
 def observer() -> Observer | None:
@@ -102,13 +108,52 @@ def unobserved() -> Iterator[None]:
         _OBSERVER.reset(token)
 
 
-def became(changes: Mapping[Any, Any]) -> None:
-    """Note which node (a key) became which (its value); nothing when nobody watches."""
+class _Derived:
+    """A block in which an observer's new nodes are derived from `sources`."""
+
+    __slots__ = ("_outer", "_sources", "_watching")
+
+    def __init__(self, watching: Observer, sources: tuple[Any, ...]):
+        self._watching, self._sources = watching, sources
+        self._outer: tuple[Any, ...] = ()
+
+    def __enter__(self) -> None:
+        self._outer, self._watching.sources = self._watching.sources, self._sources
+        if self._sources:
+            SCOPES.append(self._watching)
+
+    def __exit__(self, *_: object) -> None:
+        if self._sources:
+            SCOPES.pop()  # whichever: they are counted
+        self._watching.sources = self._outer
+
+
+_UNWATCHED = nullcontext()
+
+
+def derived_from(*sources: Any) -> AbstractContextManager[None]:
+    """Return a block in which every node that is made, or found again, is derived from `sources`,
+    and not from those of the block around it; nothing happens when nobody watches."""
+    watching = _OBSERVER.get()
+    return _UNWATCHED if watching is None else _Derived(watching, sources)
+
+
+def replaced(changes: Mapping[Any, Any]) -> None:
+    """Note that each value of `changes` was made of its key; nothing when nobody watches."""
     watching = _OBSERVER.get()
     if watching is not None:
         watching.links += [
-            Link(made, source) for source, made in changes.items() if made is not source
+            Link(node, source) for source, node in changes.items() if node is not source
         ]
+
+
+def created(node: Any) -> None:
+    """Note that a node was made here: what makes nodes says so while there are SCOPES."""
+    watching = _OBSERVER.get()
+    if watching is not None:
+        for source in watching.sources:
+            if source is not node:
+                watching.links.append(tuple.__new__(Link, (node, source)))
 
 
 class Part:
@@ -208,8 +253,8 @@ class Recording:
     """
 
     __slots__ = (
-        "_around", "_place", "_start", "_watching", "after", "before", "doc", "matches", "name",
-        "parent",
+        "_around", "_place", "_sources", "_start", "_watching", "after", "before", "doc", "matches",
+        "name", "parent",
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
@@ -221,6 +266,8 @@ class Recording:
         self._start, self._place = 0.0, 0
         self._around: list[Link | PassRecord] = []
         """The links so far of the pass around this one."""
+        self._sources: tuple[Any, ...] = ()
+        """What the pass around this one derives nodes from here."""
 
     def __enter__(self) -> Recording:
         if self._watching is not None:
@@ -232,6 +279,7 @@ class Recording:
             self._watching.records.append(
                 PassRecord(self.name, self.doc, self.before, None)
             )
+            self._sources, self._watching.sources = self._watching.sources, ()
             self._start = time.perf_counter()
         return self
 
@@ -246,6 +294,7 @@ class Recording:
             return
         seconds = time.perf_counter() - self._start
         watching.parents.pop()
+        watching.sources = self._sources
         found = self.matches or []
         kept = found[: max(0, watching.limit - watching.held)]
         watching.held += len(kept)

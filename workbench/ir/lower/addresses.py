@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from workbench.base.trace import became
+from workbench.base.trace import derived_from
 from workbench.ir.lower.lanes import At, Value, has_lanes, reads_memory
 from workbench.ir.node.affine import from_terms, terms
 from workbench.ir.node.ops import Ops
@@ -40,6 +40,12 @@ class Addresses:
     ) -> tuple[UOp, int | None]:
         """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant).
         `value` expands numbers from memory."""
+        with derived_from(index):
+            return self._address(index, vector, lanes, value)
+
+    def _address(
+        self, index: UOp, vector: UOp | None, lanes: At, value: Value
+    ) -> tuple[UOp, int | None]:
         base, strides, odd, constant = self._parts(index)
         for lane, k in strides.items():
             constant += k * lanes[lane]
@@ -56,9 +62,7 @@ class Addresses:
             base = self._ordered(merged, rest)
         if base.is_const:
             return UOp.index(base.arg + constant), stride
-        made = base + constant if constant else base
-        became({index: made})
-        return made, stride
+        return base + constant if constant else base, stride
 
     def strides(self, place: UOp) -> dict[UOp, int]:
         """Return the stride of an INDEX along each lane axis where it has one."""
@@ -107,9 +111,8 @@ def flat(place: UOp) -> UOp:
     """Return the one flat index of an INDEX."""
     if place.src[0].op is not Ops.DEFINE:
         return place.src[1]
-    total = UOp.index(0)
-    for extent, index in zip(place.src[0].arg.shape, place.src[1:], strict=True):
-        total = total * extent + index
-    made = from_terms(*terms(total), UOp.index(0))
-    became(dict.fromkeys(place.src[1:], made))
-    return made
+    with derived_from(*place.src[1:]):
+        total = UOp.index(0)
+        for extent, index in zip(place.src[0].arg.shape, place.src[1:], strict=True):
+            total = total * extent + index
+        return from_terms(*terms(total), UOp.index(0))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from itertools import product
 
 from workbench.base.dtypes import dtypes
-from workbench.base.trace import Link
+from workbench.base.trace import derived_from
 from workbench.ir.lower.addresses import Addresses
 from workbench.ir.lower.lanes import At, narrow, starts, widened
 from workbench.ir.lower.loads import Loads
@@ -44,7 +44,8 @@ class Expander:
         for node in root.toposort(lambda n: n.op not in stop):
             at = _key(node, vector, lanes)
             if at not in self.memo and node.op not in _NOT_VALUES:
-                self.memo[at] = self._expand(node, vector, lanes)
+                with derived_from(node):
+                    self.memo[at] = self._expand(node, vector, lanes)
         return self.memo[key]
 
     def address(
@@ -52,14 +53,6 @@ class Expander:
     ) -> tuple[UOp, int | None]:
         """Return (the scalar index at `lanes`, the stride along `vector`; None if not constant)."""
         return self.addresses.address(index, vector, lanes, self.value)
-
-    def links(self) -> list[Link]:
-        """Return which value of the tree each expanded value came from."""
-        return [
-            Link(made, source)
-            for (source, _, _), made in self.memo.items()
-            if made is not source
-        ]
 
     def _expand(self, node: UOp, vector: UOp | None, lanes: At) -> UOp:
         if node.op is Ops.LOAD:
@@ -134,7 +127,7 @@ class Expander:
                     across,
                     here if inner is None else {**here, inner: start},
                 )
-                total = one if total is None else combine(node.arg, total, one)
+                total = one if total is None else combine(node, node.arg, total, one)
         assert total is not None
         if inner is None:
             return total
@@ -153,8 +146,9 @@ class Expander:
         return None
 
 
-def combine(kind: Ops, total: UOp, one: UOp) -> UOp:
-    """Return total (op) one; a sum of float products is a fused multiply-add."""
+def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
+    """Return total (op) one, a step of the reduction `source`; a sum of float products is a fused
+    multiply-add."""
     count = max(total.dtype.count, one.dtype.count)
     if (
         kind is Ops.ADD
@@ -162,7 +156,8 @@ def combine(kind: Ops, total: UOp, one: UOp) -> UOp:
         and one.dtype.is_float
         and one.dtype is total.dtype
     ):
-        return UOp(Ops.FMA, total.dtype, (*one.src, total))
+        with derived_from(source, one):
+            return UOp(Ops.FMA, total.dtype, (*one.src, total))
     if one.dtype.count < count:
         one = UOp(Ops.BROADCAST, one.dtype.vec(count), (one,))
     if total.dtype.count < count:

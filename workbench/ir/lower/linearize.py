@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
-from workbench.base.trace import Link, observer
+from workbench.base.trace import derived_from
 from workbench.ir.lower.addresses import flat
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
@@ -78,7 +78,6 @@ class _Linearizer:
         self.registers = self.expander.loads.registers
         for node in nodes:
             self._declare(node)
-        self.watching, self.leaf = observer(), block
 
     def _declare(self, node: UOp) -> None:
         """Note how an accumulator in registers is laid out, from the statement that writes it."""
@@ -107,14 +106,13 @@ class _Linearizer:
         ]
         for child in self.block.src:
             self._statement(child)
-        if self.watching is not None:
-            self.watching.links += self.expander.links()
         return (header, *arrays, *self.scopes[0].program)
 
     def _statement(self, node: UOp) -> None:
         # loops nest no deeper than a kernel has axes
         if node.op is not Ops.LOOP:
-            self._leaf(node)
+            with derived_from(node):
+                self._leaf(node)
             return
         self.scopes.append(Scope(node.src[0]))
         for child in node.src[1:]:
@@ -129,7 +127,6 @@ class _Linearizer:
     # statements
 
     def _leaf(self, node: UOp) -> None:
-        self.leaf = node
         target, value = node.src
         name = node.arg[1] if node.op is Ops.ACCUMULATE else node.arg
         lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
@@ -156,16 +153,13 @@ class _Linearizer:
         for step in spread(more, None, self.widths):
             for i, here in enumerate(places):
                 one = self.expander.value(value, vector, {**here, **step})
-                total = combine(node.arg[0], totals[i], one)
-                self._link(total, one if total.op is Ops.FMA else node)
-                totals[i] = self._machine(total)
+                totals[i] = self._machine(combine(node, node.arg[0], totals[i], one))
                 self._emit_here(totals[i])
         for total, here in zip(totals, places, strict=True):
             self._write(target, total, vector, here)
 
     def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
         load = UOp(Ops.LOAD, target.dtype, (target,), RUNNING)
-        self._link(load, self.leaf)
         return self.expander.value(load, vector, here)
 
     def _write(
@@ -231,18 +225,12 @@ class _Linearizer:
 
     def _append(self, node: UOp) -> None:
         self.scopes[-1].program.append(node)
-        self._link(node, self.leaf)
-
-    def _link(self, made: UOp, source: UOp) -> None:
-        if self.watching is not None:
-            self.watching.links.append(Link(made, source))
 
     def _emit_here(self, step: UOp) -> None:
         """Place one step of an accumulation in the loop at hand, whatever it depends on: adding
         the same constant again and again is not adding it once."""
         for source in step.src:
             self._emit(source)
-        self._link(step, self.leaf)
         scope = self.scopes[-1]
         scope.program.append(step)
         scope.values.append(step)

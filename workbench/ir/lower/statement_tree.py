@@ -9,7 +9,7 @@ from __future__ import annotations
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
-from workbench.base.trace import became
+from workbench.base.trace import derived_from
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, layout
 from workbench.ir.node.axis import AxisType
@@ -73,12 +73,11 @@ class _Emission:
         name = define.arg.name + "r"
         arg = Storage(name, tuple(r.extent for r in lanes), "register")
         self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
-        inside, outside = _at(register, lanes), self._element(node)
         vector = self.vectors.axis(node)
-        before = _store(inside, _load(outside, RUNNING), vector)
-        after = _store(outside, _load(inside), vector)
-        became({node: before})
-        became({node: after})
+        with derived_from(node):
+            inside, outside = _at(register, lanes), self._element(node)
+            before = _store(inside, _load(outside, RUNNING), vector)
+            after = _store(outside, _load(inside), vector)
         at = loop.body.index(around)
         loop.body[at : at + 1] = [before, around, after]
 
@@ -93,9 +92,8 @@ class _Emission:
                     UOp(Ops.LOOP, dtypes.void, (child.axis, *self._children(child)))
                 )
             elif isinstance(child, Item):
-                statement = self._statement(child)
-                out.append(statement)
-                became({child.statement.node: statement})
+                with derived_from(child.statement.node):
+                    out.append(self._statement(child))
             else:
                 out.append(child)
         return tuple(out)
@@ -141,9 +139,12 @@ class _Emission:
         zero = UOp.index(0)
         define, array, lanes = self.kept[node]
         place = tuple(a if a in here else zero for a in array)
-        value = _load(_at(define, (*place, *lanes)))
-        held = self.vectors.held(self.placed.found[node])
-        return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg) if held else value
+        with derived_from(node):
+            value = _load(_at(define, (*place, *lanes)))
+            held = self.vectors.held(self.placed.found[node])
+            if not held:
+                return value
+            return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg)
 
     def _stage_reads(
         self,
@@ -162,7 +163,8 @@ class _Emission:
                 define, array, lanes = self.kept[stage]
                 place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
-                changes[node] = _at(define, (*place, *lanes, *inner))
+                with derived_from(node):
+                    changes[node] = _at(define, (*place, *lanes, *inner))
         return value.substitute(changes)
 
     def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:

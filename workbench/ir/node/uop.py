@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import DeviceError
 from workbench.base.forking import free_lock
-from workbench.base.trace import became
+from workbench.base.trace import SCOPES, created, derived_from, observer, replaced
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.bounds import bounds_of
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
@@ -87,8 +87,16 @@ class UOp:
         else:  # the class too: a KernelInfo equals a plain tuple, and True equals 1
             key = (op, dtype, src, arg, arg.__class__)
         node = _nodes.get(key)
-        if node is not None:
-            return node
+        if node is None:
+            node = cls._interned(key, op, dtype, src, arg)
+        if SCOPES:
+            created(node)
+        return node
+
+    @classmethod
+    def _interned(
+        cls, key: tuple[Any, ...], op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any
+    ) -> UOp:
         with _lock:
             node = _nodes.get(key)
             if node is not None:
@@ -291,11 +299,14 @@ class UOp:
         instead: the one place where substitution is not plain.
         """
         done: dict[UOp, UOp] = dict(changes)
-        for node in self.toposort(lambda n: n not in changes):
-            if node in done:
-                continue
-            done[node] = node.rebuild(tuple([done[s] for s in node.src]))
-        became(done)
+        graph = self.toposort(lambda n: n not in changes)
+        with derived_from():
+            for node in graph:
+                if node not in done:
+                    done[node] = node.rebuild(tuple([done[s] for s in node.src]))
+        if observer() is not None:
+            replaced(done)
+            _derive_indexes(changes, graph)
         return done[self]
 
     def rebuild(self, src: tuple[UOp, ...]) -> UOp:
@@ -353,6 +364,17 @@ def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
     for below in node.toposort(lambda n: getattr(n, slot) is _UNSET):
         if getattr(below, slot) is _UNSET:
             object.__setattr__(below, slot, rule(below))
+
+
+def _derive_indexes(changes: Mapping[UOp, UOp], graph: Mapping[UOp, None]) -> None:
+    """Note that all of an index that takes the place of another in a graph, and is new there,
+    comes from it: opts write such sums by hand."""
+    for source, value in changes.items():
+        if value.dtype.kind == "index":
+            inner = value.toposort(lambda n: n not in graph)
+            with derived_from(source):
+                for node in inner:
+                    created(node)
 
 
 @cache

@@ -42,7 +42,7 @@ from dataclasses import replace
 from itertools import count
 
 from workbench.base.target import Target
-from workbench.base.trace import became
+from workbench.base.trace import derived_from
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -76,17 +76,17 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     for node in kernel.toposort():
         if node is old:
             continue
-        if node.op is Ops.REDUCE and old in node.src[1:]:
-            value = done[node.src[0]].substitute({old: split})
-            kept = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
-            part = node.rebuild((value, *kept)) if kept else value
-            row = UOp(Ops.STAGE, node.dtype, (part, member), (next(stages), (n,)))
-            held = UOp(Ops.INDEX, node.dtype, (row, again))
-            read = UOp(Ops.LOAD, node.dtype, (held,))
-            done[node] = node.rebuild((read, again))
-        else:
-            done[node] = node.rebuild(tuple([done.get(s, s) for s in node.src]))
-    became(done)
+        with derived_from(node):
+            if node.op is Ops.REDUCE and old in node.src[1:]:
+                value = done[node.src[0]].substitute({old: split})
+                kept = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
+                part = node.rebuild((value, *kept)) if kept else value
+                row = UOp(Ops.STAGE, node.dtype, (part, member), (next(stages), (n,)))
+                held = UOp(Ops.INDEX, node.dtype, (row, again))
+                read = UOp(Ops.LOAD, node.dtype, (held,))
+                done[node] = node.rebuild((read, again))
+            else:
+                done[node] = node.rebuild(tuple([done.get(s, s) for s in node.src]))
     order = list(kernel.arg.order)
     order.insert(_after_all_own(kernel, old), again.axis_name)
     at = order.index(old.axis_name)

@@ -24,7 +24,7 @@ PADTO("r0", 8):
 from __future__ import annotations
 
 from workbench.base.target import Target
-from workbench.base.trace import became
+from workbench.base.trace import derived_from
 from workbench.ir.node.affine import terms
 from workbench.ir.node.exact_range import reach
 from workbench.ir.node.identity import identity
@@ -84,20 +84,18 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     amount = int(opt.arg or 0)
     extent = -(-old.extent // amount) * amount
     axis = UOp.range(extent, old.axis_name, old.axis_kind)
-    inside = axis < old.extent
-    last = axis.alu(Ops.MIN, UOp.index(old.extent - 1))
     done: dict[UOp, UOp] = {old: axis}
     shapes = _grown(kernel, old, axis)
     for node in kernel.toposort():
         if node in done:
             continue
-        made = node.rebuild(tuple([done[s] for s in node.src]))
-        if node in shapes:
-            made = made.replace(arg=(node.arg[0], shapes[node]))
-        if axis in made.ranges or axis in made.src:
-            made = _masked(made, axis, inside, last)
+        with derived_from(node):
+            made = node.rebuild(tuple([done[s] for s in node.src]))
+            if node in shapes:
+                made = made.replace(arg=(node.arg[0], shapes[node]))
+            if axis in made.ranges or axis in made.src:
+                made = _masked(made, axis, old.extent)
         done[node] = made
-    became(done)
     return settled(done[kernel])
 
 
@@ -120,8 +118,10 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
     return shapes
 
 
-def _masked(node: UOp, axis: UOp, inside: UOp, last: UOp) -> UOp:
-    """Return a LOAD, STORE or REDUCE that does nothing beyond the end of `axis`."""
+def _masked(node: UOp, axis: UOp, end: int) -> UOp:
+    """Return a LOAD, STORE or REDUCE that does nothing where `axis` is at `end` or beyond."""
+    inside = axis < end
+    last = axis.alu(Ops.MIN, UOp.index(end - 1))
     if node.op is Ops.REDUCE and axis in node.src[1:]:
         value = inside.where(node.src[0], identity(node.arg, node.dtype))
         return node.rebuild((value, *node.src[1:]))

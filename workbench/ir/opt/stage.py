@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.target import Target
+from workbench.base.trace import derived_from
 from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.memo import remembered
@@ -76,8 +77,9 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     shape = tuple(r.extent for r in inner)
     name = unused_stage(kernel, f"{_letter(slot).upper()}s")
     value = load.substitute(fills)
-    stage = UOp(Ops.STAGE, load.dtype, (value, *fills.values()), (name, shape))
-    read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, *inner)),))
+    with derived_from(load):
+        stage = UOp(Ops.STAGE, load.dtype, (value, *fills.values()), (name, shape))
+        read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, *inner)),))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
     loops = [f.axis_name for f in fills.values() if not f.axis_kind.is_lane]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import count
 
 from workbench.base.dtypes import dtypes
-from workbench.base.trace import Link, aside, became, observer
+from workbench.base.trace import aside, derived_from
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.identity import identity
-from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
 from workbench.ir.schedule.decide import SchedulePlan
@@ -37,68 +36,41 @@ def build(
     buffers: dict[UOp, UOp] = {}
     items = []
     rows = count()
-    watching = observer()
     for node in plan.nodes:
         decision = plan.stored.get(node)
         if not node.size:  # there is nothing to compute, and nobody reads it
             if decision is not None:
-                buffers[node] = buffer(node, devices[node] or device)
+                with derived_from(node):
+                    buffers[node] = buffer(node, devices[node] or device)
             continue
         for access in plan.reads[node]:
             if node.op in (Ops.CONST, Ops.COPY):
                 continue
-            values[node, access] = _value(node, access, plan, values, buffers)
-            if node in plan.staged:
-                value = values[node, access]
-                values[node, access] = stage(
-                    node, plan.staged[node], value, f"_{next(rows)}"
-                )
-            if watching is not None:
-                watching.links += _links(node, values[node, access])
+            with derived_from(node):
+                value = _value(node, access, plan, values, buffers)
+                if node in plan.staged:
+                    value = stage(node, plan.staged[node], value, f"_{next(rows)}")
+                values[node, access] = value
         if decision is None:
             continue
         if node.op is Ops.COPY:
-            buffers[node] = buffer(node, node.arg)
-            if watching is not None:
-                watching.links.append(Link(buffers[node], node))
+            with derived_from(node):
+                buffers[node] = buffer(node, node.arg)
             source = buffers.get(node.src[0], node.src[0])
             items.append(ScheduleItem(None, (buffers[node], source), node, decision))
             continue
-        buffers[node] = buffer(node, devices[node] or device)
         access = plan.reads[node][0]
-        at = flatten(access.indices, node.shape)
-        place = UOp(Ops.INDEX, node.dtype, (buffers[node], at))
-        store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))
+        with derived_from(node):
+            buffers[node] = buffer(node, devices[node] or device)
+            at = flatten(access.indices, node.shape)
         with aside(node) as part:
-            became({node: store})
-            became({node: place})
+            with derived_from(node):
+                place = UOp(Ops.INDEX, node.dtype, (buffers[node], at))
+                store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))
             kernel, params = _kernel(store, access.loops)
             part.after = kernel
-        if watching is not None:
-            watching.links.append(Link(buffers[node], node))
         items.append(ScheduleItem(kernel, params, node, decision))
     return tuple(items), buffers
-
-
-def _links(node: UOp, value: UOp) -> Iterator[Link]:
-    """Yield what a kernel-level value comes from. What is loaded comes from the value that is
-    in that memory and, since every reader loads for itself, from the node that reads it. What
-    is only moved is computed no differently for that."""
-    found = (value, *value.src)
-    if node.op in _SAME_VALUE:
-        found = (value,)
-    else:
-        yield Link(value, node)
-    if value.op is Ops.STAGE:
-        yield Link(value.src[0], node)
-        found = (value.src[0], *value.src[0].src)
-    for below in found:
-        if below.op is Ops.LOAD:
-            yield Link(below, node)
-            yield Link(below, below.src[0].src[0])
-
-
-_SAME_VALUE = (MOVEMENT - {Ops.PAD}) | {Ops.CONTIGUOUS}
 
 
 def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
@@ -133,10 +105,12 @@ def _value(
         if at is None:
             sources.append(source)
         elif source in buffers:
-            sources.append(_load(buffers[source], source, at))
+            with derived_from(node, buffers[source]):
+                sources.append(_load(buffers[source], source, at))
         elif source in plan.staged:
             row = plan.staged[source]
-            sources.append(read(values[source, row.fill], row, at))
+            with derived_from(node, values[source, row.fill]):
+                sources.append(read(values[source, row.fill], row, at))
         else:
             sources.append(values[source, at])
     if node.op is Ops.REDUCE_AXIS:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.trace import derived_from
 from workbench.ir.node.ops import MOVEMENT, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import Access, push, root_access
@@ -98,7 +99,8 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
         plan.reads[node] = reads
         for access in reads:
             held[access.root] = held.get(access.root, 0) + steps(node)
-            plan.links[node, access] = below = push(node, access)
+            with derived_from(node):
+                plan.links[node, access] = below = push(node, access)
             for source, at in zip(node.src, below, strict=True):
                 if at is not None:
                     found[source][at] = None

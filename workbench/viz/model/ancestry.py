@@ -42,15 +42,9 @@ class Ancestry:
 
     def __init__(self) -> None:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
-        self._made: set[UOp] = set()
-
-    def begin(self, state: UOp) -> None:
-        """Take in a graph that the records to come begin with."""
-        self._made.update(state.toposort())
 
     def add(self, record: PassRecord, place: int = 0) -> None:
         """Take in what a record says; its causes name the pass by `place`."""
-        self._expect(record)
         if any(isinstance(m.rule, Rule) for m in record.matches):
             self._rewritten(record, place)
         for part in record.links:
@@ -59,10 +53,6 @@ class Ancestry:
         for link in record.links:
             if isinstance(link, Link):
                 self._link(place, WHOLE, link.made, link.source)
-                is_index = link.made.dtype.kind == "index"
-                for inner in _below(link.made, self._made):
-                    if is_index or inner.dtype.kind != "index":
-                        self._link(place, WHOLE, inner, link.source)
 
     def of(self, node: UOp) -> dict[UOp, None]:
         """Return a node and all that it was made from, at every level, as an ordered set."""
@@ -110,14 +100,6 @@ class Ancestry:
         known = self._causes.setdefault(made, {})
         known.setdefault(source, Cause(place, number, made, source))
 
-    def _expect(self, record: PassRecord) -> None:
-        """Learn what has links of its own, and is no inner part of what another link made."""
-        for link in record.links:
-            if isinstance(link, Link):
-                self._made.add(link.made)
-            else:
-                self._expect(link)
-
     def _rewritten(self, record: PassRecord, place: int) -> None:
         matches = record.matches
         by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
@@ -134,7 +116,6 @@ class Ancestry:
                         self._link(place, number, node, one)
             known.add(made)
             known.update(_below(made, known))
-            self._made.update(made.toposort(lambda n: n not in self._made))
 
         replay(record.before, matches, note=note)
 

@@ -86,8 +86,6 @@ class UserLines:
     @cached_property
     def _ancestry(self) -> Ancestry:
         found = Ancestry()
-        for root in self.roots:
-            found.begin(root)
         for record in _of_tensors(self._passes):
             found.add(record)
         return found

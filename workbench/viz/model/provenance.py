@@ -75,11 +75,13 @@ class Links:
 
     def at(self, *positions: int) -> Origin:
         """Return where the nodes at some places of the program come from; the loops are those
-        around the first."""
+        around the first. What they compute is that of their values: many share an index, and it
+        speaks for itself only where it is alone."""
         if not positions:
             return Origin()
         nodes = [self.linear[p] for p in positions]
-        origin = self.of(*nodes)
+        values = [n for n in nodes if n.dtype.kind != "index"]
+        origin = replace(self.of(*values or nodes), axes=self.of(*nodes).axes)
         loops = self._loops[positions[0]]
         lanes = [a for a in origin.axes if a in self._lanes]
         return replace(origin, axes=(*loops, *lanes))
@@ -160,8 +162,6 @@ def links_of(
     """
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
-    for root in lines.roots:
-        ancestry.begin(root)
     tensor: set[UOp] = set()
     for made in scheduled(schedule):
         if made.kernel is original and value in (None, made.stored):
@@ -169,7 +169,6 @@ def links_of(
                 ancestry.add(record, place)
                 if record.name == "decide":
                     tensor.update(record.before.toposort())
-    ancestry.begin(original)
     for place, record in enumerate(compiled.passes, len(schedule)):
         ancestry.add(record, place)
     return Links(
