@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from workbench import Kernel, Tensor, explore
+from workbench.backends.buffer import Buffer
 from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
-from workbench.backends.native.buffer import Buffer
 from workbench.bench.measure import in_turn
 from workbench.measure.timing import Run
 

@@ -188,7 +188,7 @@ def compile_together(tensors: Iterable[Tensor]) -> None:
 def interpreted(tensor: Tensor) -> Array:
     """Return what the reference interpreter makes of a tensor that is not computed."""
     found = [n for n in tensor.uop.toposort() if n.op is Ops.BUFFER]
-    held = {n: engine.array_of(engine.memory_of(n)).reshape(n.shape) for n in found}
+    held = {n: engine.memory_of(n).array.reshape(n.shape) for n in found}
     return interpret_tensor(tensor.uop, held)
 
 

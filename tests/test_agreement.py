@@ -24,8 +24,8 @@ from tests.kernels import legal_opt
 from tests.programs import Program, whole_program
 from tests.support import LONG, count
 from workbench import Device, Kernel, dtypes, engine
+from workbench.backends.buffer import Buffer
 from workbench.backends.c.runtime import CProgram, compile_many
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.errors import CompileError
@@ -191,7 +191,7 @@ def _tensor_matches_agree(record: PassRecord, made: Case | Program) -> None:
 
 def _held(root: UOp) -> dict[UOp, Any]:
     found = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    return {n: engine.array_of(engine.memory_of(n)).reshape(n.shape) for n in found}
+    return {n: engine.memory_of(n).array.reshape(n.shape) for n in found}
 
 
 def _kernel_states_agree(record: PassRecord, made: Case | Program) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from workbench import Context, GlobalCounters, Tensor, engine
-from workbench.backends.native import buffer
-from workbench.backends.native.buffer import BufferPool
+from workbench.backends.memory import BufferPool
+from workbench.backends.native.host_memory import host_memory
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.tensor.base import _alive, nodes_alive
 
@@ -28,8 +28,8 @@ def held(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> BufferPool:
     """A pool of its own: nobody else's memory counts."""
-    fresh = BufferPool(limit_bytes=1 << 20)
-    monkeypatch.setattr(buffer, "pool", fresh)
+    fresh = BufferPool(host_memory, limit_bytes=1 << 20)
+    monkeypatch.setattr(host_memory, "pool", fresh)
     return fresh
 
 

@@ -268,7 +268,7 @@ def _interpreted(kernel: UOp) -> Array:
 
 def _tensor_value(node: UOp) -> Array:
     found = [n for n in node.toposort() if n.op is Ops.BUFFER]
-    arrays = {b: engine.array_of(engine.memory_of(b)).reshape(b.shape) for b in found}
+    arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in found}
     return np.broadcast_to(interpret_tensor(node, arrays), node.shape)
 
 

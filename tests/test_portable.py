@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from workbench import Kernel, Opt, OptOps, Tensor, TinyJit, dtypes, explore
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.errors import DeviceError, JitError, WorkbenchError
 
 # The other process has memory of its own by the names that the first one's has.

@@ -9,7 +9,8 @@ import logging
 import sys
 from functools import lru_cache
 
-from workbench.backends.native import buffer
+from workbench.backends.memory import memories
+from workbench.backends.native.host_memory import HOST
 from workbench.base.context import DEBUG
 from workbench.ir.nest.estimates import Estimates, estimate
 from workbench.ir.node.uop import UOp
@@ -25,7 +26,8 @@ class _Memory(type):
     @property
     def mem_used(cls) -> int:
         """Bytes that tensors and running kernels hold now, on all devices of this process."""
-        return buffer.pool.used_bytes
+        apart = memories[HOST]  # the user's data, on their way to a device
+        return sum(m.pool.used_bytes for m in {*memories.values()} - {apart})
 
 
 class GlobalCounters(metaclass=_Memory):

@@ -16,8 +16,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer, pool
+from workbench.backends.native.host_memory import HOST, data_memory
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import JitError
 from workbench.counters import ran
@@ -33,9 +34,8 @@ from workbench.ir.schedule.schedule import schedule as make_schedule
 from workbench.pipeline import build, tuned
 
 Array = np.ndarray[Any, Any]
-HOST = "NPY"
 
-_memory: WeakKeyDictionary[UOp, Buffer | Array] = WeakKeyDictionary()
+_memory: WeakKeyDictionary[UOp, Buffer] = WeakKeyDictionary()
 _computed: WeakKeyDictionary[UOp, UOp] = WeakKeyDictionary()
 _uids = count()
 
@@ -71,11 +71,9 @@ def is_capturing() -> bool:
 def host_buffer(array: Array) -> UOp:
     """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
     dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
-    pool.check_room(array.size * dtype.itemsize)  # a broadcast array may stand for more
-    copy = np.array(array, dtype.numpy, order="C", copy=True)
-    node = UOp(Ops.BUFFER, dtype, (), (f"host{next(_uids)}", HOST, copy.shape))
-    _memory[node] = copy
-    return node
+    memory = Buffer(HOST, dtype, array.size)
+    np.copyto(memory.array.reshape(array.shape), array)
+    return buffer_on(memory, array.shape)
 
 
 def buffer_on(memory: Buffer, shape: Shape) -> UOp:
@@ -167,7 +165,7 @@ def _in_place(node: UOp) -> UOp:
         return node
     held, start = found
     memory = _memory.get(held)
-    if not isinstance(memory, Buffer):
+    if memory is None or memory.device == HOST or not memory.has_window(start):
         return node
     arg = (f"window{next(_uids)}", held.arg[1], node.shape)
     window = UOp(Ops.BUFFER, node.dtype, (), arg)
@@ -206,7 +204,7 @@ def run_item(item: ScheduleItem) -> None:
         watching.items.append(item)
     held = [memory_of(b) for b in item.buffers]
     if item.kernel is None:
-        _copy(held[0], held[1])
+        held[0].copy_from(held[1])
         return
     device = item.buffers[0].arg[1]
     kernel = tuned(item.kernel, device)
@@ -216,21 +214,12 @@ def run_item(item: ScheduleItem) -> None:
     ran(item.kernel, kernel, device, time.perf_counter() - start)
 
 
-def memory_of(node: UOp) -> Buffer | Array:
+def memory_of(node: UOp) -> Buffer:
     """Return the memory of a BUFFER, allocated on first use."""
     held = _memory.get(node)
     if held is None:
         held = _memory[node] = Buffer(node.arg[1], node.dtype, node.size)
     return held
-
-
-def array_of(held: Buffer | Array) -> Array:
-    """Return memory as a flat numpy array."""
-    return held.reshape(-1) if isinstance(held, np.ndarray) else held.array
-
-
-def _copy(target: Buffer | Array, source: Buffer | Array) -> None:
-    np.copyto(array_of(target), array_of(source))
 
 
 def is_realized(node: UOp) -> bool:
@@ -241,7 +230,7 @@ def is_realized(node: UOp) -> bool:
 
 def to_numpy(node: UOp) -> Array:
     """Return a copy of a realised value, in its shape. Errors: DeviceError if it is too large."""
-    pool.check_room(node.size * node.dtype.itemsize)
+    data_memory.pool.check_room(node.size * node.dtype.itemsize)
     under = base(node)
     constant = constant_of(under)
     if constant is not None:
@@ -261,4 +250,4 @@ def read(buffer: UOp) -> Array:
             "what is done with them would be done with the same values each time",
             "return the tensor, and read it outside of the function",
         )
-    return array_of(memory_of(buffer)).copy()
+    return memory_of(buffer).to_numpy()

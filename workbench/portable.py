@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import DType
-from workbench.engine import HOST, Array, buffer_on, host_buffer, read
+from workbench.engine import Array, buffer_on, host_buffer, read
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -52,9 +51,8 @@ class PickledMemory:
         """
         if self.device == HOST:
             return host_buffer(self.values.reshape(self.shape))
-        memory = Buffer(Device.canonical(self.device), self.dtype, self.values.size)
-        np.copyto(memory.array, self.values)
-        return buffer_on(memory, self.shape)
+        device = Device.canonical(self.device)
+        return buffer_on(Buffer.of(device, self.dtype, self.values), self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType
 from workbench.counters import ran
-from workbench.engine import Array, Capture, array_of, memory_of
+from workbench.engine import Capture, memory_of
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
@@ -34,14 +32,14 @@ class ReplayStep(Protocol):
 class _Copy:
     """A copy between devices, as a Step: slot 0 is written."""
 
-    def __init__(self, arrays: list[Array]):
-        self._arrays = arrays
+    def __init__(self, buffers: list[Buffer]):
+        self._buffers = buffers
 
     def __call__(self) -> None:
-        np.copyto(self._arrays[0], self._arrays[1])
+        self._buffers[0].copy_from(self._buffers[1])
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        self._arrays[slot] = buffer.array
+        self._buffers[slot] = buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +127,15 @@ class Replay:
 
     def _shared(
         self, items: Sequence[ScheduleItem], inner: set[UOp]
-    ) -> dict[UOp, Buffer | Array]:
+    ) -> dict[UOp, Buffer]:
         """Return the memory of the BUFFERs that hold values on the way: one that no later item
         reads hands its memory on, to the next of its size. It is not the memory of the capture:
         a tensor that outlives the function may still hold that."""
         readers: dict[UOp, int] = {}
         for place, item in enumerate(items):
             readers.update((self._root(b)[0], place) for b in item.buffers)
-        found: dict[UOp, Buffer | Array] = {}
-        free: dict[tuple[str, DType, int], list[Buffer | Array]] = {}
+        found: dict[UOp, Buffer] = {}
+        free: dict[tuple[str, DType, int], list[Buffer]] = {}
         for place, item in enumerate(items):
             target = item.buffers[0]
             if target in inner and target not in found:
@@ -148,14 +146,13 @@ class Replay:
                     free.setdefault(_size(node), []).append(found[node])
         return found
 
-    def _held(self, node: UOp) -> Buffer | Array:
+    def _held(self, node: UOp) -> Buffer:
         root, start = self._root(node)
         memory = self._memory.get(root)
         if memory is None:
             return memory_of(node)
         if node is root:
             return memory
-        assert isinstance(memory, Buffer)
         return memory.window(start, node.size)
 
     def _root(self, node: UOp) -> tuple[UOp, int]:
@@ -171,7 +168,7 @@ class Replay:
         step: ReplayStep
         kernel = None
         if item.kernel is None:
-            step = _Copy([array_of(h) for h in held])
+            step = _Copy(held)
         else:
             device = item.buffers[0].arg[1]
             opted = tuned(item.kernel, device)
@@ -193,7 +190,6 @@ class Replay:
         """Return where the memory of a result is: its place among inputs and fresh memory (-1:
         it is always the same), and which piece of it."""
         held = memory_of(node)
-        assert isinstance(held, Buffer)
         return places.get(self._root(node)[0], -1), self._piece(node), held
 
 

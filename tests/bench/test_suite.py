@@ -33,9 +33,9 @@ def test_the_replay_computes() -> None:
     held = fetch()
     for memory in list(engine._memory.values()):
         if memory.size == held.size and not np.array_equal(
-            engine.array_of(memory), arrays[0].ravel()
+            memory.array, arrays[0].ravel()
         ):
-            engine.array_of(memory)[:] = np.nan
+            memory.array[:] = np.nan
     assert np.isnan(fetch()).all()
     run()
     assert np.array_equal(fetch(), held)

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from workbench import Device, GlobalCounters, Tensor, TinyJit, replay
-from workbench.backends.native import buffer
-from workbench.backends.native.buffer import pool
+from workbench.backends.native.host_memory import host_memory
 from workbench.base.errors import JitError
 from workbench.base.trace import observe
 
@@ -394,11 +393,11 @@ def test_memory_does_not_grow() -> None:
     for _ in range(3):
         call(x)
     gc.collect()
-    before = buffer.pool.used_bytes
+    before = host_memory.pool.used_bytes
     for _ in range(50):
         call(x)
     gc.collect()
-    assert buffer.pool.used_bytes <= before
+    assert host_memory.pool.used_bytes <= before
 
 
 @pytest.mark.skipif(not Device.available("LLVM"), reason="needs LLVM")
@@ -430,12 +429,12 @@ def test_values_on_the_way_share_memory() -> None:
 
     x = Tensor(np.zeros(1 << 18, np.float32)).realize()
     gc.collect()
-    before, size = pool.used_bytes, x.nbytes()
+    before, size = host_memory.pool.used_bytes, x.nbytes()
     for number in range(5):
         y = chain(x + number)
         np.testing.assert_array_equal(y.numpy(), np.full(1 << 18, 8 + number))
     del y
     gc.collect()
     assert (
-        pool.used_bytes - before <= 5 * size
+        host_memory.pool.used_bytes - before <= 5 * size
     )  # it was 9, the last input and result with them

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.kernel.inputs import outputs
 from workbench.measure import timing
@@ -30,6 +30,7 @@ from workbench.worker.benchmark import (
 )
 from workbench.worker.candidate import Row
 from workbench.worker.client import _quiet
+from workbench.worker.kernel_data import KernelData
 from workbench.worker.remote import race_text
 from workbench.worker.time_limit import OverTime, uninterrupted, within
 
@@ -54,7 +55,9 @@ def form(kernel: Kernel, source: str | None = None) -> Row:
 
 
 def raced(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) -> Row:
-    return race(a, b, buffers, outputs(kernel.original), replace(RULES, **change))
+    return race(
+        a, b, KernelData(buffers), outputs(kernel.original), replace(RULES, **change)
+    )
 
 
 class Machine:
@@ -74,8 +77,8 @@ class Machine:
         return Source(form["ast"], "LLVM IR", form["ast"], ()), run
 
     def race(self, **change: Any) -> Row:
-        forms: list[Row] = [{"ast": "slow"}, {"ast": "fast"}]
-        return race(*forms, [], [], replace(RULES, **change))
+        forms = [{"ast": name, "device": "LLVM"} for name in ("slow", "fast")]
+        return race(*forms, KernelData([]), [], replace(RULES, **change))
 
 
 def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
@@ -162,7 +165,7 @@ def test_what_takes_the_whole_budget_is_run_once(
 def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
     said: list[object] = []
     race(
-        form(kernel), form(kernel), buffers, outputs(kernel.original), RULES,
+        form(kernel), form(kernel), KernelData(buffers), outputs(kernel.original), RULES,
         lambda: said.append("on"), said.append,
     )  # fmt: skip
     assert said[:3] == ["on", RULES.limit_s, "on"]

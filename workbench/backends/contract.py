@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Protocol
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
+from workbench.backends.memory import Memory
 from workbench.backends.program.language import Language
 from workbench.backends.program.source import Source
 from workbench.base.errors import DeviceError
@@ -40,15 +41,17 @@ class Program(Protocol):
 class DeviceInfo(ABC):
     """One device: its Target, how a kernel is rendered for it, how a Source is loaded, and facts.
 
-    `about` says in a line what it is, `how_to_get` how to get it where it is missing; `aliases`
-    are other names. Of all devices that are available the one with the least `rank` is the
-    default. `language` is what its renderer writes and its loader reads as text (None: it runs
-    the statement tree itself).
+    `about` says in a line what it is, `how_to_get` how to get it where it is missing; `memory` is
+    where its buffers are, and may be that of other devices too; `aliases` are other names. Of all
+    devices that are available the one with the least `rank` is the default.
+    `language` is what its renderer writes and its loader reads as text (None: it runs the statement
+    tree itself).
     """
 
     name: str
     about: str
     how_to_get: str
+    memory: Memory
     aliases: tuple[str, ...] = ()
     rank: int = 100
     language: Language | None = None

@@ -14,6 +14,7 @@ from importlib import import_module
 from workbench import backends
 from workbench.backends.contract import DeviceInfo as DeviceInfo
 from workbench.backends.contract import Program as Program
+from workbench.backends.memory import memories
 from workbench.base.context import DEV
 from workbench.base.errors import DeviceError
 
@@ -26,8 +27,9 @@ class Devices:
     """
 
     def __init__(self, devices: Iterable[DeviceInfo]):
-        ranked = sorted(devices, key=lambda device: device.rank)
-        self._devices = {device.name: device for device in ranked}
+        self._devices: dict[str, DeviceInfo] = {}
+        for device in devices:
+            self._add(device)
         self._own = frozenset(self._devices)
         self._chosen = ""
 
@@ -59,9 +61,7 @@ class Devices:
             if self._name_of(name) not in (None, device.name) or name in self._own:
                 because = f"there is a device {name}"
                 raise DeviceError(what, because, "another name")
-        self._devices[device.name] = device
-        ranked = sorted(self._devices.values(), key=lambda device: device.rank)
-        self._devices = {device.name: device for device in ranked}
+        self._add(device)
         return device
 
     def unregister(self, name: str) -> None:
@@ -70,7 +70,7 @@ class Devices:
         if key in self._own:
             what = f"cannot remove the device {key}"
             raise DeviceError(what, "it is one of the package's own")
-        del self._devices[key]
+        del self._devices[key], memories[key]
         if self._chosen == key:
             self._chosen = ""
 
@@ -125,6 +125,11 @@ class Devices:
     @DEFAULT.setter
     def DEFAULT(self, name: str) -> None:
         self._chosen = self.canonical(name)
+
+    def _add(self, device: DeviceInfo) -> None:
+        known = self._devices | {device.name: device}
+        self._devices = dict(sorted(known.items(), key=lambda row: row[1].rank))
+        memories[device.name] = device.memory
 
     def _name_of(self, key: str) -> str | None:
         if key in self._devices:

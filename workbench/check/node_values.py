@@ -17,7 +17,7 @@ from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.check.answer import lane_steps
-from workbench.engine import array_of, memory_of
+from workbench.engine import memory_of
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import OPS, Ops
@@ -173,7 +173,7 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
 def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
     """Return what the BUFFERs among `nodes` hold, in their shapes."""
     found = [n for n in nodes if n.op is Ops.BUFFER]
-    return {n: array_of(memory_of(n)).reshape(n.shape) for n in found}
+    return {n: memory_of(n).as_array().reshape(n.shape) for n in found}
 
 
 def _check_node(node: object, call: str) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.host_memory import HOST
 from workbench.backends.python.render import render
 from workbench.backends.python.runtime import EmulatorProgram
 from workbench.base.dtypes import DType, dtypes
@@ -126,20 +127,25 @@ class KernelJudge:
 
     def _emulated(self, block: UOp) -> dict[int, Array]:
         source = render(block, self.target)
-        return self._ran(EmulatorProgram(source), [dtype for dtype, _ in source.params])
+        params = [dtype for dtype, _ in source.params]
+        return self._run_on(HOST, EmulatorProgram(source), params)
 
-    def _ran(self, program: Any, held: Sequence[DType] = ()) -> dict[int, Array]:
-        """Run a program on copies of the inputs; `held` has the dtypes that it takes, where they
-        are not the kernel's own: it may hold small floats as integers."""
+    def _ran(self, program: Any) -> dict[int, Array]:
+        return self._run_on(self.target.device, program)
+
+    def _run_on(
+        self, device: str, program: Any, params: Sequence[DType] = ()
+    ) -> dict[int, Array]:
+        """Run a program on copies of the inputs; `params` has the dtypes that it takes, where
+        they are not the kernel's own: it may take small floats as integers."""
         buffers = []
         for slot, array in enumerate(self.inputs):
             own = dtypes.from_numpy(array.dtype)
-            dtype = held[slot] if slot < len(held) and held[slot].bits else own
-            buffers.append(Buffer(self.target.device, dtype, array.size))
-            buffers[-1].array[:] = array.reshape(-1).view(dtype.numpy)
+            dtype = params[slot] if slot < len(params) and params[slot].bits else own
+            buffers.append(Buffer.of(device, dtype, array.reshape(-1)))
         program(buffers)
         return {
-            slot: np.array(buffers[slot].array).view(self.inputs[slot].dtype)
+            slot: buffers[slot].to_numpy().view(self.inputs[slot].dtype)
             for slot in self.reference.wide
         }
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType, dtypes
-from workbench.engine import Array, array_of, memory_of
+from workbench.engine import Array, memory_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
@@ -40,7 +40,7 @@ class Run:
                 for i, b in enumerate(item.buffers)
             ]
             if item.kernel is None:
-                np.copyto(buffers[0].array, buffers[1].array)
+                buffers[0].copy_from(buffers[1])
             else:
                 build(tuned(item.kernel, device), device).program(buffers)
             self.done[device] = number + 1
@@ -53,7 +53,7 @@ class Run:
         if node not in held:
             made = held[node] = Buffer(device, node.dtype, node.size)
             if fill:
-                np.copyto(made.array, array_of(memory_of(node)))
+                made.copy_from(memory_of(node))
         return held[node]
 
     def inputs(self, number: int, device: str) -> list[Buffer]:
@@ -90,7 +90,7 @@ class FromSchedule:
         """The inputs as they are: the memory of a run is this process's."""
         target = self.run.items[self.number].buffers[0]
         inputs = self.run.inputs(self.number, self.device)
-        arrays = tuple((buffer.dtype, buffer.array.copy()) for buffer in inputs)
+        arrays = tuple((buffer.dtype, buffer.to_numpy()) for buffer in inputs)
         return Carried, (self.device, (target.dtype, target.size), arrays)
 
 
@@ -105,12 +105,8 @@ class Carried:
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: a fresh output, then copies of the inputs."""
-        made = [Buffer(device, *self.output)]
-        for dtype, array in self.inputs:
-            buffer = Buffer(device, dtype, array.size)
-            np.copyto(buffer.array, array)
-            made.append(buffer)
-        return made
+        inputs = [Buffer.of(device, dtype, array) for dtype, array in self.inputs]
+        return [Buffer(device, *self.output), *inputs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +130,17 @@ class Seeded:
             if param is None:  # a slot that the kernel never touches
                 made.append(Buffer(device, dtypes.uint8, 0))
                 continue
-            buffer = Buffer(device, param.dtype, param.arg[1])
-            buffer.array[:] = random_values(generator, param.dtype, param.arg[1])
-            made.append(buffer)
+            values = random_values(generator, param.dtype, param.arg[1])
+            made.append(Buffer.of(device, param.dtype, values))
         return made
+
+
+def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
+    """Return copies of a kernel's inputs by slot; zeros for what it writes."""
+    return [
+        np.zeros(b.size, b.dtype.numpy) if slot in written else b.to_numpy()
+        for slot, b in enumerate(buffers)
+    ]
 
 
 def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Array:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from workbench import engine
 from workbench.backends.device import Device
 from workbench.base.display import Displayed
 from workbench.base.source import SourceLine, here
@@ -38,7 +37,13 @@ from workbench.kernel import arguments, figures
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
-from workbench.kernel.inputs import Carried, FromSchedule, Seeded, outputs
+from workbench.kernel.inputs import (
+    Carried,
+    FromSchedule,
+    Seeded,
+    arrays,
+    outputs,
+)
 from workbench.kernel.pasted import graph_of, to_python
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
@@ -238,15 +243,23 @@ class Kernel(Displayed):
 
         No buffer that a tensor holds is written; repeated runs agree.
         """
-        results = self._run(self._device(device))[1]
+        name, slots = self._device(device), outputs(self.original)
+        with unobserved():
+            buffers = self.data.buffers(self.original, name)
+            self.built(name).program(buffers)
+        results = [buffers[slot].to_numpy() for slot in slots]
         size = math.prod(self.shape)
         return tuple(a.reshape(self.shape) if a.size == size else a for a in results)
 
     def check(self, device: str | None = None) -> CheckResult:
         """Compare the answer with the un-optimised kernel on the reference interpreter."""
-        inputs, got = self._run(self._device(device))
+        name, slots = self._device(device), outputs(self.original)
         with unobserved():
-            return checking.check(self.original, outputs(self.original), inputs, got)
+            buffers = self.data.buffers(self.original, name)
+            inputs = arrays(buffers, slots)
+            self.built(name).program(buffers)
+            got = [buffers[slot].to_numpy() for slot in slots]
+            return checking.check(self.original, slots, inputs, got)
 
     def time(
         self, device: str | None = None, budget_s: float = 0.5, cold: bool = False
@@ -287,14 +300,6 @@ class Kernel(Displayed):
         """What costs are computed for: the device, if it is this machine's processor, else that."""
         return figures.processor(self.device)
 
-    def _run(self, device: str) -> tuple[list[Array], list[Array]]:
-        with unobserved():
-            buffers = self.data.buffers(self.original, device)
-            inputs = [np.array(engine.array_of(b)) for b in buffers]
-            self.built(device).program(buffers)
-            slots = outputs(self.original)
-            return inputs, [np.array(buffers[slot].array) for slot in slots]
-
     def built(self, device: str) -> Stages:
         """Return the kernel built for a device, once per process. Errors: DeviceError."""
         with without(self.rules_off):
@@ -308,8 +313,7 @@ class Kernel(Displayed):
 
         Errors: WorkbenchError for a node without values, and a position that is not there.
         """
-        inputs = checking.blank(self._inputs(self.device), outputs(self.original))
-        return values_in_kernel(node, at, inputs, self.order)
+        return values_in_kernel(node, at, self._inputs(self.device), self.order)
 
     def bisect(self, device: str | None = None) -> Culprit | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after
@@ -335,7 +339,7 @@ class Kernel(Displayed):
     def _inputs(self, device: str) -> list[Array]:
         with unobserved():
             buffers = self.data.buffers(self.original, device)
-            return [np.array(engine.array_of(b)) for b in buffers]
+            return arrays(buffers, outputs(self.original))
 
     # handing on
 

@@ -11,10 +11,10 @@ from functools import lru_cache
 from string import Template
 from typing import NamedTuple
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import load
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.native.machine import MEMORY, Caches
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import load
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
 

@@ -13,7 +13,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text

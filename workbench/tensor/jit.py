@@ -17,7 +17,7 @@ from weakref import finalize
 import numpy as np
 
 from workbench import engine
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType
 from workbench.base.errors import JitError
 from workbench.base.forking import free_rlock
@@ -254,12 +254,8 @@ def _memory(tensor: Tensor) -> Buffer:
     if node.op is not Ops.BUFFER:
         node = base(tensor.realize().uop)
     if node.op is Ops.BUFFER:
-        memory = engine.memory_of(node)
-        assert isinstance(memory, Buffer)
-        return memory
-    held = Buffer(tensor.device, tensor.dtype, tensor.numel())
-    held.array[:] = engine.to_numpy(tensor.uop).reshape(-1)
-    return held
+        return engine.memory_of(node)
+    return Buffer.of(tensor.device, tensor.dtype, engine.to_numpy(tensor.uop))
 
 
 def _kind(tensor: Tensor) -> Kind:

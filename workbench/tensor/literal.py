@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.native.buffer import pool
+from workbench.backends.native.host_memory import data_memory
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.engine import host_buffer
 from workbench.ir.node.ops import Ops
@@ -131,7 +131,7 @@ def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
     level: list[Any] = [data]
     while level and isinstance(level[0], _LISTS):
         length = _length(level[0])
-        pool.check_room(len(level) * length * _NUMBER_BYTES)
+        data_memory.pool.check_room(len(level) * length * _NUMBER_BYTES)
         for number, item in enumerate(level):
             if not isinstance(item, _LISTS):
                 raise _ragged(

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.backends.native.object_cache import key_of
 from workbench.base.errors import WorkbenchError
 from workbench.measure.timing import Samples, measure, rounds
 from workbench.worker.candidate import Row, Run, bound, told
+from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
 
 FAIR_ROUNDS = 3
@@ -47,7 +48,7 @@ class BenchmarkSettings:
 def race(
     form: Row,
     against: Row,
-    buffers: Sequence[Buffer],
+    data: KernelData,
     outputs: Sequence[int],
     rules: BenchmarkSettings,
     go_on: Callable[[], None] = lambda: None,
@@ -61,12 +62,13 @@ def race(
     """
     stop = time.perf_counter() + rules.left_s
     try:
+        buffers, others = data.on(form["device"]), data.on(against["device"])
         source, run = bound(form, buffers)
         go_on()
         found: Row = {"digest": key_of(source.language, source.text)[:16]}
         if found["digest"] in rules.known:
             return {"same": found["digest"]}
-        _, other = bound(against, buffers)
+        _, other = bound(against, others)
         silent(rules.limit_s)
         with within(rules.limit_s):
             first_s, answer = _first_run(run, buffers, outputs)
@@ -78,7 +80,7 @@ def race(
     if form == against:  # by itself
         taken = _alone(run, first_s, rules, stop)
         return found | {"samples": taken, "against": taken}
-    other_s, wanted = _first_run(other, buffers, outputs)
+    other_s, wanted = _first_run(other, others, outputs)
     if rules.compares:
         found["differs"] = not all(map(_are_close, wanted, answer))
     go_on()
@@ -104,9 +106,9 @@ def _first_run(
 ) -> tuple[float, list[Array]]:
     """Return the seconds of a run, and what it wrote."""
     for slot in outputs:
-        buffers[slot].array[:] = np.zeros((), buffers[slot].array.dtype)
+        buffers[slot].copy_in(np.zeros(buffers[slot].nbytes, np.uint8))
     seconds = _once(run)
-    return seconds, [np.array(buffers[slot].array) for slot in outputs]
+    return seconds, [buffers[slot].to_numpy() for slot in outputs]
 
 
 def _few(

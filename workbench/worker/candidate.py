@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.ir.node.uop import UOp

@@ -23,7 +23,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.worker import protocol
@@ -97,9 +97,7 @@ class Worker:
             return
         slots = make()
         head = {"do": "hold", "key": key, "slots": [_slot(b) for b, _ in slots]}
-        blobs = [
-            b"" if is_output else b.array.view(np.uint8).data for b, is_output in slots
-        ]
+        blobs = [b"" if is_output else _bytes(b) for b, is_output in slots]
         process.send(head, blobs)
         process.held[key] = sum(b.nbytes for b, _ in slots)
         while len(process.held) > 1 and sum(process.held.values()) > HELD_BYTES:
@@ -287,6 +285,10 @@ def _quiet(progress: Row, quiet_s: float) -> float:
     """Return the seconds that a worker may be silent for: less than ever where it says so."""
     told = progress.get("silent_s")
     return quiet_s if told is None else min(quiet_s, LATE * told + LATE_S)
+
+
+def _bytes(buffer: Buffer) -> memoryview:
+    return buffer.as_array().view(np.uint8).data
 
 
 def _slot(buffer: Buffer) -> tuple[str, int]:

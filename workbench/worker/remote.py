@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 
-from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.host_memory import HOST
 from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded, outputs
 from workbench.worker.benchmark import BenchmarkSettings, race
 from workbench.worker.candidate import parsed, told
+from workbench.worker.kernel_data import KernelData
 
 
 def race_text(task: str) -> str:
@@ -27,15 +27,15 @@ def race_text(task: str) -> str:
         **asked["rules"] | {"known": tuple(asked["rules"]["known"])}
     )
     try:
-        buffers, slots = _data(asked["kernel"])
+        data, slots = _data(asked["kernel"])
         with unobserved():
-            found = race(asked["form"], asked["against"], buffers, slots, rules)
+            found = race(asked["form"], asked["against"], data, slots, rules)
     except Exception as error:  # it must come back as text
         found = {"error": told(error)}
     return json.dumps(found)
 
 
 @lru_cache(maxsize=2)
-def _data(kernel: str) -> tuple[list[Buffer], tuple[int, ...]]:
+def _data(kernel: str) -> tuple[KernelData, tuple[int, ...]]:
     original = parsed(kernel)
-    return Seeded(0).buffers(original, Device.processor.name), outputs(original)
+    return KernelData(Seeded(0).buffers(original, HOST)), outputs(original)

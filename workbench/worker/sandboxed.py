@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 
 STRIP_BYTES = 4096
 FILL = 0xA5
 
 
 class Guarded:
-    """A copy of a buffer between two strips of memory that nobody may write to."""
+    """A copy of a buffer, on a device, between two strips of memory that nobody may write to."""
 
-    def __init__(self, held: Buffer):
+    def __init__(self, held: Buffer, device: str):
         self._held, strip = held, STRIP_BYTES // max(1, held.dtype.itemsize)
-        self._whole = Buffer(held.device, held.dtype, held.size + 2 * strip)
-        self._bytes().fill(FILL)
+        self._whole = Buffer(device, held.dtype, held.size + 2 * strip)
+        self._whole.copy_in(np.full(self._whole.nbytes, FILL, np.uint8))
         self.buffer = self._whole.window(strip, held.size)
-        self.buffer.array[:] = held.array
+        self.buffer.copy_from(held)
 
     def spoilt(self, slot: int, is_output: bool) -> str:
         """Return what was written where it may not be; "" for nothing."""
@@ -28,9 +28,9 @@ class Guarded:
         strips = np.concatenate([found[:STRIP_BYTES], found[-STRIP_BYTES:]])
         if np.any(strips != FILL):
             return f"writes outside of buffer {slot}"
-        before, after = (b.array.view(np.uint8) for b in (self._held, self.buffer))
+        before, after = (b.to_numpy().view(np.uint8) for b in (self._held, self.buffer))
         same = is_output or np.array_equal(before, after)
         return "" if same else f"changes buffer {slot}, an input"
 
     def _bytes(self) -> Any:
-        return self._whole.array.view(np.uint8)
+        return self._whole.to_numpy().view(np.uint8)

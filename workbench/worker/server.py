@@ -11,15 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import dtypes
 from workbench.check import answer as checking
-from workbench.kernel.inputs import outputs
+from workbench.kernel.inputs import arrays, outputs
 from workbench.measure import cold_cache
 from workbench.measure.timing import rounds
 from workbench.worker.benchmark import BenchmarkSettings, is_settled, race
 from workbench.worker.candidate import Row, Run, bound, parsed, told
+from workbench.worker.kernel_data import KernelData
 from workbench.worker.sandboxed import Guarded
 
 Report = Callable[[Row], None]
@@ -37,7 +39,7 @@ class Desk:
 
     def __init__(self, report: Report, is_stopped: Callable[[], bool]):
         self._report, self._is_stopped = report, is_stopped
-        self._data: dict[str, list[Buffer]] = {}
+        self._data: dict[str, KernelData] = {}
 
     # data
 
@@ -47,13 +49,11 @@ class Desk:
         """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
         made = []
         for (name, size), blob in zip(slots, blobs, strict=True):
-            buffer = Buffer(Device.processor.name, dtypes.named(name), size)
-            if blob:
-                buffer.array[:] = np.frombuffer(blob, buffer.array.dtype)
-            else:
-                buffer.array[:] = np.zeros((), buffer.array.dtype)
-            made.append(buffer)
-        self._data[key] = made
+            dtype = dtypes.named(name)
+            zeros = np.zeros(0 if blob else size, dtype.numpy)
+            values = np.frombuffer(blob, dtype.numpy) if blob else zeros
+            made.append(Buffer.of(HOST, dtype, values))
+        self._data[key] = KernelData(made)
 
     def drop(self, key: str) -> None:
         """Forget data."""
@@ -74,7 +74,7 @@ class Desk:
             try:
                 self._continue(place, len(rows), "compiling")
                 key = kernel.get("data", task.get("data"))
-                source, run = bound(kernel, self._data[key])
+                source, run = bound(kernel, self._data[key].on(kernel["device"]))
                 rows[place]["threads"] = source.threads
                 self._continue(place, len(rows), "first run", task.get("silent_s"))
                 start = time.perf_counter()
@@ -133,10 +133,11 @@ class Desk:
     def check(self, task: Row) -> Row:
         """Return whether a kernel's answer is that of the un-optimised kernel, interpreted.
         "silent_s", which may be left out, is how long it may run."""
-        held = self._data[task["data"]]
+        held = self._data[task["data"]].buffers
         original = parsed(task["original"])
         slots = outputs(original)
-        guards = [Guarded(b) for b in held]
+        device = Device.canonical(task["kernel"]["device"])
+        guards = [Guarded(b, device) for b in held]
         buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
         _, run = bound(task["kernel"], buffers)
@@ -147,8 +148,8 @@ class Desk:
         if any(found):
             said = " and ".join(filter(None, found))
             return {"ok": False, "text": f"WRONG: the program {said}"}
-        inputs = [np.array(b.array) for b in held]
-        got = [np.array(buffers[slot].array) for slot in slots]
+        inputs = arrays(held, slots)
+        got = [buffers[slot].to_numpy() for slot in slots]
         outcome = checking.check(original, slots, inputs, got)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
 

@@ -55,12 +55,12 @@ from tests.backends.llvm.test_render import (  # noqa: F401
 )
 from tests.compiler import needs_c
 from tests.support import ROOT
+from workbench.backends.buffer import Buffer
 from workbench.backends.c import compiler
 from workbench.backends.c.compiler import find_compiler
 from workbench.backends.c.runtime import CProgram, compile_many, one_text
 from workbench.backends.device import Device
 from workbench.backends.native import object_cache
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes

@@ -36,7 +36,7 @@ from tests.backends.linear import (
     store,
 )
 from tests.support import ROOT
-from workbench.backends.native.buffer import Buffer
+from workbench.backends.buffer import Buffer
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.base.target import Target

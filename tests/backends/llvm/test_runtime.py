@@ -34,11 +34,11 @@ from tests.backends.linear import (
     store,
 )
 from tests.support import ROOT, calls_of
+from workbench.backends.buffer import Buffer
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.runtime import LLVMProgram, load
 from workbench.backends.native import object_cache
 from workbench.backends.native import program as native_program
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import CompileError, DeviceError

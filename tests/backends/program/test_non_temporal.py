@@ -19,10 +19,10 @@ from tests.backends.linear import (
     store,
 )
 from workbench import Device, Tensor, explore, pipeline
+from workbench.backends.buffer import Buffer
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
-from workbench.backends.native.buffer import Buffer
 from workbench.backends.program.non_temporal import streamed
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes

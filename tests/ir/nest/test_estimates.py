@@ -11,7 +11,6 @@ import pytest
 
 from tests.kernel.executed import executed
 from workbench import Kernel, Opt, OptOps, Tensor, explore
-from workbench.engine import array_of
 from workbench.ir.node.ops import Ops
 
 Array = np.ndarray[Any, Any]
@@ -98,7 +97,7 @@ def test_counts_are_what_the_program_does(
     kernel = explore(form[0]()).kernels[-1]
     for chosen in (kernel.apply(*form[1]), kernel.optimized()):
         buffers = kernel.data.buffers(kernel.original, "LLVM")
-        arrays = [np.array(array_of(b)) for b in buffers]
+        arrays = [b.to_numpy() for b in buffers]
         arrays[0][:] = 0
         done = executed(chosen.compile("LLVM")["linear"], arrays)
         counts = replace(chosen.counts, barriers=0)  # tests/ir/lower/test_barriers.py

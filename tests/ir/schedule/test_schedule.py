@@ -24,9 +24,7 @@ def test_kernel_counts(name: str) -> None:
 def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
     for tensor in COUNTS[name][1]():
         found = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}
-        arrays = {
-            b: engine.array_of(engine.memory_of(b)).reshape(b.shape) for b in found
-        }
+        arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in found}
         wanted = interpret_tensor(tensor.uop, arrays, widen=True)
         agrees(tensor, np.broadcast_to(wanted, tensor.shape))
 

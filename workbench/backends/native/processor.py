@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workbench.backends.contract import DeviceInfo
+from workbench.backends.native.host_memory import host_memory
 from workbench.base.forking import no_fork
 
 
@@ -10,6 +11,7 @@ class Processor(DeviceInfo):
     """A device whose kernels run on this machine's own processor."""
 
     is_processor = True
+    memory = host_memory
 
 
 def cache_bytes() -> tuple[int, int, int]:

@@ -13,10 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.llvm.jit import Code
 from workbench.backends.native.assembly import AsmLine
-from workbench.backends.native.buffer import ALIGNMENT_BYTES, Buffer
 from workbench.backends.native.thread_pool import pool
+from workbench.backends.program.analysis import ALIGNMENT_BYTES
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
@@ -127,6 +128,12 @@ class NativeProgram(Unpicklable, ABC):
                 f"it takes {len(params)} buffers, and was given {len(buffers)}",
             )
         for slot, (buffer, param) in enumerate(zip(buffers, params, strict=False)):
+            if not buffer.address:
+                raise DeviceError(
+                    f"cannot launch {self.source.name}",
+                    f"argument {slot} is {buffer!r}, which the processor cannot read",
+                    "the memory of a device that runs in this process",
+                )
             if not _fits(buffer, param):
                 dtype, size = param
                 raise DeviceError(

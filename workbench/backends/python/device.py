@@ -4,6 +4,7 @@ completes it."""
 from __future__ import annotations
 
 from workbench.backends.contract import DeviceInfo, Program
+from workbench.backends.native.host_memory import host_memory
 from workbench.backends.program.source import Source
 from workbench.base.forking import no_fork
 from workbench.base.target import Target
@@ -19,6 +20,7 @@ class PythonDevice(DeviceInfo):
     rank = 90
     is_emulator = True
     runs_plain = True
+    memory = host_memory
 
     @property
     def is_available(self) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
+from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
-from workbench.backends.native.buffer import Buffer
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.text.printer import to_text

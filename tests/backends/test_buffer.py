@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from workbench.backends.native import buffer as module
-from workbench.backends.native.buffer import Buffer, BufferPool, size_class
+from workbench.backends.buffer import Buffer
+from workbench.backends.memory import BufferPool, size_class
+from workbench.backends.native import host_memory as module
+from workbench.backends.native.host_memory import host_memory
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import DeviceError
 
@@ -18,8 +20,8 @@ from workbench.base.errors import DeviceError
 @pytest.fixture(autouse=True)
 def pool(monkeypatch: pytest.MonkeyPatch) -> BufferPool:
     """A pool of its own for each test."""
-    fresh = BufferPool(limit_bytes=1 << 20)
-    monkeypatch.setattr(module, "pool", fresh)
+    fresh = BufferPool(host_memory, limit_bytes=1 << 20)
+    monkeypatch.setattr(host_memory, "pool", fresh)
     return fresh
 
 

@@ -1,0 +1,137 @@
+"""Memory for kernels: a number of elements in the memory of a device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.backends.memory import Lease, Memory, memories, memory_named
+from workbench.base.dtypes import DType
+from workbench.base.errors import DeviceError
+from workbench.base.unpicklable import Unpicklable
+
+Array = NDArray[Any]
+
+
+class Buffer(Unpicklable):
+    """`size` elements of `dtype` in the memory of a device, not initialised.
+
+    They begin `offset` bytes behind where `handle`, the device's own name of the memory, does.
+    Where this process can look into that memory `array` is a 1-D numpy view of it, and `address`
+    where it begins; elsewhere `address` is 0, and `copy_in` and `to_numpy` are the only ways.
+    Errors: DeviceError if there is not enough memory.
+    """
+
+    __slots__ = (
+        "_array", "_lease", "address", "device", "dtype", "handle", "nbytes", "offset", "size"
+    )  # fmt: skip
+
+    def __init__(self, device: str, dtype: DType, size: int):
+        if size < 0:
+            raise DeviceError(
+                f"cannot make a buffer of {size} elements", "a size is 0 or more"
+            )
+        memory = memories.get(device) or memory_named(device)
+        self.device, self.dtype, self.size = device, dtype, size
+        self.nbytes: int = size * dtype.itemsize
+        self._lease = Lease(memory.pool, self.nbytes)
+        block = self._lease.block
+        self.handle, self.offset, self.address = block.handle, 0, block.address
+        self._array: Array | None = None
+        if block.address:  # bytes first: the interface has no name for bfloat16
+            self._array = np.asarray(self._lease).view(dtype.numpy)
+
+    def __repr__(self) -> str:
+        return f"<Buffer {self.dtype}[{self.size}] on {self.device}>"
+
+    @staticmethod
+    def of(device: str, dtype: DType, values: Array) -> Buffer:
+        """Return a Buffer that holds a copy of an array."""
+        buffer = Buffer(device, dtype, values.size)
+        buffer.copy_in(values)
+        return buffer
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that it is in."""
+        return self._lease.pool.memory
+
+    @property
+    def array(self) -> Array:
+        """A view of the memory. Errors: DeviceError where this process cannot look into it."""
+        if self._array is None:
+            raise DeviceError(
+                f"there is no view of {self!r}",
+                f"the memory of {self.device} is not this process's",
+                "to_numpy(), which copies it",
+            )
+        return self._array
+
+    def copy_in(self, values: Array) -> None:
+        """Copy an array of as many elements, of the same size each, to this memory."""
+        data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        self._check_bytes(data.size, "an array")
+        self.memory.copy_in(self.handle, self.offset, data)
+
+    def to_numpy(self) -> Array:
+        """Return a flat copy as a numpy array."""
+        values = np.empty(self.size, self.dtype.numpy)
+        self.memory.copy_out(self.handle, self.offset, values.view(np.uint8))
+        return values
+
+    def as_array(self) -> Array:
+        """Return the elements to be read: a view where this process can look into the memory, a
+        copy elsewhere."""
+        return self.to_numpy() if self._array is None else self._array
+
+    def copy_from(self, other: Buffer) -> None:
+        """Copy another Buffer, of any device, to this one."""
+        self._check_bytes(other.nbytes, repr(other))
+        if self.memory is other.memory:
+            self.memory.copy(
+                self.handle, self.offset, other.handle, other.offset, self.nbytes
+            )
+        elif self._array is not None:
+            data = self._array.view(np.uint8)
+            other.memory.copy_out(other.handle, other.offset, data)
+        else:
+            self.copy_in(other.as_array())
+
+    def window(self, start: int, size: int) -> Buffer:
+        """Return `size` elements from `start` on as a Buffer: the same memory, which lives as
+        long as one of the two does."""
+        if not 0 <= start <= start + size <= self.size:
+            raise DeviceError(
+                f"cannot look at elements {start} to {start + size} of {self!r}",
+                f"it has {self.size}",
+            )
+        if not self.has_window(start):
+            raise DeviceError(
+                f"cannot look at elements {start} to {start + size} of {self!r}",
+                f"a part begins at a multiple of {self.memory.offset_bytes} bytes there",
+            )
+        part = object.__new__(Buffer)
+        part.device, part.dtype, part.size = self.device, self.dtype, size
+        part.nbytes = size * self.dtype.itemsize
+        part._lease, part.handle = self._lease, self.handle
+        skipped = start * self.dtype.itemsize
+        part.offset = self.offset + skipped
+        part.address = self.address + skipped if self.address else 0
+        part._array = None
+        if self._array is not None:
+            part._array = self._array[start : start + size]
+        return part
+
+    def has_window(self, start: int) -> bool:
+        """Whether a part that begins at element `start` can be a Buffer of its own."""
+        place = self.offset + start * self.dtype.itemsize
+        return place % self.memory.offset_bytes == 0
+
+    def _check_bytes(self, nbytes: int, what: str) -> None:
+        if nbytes != self.nbytes:
+            raise DeviceError(
+                f"cannot copy {what} to {self!r}",
+                f"it has {nbytes:,} bytes, and there are {self.nbytes:,}",
+            )
