@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.counters import ran
 from workbench.engine import Capture, memory_of
@@ -22,9 +23,9 @@ from workbench.pipeline import build, tuned
 
 
 class ReplayStep(Protocol):
-    """A launch: call it to run; `move` gives a slot other memory."""
+    """A launch: call it to run, or to begin without waiting; `move` gives a slot other memory."""
 
-    def __call__(self) -> None: ...
+    def __call__(self, wait: bool = True) -> None: ...
 
     def move(self, slot: int, buffer: Buffer) -> None: ...
 
@@ -35,7 +36,7 @@ class _Copy:
     def __init__(self, buffers: list[Buffer]):
         self._buffers = buffers
 
-    def __call__(self) -> None:
+    def __call__(self, wait: bool = True) -> None:
         self._buffers[0].copy_from(self._buffers[1])
 
     def move(self, slot: int, buffer: Buffer) -> None:
@@ -75,6 +76,8 @@ class Replay:
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
         self._memory = self._shared(kept, made.difference(fresh))
         self._launches = [self._launch(item) for item in kept]
+        used = {launch.kernel[2]: None for launch in self._launches if launch.kernel}
+        self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
         self._fresh = [(n.arg[1], n.dtype, n.size, self._uses[n]) for n in fresh]
@@ -104,14 +107,18 @@ class Replay:
                 launch.step()
                 continue
             start = time.perf_counter()
-            launch.step()
+            launch.step(False)
             ran(*launch.kernel, time.perf_counter() - start)
+        for device in self._queues:
+            device.synchronize()
         return [_seen(made[p], piece) if p >= 0 else c for p, piece, c in self._results]
 
     def launch(self) -> None:
         """Run the kernels on the memory of the last run; nothing is counted."""
         for launch in self._launches:
-            launch.step()
+            launch.step(False)
+        for device in self._queues:
+            device.synchronize()
 
     def _dependent(
         self, items: Sequence[ScheduleItem], inputs: Sequence[UOp]

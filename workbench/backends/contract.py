@@ -21,9 +21,12 @@ from workbench.ir.node.uop import UOp
 
 
 class Launch(Protocol):
-    """A kernel and its memory: call it to run, as often as need be."""
+    """A kernel and its memory: call it to run, as often as need be. One whose device has a clock
+    of its own also has `timed() -> float`: it runs, and returns the seconds that it took there."""
 
-    def __call__(self) -> None: ...
+    def __call__(self, wait: bool = True) -> None:
+        """Run, and return when it is done. Without `wait` a device that queues may return before:
+        its `synchronize` waits, and what is copied from and to its memory comes afterwards."""
 
     def move(self, slot: int, buffer: Buffer) -> None:
         """Give a slot other memory, of the same size and dtype."""
@@ -61,6 +64,8 @@ class DeviceInfo(ABC):
     """Whether its times say nothing of the kernel: they never stand beside others."""
     runs_plain: bool = False
     """Whether what is computed gets no default opts."""
+    queues: bool = False
+    """Whether a launch may return before it is done, so that `synchronize` waits for it."""
     renders_anywhere: bool = False
     """Whether its Target, and so its source, can be had where it cannot run."""
 
@@ -93,6 +98,9 @@ class DeviceInfo(ABC):
     ) -> Source:
         """Return the text of a kernel, from its lowered tree and its linear program; comments
         are in terms of `tree`, its statement tree before operations were taken apart."""
+
+    def synchronize(self) -> None:  # noqa: B027  most devices do not queue
+        """Wait until everything that was launched is done."""
 
     @abstractmethod
     def load(self, source: Source) -> Program:

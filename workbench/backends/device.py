@@ -92,6 +92,10 @@ class Devices:
         """Return the names of all devices, available or not."""
         return tuple(self._devices)
 
+    def is_own(self, name: str) -> bool:
+        """Return whether a device is the package's own, so that every process has it."""
+        return self.canonical(name) in self._own
+
     def available(self, name: str) -> bool:
         """Return whether a device can run kernels here."""
         return self[name].is_available

@@ -104,6 +104,9 @@ def _batch(run: Run) -> int:
 
 
 def _sample(run: Run, batch: int) -> float:
+    timed = getattr(run, "timed", None)
+    if timed is not None:  # its device has a clock of its own
+        return float(sum(timed() for _ in range(batch)) / batch)
     times = range(batch)
     start = time.perf_counter()
     for _ in times:

@@ -24,6 +24,7 @@ from workbench.search.moves import Move
 from workbench.search.progress import progress
 from workbench.search.result import SearchResult, kernel_key
 from workbench.worker.client import Worker
+from workbench.worker.local import worker_for
 
 if TYPE_CHECKING:
     from workbench.kernel.kernel import Kernel
@@ -137,7 +138,7 @@ def _search(
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
         return found(OnExecutor(*about, executor=executor), at_once)
-    own = Worker(nice=0) if worker is None else worker
+    own = worker_for(device, nice=0) if worker is None else worker
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731

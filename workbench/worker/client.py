@@ -95,11 +95,10 @@ class Worker:
         if key in process.held:
             process.held.move_to_end(key)
             return
-        slots = make()
-        head = {"do": "hold", "key": key, "slots": [_slot(b) for b, _ in slots]}
-        blobs = [b"" if is_output else _bytes(b) for b, is_output in slots]
-        process.send(head, blobs)
-        process.held[key] = sum(b.nbytes for b, _ in slots)
+        buffers = make()
+        slots, blobs = slots_and_bytes(buffers)
+        process.send({"do": "hold", "key": key, "slots": slots}, blobs)
+        process.held[key] = sum(b.nbytes for b, _ in buffers)
         while len(process.held) > 1 and sum(process.held.values()) > HELD_BYTES:
             oldest, _ = process.held.popitem(last=False)
             process.send({"do": "drop", "key": oldest})
@@ -287,12 +286,17 @@ def _quiet(progress: Row, quiet_s: float) -> float:
     return quiet_s if told is None else min(quiet_s, LATE * told + LATE_S)
 
 
-def _bytes(buffer: Buffer) -> memoryview:
-    return buffer.as_array().view(np.uint8).data
-
-
-def _slot(buffer: Buffer) -> tuple[str, int]:
-    return buffer.dtype.name, buffer.size
+def slots_and_bytes(
+    buffers: Sequence[tuple[Buffer, bool]],
+) -> tuple[list[tuple[str, int]], list[memoryview]]:
+    """Return the dtype and size of each buffer, and its bytes: none of what is only written."""
+    slots = [(buffer.dtype.name, buffer.size) for buffer, _ in buffers]
+    nothing = memoryview(b"")
+    blobs = [
+        nothing if is_output else buffer.as_array().view(np.uint8).data
+        for buffer, is_output in buffers
+    ]
+    return slots, blobs
 
 
 def _environment() -> dict[str, str]:

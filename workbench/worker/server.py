@@ -44,7 +44,10 @@ class Desk:
     # data
 
     def hold(
-        self, key: str, slots: Sequence[tuple[str, int]], blobs: list[bytearray]
+        self,
+        key: str,
+        slots: Sequence[tuple[str, int]],
+        blobs: Sequence[bytearray | memoryview],
     ) -> None:
         """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
         made = []

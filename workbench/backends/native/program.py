@@ -170,7 +170,7 @@ class NativeLaunch:
             self._kernel = program.on_threads
             self._arguments = ctypes.addressof(self._table)
 
-    def __call__(self) -> None:
+    def __call__(self, wait: bool = True) -> None:
         self._run(self._kernel, self._arguments)
 
     def move(self, slot: int, buffer: Buffer) -> None:

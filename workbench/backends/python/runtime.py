@@ -84,7 +84,7 @@ class EmulatorLaunch:
     def __init__(self, plan: EmulatorPlan, arrays: list[Array], lanes_at_once: int):
         self._plan, self._arrays, self._lanes_at_once = plan, arrays, lanes_at_once
 
-    def __call__(self) -> None:
+    def __call__(self, wait: bool = True) -> None:
         _Run(self._plan, self._arrays, self._lanes_at_once).everything()
 
     def move(self, slot: int, buffer: HasArray) -> None:

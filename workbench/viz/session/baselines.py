@@ -59,7 +59,9 @@ def measure_all(session: Session) -> dict[str, Any]:
             raise TaskStopped()
         session.status("baseline", 0, 1, name)
         try:
-            with session.jobs.lend():  # nothing else is measured meanwhile
+            with session.jobs.lend(
+                session.device
+            ):  # nothing else is measured meanwhile
                 _measure(session, name, run)
         finally:
             session.status(None)

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Event, Thread
 
+from workbench.backends.device import Device
 from workbench.base.forking import free_lock
-from workbench.worker.client import Worker
+from workbench.worker.client import NICE, Worker
+from workbench.worker.local import worker_for
 
 ASKED, AHEAD = 0, 1
 IDLE_S = 300.0
@@ -82,11 +84,13 @@ class Jobs:
         return running is not None and running.is_dropped
 
     @contextmanager
-    def lend(self, alone: bool = False) -> Iterator[Worker]:
-        """Hand out the worker, or one that is thrown away afterwards, for what may spoil it.
-        Nobody else measures meanwhile, and a stop reaches it."""
+    def lend(self, device: str, alone: bool = False) -> Iterator[Worker]:
+        """Hand out a worker for a device: the one process, or one that is thrown away afterwards,
+        for what may spoil it. Nobody else measures meanwhile, and a stop reaches it."""
         with self._turn:
-            worker = Worker() if alone else self.worker
+            worker = self.worker
+            if alone or not Device.is_own(device):
+                alone, worker = True, worker_for(device, NICE)
             self._busy = worker
             try:
                 yield worker

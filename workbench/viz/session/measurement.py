@@ -65,7 +65,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
         text = f"{trial.number + 1} tried, {trial.how}"
         session.status("search", round(time.monotonic() - began), round(budget_s), text)
 
-    with session.jobs.lend() as worker:
+    with session.jobs.lend(session.device) as worker:
         try:
             report(Candidate(0, None, (), "starting"))
             found = searching.run(
@@ -259,7 +259,9 @@ def headline(session: Session, number: int) -> list[int]:
 
 def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:
     """Hand out a worker that may run variants: edited source gets one of its own."""
-    return session.jobs.lend(alone=any(v in session.edited for v in variants))
+    edited = [v for v in variants if v in session.edited]
+    device = device_of(session, edited[0]) if edited else session.device
+    return session.jobs.lend(device, alone=bool(edited))
 
 
 def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
@@ -291,8 +293,8 @@ def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
 
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     """See to it that the worker has a kernel's data; its producers have run."""
-    fastest = Device.processor
-    device = fastest.name if fastest.is_available else kernel.device
+    fastest, is_own = Device.processor, Device.is_own(kernel.device)
+    device = fastest.name if fastest.is_available and is_own else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:
         written = outputs(kernel.original)

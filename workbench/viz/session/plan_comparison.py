@@ -89,7 +89,7 @@ def measure(session: Session) -> Row:
     forms: dict[tuple[str, str], int] = {}
     tasks: list[Row] = []
     plans: list[list[int]] = []
-    with session.jobs.lend() as worker:
+    with session.jobs.lend(session.device) as worker:
         for number, kernels in pairs:
             plans.append([])
             for place, kernel in enumerate(kernels):

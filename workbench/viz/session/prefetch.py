@@ -87,7 +87,7 @@ def _time_kernel(session: Session, number: int) -> None:
 def _quietly(session: Session, group: list[int]) -> None:
     """Time variants; where that fails nobody is told, because nobody asked."""
     try:
-        with session.jobs.lend() as worker:
+        with session.jobs.lend(session.device) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
         session.save()
     except WorkbenchError:
@@ -130,7 +130,7 @@ def _measure_offers(
         for place in places:
             form = kernel.apply(parse_opt(listed[place]["opt"]))
             forms.append(forms[0] | {"ast": form.to_text()})
-        with session.jobs.lend() as worker:
+        with session.jobs.lend(session.device) as worker:
             found = measurement.times(
                 session, worker, variant, forms, False, BUDGET_S, SAMPLES
             )

@@ -1,0 +1,75 @@
+"""A worker's tasks done in this process: for devices that were registered here, and that a new
+process would not have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.worker.client import (
+    QUIET_S,
+    Progress,
+    Row,
+    TaskStopped,
+    Worker,
+    slots_and_bytes,
+)
+from workbench.worker.server import Desk, StopRequest
+
+
+class LocalWorker(Worker):
+    """Does what a Worker does, where it is asked. A program that crashes takes this process down,
+    and one that hangs is not ended: it is a device of the user's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._keys: set[str] = set()
+        self._is_stopped = False
+        self._progress: Progress | None = None
+        self._desk = Desk(self._report, lambda: self._is_stopped)
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return os.getpid()
+
+    def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
+        """See to it that the data `key` are there (see `Worker.hold`)."""
+        if key not in self._keys:
+            slots, blobs = slots_and_bytes(make())
+            self._desk.hold(key, slots, blobs)
+            self._keys.add(key)
+
+    def ask(
+        self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
+    ) -> Row:
+        """Return the result of a task. Errors: TaskStopped; what goes wrong in the task."""
+        self._is_stopped, self._progress = False, progress
+        tasks = {
+            "measure": self._desk.measure,
+            "check": self._desk.check,
+            "race": self._desk.race,
+        }
+        try:
+            return tasks[task["do"]](task)
+        except StopRequest:
+            raise TaskStopped() from None
+
+    def stop(self) -> None:
+        """Abandon the task at hand where it looks up next."""
+        self._is_stopped = True
+
+    def close(self) -> None:
+        """Stop; there is no process to end."""
+        self.stop()
+
+    def _report(self, progress: Row) -> None:
+        if self._progress is not None:
+            self._progress(progress)
+
+
+def worker_for(device: str, nice: int) -> Worker:
+    """Return a worker that has a device: another process if every process has it."""
+    return Worker(nice) if Device.is_own(device) else LocalWorker()
