@@ -27,7 +27,7 @@ from itertools import islice
 from typing import Any
 
 from tests.programs import Program, program
-from workbench import Tensor, engine
+from workbench import Context, Tensor, engine
 from workbench.backends.c.runtime import compile_many
 from workbench.backends.device import Device
 from workbench.base.errors import CompileError, VerifyError, WorkbenchError
@@ -61,7 +61,8 @@ class Attempt:
         dice = random.Random(self.program.seed)
         is_drawn = opts == "random" or opts == "mixed" and dice.random() < 0.5
         self.tensor = self.program.tensor(self.device)
-        schedule, (simple,) = engine.planned([self.tensor.uop])
+        with Context(DEV=self.device):  # that of values without data
+            schedule, (simple,) = engine.planned([self.tensor.uop])
         self.items, self.result = schedule.items, simple.substitute(schedule.stored)
         for item in self.items:
             kernel = item.kernel

@@ -371,7 +371,7 @@ def test_a_piece_is_looked_at_where_the_device_can(shelf: Shelf) -> None:
 def test_a_buffer_has_no_view_and_says_so(shelf: Shelf) -> None:
     buffer = Buffer(NAME, dtypes.float32, 8)
     assert buffer.address == 0 and isinstance(buffer.handle, int)
-    with pytest.raises(DeviceError, match="no view .* to_numpy"):
+    with pytest.raises(DeviceError, match="no view"):
         buffer.array  # noqa: B018
     with pytest.raises(DeviceError, match="multiple of 16 bytes"):
         buffer.window(1, 2)
@@ -459,7 +459,7 @@ def test_run_check_time_and_search(shelf: Shelf) -> None:
     assert found.ranked() and found.kernel.check().ok
     assert kernel.check("PYTHON").ok
     assert kernel.bisect() is None
-    assert kernel.compare(kernel.optimized()).text if hasattr(kernel, "text") else True
+    assert kernel.compare(kernel.optimized()).equal
 
 
 def test_pickling(shelf: Shelf) -> None:
