@@ -77,6 +77,8 @@ class Buffer(Unpicklable):
 
     def to_numpy(self) -> Array:
         """Return a flat copy as a numpy array."""
+        if self._array is not None:
+            return self._array.copy()
         values = np.empty(self.size, self.dtype.numpy)
         self.memory.copy_out(self.handle, self.offset, values.view(np.uint8))
         return values

@@ -32,9 +32,13 @@ class LLVMDevice(Processor):
         head="^define ",
     )
 
+    _is_installed = False
+
     @property
     def is_available(self) -> bool:
-        return find_spec("llvmlite") is not None
+        # asked for each tensor that is made; what is not there may be installed meanwhile
+        self._is_installed = self._is_installed or find_spec("llvmlite") is not None
+        return self._is_installed
 
     def _target(self) -> Target:
         with no_fork:

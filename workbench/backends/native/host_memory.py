@@ -20,17 +20,17 @@ class HostMemory(Memory):
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Bytes:
         whole = np.empty(size_bytes + alignment_bytes, np.uint8)
-        first = -whole.ctypes.data % alignment_bytes
+        first = -_address(whole) % alignment_bytes
         return whole[first : first + size_bytes]
 
     def free(self, handle: Bytes) -> None:
         """Python does when nobody has the array."""
 
     def copy_in(self, handle: Bytes, offset: int, data: Bytes) -> None:
-        handle[offset : offset + data.size] = data
+        np.copyto(handle[offset : offset + data.size], data)
 
     def copy_out(self, handle: Bytes, offset: int, data: Bytes) -> None:
-        data[:] = handle[offset : offset + data.size]
+        np.copyto(data, handle[offset : offset + data.size])
 
     def copy(
         self,
@@ -44,7 +44,7 @@ class HostMemory(Memory):
         self.copy_in(target, target_offset, data)
 
     def address(self, handle: Any) -> int:
-        return int(handle.ctypes.data)
+        return _address(handle)
 
     def available_bytes(self) -> int | None:
         return available_bytes()
@@ -53,8 +53,12 @@ class HostMemory(Memory):
 host_memory = HostMemory()
 """What devices that run in this process have in common."""
 data_memory = HostMemory()
-data_memory.kept_bytes = 0  # it is read once
+data_memory.kept_bytes = 16 << 20  # it is read once: small pieces are worth keeping
 memories[HOST] = data_memory
+
+
+def _address(array: Bytes) -> int:
+    return int(array.__array_interface__["data"][0])  # .ctypes takes four times as long
 
 
 def available_bytes() -> int | None:
