@@ -15,10 +15,7 @@ Family = tuple[str, ...]
 def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
     """Return the axes of `kernel` with `opts` (legal ones, by name) in families: those that an
     axis of the plain kernel was split into, the outer part first; what else opts add stands
-    alone.
-
-    >>> families(kernel, (Opt(OptOps.UPCAST, "g0", 4), Opt(OptOps.LOCAL, "g0", 2)))
-    (("g0", "l0", "u0"), ("r0",))
+    alone. After UPCAST("g0", 4) and LOCAL("g0", 2) they are (g0, l0, u0) and (r0).
     """
     known = [[name] for name in ranges(kernel)]
     for opt in opts:
