@@ -39,6 +39,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.replay":             (6, "pipeline"),
     "workbench.portable":           (6, "pipeline"),
     "workbench.counters":           (6, "pipeline"),
+    "workbench.registration":       (7, "registration"),
     "workbench.kernel":             (7, "kernel"),
     "workbench.cost":               (7, "kernel"),
     "workbench.check":              (7, "kernel"),

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from workbench.ir.opt.opt import OptKind as OptKind
     from workbench.ir.opt.opt import OptOps as OptOps
     from workbench.kernel.kernel import Kernel as Kernel
+    from workbench.registration import register as register
+    from workbench.registration import unregister as unregister
     from workbench.search.result import SearchResult as SearchResult
     from workbench.tensor.jit import TinyJit as TinyJit
     from workbench.tensor.tensor import Tensor as Tensor
@@ -49,6 +51,8 @@ _HOME = {
     "GlobalCounters": "workbench.counters",
     "Exploration": "workbench.viz.exploration",
     "explore": "workbench.viz.explore",
+    "register": "workbench.registration",
+    "unregister": "workbench.registration",
 }
 
 

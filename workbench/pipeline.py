@@ -6,7 +6,7 @@ Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
@@ -26,22 +26,44 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.heuristic.default_opts import heuristic
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.passes import Pass
-from workbench.ir.rewriting.rewrite import rules_off
+from workbench.ir.rewriting.rewrite import (
+    Rule,
+    RuleSet,
+    RulesInForce,
+    rules_in_force,
+    rules_off,
+    with_added,
+)
 from workbench.ir.rules.collapse import KERNEL_RULES
+from workbench.ir.rules.index import SIMPLIFY
 from workbench.ir.rules.movement import TENSOR_RULES
 from workbench.ir.schedule.split import SPLIT_RULES
 from workbench.ir.text.readable import to_expr
 from workbench.ir.verify.verify import Level, verify
 
-SCHEDULE_RULES = (TENSOR_RULES, SPLIT_RULES, KERNEL_RULES)
-"""The rule sets that scheduling uses."""
-COMPILE_RULES = (KERNEL_RULES, ALL_SMALL_FLOAT_RULES, DECOMPOSE_RULES)
-"""The rule sets that opts and lowering use."""
+SCHEDULE_PASSES: Mapping[str, RuleSet] = {
+    "simplify-tensor": TENSOR_RULES,
+    "split-reductions": SPLIT_RULES,
+    "simplify-index": SIMPLIFY,
+    "simplify-kernel": KERNEL_RULES,
+}
+"""The passes of scheduling that are rules."""
+DEVICE_PASSES: Mapping[str, RuleSet] = {
+    "small-floats": ALL_SMALL_FLOAT_RULES,
+    "decompose": DECOMPOSE_RULES,
+}
+"""Those that leave only operations that the device has."""
+COMPILE_PASSES: Mapping[str, RuleSet] = {
+    "simplify-index": SIMPLIFY,
+    "simplify-kernel": KERNEL_RULES,
+    **DEVICE_PASSES,
+}
+"""Those that opts and lowering use."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
-Key = tuple[UOp, DeviceInfo, frozenset[str]]
-"""A kernel, a device (one that is registered anew is another), and the rules that are off."""
+Key = tuple[UOp, DeviceInfo, RulesInForce]
+"""A kernel, a device (one that is registered anew is another), and the rules."""
 _programs: dict[Key, Stages] = {}
 _tuned: dict[Key, UOp] = {}
 _lock = free_lock()
@@ -70,7 +92,7 @@ def build(kernel: UOp, device: str) -> Stages:
 
     Errors: CompileError names the stage that failed and carries the last good state.
     """
-    key = kernel, Device[device], rules_off()
+    key = kernel, Device[device], rules_in_force()
     found = _programs.get(key)
     if found is None or observer() is not None:
         found = _remember(_programs, key, stages(kernel, device))
@@ -79,6 +101,8 @@ def build(kernel: UOp, device: str) -> Stages:
 
 def _remember(table: dict[Key, T], key: Key, made: T) -> T:
     """Return what `table` holds for `key`, `made` if nothing; the oldest of many is dropped."""
+    if key[2] != rules_in_force():
+        return made  # a rule was added meanwhile, and may have had a part in it
     with _lock:
         table[key] = found = table.pop(key, made)  # last in line again
         while len(table) > KEPT_KERNELS:
@@ -166,8 +190,7 @@ def _missing(lowered: UOp) -> list[str]:
     """Return the rules that are switched off and would have made of a statement tree what every
     device can do."""
     off = rules_off()
-    needed = (*ALL_SMALL_FLOAT_RULES.rules, *DECOMPOSE_RULES.rules)
-    rules = [rule for rule in needed if rule.name in off]
+    rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
     nodes = lowered.toposort() if rules else ()
     found = [
         r.name
@@ -198,6 +221,12 @@ def _staged(stage: str, state: UOp, run: Any) -> Any:
         ) from error
 
 
+def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:
+    """Return the rules of passes, those too that somebody registered."""
+    sets = [with_added(rules, name) for some in passes for name, rules in some.items()]
+    return tuple(dict.fromkeys(rule for each in sets for rule in each.rules))
+
+
 def is_ir(value: object) -> bool:
     """Whether a state of the pipeline is IR: a graph, or a linear program."""
     return isinstance(value, (UOp, tuple))
@@ -216,7 +245,7 @@ def tuned(kernel: UOp, device: str) -> UOp:
     info = Device[device]
     if info.runs_plain:
         return kernel
-    key = kernel, info, rules_off()
+    key = kernel, info, rules_in_force()
     found = _tuned.get(key)
     if found is None:
         made = heuristic(kernel, info.target)[0]

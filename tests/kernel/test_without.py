@@ -108,8 +108,8 @@ def test_a_rule_must_be_one_that_kernels_are_made_with() -> None:
     assert "idiv-floor" in error.value.hint
     with pytest.raises(WorkbenchError, match="reshape-reshape"):
         divided().without("reshape-reshape")
-    known = (*pipeline.SCHEDULE_RULES, *pipeline.COMPILE_RULES)
-    assert {r.name for s in known for r in s.rules} == set(package_rules())
+    known = pipeline.rules_of(pipeline.SCHEDULE_PASSES, pipeline.COMPILE_PASSES)
+    assert {rule.name for rule in known} == set(package_rules())
 
 
 def test_a_block_switches_rules_off_and_on_again() -> None:

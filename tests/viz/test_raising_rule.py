@@ -15,7 +15,7 @@ from tests.viz.support import array
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.ir.rewriting.rewrite import RuleSet
-from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
+from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
 from workbench.viz.model import functions
@@ -74,7 +74,7 @@ def test_a_rule_of_scheduling(
     spoil: Spoil, error: Exception, said: str, tmp_path: Path
 ) -> None:
     y = (array(8, 8) * 1.0).exp()
-    spoil(SCHEDULE_RULES, "mul-one", error)
+    spoil([*SCHEDULE_PASSES.values()], "mul-one", error)
     ex = explore(y)
     assert ex.error is error and ex.kernels == ()
     assert ex.headline.endswith("scheduling failed") and said in str(ex)
@@ -100,7 +100,7 @@ def test_what_cannot_be_asked_for_is_still_an_error() -> None:
 
 def test_a_rule_of_compiling(spoil: Spoil) -> None:
     y = array(8, 24) @ array(24, 8) + 1.0
-    spoil(COMPILE_RULES, "form-fma", ZeroDivisionError("no such luck"))
+    spoil([*COMPILE_PASSES.values()], "form-fma", ZeroDivisionError("no such luck"))
     ex = explore(y)
     assert ex.error is None and len(ex.kernels) == 1
     html = looked_at(ex)
@@ -124,6 +124,6 @@ def test_a_rule_of_compiling(spoil: Spoil) -> None:
 
 def test_a_rule_that_a_user_switches_off_again(spoil: Spoil) -> None:
     y = Tensor([1.0, 2.0]) * 1.0 + 3.0
-    spoil(SCHEDULE_RULES, "mul-one", ZeroDivisionError("mine"))
+    spoil([*SCHEDULE_PASSES.values()], "mul-one", ZeroDivisionError("mine"))
     assert explore(y).error is not None
     assert explore(y, without=("mul-one",)).kernels

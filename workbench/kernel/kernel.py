@@ -48,7 +48,7 @@ from workbench.kernel.pasted import graph_of, to_python
 from workbench.measure.kernel_time import Timing
 from workbench.measure.side_by_side import SideBySide
 from workbench.measure.speeds import speeds
-from workbench.pipeline import COMPILE_RULES, Stages, build, recorded
+from workbench.pipeline import COMPILE_PASSES, Stages, build, recorded, rules_of
 from workbench.portable import Portable, portable
 from workbench.search import search as searching
 from workbench.search.result import SearchResult
@@ -223,7 +223,7 @@ class Kernel(Displayed):
 
         Errors: WorkbenchError for a rule that kernels are not made with.
         """
-        check_names(rules, COMPILE_RULES)
+        check_names(rules, rules_of(COMPILE_PASSES))
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))
         plain = replace(self, ast=self.original, applied_opts=(), rules_off=off)
         return plain.apply(*self.applied_opts)

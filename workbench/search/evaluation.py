@@ -20,6 +20,7 @@ from workbench.ir.text.printer import to_text
 from workbench.kernel.inputs import outputs
 from workbench.search.candidate import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
+from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
 from workbench.worker.remote import race_text
 
@@ -56,10 +57,7 @@ class _Measuring:
         self.start_s = START_SHARE * (self.ends_at - self.clock())
 
     def form(self, ast: UOp) -> Row:
-        return {
-            "ast": to_text(ast), "device": self.device, "source": None,
-            "rules_off": self.rules_off,
-        }  # fmt: skip
+        return row_of(ast, self.device, self.rules_off)
 
     def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
         budget_s, samples = THOROUGH if thorough else QUICK

@@ -15,7 +15,8 @@ from workbench.backends.native.private_files import read_json, warn, write_json
 from workbench.backends.native.thread_pool import cores
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.base.trace import unobserved
-from workbench.ir.rewriting.rewrite import without
+from workbench.ir.opt.opt import OptOps
+from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.kernel import arguments
 from workbench.search.beam import search
 from workbench.search.candidate import Candidate, Found, SearchStopped
@@ -59,7 +60,9 @@ def run(
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
-    kept = _kept(kernel, width, budget_s) if cached and executor is None else None
+    # another process does not know what was registered in this one, or knows another thing
+    is_own = executor is None and not added_rules() and not OptOps.registered
+    kept = _kept(kernel, width, budget_s) if cached and is_own else None
     if kept is not None:
         return kept
     began = clock()
@@ -86,7 +89,7 @@ def run(
     result = _result(kernel, found, device, clock() - began)
     is_whole = found.ended not in ("stopped", "interrupted")
     # Where nothing was timed the processes were killed, or too slow: not so the next time.
-    if executor is None and is_whole and result.ranked():
+    if is_own and is_whole and result.ranked():
         _keep(result, width, budget_s)
     return result
 

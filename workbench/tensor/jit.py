@@ -26,6 +26,7 @@ from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.replay import Replay
 from workbench.tensor.arguments import short
@@ -124,6 +125,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
             return self._function(*args, **kwargs)
         state = self._state
         with state.lock:
+            if state.rules != rules_in_force():  # what was captured has other rules
+                state.calls, state.captured = 0, None
+                state.rules = rules_in_force()
             if state.captured is not None:
                 result: R = state.captured(args, kwargs)
                 return result
@@ -142,6 +146,8 @@ class _State:
 
     calls: int = 0
     captured: _Captured | None = None
+    rules: RulesInForce = field(default_factory=rules_in_force)
+    """The rules that it was captured with."""
     lock: RLock = field(default_factory=free_rlock)
 
 

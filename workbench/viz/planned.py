@@ -16,7 +16,7 @@ from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.kernel.kernel import Kernel
-from workbench.pipeline import COMPILE_RULES, SCHEDULE_RULES
+from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES, rules_of
 from workbench.tensor.tensor import Tensor
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.title import title_of
@@ -48,8 +48,8 @@ def planned(
 
     Errors: WorkbenchError where a value cannot be, or a rule does not exist.
     """
-    check_names(rules_off, (*SCHEDULE_RULES, *COMPILE_RULES))
-    of_kernels = {rule.name for rules in COMPILE_RULES for rule in rules.rules}
+    check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
+    of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
     found = Planned()
     roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
     for device, group in _by_device(tensors).items():

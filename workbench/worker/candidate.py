@@ -1,9 +1,11 @@
 """A form of a kernel as data: what the worker process and executors compile and run.
 
-    {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...]}
+    {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...],
+     "program": {..}}
 
-The last may be left out. Where the source was edited it takes the place of what would be
-rendered; everything else that a launch needs is that of the kernel.
+The last two may be left out. Where the source was edited it takes the place of what would be
+rendered; everything else that a launch needs is that of the kernel. Another process does not
+know the rules that were registered in this one: there is a "program" then, compiled here.
 """
 
 from __future__ import annotations
@@ -14,14 +16,31 @@ from typing import Any
 
 from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
+from workbench.base.dtypes import dtypes
 from workbench.base.errors import ParseError, WorkbenchError
+from workbench.base.trace import unobserved
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import without
+from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.ir.text.parser import parse
-from workbench.pipeline import build, stages
+from workbench.ir.text.printer import to_text
+from workbench.pipeline import Stages, build, stages
 
 Row = dict[str, Any]
 Run = Callable[[], object]
+
+
+def row_of(ast: UOp, device: str, rules_off: Sequence[str]) -> Row:
+    """Return a kernel as another process wants it."""
+    row: Row = {
+        "ast": to_text(ast), "device": device, "source": None, "rules_off": list(rules_off),
+    }  # fmt: skip
+    if added_rules():
+        try:
+            with unobserved(), without(rules_off):
+                row["program"] = _program_row(build(ast, device).source)
+        except WorkbenchError as error:
+            row["program"] = {"error": told(error)}
+    return row
 
 
 def compiled(form: Row) -> tuple[Source, Any]:
@@ -31,13 +50,44 @@ def compiled(form: Row) -> tuple[Source, Any]:
     """
     ast = parsed(form["ast"])
     with without(form.get("rules_off", ())):
-        if form["source"] is None:
+        if form["source"] is None and "program" not in form:
             built = build(ast, form["device"])
             return built.source, built.program
-        rendered = stages(ast, form["device"], upto="source")
-        source = replace(rendered.source, text=form["source"], lines=())
+        if "program" in form:
+            source = _source(form["program"])
+            rendered = Stages(ast, ast, ast, (), source)
+        else:
+            rendered = stages(ast, form["device"], upto="source")
+            source = rendered.source
+        if form["source"] is not None:
+            source = replace(source, text=form["source"], lines=())
         program = stages(replace(rendered, source=source), form["device"]).program
     return source, program
+
+
+_PLAIN = ("name", "language", "text", "scratch_bytes", "extent", "threads")
+
+
+def _program_row(source: Source) -> Row:
+    """Return a source as plain data."""
+    row: Row = {name: getattr(source, name) for name in _PLAIN}
+    row["params"] = [[str(dtype), size] for dtype, size in source.params]
+    row["aligned"] = list(source.aligned)
+    row["block"] = None if source.block is None else to_text(source.block)
+    return row
+
+
+def _source(row: Row) -> Source:
+    """Return the source that `_program_row` said. Errors: WorkbenchError where there is none."""
+    if "error" in row:
+        error = row["error"]
+        raise WorkbenchError(error["what"], error["because"], error["try"])
+    return Source(
+        **{name: row[name] for name in _PLAIN},
+        params=tuple((dtypes.named(name), size) for name, size in row["params"]),
+        aligned=tuple(row["aligned"]),
+        block=None if row["block"] is None else parsed(row["block"]),
+    )
 
 
 def bound(form: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:

@@ -9,7 +9,7 @@ from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, ask, done, session_of
 from tests.viz.support import array
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.pipeline import COMPILE_RULES
+from workbench.pipeline import COMPILE_PASSES, rules_of
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session.session import Session
@@ -104,7 +104,7 @@ def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
     with session_of(explore(x + 1)) as session:
         rules = {m.rule.name for r in session.recorder.exploration.passes
                  for m in r.matches if isinstance(m.rule, Rule)}  # fmt: skip
-        known = {r.name for rules in COMPILE_RULES for r in rules.rules}
+        known = {rule.name for rule in rules_of(COMPILE_PASSES)}
         (name, *_) = sorted(rules & known)
         done(session, "rule_off", kernel=0, rule=name, on=False)
         assert session.record["without"]["rules"] == [name]

@@ -61,6 +61,16 @@ def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 def _made(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt with its axes by name makes, or why it is not legal; whether another
     amount or PADTO first would help is not said, as that takes forms of their own."""
+    if OptOps.is_own(opt.op):
+        return _applied(kernel, opt, target)
+    try:
+        return _applied(kernel, opt, target)
+    except Exception as error:  # it is somebody else's code, and hides no other opt
+        because = f"{opt.op.name} raised {type(error).__name__}: {error}"
+        return Refusal(because, "mend it, and register it again")
+
+
+def _applied(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     refusal = opt.op.why_not(kernel, opt, target)
     if refusal is not None:
         return refusal

@@ -89,7 +89,7 @@ class OptKind:
     argument: str = "amount"
     applies_to: frozenset[AxisType] = frozenset()
     amounts: Sequence[int] | Callable[[Target], Sequence[int]] = ()
-    choices: Callable[[UOp], Iterable[tuple[str, int | str]]] = lambda kernel: ()
+    choices: Callable[[UOp], Iterable[tuple[str, int | str | None]]] = lambda kernel: ()
     makes: AxisType | None = None
     promise: int = 1000
     less_memory: Callable[[Excess | None], str] = lambda over: ""
@@ -132,6 +132,7 @@ class OptKinds:
     menus and searches try them."""
 
     def __init__(self) -> None:
+        self._own: frozenset[str] = frozenset()
         self.__members__: Mapping[str, OptKind] = {}
         """The kinds by name. It never changes: there is another one once something is added."""
 
@@ -158,12 +159,70 @@ class OptKinds:
         return ", ".join(self.__members__)
 
     def add(self, *kinds: OptKind) -> None:
-        """Add kinds: from then on they are offered, tried, and read from text."""
-        self.__members__ = {**self.__members__, **{kind.name: kind for kind in kinds}}
+        """Add the package's own kinds."""
+        self._put({kind.name: kind for kind in kinds})
+        self._own |= {kind.name for kind in kinds}
 
-    def remove(self, name: str) -> None:
-        """Forget a kind; opts that have it stay what they are."""
+    def is_own(self, kind: OptKind) -> bool:
+        """Whether a kind is the package's own."""
+        return kind.name in self._own
+
+    @property
+    def registered(self) -> tuple[OptKind, ...]:
+        """The kinds that somebody registered."""
+        return tuple(kind for kind in self if kind.name not in self._own)
+
+    def register(self, kind: OptKind) -> OptKind:
+        """Add a kind: from then on it is offered, tried, and read from text. One that was
+        registered by the same name before is replaced.
+
+        Errors: RegisterError for the name of an opt of the package, and for what is no opt.
+        """
+        reason = _unfit(kind)
+        if kind.name in self._own:
+            reason = f"the package has an opt {kind.name}", "another name"
+        if reason is not None:
+            raise RegisterError(f"cannot register the opt {kind.name!s:.40}", *reason)
+        self._put({kind.name: kind})
+        return kind
+
+    def unregister(self, name: str) -> None:
+        """Forget a kind that was registered; opts that have it stay what they are."""
+        if name not in [kind.name for kind in self.registered]:
+            raise RegisterError(
+                f"cannot remove the opt {name!s:.40}", "nobody registered it"
+            )
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
+
+    def _put(self, kinds: Mapping[str, OptKind]) -> None:
+        self.__members__ = {**self.__members__, **kinds}
+
+
+def _unfit(kind: OptKind) -> tuple[str, str] | None:
+    """Return what is wrong with a kind of opt, and what to try; None where nothing is."""
+    name = kind.name
+    if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
+        return f"{name!r:.40} is not a word in capitals", 'a name such as "HALVE"'
+    for field in ("why_not", "apply", "choices", "less_memory"):
+        if not callable(getattr(kind, field)):
+            return f"its {field} is not a function", f"{field}=a function"
+    if kind.argument not in ("amount", "axis", "input", ""):
+        because = f"its argument {kind.argument!r:.40} is unknown"
+        return because, '"amount", "axis", "input" or ""'
+    for amount in () if callable(kind.amounts) else kind.amounts:
+        if type(amount) is not int or amount < 0:
+            because = f"its amount {amount!r:.40} is not a whole number"
+            return because, "amounts=(2, 4), with 0 for the whole axis"
+    if not all(isinstance(k, AxisType) for k in (*kind.applies_to, *_made(kind))):
+        because = "what it applies to or makes is not a kind of axis"
+        return because, "applies_to=frozenset({AxisType.GLOBAL})"
+    if type(kind.promise) is not int:
+        return f"its promise {kind.promise!r:.40} is not a whole number", "promise=50"
+    return None
+
+
+def _made(kind: OptKind) -> tuple[object, ...]:
+    return () if kind.makes is None else (kind.makes,)
 
 
 OptOps = OptKinds()

@@ -15,11 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.forking import once
+from workbench.base.source import SourceLine
 from workbench.base.trace import Match, recording
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, rest
@@ -95,6 +97,7 @@ class RuleSet:
         self.name, self.keep = name, keep
         self.rules = tuple(rules)
         self._less: dict[frozenset[str], RuleSet] = {}
+        self._more: dict[tuple[RuleSet, ...], RuleSet] = {}
         twice = [
             n for n, count in Counter(r.name for r in self.rules).items() if count > 1
         ]
@@ -140,6 +143,14 @@ class RuleSet:
             found = self._less[off] = self.without(*here) if here else self
         return found
 
+    def more(self, added: tuple[RuleSet, ...]) -> RuleSet:
+        """Return the set with other sets' rules before its own; made once."""
+        found = self._more.get(added)
+        if found is None:
+            rules = [rule for each in (*added, self) for rule in each.rules]
+            found = self._more[added] = RuleSet(self.name, rules, self.keep)
+        return found
+
     def __add__(self, other: RuleSet) -> RuleSet:
         return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
 
@@ -151,9 +162,56 @@ _OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
 
 
 def rules_off() -> frozenset[str]:
-    """Return the names of the rules that are switched off here. Whoever keeps what rewriting
-    made, to use it again, keeps it under these."""
+    """Return the names of the rules that are switched off here."""
     return _OFF.get()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddedRules:
+    """A rule set that somebody registered, the pass whose rules it comes before, and the line
+    that registered it."""
+
+    rules: RuleSet
+    into: str
+    where: SourceLine | None = None
+
+
+_added: tuple[AddedRules, ...] = ()
+"""Of all threads, so that it is no context variable; it is replaced, never changed."""
+
+
+def added_rules() -> tuple[AddedRules, ...]:
+    """Return the rule sets that were registered."""
+    return _added
+
+
+def add_rules(*sets: AddedRules) -> None:
+    """Put rule sets into passes, from now on; one that has the name of another one that was
+    added takes its place."""
+    global _added
+    names = {each.rules.name for each in sets}
+    _added = (*(a for a in _added if a.rules.name not in names), *sets)
+
+
+def remove_rules(name: str) -> None:
+    """Take out a rule set that was added."""
+    global _added
+    _added = tuple(a for a in _added if a.rules.name != name)
+
+
+def with_added(rules: RuleSet, name: str) -> RuleSet:
+    """Return the rules of the pass `name`, which are `rules`, with those that were added."""
+    added = tuple([a.rules for a in _added if a.into == name]) if _added else ()
+    return rules.more(added) if added else rules
+
+
+RulesInForce = tuple[frozenset[str], tuple[AddedRules, ...]]
+
+
+def rules_in_force() -> RulesInForce:
+    """Return the names of the rules that are switched off here, and the sets that were added.
+    Whoever keeps what rewriting made, to use it again, keeps it under these."""
+    return _OFF.get(), _added
 
 
 def advice() -> str:
@@ -174,9 +232,9 @@ def without(names: Iterable[str]) -> Iterator[None]:
         _OFF.reset(token)
 
 
-def check_names(names: Iterable[str], sets: Iterable[RuleSet]) -> None:
-    """Errors: WorkbenchError where a name is that of no rule of the sets."""
-    known = {r.name for rules in sets for r in rules.rules}
+def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
+    """Errors: WorkbenchError where a name is that of none of the rules."""
+    known = {rule.name for rule in rules}
     for name in names:
         if not isinstance(name, str) or name not in known:
             near = get_close_matches(str(name), known, 3, 0.4)
@@ -204,10 +262,12 @@ def rewrite(
     off here are left out.
     Errors: EndlessRewrite when the rules do not come to rest.
     """
+    name = name or rules.name
+    rules = with_added(rules, name)
     off = _OFF.get()
     if off:
         rules = rules.less(off)
-    with recording(name or rules.name, doc, root) as record:
+    with recording(name, doc, root) as record:
         record.after = after = _run(root, rules.by_op, record.matches, limit)
         return after
 

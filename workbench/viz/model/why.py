@@ -9,7 +9,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.explain import Explanation, explain
 from workbench.ir.rewriting.passes import Pass
-from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules, with_added
 
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
@@ -55,4 +55,5 @@ def _tables() -> dict[str, RuleSet]:
                 found[value.name] = value.run
             elif isinstance(value, RuleSet):
                 found.setdefault(value.name, value)
-    return found
+    found = {name: with_added(rules, name) for name, rules in found.items()}
+    return found | {each.rules.name: each.rules for each in added_rules()}

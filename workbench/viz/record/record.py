@@ -16,7 +16,8 @@ from workbench.backends.native.machine import caches
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.opt.opt import OptOps
+from workbench.ir.rewriting.rewrite import Rule, rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds, beaten, speeds
 from workbench.measure.speeds import known as known_speeds
@@ -65,6 +66,11 @@ def build(
     return recorder.record
 
 
+def _what_is_known() -> tuple[object, ...]:
+    """Return the opts and rules that there are: what can be done next follows from them."""
+    return tuple(OptOps), rules_in_force()
+
+
 class Recorder:
     """A record in the making. `record` is always whole; `kernels` has the Kernel per variant.
 
@@ -80,7 +86,7 @@ class Recorder:
         self._nodes = Nodes(self._lines, exploration.lines)
         self._passes = PassRows(self._nodes, self._texts, self._rules)
         # a model of equal layers has equal kernels: each is judged once
-        self._next: dict[tuple[UOp, str, tuple[str, ...]], NextRows] = {}
+        self._next: dict[tuple[object, ...], NextRows] = {}
         self._compilations: dict[Owner, Compiled] = {}
         self._sources: dict[int, Recorded] = {}
         self._failures: dict[tuple[Owner, str], tuple[PassRecord, ...]] = {}
@@ -333,7 +339,7 @@ class Recorder:
         self.add_speeds()
         kernel = self.kernels[variant]
         with self._explained(variant):
-            same = kernel.ast, kernel.device, kernel.rules_off
+            same = kernel.ast, kernel.device, kernel.rules_off, *_what_is_known()
             if same not in self._next:
                 self._next[same] = next_rows(kernel, self.speeds)
             # each variant's rows are its own: what is measured of an offer is put there

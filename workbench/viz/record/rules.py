@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -10,14 +11,15 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from workbench.ir.opt.opt import Opt
-from workbench.ir.rewriting.rewrite import Rule, RuleSet
+from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 
 ROOT = Path(__file__).parents[3]
 """The folder of the package: files are told from there."""
 
 
 class Place(NamedTuple):
-    """Where a rule stands: a file below the package and a line, and the table it is a row of."""
+    """Where a rule stands: a file below the package and a line, and the table it is a row of. One
+    that was registered stands where that was done, in a cell or in a file."""
 
     file: str
     line: int
@@ -66,6 +68,12 @@ def rule_row(rule: Any) -> dict[str, Any]:
 
 def place_of(rule: Rule) -> Place:
     """Return where a rule stands: its row in a table, else the function that it calls."""
+    for added in added_rules():
+        if rule in added.rules.rules:
+            name, number = (
+                (added.where.name, added.where.line) if added.where else ("", 0)
+            )
+            return Place(os.path.basename(name), number, added.rules.name)
     table, module = _tables().get(rule, ("", None))
     called = rule.becomes if inspect.isfunction(rule.becomes) else rule.where
     defined = None if called is None else sys.modules.get(called.__module__)

@@ -21,6 +21,7 @@ from workbench.viz.record.variants import error_row
 from workbench.viz.session import variants as tuning
 from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
 
 if TYPE_CHECKING:
@@ -314,12 +315,7 @@ def sent(session: Session, variant: int) -> Result:
 
 def form_of(kernel: Kernel) -> Result:
     """Return a kernel as the worker wants it."""
-    return {
-        "ast": kernel.to_text(),
-        "device": kernel.device,
-        "source": None,
-        "rules_off": list(kernel.rules_off),
-    }
+    return row_of(kernel.ast, kernel.device, kernel.rules_off)
 
 
 def device_of(session: Session, variant: int) -> str:

@@ -129,7 +129,7 @@ def _measure_offers(
     try:
         for place in places:
             form = kernel.apply(parse_opt(listed[place]["opt"]))
-            forms.append(forms[0] | {"ast": form.to_text()})
+            forms.append(measurement.form_of(form))
         with session.jobs.lend(session.device) as worker:
             found = measurement.times(
                 session, worker, variant, forms, False, BUDGET_S, SAMPLES

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.ir.rewriting.rewrite import Rule
-from workbench.pipeline import COMPILE_RULES
+from workbench.pipeline import COMPILE_PASSES, rules_of
 from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.words import plural
@@ -57,7 +57,7 @@ def schedules(ex: Exploration, name: str) -> bool:
     fired = (m.rule for record in ex.passes for m in record.matches)
     if any(isinstance(rule, Rule) and rule.name == name for rule in fired):
         return True
-    return all(rule.name != name for rules in COMPILE_RULES for rule in rules.rules)
+    return all(rule.name != name for rule in rules_of(COMPILE_PASSES))
 
 
 def _variant(

@@ -1,0 +1,150 @@
+"""What a notebook cell, or a package of somebody else, adds to the workbench.
+
+    register(OptKind("HALVE", here="two halves", on_a_gpu="the same", why_not=.., apply=..))
+    register(RuleSet("mine", [Rule("double", x + x, x * 2)]), into="simplify-tensor")
+    register(MyDevice())
+
+From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in text
+that is read; rules in their pass, in Rewrites with their names and docs, among those that can be
+switched off; a device in the menu, with its language. Nothing is to be changed for that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import TypeVar
+
+from workbench.backends.device import Device, DeviceInfo
+from workbench.base.errors import RegisterError, WorkbenchError
+from workbench.base.source import here
+from workbench.ir.opt.opt import OptKind, OptOps
+from workbench.ir.rewriting.patterns import Pat
+from workbench.ir.rewriting.rewrite import (
+    AddedRules,
+    Rule,
+    RuleSet,
+    add_rules,
+    added_rules,
+    remove_rules,
+)
+from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
+
+Thing = TypeVar("Thing", OptKind, RuleSet, DeviceInfo)
+_PASSES = {**SCHEDULE_PASSES, **COMPILE_PASSES}
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def register(thing: Thing, into: str | None = None) -> Thing:
+    """Add an opt, a device, or a rule set, which goes `into` a pass, before the rules there.
+    Return it. What was registered by the same name before is replaced, so that a cell can be
+    run again; what is compiled already stays what it is, and is compiled anew where asked for.
+
+    A rule must keep the value, and must not undo another one; `kernel.check()` says whether a
+    kernel's answer is right. In a worker process a kernel runs as it was compiled here.
+
+    Errors: RegisterError, or DeviceError for a device, where it cannot be: its name is that of
+    something else, a rule names on its right side what its left side does not, an amount of an
+    opt is not a whole number.
+    """
+    if isinstance(thing, RuleSet):
+        _check_rules(thing, into)
+        add_rules(AddedRules(thing, str(into), here()))
+        return thing
+    if into is not None:
+        because = f"{type(thing).__name__} goes into no pass"
+        raise RegisterError(
+            f"cannot register it into {into!r:.40}", because, "no `into`"
+        )
+    if isinstance(thing, OptKind):
+        OptOps.register(thing)
+    elif isinstance(thing, DeviceInfo):
+        Device.register(thing)
+    else:
+        because = f"{type(thing).__name__} is not an OptKind, a RuleSet or a DeviceInfo"
+        raise RegisterError(f"cannot register {thing!r:.60}", because, "one of these")
+    return thing
+
+
+def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
+    """Take out what was registered: itself, or its name.
+
+    Errors: RegisterError where nothing of that name was registered.
+    """
+    name = thing if isinstance(thing, str) else thing.name
+    if name in (kind.name for kind in OptOps.registered):
+        OptOps.unregister(name)
+    elif name in (added.rules.name for added in added_rules()):
+        remove_rules(name)
+    elif name in Device.names():
+        Device.unregister(name)
+    else:
+        raise RegisterError(f"cannot remove {name!r:.40}", "nobody registered it")
+
+
+def _check_rules(rules: RuleSet, into: str | None) -> None:
+    """Errors: RegisterError where a rule set cannot be put into a pass."""
+    what = f"cannot register the rule set {rules.name!s:.40}"
+    passes = ", ".join(_PASSES)
+    if into not in _PASSES:
+        asked = "no pass is named" if into is None else f"there is no pass {into!r:.40}"
+        raise RegisterError(what, asked, f"register(.., into=one of: {passes})")
+    if not rules.rules:
+        raise RegisterError(what, "it has no rules")
+    names = dict(_names(rules.name))
+    if rules.name in names.values():
+        because = f"the package has rules of the name {rules.name}"
+        raise RegisterError(what, because, "another name")
+    for rule in rules.rules:
+        if rule.name in names:
+            because = f"{names[rule.name]} has a rule of that name"
+            raise RegisterError(
+                f"cannot register the rule {rule.name}", because, "another name"
+            )
+        _check_rule(rule)
+
+
+def _names(but: str) -> Iterator[tuple[str, str]]:
+    """Yield the names of all rules, each with that of its set; those of the set `but`, which is
+    registered anew, are free."""
+    for rules in _PASSES.values():
+        yield from ((rule.name, rules.name) for rule in rules.rules)
+    for added in added_rules():
+        if added.rules.name != but:
+            yield from ((rule.name, added.rules.name) for rule in added.rules.rules)
+
+
+def _check_rule(rule: Rule) -> None:
+    """Errors: RegisterError where a rule could not fire, or not be named."""
+    what = f"cannot register the rule {rule.name!s:.60}"
+    if not isinstance(rule.name, str) or not _NAME.fullmatch(rule.name):
+        because = f"{rule.name!r:.40} is not in lower case with hyphens"
+        raise RegisterError(what, because, 'a name such as "add-zero"')
+    known = set(_variables(rule.match))
+    sides = [side for side in (rule.becomes, rule.where) if side is not None]
+    for side in sides:
+        asked = (
+            _variables(side)
+            if isinstance(side, Pat)
+            else inspect.signature(side).parameters
+        )
+        missing = [name for name in dict.fromkeys(asked) if name not in known]
+        if missing:
+            named = ", ".join(sorted(known)) or "nothing"
+            because = (
+                f"its left side has no {' and no '.join(missing)}: it names {named}"
+            )
+            raise RegisterError(what, because, "only names of its left side")
+    try:
+        rule.matcher  # noqa: B018  # it compiles the rule
+    except (WorkbenchError, TypeError, AssertionError) as error:
+        raise RegisterError(what, f"it cannot be compiled: {error}") from error
+
+
+def _variables(pattern: Pat) -> Iterator[str]:
+    """Yield the names in a pattern."""
+    if pattern.name is not None:
+        yield pattern.name
+    for part in pattern.src or ():
+        yield from _variables(part)
