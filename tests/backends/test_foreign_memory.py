@@ -499,6 +499,27 @@ def test_it_is_in_the_page(shelf: Shelf) -> None:
         assert session.row(auto)["timing"]["device"] == NAME
 
 
+@pytest.mark.skipif(not Device.available("C"), reason="needs a C compiler")
+def test_source_of_another_device_runs_beside_it(shelf: Shelf) -> None:
+    """Edited C runs in a process of its own, which has no such device: nothing else is timed
+    there, and nothing is said to be wrong with it."""
+    x, _ = held(5, 6)
+    with session_of(explore((x @ x.T).relu())) as session:
+        done(session, "measure", variants=[0])
+        before = session.row(0)["timing"]
+        done(session, "code", variant=0, language="C")
+        (code,) = [c for c in session.row(0)["code"] if c["language"] == "C"]
+        text = "\n".join(code["lines"]) + "\n"
+        made = done(session, "edit", variant=0, language="C", text=text)["variant"]
+        assert session.row(made)["check"]["ok"], session.row(made)
+        assert session.row(made)["timing"]["device"] == "C"
+        assert session.row(0)["error"] is None and session.row(0)["timing"] == before
+        own = done(session, "edit", variant=0, language="shelf IR", text="anything")[
+            "variant"
+        ]
+        assert session.row(own)["timing"]["device"] == NAME
+
+
 # registering
 
 

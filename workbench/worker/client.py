@@ -24,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
 from workbench.worker import protocol
@@ -87,6 +88,10 @@ class Worker:
     def pid(self) -> int | None:
         """The number of the process, None where there is none."""
         return None if self._process is None else self._process.pid
+
+    def serves(self, device: str) -> bool:
+        """Whether it has a device: not one that was registered in this process."""
+        return Device.is_own(device)
 
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
         """See to it that the worker has the data `key`; `make` returns the buffers by slot, and

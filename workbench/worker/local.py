@@ -35,6 +35,10 @@ class LocalWorker(Worker):
         """The number of the process."""
         return os.getpid()
 
+    def serves(self, device: str) -> bool:
+        """Whether it has a device: all of them."""
+        return True
+
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
         """See to it that the data `key` are there (see `Worker.hold`)."""
         if key not in self._keys:
