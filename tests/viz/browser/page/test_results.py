@@ -151,7 +151,8 @@ def test_emulated_times_stand_apart(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
     emulated = json.loads(json.dumps(record))
-    emulated["variants"][0]["timing"] = timing(1.5, spread=0.01, emulator=True)
+    times = timing(1.5, spread=0.01, emulator=True)
+    emulated["variants"][0]["timing"] = times | {"device": "PYTHON"}
     for page in shown(browser, tmp_path, export_html(emulated)):
         assert "1.50 s" not in page.inner_text('[aria-label="variants"]')
         assert "1.50 s" not in page.inner_text(".wb-header")
