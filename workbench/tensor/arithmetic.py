@@ -45,7 +45,7 @@ class Arithmetic(Base):
                 "it has no one meaning",
                 "^ for where they differ, or cast(dtypes.int32) first",
             )
-        return self._with(a.alu(Ops.ADD, _negative(b)), other)
+        return self._with(a + _negative(b), other)
 
     def mul(self, x: Operand, reverse: bool = False) -> Self:
         """Return self * x. Dtypes: on bool it is "and"."""
@@ -112,9 +112,7 @@ class Arithmetic(Base):
 
     def neg(self) -> Self:
         """Return -self; of bool, "not"."""
-        return self._with(
-            self.uop.alu(Ops.NOT) if self.dtype.is_bool else _negative(self.uop)
-        )
+        return self._with(~self.uop if self.dtype.is_bool else _negative(self.uop))
 
     # bits
 
@@ -133,11 +131,11 @@ class Arithmetic(Base):
     def bitwise_not(self) -> Self:
         """Return ~self of bools or integers."""
         _refuse_floats("~", self.dtype)
-        return self._with(self.uop.alu(Ops.NOT))
+        return self._with(~self.uop)
 
     def logical_not(self) -> Self:
         """Return True where self is zero or False."""
-        return self._with(cast_to(self.uop, dtypes.bool).alu(Ops.NOT))
+        return self._with(~cast_to(self.uop, dtypes.bool))
 
     def lshift(self, x: Operand, reverse: bool = False) -> Self:
         """Return self << x of integers; 0 where x is negative or as wide as the type."""
@@ -262,7 +260,7 @@ def _refuse_floats(sign: str, *found: DType) -> None:
 def _negative(value: UOp) -> UOp:
     if value.is_const:
         return value.like(-value.arg)
-    return value.alu(Ops.NEG)
+    return -value
 
 
 def _numbers(value: UOp) -> UOp:

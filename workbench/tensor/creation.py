@@ -149,7 +149,7 @@ class Creation(Base):
         wide = position_dtype(max(shape))
         row = expanded(reshaped(numbered(rows, wide), (rows, 1)), shape)
         column = expanded(reshaped(numbered(columns, wide), (1, columns)), shape)
-        diagonal = row.alu(Ops.CMPEQ, column)
+        diagonal = row.eq(column)
         return cls._constant(cast_to(diagonal, kind), device)
 
     @classmethod

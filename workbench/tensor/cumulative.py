@@ -78,7 +78,7 @@ def _running(op: Ops, value: UOp, axis: int) -> UOp:
     row = reshaped(numbered(size), (1, size, *ones))
     column = reshaped(numbered(size), (size, 1, *ones))
     square, cube = (size, size, *ones), (*lead, size, size, *rest)
-    before = expanded(row, square).alu(Ops.CMPLE, expanded(column, square))
+    before = expanded(row, square) <= expanded(column, square)
     held = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
     chosen = expanded(before, cube).where(held, value.like(_identity(op, value)))
     return reshaped(combined(op, chosen, (axis + 1,)), value.shape)

@@ -20,11 +20,11 @@ def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:
     if rounding is None and not a.dtype.is_float:
         a, b = cast_to(a, dtypes.default_float), cast_to(b, dtypes.default_float)
     if not a.dtype.is_float:
-        return a.alu(Ops.IDIV, b) if rounding == "floor" else _truncated(a, b)
+        return a // b if rounding == "floor" else _truncated(a, b)
     if rounding == "floor":
         return _floored(a, b)
-    quotient = a.alu(Ops.FDIV, b)
-    return quotient if rounding is None else quotient.alu(Ops.TRUNC)
+    quotient = a / b
+    return quotient if rounding is None else quotient.trunc()
 
 
 def remainder(a: UOp, b: UOp) -> UOp:
@@ -33,7 +33,7 @@ def remainder(a: UOp, b: UOp) -> UOp:
     Of floats it is exact, whatever their sizes, and rounded once.
     """
     if not a.dtype.is_float:
-        return a.alu(Ops.MOD, b)
+        return a % b
     kind, (a, b) = a.dtype, _widened(a, b)
     rest = a.alu(Ops.FMOD, b)
     rest = _is_against(rest, b).where(rest + b, rest)
@@ -48,14 +48,14 @@ def _floored(a: UOp, b: UOp) -> UOp:
     more bits than the float it is computed in is whole, and rounded as a / b is.
     """
     kind, (a, b) = a.dtype, _widened(a, b)
-    rest, direct = a.alu(Ops.FMOD, b), a.alu(Ops.FDIV, b)
+    rest, direct = a.alu(Ops.FMOD, b), a / b
     whole = floored(direct)
     size, by = magnitude(rest), magnitude(b)
-    is_below = (by < size + size).alu(Ops.XOR, _is_against(rest, b))
-    is_rounded = whole.alu(Ops.CMPEQ, direct).alu(Ops.AND, is_below)
+    is_below = (by < size + size) ^ _is_against(rest, b)
+    is_rounded = whole.eq(direct) & is_below
     fits = magnitude(whole) < 2.0 ** (a.dtype.fraction_bits + 1)
-    whole = fits.alu(Ops.AND, is_rounded).where(whole + (-1.0), whole)
-    has_one = (magnitude(a) < math.inf).alu(Ops.OR, b.alu(Ops.CMPEQ, b.like(0.0)))
+    whole = (fits & is_rounded).where(whole - 1.0, whole)
+    has_one = (magnitude(a) < math.inf) | b.eq(0.0)
     return cast_to(has_one.where(whole, whole.like(math.nan)), kind)
 
 
@@ -69,8 +69,8 @@ def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
 
 def _is_against(rest: UOp, b: UOp) -> UOp:
     """Return whether a truncated remainder is not 0 and has the other sign than the divisor."""
-    differ = (rest < 0.0).alu(Ops.XOR, b < 0.0)
-    return differ.alu(Ops.AND, rest.alu(Ops.CMPNE, rest.like(0.0)))
+    differ = (rest < 0.0) ^ (b < 0.0)
+    return differ & rest.ne(0.0)
 
 
 def _truncated(a: UOp, b: UOp) -> UOp:
@@ -79,8 +79,8 @@ def _truncated(a: UOp, b: UOp) -> UOp:
     Floored and truncated differ by one where the signs differ and something is left over.
     """
     a, b = filled(a, b)
-    quotient = a.alu(Ops.IDIV, b)
-    left_over = a.alu(Ops.MOD, b).alu(Ops.CMPNE, a.like(0))
-    differ = (a < 0).alu(Ops.XOR, b < 0)
-    up = left_over.alu(Ops.AND, differ)
-    return up.where(quotient + a.like(1), quotient)
+    quotient = a // b
+    left_over = (a % b).ne(0)
+    differ = (a < 0) ^ (b < 0)
+    up = left_over & differ
+    return up.where(quotient + 1, quotient)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import cache
 
 from workbench.base.dtypes import DType, dtypes
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.signs import magnitude
 
@@ -25,19 +24,19 @@ def exp(x: UOp) -> UOp:
     error is known, and corrects the result. Source: Dekker 1971.
     """
     limit, high, low = _exp_constants(x.dtype)
-    held = x.alu(Ops.MAX, x.like(-limit)).alu(Ops.MIN, x.like(limit))
-    whole = held.alu(Ops.TRUNC)
-    rest = held + whole.alu(Ops.NEG)
+    held = x.max(-limit).min(limit)
+    whole = held.trunc()
+    rest = held - whole
     large = whole * high
     small = whole * low + rest * LOG2_E
     power = large + small
-    error = (large + power.alu(Ops.NEG)) + small
-    return power.alu(Ops.EXP2) * (error * math.log(2) + 1.0)
+    error = (large - power) + small
+    return power.exp2() * (error * math.log(2) + 1.0)
 
 
 def sigmoid(x: UOp) -> UOp:
     """Return 1 / (1 + e ** -x). Where e ** -x overflows, 1 / infinity is the right 0."""
-    return (exp(x.alu(Ops.NEG)) + 1.0).alu(Ops.RECIP)
+    return 1.0 / (exp(-x) + 1.0)
 
 
 def tanh(x: UOp) -> UOp:
@@ -47,27 +46,27 @@ def tanh(x: UOp) -> UOp:
     """
     size = magnitude(x)
     u = exp(size * -2.0)
-    far = (u.alu(Ops.NEG) + 1.0).alu(Ops.FDIV, u + 1.0)
-    signed = (x < 0.0).where(far.alu(Ops.NEG), far)
+    far = (1.0 - u) / (u + 1.0)
+    signed = (x < 0.0).where(-far, far)
     # Beyond 1 the rational function is not used; held there, it cannot overflow.
-    near = x.alu(Ops.MAX, x.like(-1.0)).alu(Ops.MIN, x.like(1.0))
+    near = x.max(-1.0).min(1.0)
     upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
     square = near * near
-    ratio = polynomial(square, upper).alu(Ops.FDIV, polynomial(square, lower))
+    ratio = polynomial(square, upper) / polynomial(square, lower)
     return (size < 0.625).where(near * ratio, signed)
 
 
 def gated(x: UOp, y: UOp) -> UOp:
     """Return x * sigmoid(y), for y that falls without bound with x: 0 at minus infinity."""
     # Where x is below -1000 the gate is 0 in every float type.
-    return x.alu(Ops.MAX, x.like(-1000.0)) * sigmoid(y)
+    return x.max(-1000.0) * sigmoid(y)
 
 
 def hardswish(x: UOp) -> UOp:
     """Return x * relu6(x + 3) / 6."""
-    gate = (x + 3.0).alu(Ops.MAX, x.like(0.0)).alu(Ops.MIN, x.like(6.0))
+    gate = (x + 3.0).max(0.0).min(6.0)
     # Below -3 the gate is 0: held there, minus infinity gives 0 and not NaN.
-    return x.alu(Ops.MAX, x.like(-3.0)) * gate * (1 / 6)
+    return x.max(-3.0) * gate * (1 / 6)
 
 
 def elu(x: UOp, alpha: float) -> UOp:
@@ -75,15 +74,15 @@ def elu(x: UOp, alpha: float) -> UOp:
 
     Rewrite: e ** x - 1 -> 2t / (1 - t), t = tanh(x / 2), which is exact near 0.
     """
-    t = tanh(x.alu(Ops.MIN, x.like(0.0)) * 0.5)
-    below = (t * 2.0).alu(Ops.FDIV, t.alu(Ops.NEG) + 1.0)
+    t = tanh(x.min(0.0) * 0.5)
+    below = t * 2.0 / (1.0 - t)
     return (x > 0.0).where(x, below * alpha)
 
 
 def softplus(x: UOp) -> UOp:
     """Return log(1 + e ** x) as max(x, 0) + log(1 + e ** -|x|), which does not overflow."""
-    positive = x.alu(Ops.MAX, x.like(0.0))
-    return positive + log1p(exp(magnitude(x).alu(Ops.NEG)))
+    positive = x.max(0.0)
+    return positive + log1p(exp(-magnitude(x)))
 
 
 def log1p(x: UOp) -> UOp:
@@ -92,9 +91,9 @@ def log1p(x: UOp) -> UOp:
     The rounding of 1 + x to y is undone by the factor x / (y - 1).
     """
     y = x + 1.0
-    lost = y.alu(Ops.CMPEQ, y.like(1.0))
-    rest = lost.where(x.like(1.0), y + (-1.0))
-    return lost.where(x, y.alu(Ops.LOG2) * math.log(2) * x.alu(Ops.FDIV, rest))
+    lost = y.eq(1.0)
+    rest = lost.where(x.like(1.0), y - 1.0)
+    return lost.where(x, y.log2() * math.log(2) * (x / rest))
 
 
 def cos_of_turns(turns: UOp) -> UOp:
@@ -103,7 +102,7 @@ def cos_of_turns(turns: UOp) -> UOp:
     Rewrite: -> sin(2 pi r), r = |turns - 1/2| - 1/4, which is exact and from -1/4 to 1/4; there
     the Taylor series converges fast.
     """
-    r = magnitude(turns + (-0.5)) + (-0.25)
+    r = magnitude(turns - 0.5) - 0.25
     count = 7 if turns.dtype is dtypes.float32 else 12
     series = tuple(
         (-1) ** i * (2 * math.pi) ** (2 * i + 1) / math.factorial(2 * i + 1)

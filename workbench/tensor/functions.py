@@ -6,7 +6,6 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.ops import Ops
 from workbench.tensor import formulas, trigonometry
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import cast_to
@@ -29,35 +28,35 @@ class Functions(Base):
 
     def exp2(self) -> Self:
         """Return 2 ** self."""
-        return self._float(lambda x: x.alu(Ops.EXP2))
+        return self._float(lambda x: x.exp2())
 
     def log(self) -> Self:
         """Return the natural logarithm; -inf of 0, NaN of negative numbers."""
-        return self._float(lambda x: x.alu(Ops.LOG2) * math.log(2))
+        return self._float(lambda x: x.log2() * math.log(2))
 
     def log2(self) -> Self:
         """Return the logarithm to base 2."""
-        return self._float(lambda x: x.alu(Ops.LOG2))
+        return self._float(lambda x: x.log2())
 
     def sqrt(self) -> Self:
         """Return the square root; NaN of negative numbers."""
-        return self._float(lambda x: x.alu(Ops.SQRT))
+        return self._float(lambda x: x.sqrt())
 
     def rsqrt(self) -> Self:
         """Return 1 / sqrt(self)."""
-        return self._float(lambda x: x.alu(Ops.SQRT).alu(Ops.RECIP))
+        return self._float(lambda x: 1.0 / x.sqrt())
 
     def reciprocal(self) -> Self:
         """Return 1 / self."""
-        return self._float(lambda x: x.alu(Ops.RECIP))
+        return self._float(lambda x: 1.0 / x)
 
     def sin(self) -> Self:
         """Return the sine of angles in radians, exact to the last digits however large."""
-        return self._float(lambda x: x.alu(Ops.SIN))
+        return self._float(lambda x: x.sin())
 
     def cos(self) -> Self:
         """Return the cosine of angles in radians, exact to the last digits however large."""
-        return self._float(lambda x: x.alu(Ops.COS))
+        return self._float(lambda x: x.cos())
 
     def tan(self) -> Self:
         """Return the tangent of angles in radians."""
@@ -105,7 +104,7 @@ class Functions(Base):
             return self._with(magnitude(self.uop))
         if self.dtype.kind != "int":
             return self
-        return self._with(self.uop.alu(Ops.MAX, self.uop.alu(Ops.NEG)))
+        return self._with(self.uop.max(-self.uop))
 
     def __abs__(self) -> Self:
         return self.abs()
@@ -144,7 +143,7 @@ class Functions(Base):
 
     def trunc(self) -> Self:
         """Return self rounded towards zero; integers stay."""
-        return self._whole(lambda x: x.alu(Ops.TRUNC))
+        return self._whole(lambda x: x.trunc())
 
     def floor(self) -> Self:
         """Return the greatest whole number that is not above; integers stay."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded, filled, wide_dtype
 from workbench.tensor.rounding import is_odd
@@ -27,12 +26,12 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     if whole == abs(exponent):
         made = _product(x, whole)
     elif exponent == 0.5:
-        made = x.alu(Ops.SQRT)
+        made = x.sqrt()
     else:
         size = magnitude(x)
-        root = size.alu(Ops.SQRT)
+        root = size.sqrt()
         made = _no_root(x).where(x.like(math.nan), _product(size, whole) * root)
-    return cast_to(made.alu(Ops.RECIP) if exponent < 0 else made, kind)
+    return cast_to(1.0 / made if exponent < 0 else made, kind)
 
 
 def power(x: UOp, y: UOp) -> UOp:
@@ -45,18 +44,18 @@ def power(x: UOp, y: UOp) -> UOp:
     x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
     size = magnitude(x)
     # 1 and -1 to an infinite power are 1, and so is all to the power 0: not 0 * inf.
-    is_one = y.alu(Ops.CMPEQ, y.like(0.0)).alu(Ops.OR, size.alu(Ops.CMPEQ, x.like(1.0)))
-    positive = is_one.where(x.like(1.0), (size.alu(Ops.LOG2) * y).alu(Ops.EXP2))
-    whole = y.alu(Ops.TRUNC).alu(Ops.CMPEQ, y)
-    turned = whole.alu(Ops.AND, is_odd(y))
+    is_one = y.eq(0.0) | size.eq(1.0)
+    positive = is_one.where(x.like(1.0), (size.log2() * y).exp2())
+    whole = y.trunc().eq(y)
+    turned = whole & is_odd(y)
     signed = turned.where(with_sign_of(positive, x), positive)
-    undefined = _no_root(x).alu(Ops.AND, whole.alu(Ops.NOT))
+    undefined = _no_root(x) & ~whole
     return cast_to(undefined.where(x.like(math.nan), signed), kind)
 
 
 def _no_root(x: UOp) -> UOp:
     """Return where x has whole powers only: below 0, but for -inf and -0.0."""
-    return (x < 0.0).alu(Ops.AND, x.like(-math.inf) < x)
+    return (x < 0.0) & (x > -math.inf)
 
 
 def integer_power(x: UOp, y: UOp | int) -> UOp:
@@ -72,13 +71,13 @@ def integer_power(x: UOp, y: UOp | int) -> UOp:
     x, y = filled(x, y)
     made, square = x.like(1), x
     for bit in range(int(y.dtype.max).bit_length()):
-        is_set = (y & (1 << bit)).alu(Ops.CMPNE, y.like(0))
+        is_set = (y & (1 << bit)).ne(0)
         made = is_set.where(made * square, made)
         square = square * square
     if y.vmin >= 0:
         return made
-    one, minus = x.alu(Ops.CMPEQ, x.like(1)), x.alu(Ops.CMPEQ, x.like(-1))
-    is_even = (y & 1).alu(Ops.CMPEQ, y.like(0))
+    one, minus = x.eq(1), x.eq(-1)
+    is_even = (y & 1).eq(0)
     inverse = minus.where(is_even.where(x.like(1), x), one.where(x, x.like(0)))
     return (y < 0).where(inverse, made)
 

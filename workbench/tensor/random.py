@@ -231,13 +231,13 @@ def _normal(a: UOp, b: UOp, kind: DType) -> UOp:
     bits = 32 if kind.bits == 64 else 24
     u, v = (fraction(word, word, bits) for word in (a, b))
     tiny = 2.0**-bits
-    log = (u + tiny).alu(Ops.LOG2) * math.log(2)
-    return (log * -2.0).alu(Ops.SQRT) * cos_of_turns(v)
+    log = (u + tiny).log2() * math.log(2)
+    return (log * -2.0).sqrt() * cos_of_turns(v)
 
 
 def _integers(a: UOp, b: UOp, kind: DType, low: int, high: int) -> UOp:
-    wide = a.cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32))
-    word = wide.alu(Ops.OR, b.cast(dtypes.uint64))
+    wide = a.cast(dtypes.uint64) << 32
+    word = wide | b.cast(dtypes.uint64)
     if high - low < 1 << 64:
         word = word % (high - low)
     return word.cast(kind) + low

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.signs import magnitude, with_sign_of
 
 
 def floored(x: UOp) -> UOp:
     """Return the greatest whole number that is not above x; NaN and infinity stay."""
-    whole = x.alu(Ops.TRUNC)
-    return (x < whole).where(whole + (-1.0), whole)
+    whole = x.trunc()
+    return (x < whole).where(whole - 1.0, whole)
 
 
 def ceiled(x: UOp) -> UOp:
     """Return the least whole number that is not below x; NaN and infinity stay."""
-    whole = x.alu(Ops.TRUNC)
+    whole = x.trunc()
     return (whole < x).where(whole + 1.0, whole)
 
 
@@ -25,11 +24,11 @@ def rounded(x: UOp) -> UOp:
     Beside 2**fraction_bits a float has no room for a fraction: adding it rounds.
     """
     size, shift = magnitude(x), 2.0**x.dtype.fraction_bits
-    whole = (size + shift) + -shift
+    whole = (size + shift) - shift
     return (size < shift).where(with_sign_of(whole, x), x)
 
 
 def is_odd(whole: UOp) -> UOp:
     """Return whether a whole float is odd."""
     half = whole * 0.5
-    return half.alu(Ops.TRUNC).alu(Ops.CMPNE, half)
+    return half.trunc().ne(half)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -12,12 +11,11 @@ def magnitude(x: UOp) -> UOp:
     if x.is_const:
         return x.like(abs(x.arg))
     bits = dtypes.named(f"int{x.dtype.bits}")
-    mask = UOp.const(bits, int(bits.max))
-    return x.bitcast(bits).alu(Ops.AND, mask).bitcast(x.dtype)
+    return (x.bitcast(bits) & int(bits.max)).bitcast(x.dtype)
 
 
 def with_sign_of(size: UOp, x: UOp) -> UOp:
     """Return the float `size`, which has no sign bit, with that of x."""
     bits = dtypes.named(f"int{x.dtype.bits}")
-    sign = x.bitcast(bits).alu(Ops.AND, UOp.const(bits, int(bits.min)))
-    return size.bitcast(bits).alu(Ops.OR, sign).bitcast(x.dtype)
+    sign = x.bitcast(bits) & int(bits.min)
+    return (size.bitcast(bits) | sign).bitcast(x.dtype)

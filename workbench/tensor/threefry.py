@@ -6,7 +6,6 @@ Source: Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as
 from __future__ import annotations
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 _ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -45,13 +44,13 @@ def fraction(high: UOp, low: UOp, bits: int) -> UOp:
 
 
 def _xor(a: UOp, b: UOp) -> UOp:
-    return a.alu(Ops.XOR, b)
+    return a ^ b
 
 
 def _rotated(x: UOp, by: int) -> UOp:
-    left = x.alu(Ops.SHL, x.like(by))
-    return left.alu(Ops.OR, _shifted(x, 32 - by))
+    left = x << by
+    return left | _shifted(x, 32 - by)
 
 
 def _shifted(x: UOp, by: int) -> UOp:
-    return x.alu(Ops.SHR, x.like(by))
+    return x >> by

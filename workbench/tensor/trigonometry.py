@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.formulas import exp, log1p, polynomial
 from workbench.tensor.signs import magnitude
@@ -69,7 +68,7 @@ HALF_E = {
 
 def tan(x: UOp) -> UOp:
     """Return tan(x) as sin(x) / cos(x), which have all but their last steps in common."""
-    return x.alu(Ops.SIN).alu(Ops.FDIV, x.alu(Ops.COS))
+    return x.sin() / x.cos()
 
 
 def atan(x: UOp) -> UOp:
@@ -80,12 +79,12 @@ def atan(x: UOp) -> UOp:
     size = magnitude(x)
     large, middle = size > math.tan(3 * math.pi / 8), size > math.tan(math.pi / 8)
     one, zero = x.like(1.0), x.like(0.0)
-    upper = large.where(x.like(-1.0), middle.where(size + (-1.0), size))
+    upper = large.where(x.like(-1.0), middle.where(size - 1.0, size))
     lower = large.where(size, middle.where(size + 1.0, one))
     high, low = HALF_PI[x.dtype]
     base = large.where(x.like(high), middle.where(x.like(high / 2), zero))
     rest = large.where(x.like(low), middle.where(x.like(low / 2), zero))
-    t = upper.alu(Ops.FDIV, lower)
+    t = upper / lower
     return _with_sign_of(
         x, base + (t + (t * t * t * polynomial(t * t, ATAN[x.dtype]) + rest))
     )
@@ -124,10 +123,10 @@ def sinh(x: UOp) -> UOp:
     """Return (e**x - e**-x) / 2: a polynomial up to 1, where that would lose digits."""
     size = magnitude(x)
     grown, shrunk = _half_exponentials(size)
-    near = size.alu(Ops.MIN, x.like(1.0))
+    near = size.min(1.0)
     square = near * near
     cubic = near * square * polynomial(square, SINH[x.dtype])
-    return _with_sign_of(x, (size < 1.0).where(near + cubic, grown + -shrunk))
+    return _with_sign_of(x, (size < 1.0).where(near + cubic, grown - shrunk))
 
 
 def cosh(x: UOp) -> UOp:
@@ -141,23 +140,23 @@ def asinh(x: UOp) -> UOp:
     size = magnitude(x)
     held, large = _below_overflow(size)
     square = held * held
-    root = (square + 1.0).alu(Ops.SQRT)
-    near = log1p(held + square.alu(Ops.FDIV, root + 1.0))
+    root = (square + 1.0).sqrt()
+    near = log1p(held + square / (root + 1.0))
     return _with_sign_of(x, large.where(_log_of_twice(size), near))
 
 
 def acosh(x: UOp) -> UOp:
     """Return log(x + sqrt(x**2 - 1)) as log1p(t + sqrt(t * (t + 2))), t = x - 1; NaN below 1."""
     held, large = _below_overflow(x)
-    t = (x < 1.0).where(x.like(math.nan), held + (-1.0))
-    return large.where(_log_of_twice(x), log1p(t + (t * (t + 2.0)).alu(Ops.SQRT)))
+    t = (x < 1.0).where(x.like(math.nan), held - 1.0)
+    return large.where(_log_of_twice(x), log1p(t + (t * (t + 2.0)).sqrt()))
 
 
 def atanh(x: UOp) -> UOp:
     """Return log((1 + x) / (1 - x)) / 2; infinite at 1 and -1, NaN beyond."""
     size = magnitude(x)
-    inside = log1p((size * 2.0).alu(Ops.FDIV, -size + 1.0)) * 0.5
-    edge = size.alu(Ops.CMPEQ, x.like(1.0))
+    inside = log1p(size * 2.0 / (1.0 - size)) * 0.5
+    edge = size.eq(1.0)
     return _with_sign_of(x, edge.where(x.like(math.inf), inside))
 
 
@@ -165,28 +164,28 @@ def _with_sign_of(x: UOp, value: UOp) -> UOp:
     """Return `value`, which is not negative, with the sign of x; that of -0.0 too."""
     bits = dtypes.named(f"uint{x.dtype.bits}")
     sign = x.bitcast(bits) & (1 << (x.dtype.bits - 1))
-    return magnitude(value).bitcast(bits).alu(Ops.OR, sign).bitcast(x.dtype)
+    return (magnitude(value).bitcast(bits) | sign).bitcast(x.dtype)
 
 
 def _half_angle(size: UOp, large: UOp) -> tuple[UOp, UOp]:
     """Return t and asin(t) - t for t = sqrt((1 - size) / 2) where `large`, else t = size."""
-    square = large.where((-size + 1.0) * 0.5, size * size)
-    t = large.where(square.alu(Ops.SQRT), size)
+    square = large.where((1.0 - size) * 0.5, size * size)
+    t = large.where(square.sqrt(), size)
     return t, t * square * polynomial(square, ASIN[size.dtype])
 
 
 def _half_exponentials(size: UOp) -> tuple[UOp, UOp]:
     """Return e**size / 2 and e**-size / 2. The first is finite where e**size no longer is."""
-    less = exp(size + (-1.0))
+    less = exp(size - 1.0)
     high, low = HALF_E[size.dtype]
-    return less * high + less * low, less.like(1 / (2 * math.e)).alu(Ops.FDIV, less)
+    return less * high + less * low, 1 / (2 * math.e) / less
 
 
 def _below_overflow(x: UOp) -> tuple[UOp, UOp]:
     """Return x held where its square is finite and 1 still matters, and where it is larger."""
     limit = 2.0**28
-    return x.alu(Ops.MIN, x.like(limit)), x > limit
+    return x.min(limit), x > limit
 
 
 def _log_of_twice(x: UOp) -> UOp:
-    return (x.alu(Ops.LOG2) + 1.0) * math.log(2)
+    return (x.log2() + 1.0) * math.log(2)

@@ -163,3 +163,31 @@ def test_leaves_of_several_roots() -> None:
     assert len(found) == len(set(found)) and set(found) >= set(
         leaves(sinks[:1], Ops.PARAM)
     )
+
+
+def test_operators_are_the_ops_that_people_mean() -> None:
+    """A constant stands on the right; one that is subtracted is added with its sign turned."""
+    x, n = UOp(Ops.VAR, F, (), ("x", 0, 9)), UOp(Ops.VAR, dtypes.int32, (), ("n", 0, 9))
+    y = x.like(3.0)
+    assert x - 1.0 is x.alu(Ops.ADD, x.like(-1.0)) and n - 1 is n + -1
+    assert 1.0 - x is (-x).alu(Ops.ADD, x.like(1.0)) and 1 - n is n * -1 + 1
+    assert x - x is x + -x and n - n is n + n * -1
+    small = UOp(Ops.VAR, dtypes.uint8, (), ("u", 0, 9))
+    assert (small - 1).src[1].arg == 255
+    assert 2.0 * x is x * 2.0 and 2.0 + x is x + 2.0
+    assert x / y is x.alu(Ops.FDIV, y) and 2.0 / x is x.like(2.0).alu(Ops.FDIV, x)
+    assert 1.0 / x is x.alu(Ops.RECIP) is x.recip()
+    assert x.max(3.0) is x.alu(Ops.MAX, y) and x.min(y) is x.alu(Ops.MIN, y)
+    assert n ^ 3 is n.alu(Ops.XOR, n.like(3)) and ~n is n.alu(Ops.NOT)
+    assert n << 3 is n.alu(Ops.SHL, n.like(3)) and n >> n is n.alu(Ops.SHR, n)
+    assert x.sqrt() is x.alu(Ops.SQRT) and x.trunc() is x.alu(Ops.TRUNC)
+    assert x.exp2() is x.alu(Ops.EXP2) and x.log2() is x.alu(Ops.LOG2)
+    assert x.sin() is x.alu(Ops.SIN) and x.cos() is x.alu(Ops.COS)
+
+
+def test_equality_of_nodes_is_identity() -> None:
+    """Nodes are keys and members; that their values are equal is a node too, of type bool."""
+    x, y = UOp(Ops.VAR, F, (), ("x", 0, 9)), UOp(Ops.VAR, F, (), ("y", 0, 9))
+    assert (x == y) is False and (x != y) is True and x in {x: 1} and y not in [x]
+    assert x.eq(y) is x.alu(Ops.CMPEQ, y) and x.eq(1.0).dtype is dtypes.bool
+    assert x.ne(y) is x.alu(Ops.CMPNE, y)

@@ -47,7 +47,7 @@ def floor_div(x: UOp, y: UOp) -> UOp:
         down = _differs(x.alu(Ops.CMOD, safe), safe)
         quotient = quotient + down.where(x.like(-1), x.like(0))
     if _overflows(x, y):
-        quotient = y.alu(Ops.CMPEQ, y.like(-1)).where(-x, quotient)
+        quotient = y.eq(-1).where(-x, quotient)
     return _zero_if_by_zero(y, quotient)
 
 
@@ -68,8 +68,8 @@ def _differs(rest: UOp, divisor: UOp) -> UOp:
     """Whether the rest is not 0 and has the other sign than the divisor."""
     if divisor.vmin > 0:
         return rest < 0
-    signs_differ = rest.alu(Ops.XOR, divisor) < 0
-    return signs_differ & rest.alu(Ops.CMPNE, rest.like(0))
+    signs_differ = (rest ^ divisor) < 0
+    return signs_differ & rest.ne(0)
 
 
 def _overflows(x: UOp, y: UOp) -> bool:
@@ -80,9 +80,9 @@ def _overflows(x: UOp, y: UOp) -> bool:
 def _safe_divisor(x: UOp, y: UOp) -> UOp:
     unsafe: UOp | None = None
     if y.vmin <= 0 <= y.vmax:
-        unsafe = y.alu(Ops.CMPEQ, y.like(0))
+        unsafe = y.eq(0)
     if _overflows(x, y):
-        minus = y.alu(Ops.CMPEQ, y.like(-1))
+        minus = y.eq(-1)
         unsafe = minus if unsafe is None else unsafe | minus
     return y if unsafe is None else unsafe.where(y.like(1), y)
 
@@ -90,7 +90,7 @@ def _safe_divisor(x: UOp, y: UOp) -> UOp:
 def _zero_if_by_zero(y: UOp, value: UOp) -> UOp:
     if not y.vmin <= 0 <= y.vmax:
         return value
-    return y.alu(Ops.CMPEQ, y.like(0)).where(value.like(0), value)
+    return y.eq(0).where(value.like(0), value)
 
 
 def may_exceed_width(y: UOp) -> bool:
@@ -100,8 +100,8 @@ def may_exceed_width(y: UOp) -> bool:
 
 def guard_shift(n: UOp, x: UOp, y: UOp) -> UOp:
     """Shift by the amount clamped to the width; where that changed the amount, give 0."""
-    amount = y.alu(Ops.MAX, y.like(0)).alu(Ops.MIN, y.like(y.dtype.bits - 1))
-    return y.alu(Ops.CMPEQ, amount).where(x.alu(n.op, amount), n.like(0))
+    amount = y.max(0).min(y.dtype.bits - 1)
+    return y.eq(amount).where(x.alu(n.op, amount), n.like(0))
 
 
 a, b, c = var("a", "float"), var("b", "float"), var("c", "float")

@@ -82,7 +82,7 @@ def odd_float32(x: UOp) -> UOp:
     back, bits = near.cast(dtypes.float64), near.bitcast(_U32)
     outside = (x < 0.0).where(back < x, x < back)
     cut = outside.where(bits + -1, bits)
-    lost = back.alu(Ops.CMPNE, x)
+    lost = back.ne(x)
     return lost.where(cut | 1, bits).bitcast(_F32)
 
 
@@ -222,11 +222,11 @@ def _bits_of(value: float, dtype: DType, other: DType) -> int | float | bool:
 
 
 def _shl(x: UOp, amount: int) -> UOp:
-    return x.alu(Ops.SHL, x.like(amount))
+    return x << amount
 
 
 def _shr(x: UOp, amount: int) -> UOp:
-    return x.alu(Ops.SHR, x.like(amount))
+    return x >> amount
 
 
 BFLOAT16_BITS = as_bits(dtypes.bfloat16, widen_bfloat16, round_bfloat16)

@@ -223,12 +223,24 @@ class UOp:
     def __mul__(self, other: UOp | Const) -> UOp:
         return self.alu(Ops.MUL, self._operand(other))
 
+    # a sum and a product have their constant on the right
+    __radd__ = __add__
+    __rmul__ = __mul__
+
     def __sub__(self, other: UOp | Const) -> UOp:
         other = self._operand(other)
-        return self.alu(
-            Ops.ADD,
-            other.alu(Ops.MUL, other.like(-1)) if other.dtype.is_int else -other,
-        )
+        if other.is_const and not other.dtype.is_bool:
+            return self + other.like(-other.arg)
+        return self + (other * -1 if other.dtype.is_int else -other)
+
+    def __rsub__(self, other: Const) -> UOp:
+        return (self * -1 if self.dtype.is_int else -self) + other
+
+    def __truediv__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.FDIV, self._operand(other))
+
+    def __rtruediv__(self, other: Const) -> UOp:
+        return self.recip() if other == 1 else self.like(other) / self
 
     def __floordiv__(self, other: UOp | Const) -> UOp:
         return self.alu(Ops.IDIV, self._operand(other))
@@ -248,14 +260,70 @@ class UOp:
     def __ge__(self, other: UOp | Const) -> UOp:
         return self._operand(other).alu(Ops.CMPLE, self)
 
+    def eq(self, other: UOp | Const) -> UOp:
+        """Return where this equals `other`. `==` is identity: nodes are keys of dictionaries."""
+        return self.alu(Ops.CMPEQ, self._operand(other))
+
+    def ne(self, other: UOp | Const) -> UOp:
+        """Return where this differs from `other`."""
+        return self.alu(Ops.CMPNE, self._operand(other))
+
     def __and__(self, other: UOp | Const) -> UOp:
         return self.alu(Ops.AND, self._operand(other))
 
     def __or__(self, other: UOp | Const) -> UOp:
         return self.alu(Ops.OR, self._operand(other))
 
+    def __xor__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.XOR, self._operand(other))
+
+    def __lshift__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.SHL, self._operand(other))
+
+    def __rshift__(self, other: UOp | Const) -> UOp:
+        return self.alu(Ops.SHR, self._operand(other))
+
     def __neg__(self) -> UOp:
         return self.alu(Ops.NEG)
+
+    def __invert__(self) -> UOp:
+        return self.alu(Ops.NOT)
+
+    def max(self, other: UOp | Const) -> UOp:
+        """Return the greater of this and `other`; NaN if either is."""
+        return self.alu(Ops.MAX, self._operand(other))
+
+    def min(self, other: UOp | Const) -> UOp:
+        """Return the lesser of this and `other`; NaN if either is."""
+        return self.alu(Ops.MIN, self._operand(other))
+
+    def sqrt(self) -> UOp:
+        """Return the square root."""
+        return self.alu(Ops.SQRT)
+
+    def recip(self) -> UOp:
+        """Return 1 / this."""
+        return self.alu(Ops.RECIP)
+
+    def trunc(self) -> UOp:
+        """Return this rounded towards zero."""
+        return self.alu(Ops.TRUNC)
+
+    def exp2(self) -> UOp:
+        """Return 2 to the power of this."""
+        return self.alu(Ops.EXP2)
+
+    def log2(self) -> UOp:
+        """Return the logarithm to base 2."""
+        return self.alu(Ops.LOG2)
+
+    def sin(self) -> UOp:
+        """Return the sine of this in radians."""
+        return self.alu(Ops.SIN)
+
+    def cos(self) -> UOp:
+        """Return the cosine of this in radians."""
+        return self.alu(Ops.COS)
 
     def cast(self, dtype: DType) -> UOp:
         """Return the value as `dtype`: a float becomes an integer truncated and clamped, NaN 0."""

@@ -53,9 +53,9 @@ def counted(n: UOp) -> UOp | None:
         low, high = ZERO, UOp.index(axis.extent)
         for found in bounds:
             assert found is not None
-            low = low if found[0] is None else low.alu(Ops.MAX, found[0])
-            high = high if found[1] is None else high.alu(Ops.MIN, found[1])
-        count = (high + low * -1).alu(Ops.MAX, ZERO)
+            low = low if found[0] is None else low.max(found[0])
+            high = high if found[1] is None else high.min(found[1])
+        count = (high - low).max(ZERO)
         total = value * count.cast(n.dtype)
         conditions = [m for m in mask if m not in of_axis]
         if n.dtype.is_float:  # 0 times infinity is not 0
@@ -102,7 +102,7 @@ def _as_index(node: UOp, axis: UOp) -> UOp | None:
     place = node.cast(dtypes.index)
     if node.dtype.bits < 64:
         return place
-    return place.alu(Ops.MAX, UOp.index(-FAR)).alu(Ops.MIN, UOp.index(FAR))
+    return place.max(UOp.index(-FAR)).min(UOp.index(FAR))
 
 
 def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:

@@ -79,7 +79,7 @@ def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
             chosen, value, other = node.src
             todo.append((chosen, known))
             todo.append((value, known | _known([chosen])))
-            todo.append((other, known | _known([chosen.alu(Ops.NOT)])))
+            todo.append((other, known | _known([~chosen])))
         else:
             todo += [(source, known) for source in node.src]
 

@@ -28,7 +28,7 @@ class Named(NamedTuple):
 
 
 def _log(x: UOp) -> UOp:
-    return x.alu(Ops.LOG2) * math.log(2)
+    return x.log2() * math.log(2)
 
 
 class _Function(NamedTuple):

@@ -14,7 +14,6 @@ from functools import cache
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.math.float_bits import FORMATS, FloatFormat, fma, shl, shr
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 LIMB = 0xFFFFFFFF
@@ -77,13 +76,13 @@ def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
     held = [place.like(word) for word in words]
     step = 1 << ((len(words) - WINDOW - 1).bit_length() - 1)
     while step:
-        skip = (place & (step * width)).alu(Ops.CMPNE, place.like(0))
+        skip = (place & (step * width)).ne(0)
         held = [
             skip.where(held[i + step], held[i]) if i + step < len(held) else held[i]
             for i in range(min(len(held), WINDOW + step))
         ]
         step //= 2
-    left, right = place & (width - 1), place.alu(Ops.NOT) & (width - 1)
+    left, right = place & (width - 1), ~place & (width - 1)
     # In two shifts, because one by the whole width has no meaning.
     pairs = zip(held, held[1:], strict=False)
     found = [shl(a, left) | shr(shr(b, 1), right) for a, b in pairs]
@@ -141,4 +140,4 @@ def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
         for piece in (first, second, third)
     )
     rest = (b + -1.5) * 2.0**-size
-    return a + -1.5, fma(c + -1.0, c.like(2.0 ** (-2 * size)), rest)
+    return a - 1.5, fma(c - 1.0, c.like(2.0 ** (-2 * size)), rest)

@@ -53,9 +53,9 @@ def fma(a: UOp, b: UOp, c: UOp) -> UOp:
 
 def shl(x: UOp, amount: int | UOp) -> UOp:
     """Return x << amount; the amount is known to be less than the width."""
-    return x.alu(Ops.SHL, amount if isinstance(amount, UOp) else x.like(amount))
+    return x << amount
 
 
 def shr(x: UOp, amount: int | UOp) -> UOp:
     """Return x >> amount, likewise; the sign bit is repeated if x is signed."""
-    return x.alu(Ops.SHR, amount if isinstance(amount, UOp) else x.like(amount))
+    return x >> amount

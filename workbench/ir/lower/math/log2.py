@@ -10,7 +10,6 @@ import math
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shr
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 # The bits of sqrt(1/2).
@@ -48,7 +47,7 @@ def log2(x: UOp) -> UOp:
     normal = small.where(x * 2.0**width, x)
     bits = normal.bitcast(form.uint) + (form.one - half_root)
     mantissa = (bits & ((1 << width) - 1)) + half_root
-    t = mantissa.bitcast(x.dtype) + -1.0
+    t = mantissa.bitcast(x.dtype) - 1.0
     # The biased exponent, or-ed into the fraction of 2**width, is a float without a cast.
     exponent = (shr(bits, width) | ((form.bias + width) << width)).bitcast(x.dtype)
     bias = 2.0**width + form.bias
@@ -64,7 +63,7 @@ def _near_one(t: UOp) -> UOp:
         rest = t * fma(t, polynomial(t, FLOAT32), low)
     else:
         half_square = t * t * 0.5
-        s = t.alu(Ops.FDIV, t + 2.0)
+        s = t / (t + 2.0)
         z = s * s
         # log(1 + t) is t - h + s*(h + z*p(z)), with h half the square of t.
         inner = fma(z, polynomial(z, FLOAT64), half_square)
@@ -73,6 +72,6 @@ def _near_one(t: UOp) -> UOp:
 
 
 def _edges(x: UOp, inside: UOp) -> UOp:
-    outside = x.alu(Ops.CMPEQ, x.like(0.0)).where(x.like(-math.inf), x.like(math.nan))
+    outside = x.eq(0.0).where(x.like(-math.inf), x.like(math.nan))
     above = (x < math.inf).where(inside, x)
     return (x.like(0.0) < x).where(above, outside)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from workbench.base.dtypes import dtypes
 from workbench.ir.lower.math.argument_reduction import quarter_turns
 from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shl
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 # (sin(r)/r - 1) / r**2 in powers of r**2 for |r| <= pi/4. Error of r + r**3 * p(r**2)
@@ -98,10 +97,10 @@ def _reduce(x: UOp) -> _Reduced:
 def _turned(size: UOp, quarters: UOp, part: _Reduced, sign: UOp | None = None) -> UOp:
     """Return sin(`part` and `quarters` quarter turns), with `sign`; NaN for what is not finite."""
     uint = quarters.dtype
-    odd = (quarters & 1).alu(Ops.CMPNE, quarters.like(0))
+    odd = (quarters & 1).ne(0)
     value = odd.where(part.cosine, part.sine)
     # Two quarter turns change the sign: their bit is moved to where the sign is.
     flip = shl(quarters & 2, uint.bits - 2)
-    flip = flip if sign is None else flip.alu(Ops.XOR, sign)
-    value = value.bitcast(uint).alu(Ops.XOR, flip).bitcast(size.dtype)
+    flip = flip if sign is None else flip ^ sign
+    value = (value.bitcast(uint) ^ flip).bitcast(size.dtype)
     return (size < math.inf).where(value, size.like(math.nan))
