@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from workbench.base.target import Target
-from workbench.ir.node.ops import ELEMENTWISE, Ops
+from workbench.ir.node.ops import ELEMENTWISE, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.speeds import Speeds
 
@@ -28,12 +28,6 @@ IN_FLIGHT = 256
 FORWARDED_CYCLES = 8
 """To store a number and load it again: what a sum that lost its register waits for."""
 LOOP_INSTRUCTIONS = 2
-SLOTS = {
-    Ops.FDIV: 10, Ops.RECIP: 10, Ops.SQRT: 12, Ops.CDIV: 12, Ops.CMOD: 14,
-    Ops.FMOD: 20,
-    Ops.MAX: 2, Ops.MIN: 2, Ops.SHUFFLE: 2, Ops.STACK: 2, Ops.BITCAST: 0,
-}  # fmt: skip
-"""What takes more than one slot of arithmetic, as most instructions do: common figures."""
 CHAINED = frozenset({Ops.FMA, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 
@@ -148,7 +142,7 @@ class _ProgramReader:
                 slots += self._slots(node)
                 issued += _instructions(node)
             elif node.op in ELEMENTWISE and node.op in (Ops.CDIV, Ops.CMOD):
-                issued += SLOTS[node.op] / 2
+                issued += OPS[node.op].slots / 2
         loop.bits = max((n.dtype.bits for n in own if n.dtype.is_float), default=32)
         chain_s, loop.sums = self._chain(own)
         widest = max(
@@ -183,7 +177,7 @@ class _ProgramReader:
 
     def _slots(self, node: UOp) -> float:
         each = self._each(node.dtype.itemsize)
-        return each * _instructions(node) * SLOTS.get(node.op, 1)
+        return each * _instructions(node) * OPS[node.op].slots
 
     def _each(self, size_bytes: int) -> float:
         """Return the slots of an instruction on so many bytes."""

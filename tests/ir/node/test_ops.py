@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from workbench.backends.c import operators
+from workbench.backends.llvm import instructions
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.lower.decompose import DECOMPOSE_RULES
+from workbench.ir.node import ops
 from workbench.ir.node.ops import (
     CASTS,
     COMPARE,
@@ -162,5 +168,69 @@ def test_the_table_is_complete() -> None:
     assert set(OPS) == set(Ops)
     for op, row in OPS.items():
         assert row.levels and set(row.levels) <= set("tkln") and row.doc, op
-    assert ELEMENTWISE >= COMPARE | CASTS | REDUCTIONS and not ELEMENTWISE & MOVEMENT
+    assert (
+        ELEMENTWISE >= COMPARE | CASTS | REDUCTIONS.keys()
+        and not ELEMENTWISE & MOVEMENT
+    )
     assert {op for op in ELEMENTWISE if OPS[op].arity not in (1, 2, 3)} == set()
+
+
+# what each table whose keys are ops says of them, apart from the op table
+OTHER_TABLES = {
+    "backends/c/bools.py": "C's signs for bools and for masks",
+    "backends/c/helpers.py": "names of C functions that combine lanes, and C's signs in them",
+    "backends/c/lanes.py": "how C writes what moves lanes",
+    "backends/c/operators.py": "C's signs and how tightly they bind, and what has no sign there",
+    "backends/llvm/instructions.py": "LLVM's instructions, by kind of type",
+    "backends/python/statement.py": "what the emulator does at a node of a kernel",
+    "ir/meaning/interpret.py": "what movement does to an array",
+    "ir/node/bounds.py": "meaning on intervals",
+    "ir/opt/heuristic/pieces.py": "where a comparison with a position becomes false",
+    "ir/schedule/access.py": "how movement changes indexes",
+    "ir/text/printer.py": "first letters of names",
+    "ir/text/readable.py": "what is written neither infix nor as a call",
+}
+
+
+def has_table(path: Path) -> bool:
+    """Whether a module has a dict whose keys, two or more, are all ops."""
+    return any(
+        isinstance(node, ast.Dict)
+        and len(node.keys) > 1
+        and all(k is not None and ast.unparse(k).startswith("Ops.") for k in node.keys)
+        for node in ast.walk(ast.parse(path.read_text()))
+    )
+
+
+def test_no_other_table_repeats_a_column() -> None:
+    """A fact that several places need is a column; a new table says here what else it is."""
+    package = Path(ops.__file__).parents[2]
+    tables = {
+        str(p.relative_to(package)) for p in package.rglob("*.py") if has_table(p)
+    }
+    assert tables - {"ir/node/ops.py"} == set(OTHER_TABLES)
+
+
+@pytest.mark.parametrize("op", sorted(ELEMENTWISE, key=str), ids=str)
+def test_an_elementwise_op_is_known_everywhere(op: Ops) -> None:
+    """Its row fills the columns; each renderer writes it, or lowering takes it apart."""
+    row = OPS[op]
+    assert row.word and row.cost >= 0 and row.slots >= 0
+    assert (row.arity == 2) >= bool(row.symbol) and bool(row.symbol) == bool(
+        row.precedence
+    )
+    assert (op in REDUCTIONS) <= row.is_commutative
+    decomposed = {o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()}
+    assert op in instructions.SUPPORTED | decomposed
+    assert op in {*operators.INFIX, *operators.SPECIAL, Ops.FMOD} | decomposed
+
+
+def test_precedence_is_that_of_python() -> None:
+    """Of two infix ops, the one that binds tighter does so in Python, but for comparisons, which
+    chain there."""
+    infix = [row for op, row in OPS.items() if row.symbol and op not in COMPARE]
+    for outer, inner in product(infix, infix):
+        tree = ast.parse(f"a {outer.symbol} b {inner.symbol} c", mode="eval").body
+        assert isinstance(tree, ast.BinOp)
+        is_tighter = isinstance(tree.right, ast.BinOp)
+        assert is_tighter == (inner.precedence > outer.precedence), (outer, inner)

@@ -54,7 +54,7 @@ def arithmetic(values: COperands, node: UOp, count: int) -> Expression:
     Errors: CompileError for an op that C has no operator for.
     """
     op, dtype = node.op, node.dtype
-    special = _SPECIAL.get(op)
+    special = SPECIAL.get(op)
     if special is not None:
         return special(values, node, count)
     if op in (Ops.CDIV, Ops.CMOD) and may_overflow(node):
@@ -196,7 +196,7 @@ def _has_opposite(node: UOp) -> bool:
     return node.dtype.is_float or bool(held.arg != node.dtype.min)
 
 
-_SPECIAL: dict[Ops, Callable[[COperands, UOp, int], Expression]] = {
+SPECIAL: dict[Ops, Callable[[COperands, UOp, int], Expression]] = {
     Ops.NEG: _negative,
     Ops.NOT: _negative,
     Ops.RECIP: _reciprocal,

@@ -13,7 +13,7 @@ import numpy as np
 from workbench.backends.python.plan import EmulatorStatement
 from workbench.base.errors import WorkbenchError
 from workbench.ir.meaning.casts import bitcast_array, cast_array
-from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = Any  # numpy arrays of any dtype, and numpy scalars
@@ -219,7 +219,9 @@ def _reduce(frame: _Frame, node: UOp) -> Array:
 
 
 def _combine(op: Ops, value: Array, lanes: tuple[int, ...]) -> Array:
-    return _UFUNCS[op].reduce(value, axis=lanes, keepdims=True, dtype=value.dtype)
+    return REDUCTIONS[op].ufunc.reduce(
+        value, axis=lanes, keepdims=True, dtype=value.dtype
+    )
 
 
 def _store(frame: _Frame, node: UOp) -> None:
@@ -248,7 +250,7 @@ def _accumulate(frame: _Frame, node: UOp) -> None:
         shape = before.shape if np.ndim(before) else (1,) * value.ndim
         extra = [i for i, n in enumerate(value.shape) if n > 1 and shape[i] == 1]
         value = _combine(op, value, tuple(extra)) if extra else value
-    array[key] = _UFUNCS[op](before, value)
+    array[key] = REDUCTIONS[op].ufunc(before, value)
 
 
 _greatest = np.maximum.reduce
@@ -267,10 +269,4 @@ _MEANINGS: dict[Ops, Callable[[_Frame, UOp], Array]] = {
 _EFFECTS: dict[Ops, Callable[[_Frame, UOp], None]] = {
     Ops.STORE: _store,
     Ops.ACCUMULATE: _accumulate,
-}
-_UFUNCS: dict[Ops, np.ufunc] = {
-    Ops.ADD: np.add,
-    Ops.MUL: np.multiply,
-    Ops.MAX: np.maximum,
-    Ops.MIN: np.minimum,
 }

@@ -15,16 +15,10 @@ import numpy as np
 from workbench.base.dtypes import DType
 from workbench.base.errors import VerifyError
 from workbench.ir.meaning.casts import bitcast_array, cast_array
-from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.ops import OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_COMBINE: dict[Ops, np.ufunc] = {
-    Ops.ADD: np.add,
-    Ops.MUL: np.multiply,
-    Ops.MAX: np.maximum,
-    Ops.MIN: np.minimum,
-}
 
 
 def held_as(dtype: DType, widen: bool) -> np.dtype[Any]:
@@ -62,15 +56,15 @@ def reduce(
     op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool
 ) -> Array:
     """Return `value` combined over `axes`; the identity of `op` where there is nothing."""
-    if op not in _COMBINE:
+    if op not in REDUCTIONS:
         raise VerifyError(f"a reduction cannot combine with {op.name}")
-    initial = {Ops.MAX: dtype.min, Ops.MIN: dtype.max}
+    ufunc, *_, identity = REDUCTIONS[op]
     options: dict[str, Any] = {}
-    if op in initial:
-        options["initial"] = np.array(initial[op], value.dtype)
+    if ufunc.identity is None:  # of a maximum numpy knows none
+        options["initial"] = np.array(identity(dtype), value.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(
-            _COMBINE[op].reduce(
+            ufunc.reduce(
                 value, axis=axes, dtype=value.dtype, keepdims=keepdims, **options
             )
         )

@@ -1,6 +1,7 @@
-"""The op table: every op's name, level, arity, type rule, meaning in Python and one line of doc.
+"""The op table: what an op is, means and costs, and how it is written, a row each.
 
-The interpreter, the verifier, the docs and the viewer's legend all read this table. Integer
+The interpreters, the verifier, the scheduler, the cost model, text, titles and pictures all read
+this table, and none repeats a column of it. Integer
 semantics are decided here once, for all levels and devices: IDIV and MOD floor, division and
 modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or more (or by a negative
 amount) give 0, float -> int truncates and saturates.
@@ -102,16 +103,48 @@ class Ops(Enum):
         return f"Ops.{self.name}"
 
 
+class Reduction(NamedTuple):
+    """How an op combines many elements: `ufunc` does it on numpy arrays; `update` is the sign of
+    a statement that combines one more, `word` what people call the result; `identity` is what
+    an accumulator of a dtype starts from."""
+
+    ufunc: np.ufunc
+    update: str
+    word: str
+    identity: Callable[[Any], Any]
+
+
 class OpInfo(NamedTuple):
-    """One row: `arity` counts sources (None: any number); `levels` is a subset of "tkln"
-    (tensor, kernel, lowered, linear); `dtype` names the rule for the result's type; `python` is
-    the meaning on numpy arrays of the source dtype, where the op is elementwise."""
+    """One row: all that is said of an op once for all of the project.
+
+    `arity` counts sources (None: any number); `levels` is a subset of "tkln" (tensor, kernel,
+    lowered, linear); `dtype` names the rule for the result's type (ir/verify/rows.py); `python`
+    is the meaning on numpy arrays of the source dtype, where the op is elementwise.
+
+    `symbol` stands between two sources in text, and binds as its `precedence` says; an op
+    without one is written as a call. `label` stands in a picture ("": the op's name). `word` is
+    for titles and comments; one that `is_function` is named in a title beside reductions too.
+
+    `cost` is about how many sums one element is worth to the scheduler, `slots` how many places
+    among a core's arithmetic instructions it takes. `gradient` will be the rule of its
+    derivative; no op has one yet.
+    """
 
     arity: int | None
     levels: str
     dtype: str
     python: Callable[..., Array] | None
     doc: str
+    symbol: str = ""
+    precedence: int = 0
+    label: str = ""
+    word: str = ""
+    is_function: bool = False
+    is_commutative: bool = False
+    cost: float = 1.0
+    slots: int = 1
+    reduction: Reduction | None = None
+    gradient: Callable[..., Any] | None = None
 
 
 def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
@@ -192,38 +225,75 @@ OPS: dict[Ops, OpInfo] = {
     Ops.REDUCE_AXIS: Op(1, "t", "first", None, "axes combined to size 1; arg is (op, axes)"),
     Ops.CONTIGUOUS: Op(1, "t", "first", None, "asks that the value be stored"),
     Ops.COPY: Op(1, "t", "first", None, "the value on another device; arg is the device"),
-    Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a"),
-    Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers"),
-    Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a"),
-    Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2"),
-    Ops.SIN: Op(1, _ALL, "float", _wrap(np.sin), "sine of a in radians"),
-    Ops.COS: Op(1, _ALL, "float", _wrap(np.cos), "cosine of a in radians"),
-    Ops.SQRT: Op(1, _ALL, "float", _wrap(np.sqrt), "square root"),
-    Ops.RECIP: Op(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a"),
-    Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero"),
-    Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool"),
-    Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool"),
-    Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats"),
-    Ops.FMOD: Op(2, _ALL, "float", _wrap(np.fmod), "a rest of a / b truncated, exact; sign of a"),
-    Ops.IDIV: Op(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0"),
-    Ops.MOD: Op(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0"),
-    Ops.CDIV: Op(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: as machines do"),
-    Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0"),
-    Ops.MAX: Op(2, _ALL, "same", np.maximum, "the greater; NaN if either is"),
-    Ops.MIN: Op(2, _ALL, "same", np.minimum, "the lesser; NaN if either is"),
-    Ops.CMPLT: Op(2, _ALL, "bool", _wrap(np.less), "a < b"),
-    Ops.CMPLE: Op(2, _ALL, "bool", _wrap(np.less_equal), "a <= b"),
-    Ops.CMPEQ: Op(2, _ALL, "bool", np.equal, "a == b"),
-    Ops.CMPNE: Op(2, _ALL, "bool", np.not_equal, "a != b"),
-    Ops.AND: Op(2, _ALL, "bits", np.bitwise_and, "a & b"),
-    Ops.OR: Op(2, _ALL, "bits", np.bitwise_or, "a | b"),
-    Ops.XOR: Op(2, _ALL, "bits", np.bitwise_xor, "a ^ b"),
-    Ops.SHL: Op(2, _ALL, "int", _shift_left, "a << b; 0 where b is not below the width"),
-    Ops.SHR: Op(2, _ALL, "int", _shift_right, "a >> b; 0 where b is not below the width"),
-    Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c"),
-    Ops.FMA: Op(3, "ln", "same", _wrap(_ternary_fma), "a * b + c, rounded once if the device can"),
-    Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates"),
-    Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width"),
+    Ops.NEG: Op(1, _ALL, "first", _wrap(lambda a: -a), "minus a",
+        label="negate", word="neg"),
+    Ops.NOT: Op(1, _ALL, "first", np.invert, "not a; bitwise on integers",
+        label="not", word="not"),
+    Ops.EXP2: Op(1, _ALL, "float", _wrap(np.exp2), "2 to the power a",
+        word="exp2", is_function=True, cost=20.0),
+    Ops.LOG2: Op(1, _ALL, "float", _wrap(np.log2), "logarithm of a to base 2",
+        word="log2", is_function=True, cost=20.0),
+    Ops.SIN: Op(1, _ALL, "float", _wrap(np.sin), "sine of a in radians",
+        word="sin", is_function=True, cost=100.0),
+    Ops.COS: Op(1, _ALL, "float", _wrap(np.cos), "cosine of a in radians",
+        word="cos", is_function=True, cost=100.0),
+    Ops.SQRT: Op(1, _ALL, "float", _wrap(np.sqrt), "square root",
+        word="sqrt", is_function=True, cost=5.0, slots=12),
+    Ops.RECIP: Op(1, _ALL, "float", _wrap(lambda a: np.ones_like(a) / a), "1 / a",
+        label="1 \u00f7", word="reciprocal", is_function=True, cost=5.0, slots=10),
+    Ops.TRUNC: Op(1, _ALL, "float", np.trunc, "a rounded towards zero",
+        word="trunc", is_function=True),
+    Ops.ADD: Op(2, _ALL, "same", _wrap(np.add), "a + b; or on bool",
+        symbol="+", precedence=6, label="+", word="add", is_commutative=True,
+        reduction=Reduction(np.add, "+=", "sum", lambda dtype: 0)),
+    Ops.MUL: Op(2, _ALL, "same", _wrap(np.multiply), "a * b; and on bool",
+        symbol="*", precedence=7, label="\u00d7", word="mul", is_commutative=True,
+        reduction=Reduction(np.multiply, "*=", "prod", lambda dtype: 1)),
+    Ops.FDIV: Op(2, _ALL, "float", _wrap(np.divide), "a / b of floats",
+        symbol="/", precedence=7, label="\u00f7", word="div", is_function=True, cost=5.0,
+        slots=10),
+    Ops.FMOD: Op(2, _ALL, "float", _wrap(np.fmod), "a rest of a / b truncated, exact; sign of a",
+        word="mod", is_function=True, cost=10.0, slots=20),
+    Ops.IDIV: Op(2, _ALL, "int", _wrap(_floor_div), "a // b, floored; by zero: 0",
+        symbol="//", precedence=7, label="//", word="div", cost=10.0),
+    Ops.MOD: Op(2, _ALL, "int", _wrap(_floor_mod), "a % b, sign of b; by zero: 0",
+        symbol="%", precedence=7, label="mod", word="mod", cost=10.0),
+    Ops.CDIV: Op(2, "ln", "int", _wrap(_trunc_div), "a // b truncated, b not 0: as machines do",
+        word="div", slots=12),
+    Ops.CMOD: Op(2, "ln", "int", _wrap(np.fmod), "a rest of CDIV, sign of a, b not 0",
+        word="mod", slots=14),
+    Ops.MAX: Op(2, _ALL, "same", np.maximum, "the greater; NaN if either is",
+        word="max", is_commutative=True, slots=2,
+        reduction=Reduction(np.maximum, "max=", "max", lambda dtype: dtype.min)),
+    Ops.MIN: Op(2, _ALL, "same", np.minimum, "the lesser; NaN if either is",
+        word="min", is_commutative=True, slots=2,
+        reduction=Reduction(np.minimum, "min=", "min", lambda dtype: dtype.max)),
+    Ops.CMPLT: Op(2, _ALL, "bool", _wrap(np.less), "a < b",
+        symbol="<", precedence=1, label="<", word="compare"),
+    Ops.CMPLE: Op(2, _ALL, "bool", _wrap(np.less_equal), "a <= b",
+        symbol="<=", precedence=1, label="\u2264", word="compare"),
+    Ops.CMPEQ: Op(2, _ALL, "bool", np.equal, "a == b",
+        symbol="==", precedence=1, label="=", word="compare", is_commutative=True),
+    Ops.CMPNE: Op(2, _ALL, "bool", np.not_equal, "a != b",
+        symbol="!=", precedence=1, label="\u2260", word="compare", is_commutative=True),
+    Ops.AND: Op(2, _ALL, "bits", np.bitwise_and, "a & b",
+        symbol="&", precedence=4, label="and", word="and", is_commutative=True),
+    Ops.OR: Op(2, _ALL, "bits", np.bitwise_or, "a | b",
+        symbol="|", precedence=2, label="or", word="or", is_commutative=True),
+    Ops.XOR: Op(2, _ALL, "bits", np.bitwise_xor, "a ^ b",
+        symbol="^", precedence=3, label="xor", word="xor", is_commutative=True),
+    Ops.SHL: Op(2, _ALL, "int", _shift_left, "a << b; 0 where b is not below the width",
+        symbol="<<", precedence=5, label="<<", word="shift"),
+    Ops.SHR: Op(2, _ALL, "int", _shift_right, "a >> b; 0 where b is not below the width",
+        symbol=">>", precedence=5, label=">>", word="shift"),
+    Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c",
+        word="where"),
+    Ops.FMA: Op(3, "ln", "same", _wrap(_ternary_fma), "a * b + c, rounded once if the device can",
+        word="fma"),
+    Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates",
+        word="cast", cost=0.0),
+    Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width",
+        word="bitcast", cost=0.0, slots=0),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),
@@ -238,9 +308,11 @@ OPS: dict[Ops, OpInfo] = {
     Ops.ACCUMULATE: Op(2, "l", "void", None, "combines a value into an INDEX; arg is the op"),
     Ops.SET: Op(2, "n", "void", None, "changes a REG"),
     Ops.BROADCAST: Op(1, "n", "lanes", None, "one value in every lane"),
-    Ops.STACK: Op(None, "n", "lanes", None, "one value per lane"),
+    Ops.STACK: Op(None, "n", "lanes", None, "one value per lane",
+        slots=2),
     Ops.EXTRACT: Op(1, "n", "lanes", None, "one lane of a vector; arg is its number"),
-    Ops.SHUFFLE: Op(2, "n", "lanes", None, "lanes of two vectors in a row; arg has their numbers"),
+    Ops.SHUFFLE: Op(2, "n", "lanes", None, "lanes of two vectors in a row; arg has their numbers",
+        slots=2),
     Ops.HREDUCE: Op(1, "n", "lanes", None, "the lanes of a vector combined; arg is the op"),
 }
 # fmt: on
@@ -248,9 +320,11 @@ OPS: dict[Ops, OpInfo] = {
 MOVEMENT = frozenset(
     {Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.SHRINK, Ops.PAD, Ops.FLIP}
 )
-COMPARE = frozenset({Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ, Ops.CMPNE})
+COMPARE = frozenset(op for op, row in OPS.items() if row.dtype == "bool")
 CASTS = frozenset({Ops.CAST, Ops.BITCAST})
 ELEMENTWISE = (
     frozenset({op for op, row in OPS.items() if row.python is not None}) | CASTS
 )
-REDUCTIONS = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
+REDUCTIONS: dict[Ops, Reduction] = {
+    op: row.reduction for op, row in OPS.items() if row.reduction is not None
+}

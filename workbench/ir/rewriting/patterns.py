@@ -16,19 +16,13 @@ from typing import Any
 
 from workbench.base.dtypes import Const, DType, dtypes
 from workbench.base.errors import WorkbenchError
-from workbench.ir.node.ops import COMPARE, Ops
+from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp
 
 Matcher = Callable[[UOp], "UOp | None"]
 Way = tuple[int, ...]
 """The source positions that lead from a pattern, or a node, down to a part of it."""
 Spans = dict[Way, tuple[int, int]]
-
-_INFIX = {
-    Ops.ADD: "+", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<",
-    Ops.CMPLE: "<=", Ops.CMPEQ: "==", Ops.CMPNE: "!=", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^",
-    Ops.SHL: "<<", Ops.SHR: ">>",
-}  # fmt: skip
 
 
 class Pat:
@@ -119,7 +113,7 @@ class Pat:
             pieces.append(self._leaf_text())
         else:
             alone = self.ops[0] if self.ops and len(self.ops) == 1 else None
-            infix = _INFIX.get(alone) if alone and len(self.src) == 2 else None
+            infix = OPS[alone].symbol if alone and len(self.src) == 2 else ""
             between = f" {infix} " if infix else ", "
             name = "" if self.name is None else f"{self.name}="
             pieces.append(f"{name}{'' if infix else op_names(self.ops)}(")

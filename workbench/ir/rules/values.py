@@ -18,17 +18,7 @@ c1, c2 = const("c1"), const("c2")
 b = var("b", "bool")
 xi, xe = var("x", "integer"), var("x", "exact")
 
-_COMMUTATIVE = (
-    Ops.ADD,
-    Ops.MUL,
-    Ops.MAX,
-    Ops.MIN,
-    Ops.AND,
-    Ops.OR,
-    Ops.XOR,
-    Ops.CMPEQ,
-    Ops.CMPNE,
-)
+_COMMUTATIVE = tuple(op for op, row in OPS.items() if row.is_commutative)
 _FOLDS = tuple(sorted((o for o in ELEMENTWISE if OPS[o].python), key=lambda o: o.value))
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
-from workbench.ir.node.ops import CASTS, ELEMENTWISE, MOVEMENT, Ops
+from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.node.uop import UOp
 
 STORE_COST = 8.0
@@ -39,9 +39,6 @@ SPLIT_WORK = 1 << 20
 FEW_RESULTS = 8
 """So few results leave cores without work."""
 
-_OP_COST = {Ops.EXP2: 20.0, Ops.LOG2: 20.0, Ops.IDIV: 10.0, Ops.MOD: 10.0}
-_OP_COST |= {Ops.SIN: 100.0, Ops.COS: 100.0}
-_OP_COST |= {Ops.FMOD: 10.0, Ops.FDIV: 5.0, Ops.SQRT: 5.0, Ops.RECIP: 5.0}
 _CAP = 1e30
 NO_PRODUCTS: Mapping[UOp, bool] = MappingProxyType({})
 
@@ -72,12 +69,12 @@ def totals(
 def steps(node: UOp) -> int:
     """Return about how many operations of the machine one element of a node takes: what a sine is
     expanded into is as long as a hundred sums."""
-    return int(_OP_COST.get(node.op, 1.0))
+    return max(1, int(OPS[node.op].cost))
 
 
 def _own(node: UOp) -> float:
     if node.op in ELEMENTWISE:
-        return node.size * (0.0 if node.op in CASTS else _OP_COST.get(node.op, 1.0))
+        return node.size * OPS[node.op].cost
     if node.op is Ops.REDUCE_AXIS:
         return float(node.src[0].size)
     if node.op is Ops.BUFFER:

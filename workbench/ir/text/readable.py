@@ -16,20 +16,14 @@ from collections.abc import Callable, Sequence
 from workbench.base.dtypes import Const, dtypes
 from workbench.base.errors import WorkbenchError
 from workbench.ir.nest.loops import tree_statements
-from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import NodeNames, to_text
 
 _SHORT, _LONG = 24, 90  # an index this short is repeated; what is this long gets a line
-_ATOM, _UNARY, _SUM, _LOOSE = 9, 8, 6, -1
+_ATOM, _UNARY, _LOOSE = 9, 8, -1
+_SUM = OPS[Ops.ADD].precedence
 # fmt: off
-_INFIX: dict[Ops, tuple[str, int]] = {
-    Ops.MUL: ("*", 7), Ops.FDIV: ("/", 7), Ops.IDIV: ("//", 7), Ops.MOD: ("%", 7),
-    Ops.ADD: ("+", _SUM), Ops.SHL: ("<<", 5), Ops.SHR: (">>", 5), Ops.AND: ("&", 4),
-    Ops.XOR: ("^", 3), Ops.OR: ("|", 2), Ops.CMPLT: ("<", 1), Ops.CMPLE: ("<=", 1),
-    Ops.CMPEQ: ("==", 1), Ops.CMPNE: ("!=", 1),
-}
-_UPDATE = {Ops.ADD: "+=", Ops.MUL: "*=", Ops.MAX: "max=", Ops.MIN: "min="}
 _LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
 _OWN_LINE = MOVEMENT | {Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
 _NEVER_NAMED = _LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
@@ -139,7 +133,7 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
         writer.count(node.toposort())
         before = writer.lines_before(node)
         target = writer.words(node.src[0])
-        sign = "=" if node.op is Ops.STORE else _UPDATE[node.arg[0]]
+        sign = "=" if node.op is Ops.STORE else REDUCTIONS[node.arg[0]].update
         found[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
     return found
 
@@ -149,7 +143,7 @@ def _statement(node: UOp, writer: _TreeWriter) -> str:
         return writer.words(node)
     sign, lanes = "=", node.arg
     if node.op is Ops.ACCUMULATE:
-        sign, lanes = _UPDATE[node.arg[0]], node.arg[1]
+        sign, lanes = REDUCTIONS[node.arg[0]].update, node.arg[1]
     target, value = writer.words(node.src[0]), writer.words(node.src[1])
     return f"{target} {sign} {value}" + (f"  (lanes {lanes})" if lanes else "")
 
@@ -214,14 +208,15 @@ class _TreeWriter:
 def _text(node: UOp, writer: _TreeWriter) -> Text:
     if node.op in _LEAVES:
         return writer.names.give(node), _ATOM
-    if node.op in _INFIX and len(node.src) == 2:
+    if OPS[node.op].symbol and len(node.src) == 2:
         return _infix(node, writer)
     special = _SPECIAL.get(node.op)
     return special(node, writer) if special else (_called(node, writer), _ATOM)
 
 
 def _infix(node: UOp, writer: _TreeWriter) -> Text:
-    (sign, binds), (left, right) = _INFIX[node.op], node.src
+    row, (left, right) = OPS[node.op], node.src
+    sign, binds = row.symbol, row.precedence
     if node.op is Ops.ADD:
         sign, words = _term(right, writer)
     else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from workbench.base.source import SourceLine
-from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
 from workbench.viz.model.functions import named
@@ -58,17 +58,6 @@ class TensorGraph:
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     titles: tuple[str, ...]
-
-
-# fmt: off
-_SIGNS = {
-    Ops.ADD: "+", Ops.MUL: "\u00d7", Ops.FDIV: "\u00f7", Ops.NEG: "negate", Ops.NOT: "not",
-    Ops.IDIV: "//", Ops.MOD: "mod", Ops.CMPLT: "<", Ops.CMPLE: "\u2264", Ops.CMPEQ: "=",
-    Ops.CMPNE: "\u2260", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor", Ops.SHL: "<<",
-    Ops.SHR: ">>", Ops.RECIP: "1 \u00f7",
-}
-_REDUCES = {Ops.ADD: "sum", Ops.MUL: "product", Ops.MAX: "max", Ops.MIN: "min"}
-# fmt: on
 
 
 def tensor_graph(
@@ -147,12 +136,12 @@ def label_of(node: UOp) -> str:
         return "array" if node.arg[1] == "NPY" else f"memory on {node.arg[1]}"
     if node.op is Ops.REDUCE_AXIS:
         over = ", ".join(map(str, node.arg[1]))
-        return f"{_REDUCES.get(node.arg[0], node.arg[0].name)} over axis {over}"
+        return f"{REDUCTIONS[node.arg[0]].word} over axis {over}"
     if node.op in (Ops.CAST, Ops.BITCAST):
         return f"{node.op.name.lower()} to {node.dtype}"
     if node.op is Ops.COPY:
         return f"copy to {node.arg}"
-    return _SIGNS.get(node.op, node.op.name.lower())
+    return OPS[node.op].label or node.op.name.lower()
 
 
 def number_text(node: UOp) -> str:

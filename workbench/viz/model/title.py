@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
-from workbench.ir.node.ops import CASTS, Ops
+from workbench.ir.node.ops import CASTS, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
 from workbench.viz.model.functions import between, named
@@ -17,21 +17,6 @@ from workbench.viz.model.graph import label_of
 
 LONGEST = 4
 """At most so many words; then an ellipsis."""
-# fmt: off
-_REDUCES = {Ops.ADD: "sum", Ops.MAX: "max", Ops.MIN: "min", Ops.MUL: "prod"}
-_STRONG = {
-    Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SQRT: "sqrt", Ops.RECIP: "reciprocal",
-    Ops.TRUNC: "trunc", Ops.FDIV: "div", Ops.FMOD: "mod", Ops.SIN: "sin",
-    Ops.COS: "cos",
-}
-_WEAK = {
-    Ops.ADD: "add", Ops.MUL: "mul", Ops.FDIV: "div", Ops.IDIV: "div", Ops.MOD: "mod",
-    Ops.NEG: "neg", Ops.NOT: "not", Ops.MAX: "max", Ops.MIN: "min", Ops.CMPLT: "compare",
-    Ops.CMPLE: "compare", Ops.CMPEQ: "compare", Ops.CMPNE: "compare", Ops.AND: "and",
-    Ops.OR: "or", Ops.XOR: "xor", Ops.SHL: "shift", Ops.SHR: "shift", Ops.WHERE: "where",
-    Ops.CAST: "cast", Ops.BITCAST: "bitcast",
-}
-# fmt: on
 
 
 def decoded(kernel: UOp) -> str:
@@ -79,10 +64,10 @@ def value_name(node: UOp) -> str:
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
         is_product = node.arg[0] is Ops.ADD and _uncast(node.src[0]).op is Ops.MUL
-        return "sum of products" if is_product else _REDUCES[node.arg[0]]
+        return "sum of products" if is_product else REDUCTIONS[node.arg[0]].word
     if node.op in CASTS:
         return label_of(node)
-    return _STRONG.get(node.op) or _WEAK.get(node.op) or label_of(node)
+    return OPS[node.op].word or label_of(node)
 
 
 def _joined(words: list[str], found: list[UOp], reduces: bool) -> str:
@@ -105,19 +90,20 @@ def _strong(
         return "bias" if any(_holds_reduce(s) for s in node.src) else None
     if node.op is Ops.FDIV and node.src[1].is_const:
         return None
-    return _STRONG.get(node.op)
+    row = OPS[node.op]
+    return row.word if row.is_function else None
 
 
 def _weak(node: UOp) -> str | None:
     if node.op is Ops.CAST and node.src[0].dtype.kind == "index":
         return "arange"
-    return _WEAK.get(node.op)
+    return OPS[node.op].word or None
 
 
 def _reduce(node: UOp, readers: list[UOp], output: frozenset[UOp]) -> str:
     steps = math.prod(r.extent for r in node.src[1:])
     if node.arg is not Ops.ADD:
-        return _REDUCES.get(node.arg, str(node.arg.name).lower())
+        return REDUCTIONS[node.arg].word
     if any(_has_const(r, 1 / steps) or _divides(r, steps) for r in readers):
         return "mean"
     product = _uncast(node.src[0])
