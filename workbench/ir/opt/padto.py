@@ -121,7 +121,7 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
 def _masked(node: UOp, axis: UOp, end: int) -> UOp:
     """Return a LOAD, STORE or REDUCE that does nothing where `axis` is at `end` or beyond."""
     inside = axis < end
-    last = axis.alu(Ops.MIN, UOp.index(end - 1))
+    last = axis.min(UOp.index(end - 1))
     if node.op is Ops.REDUCE and axis in node.src[1:]:
         value = inside.where(node.src[0], identity(node.arg, node.dtype))
         return node.rebuild((value, *node.src[1:]))
