@@ -32,6 +32,7 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_page.py
 
 tour: $(INSTALLED)
 	$(BIN)/workbench tour --html build/tour.html

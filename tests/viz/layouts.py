@@ -27,9 +27,10 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
+from workbench.viz.bundle import joined, modules_of, variable
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
-from workbench.viz.page import scripts
+from workbench.viz.page import MAIN
 from workbench.viz.record.nodes import Lines, Nodes, Texts
 from workbench.viz.record.passes import PassRows
 from workbench.viz.record.rules import RuleRows
@@ -68,20 +69,20 @@ _DRAW = """([widths, edges, height]) => {
   for (const edge of listed) edge.slots = slots[edge.b];
   const graph = {nodes: widths.map((w, key) => ({key, w, h: height})), edges: listed};
   const begun = performance.now();
-  const {places, routes} = layout_graph(graph);
+  const {places, routes} = layoutGraph(graph);
   return {ms: performance.now() - begun, places,
     pieces: routes.map((points) => points &&
-      points.slice(1).map((to, i) => line_path([points[i], to])))};
+      points.slice(1).map((to, i) => linePath([points[i], to])))};
 }"""
 _MOVES = """({nodes, passes}) => {
   const moves = [];
   for (const pass of passes) {
     for (const view of ["whole", "near"]) {
-      const timeline = new_timeline(nodes, pass);
+      const timeline = newTimeline(nodes, pass);
       let before = new Map();
       for (let k = view === "whole" ? 0 : 1; k <= timeline.steps.length; k++) {
-        const scene = view === "whole" ? whole_scene(timeline, k) : change_scene(timeline, k);
-        const drawing = placed_drawing(scene, before);
+        const scene = view === "whole" ? wholeScene(timeline, k) : changeScene(timeline, k);
+        const drawing = placedDrawing(scene, before);
         const now = new Map(drawing.nodes.map((node) => [node.key, node]));
         const far = [...now].filter(([key]) => before.has(key)).map(([key, {x, y}]) => {
           const was = before.get(key);
@@ -134,8 +135,15 @@ class Move:
 def functions_page(browser: Any) -> Any:
     """Return an offline page with the functions of the page as globals."""
     page = new_page(browser, offline=True)
-    page.add_script_tag(content=scripts().replace("export default { render };", ""))
+    page.add_script_tag(content=functions_script())
     return page
+
+
+def functions_script() -> str:
+    """Return the scripts of the page, with what their modules export as globals."""
+    modules = modules_of([MAIN])
+    exports = ", ".join(variable(module.path) for module in modules)
+    return joined(modules) + f"Object.assign(globalThis, {exports});\n"
 
 
 def sample(name: str) -> Sample:

@@ -7,6 +7,7 @@ import re
 import zlib
 from base64 import b64decode
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from workbench.bench.graphs import blurred, digits
 from workbench.ir.node.axis import AxisType
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore, page
+from workbench.viz.bundle import modules_of, variable
 from workbench.viz.model.kinds import ink, pattern
 from workbench.viz.record.record import build
 from workbench.viz.still.html import bars, chip
@@ -32,16 +34,42 @@ def record() -> dict[str, Any]:
 
 
 def test_every_file_is_in_the_page_once() -> None:
-    for kind, names in (("js", page.SCRIPTS), ("css", page.SHEETS)):
-        there = {f.stem for f in page.STATIC.glob(f"*.{kind}")}
-        assert there == set(names) and len(names) == len(set(names))
+    modules = modules_of([page.MAIN])
+    assert sorted(m.path for m in modules) == sorted(page.STATIC.rglob("*.js"))
+    for sheet in page.STATIC.rglob("*.css"):
+        assert page.css().count(sheet.read_text(encoding="utf-8")) == 1
 
 
-def test_no_name_is_defined_twice() -> None:
-    pattern = r"^(?:async )?(?:function\*?|const|let|class) (\w+)"
-    names = re.findall(pattern, page.scripts(), re.MULTILINE)
-    assert len(names) > 100
-    assert sorted(names) == sorted(set(names))
+def test_the_page_shows_nothing_but_itself() -> None:
+    """Outside of its modules it has the names of these, and the one that is exported."""
+    modules = modules_of([page.MAIN])
+    code = page.scripts()
+    for module in modules:
+        code = code.replace(module.body, "")
+    names = re.findall(r"^(?:async )?(?:function\*?|const|let|class) (\S+)", code, re.M)
+    inner = [name for name in names if name.startswith("{")]
+    assert sorted(set(names) - set(inner)) == sorted(variable(m.path) for m in modules)
+    assert re.findall(r"^export .*", code, re.M) == [
+        "export default { render: $static$main.render };"
+    ]
+
+
+def test_an_import_in_a_circle_is_refused(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.js", tmp_path / "b.js"
+    a.write_text('import { g } from "./b.js";\nexport function f() {}\n')
+    b.write_text('import { f } from "./a.js";\nexport function g() {}\n')
+    with pytest.raises(ValueError, match="a.js -> b.js -> a.js is a cycle"):
+        modules_of([a])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['import * as b from "./b.js";', "export default f;", 'import b from "./b.js";'],
+)
+def test_what_cannot_be_joined_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / "a.js").write_text(f"{line}\n")
+    with pytest.raises(ValueError, match="cannot join"):
+        modules_of([tmp_path / "a.js"])
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:

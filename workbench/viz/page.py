@@ -1,9 +1,9 @@
 """The page: hand-written ES modules and style sheets put together, and one file to send around.
 
-The files of static/ are plain functions at top level that share one scope. They are read in the
-order below, without a bundler; each says at its head what it is. They travel with every widget
-and file, so they are compressed, as the record is; the browser unpacks and runs the very source,
-without its comments.
+static/ has a folder for each pane, with its scripts and its style, and the folders that they share.
+The scripts are joined in the order of their imports (`workbench/viz/bundle.py`), so neither making
+nor installing a page needs another program. They travel with every widget and file, so they are
+compressed, as the record is; the browser unpacks and runs the very source, without its comments.
 """
 
 from __future__ import annotations
@@ -18,17 +18,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from workbench.viz.bundle import joined, modules_of, variable
 from workbench.viz.model.kinds import style_rules
 
 STATIC = Path(__file__).parent / "static"
-SCRIPTS = (
-    "dom", "store", "links", "actions", "keys", "timing", "header", "baselines", "results",
-    "estimate", "roofline", "about", "axes", "loops", "offers", "tried", "tune", "diff", "lines",
-    "code", "strip", "expr", "states", "replay", "scene", "gcross", "gorder", "glayout", "gfollow",
-    "gwords", "gpaint", "gmap", "graph", "rlists", "rnode", "rstep", "without", "pycopy",
-    "rewrites", "planbefore", "planwhy", "plan", "main",
-)  # fmt: skip
-SHEETS = ("theme", "shell", "tune", "code", "graph")
+MAIN = STATIC / "main.js"
 _COMMENTS = re.compile(r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n", re.MULTILINE | re.DOTALL)
 """Comments on lines of their own; not the name that debuggers show, which begins with //#."""
 
@@ -68,10 +62,11 @@ body {{ margin: 8px; background: Canvas; }}
 
 @cache
 def scripts() -> str:
-    """Return the files of static/ as one ES module: `export default {render}`."""
+    """Return the modules of static/ as one ES module: `export default {render}`."""
     return (
-        _joined("js", SCRIPTS)
-        + "\nexport default { render };\n//# sourceURL=workbench.js\n"
+        joined(modules_of([MAIN]))
+        + f"export default {{ render: {variable(MAIN)}.render }};\n"
+        + "//# sourceURL=workbench.js\n"
     )
 
 
@@ -83,8 +78,12 @@ def esm() -> str:
 
 @cache
 def css() -> str:
-    """Return the style sheets as one."""
-    return f"{_joined('css', SHEETS)}\n{style_rules()}"
+    """Return the style sheets as one: those of a folder stand where its first script does;
+    those of the kinds of axes come from their table."""
+    folders = dict.fromkeys(module.path.parent for module in modules_of([MAIN]))
+    sheets = [sheet for folder in folders for sheet in sorted(folder.glob("*.css"))]
+    texts = [sheet.read_text(encoding="utf-8") for sheet in sheets]
+    return "\n".join([*texts, style_rules()])
 
 
 def packed(record: Mapping[str, Any]) -> str:
@@ -114,8 +113,3 @@ def _unpack() -> str:
 
 def _compressed(text: str) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
-
-
-def _joined(kind: str, names: tuple[str, ...]) -> str:
-    files = [STATIC / f"{name}.{kind}" for name in names]
-    return "\n".join(f.read_text(encoding="utf-8") for f in files)

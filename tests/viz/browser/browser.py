@@ -44,7 +44,7 @@ const model = {{
     if (message.do === "ping" && !window.mute) queueMicrotask(() => hear(reply));
   }},
 }};
-render({{ model, el: document.getElementById("workbench") }});
+page.render({{ model, el: document.getElementById("workbench") }});
 </script>"""
 
 COPIED = """() => {
@@ -167,5 +167,5 @@ def _local(page: Any, url: str) -> None:
 
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
-    plain = scripts().replace("export default { render };", "")
-    return _SESSION.format(css=css(), record=packed(record), scripts=plain)
+    named = scripts().replace("export default {", "const page = {")
+    return _SESSION.format(css=css(), record=packed(record), scripts=named)

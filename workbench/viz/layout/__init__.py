@@ -1,5 +1,5 @@
 """The layered layout of the still picture of a tensor graph. The page lays out its own graphs
-(`static/glayout.js`), because looking needs no Python."""
+(`workbench/viz/static/layout/`), because looking needs no Python."""
 
 from workbench.viz.layout.layered import Layered, layered
 

@@ -1,5 +1,5 @@
 """A timing as a row of a record: from samples to speeds; and as text, in the words of the page
-(static/timing.js). Shares of the peak are not in a row: there is one peak, in the record, and
+(static/app/timing.js). Shares of the peak are not in a row: there is one peak, in the record, and
 whoever shows a time says what share of that it is."""
 
 from __future__ import annotations

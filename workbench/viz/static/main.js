@@ -1,27 +1,45 @@
 // The shell: header, kernels and results, the middle in one of three modes, code, and the strip
 // of passes. `render` is what anywidget calls; the exported page calls it with a shim.
 
+import { header } from "./app/header.js";
+import { helpPane } from "./app/help.js";
+import { listenKeys } from "./app/keys.js";
+import { lightAll, LINKS } from "./app/links.js";
+import { paneTabs } from "./app/narrow.js";
+import { notices } from "./app/notices.js";
+import { createApp, unpacked } from "./app/store.js";
+import { debounced, h, keepingFocus } from "./base/elements.js";
+import { codePane } from "./code/panel.js";
+import { kernelsPane } from "./kernels/panel.js";
+import { linesPane } from "./lines/panel.js";
+import { modePlan } from "./plan/panel.js";
+import { resultsPane } from "./results/panel.js";
+import { modeRewrites } from "./rewrites/panel.js";
+import { strip } from "./strip/panel.js";
+import { modeTune } from "./tune/panel.js";
+import { withoutPane } from "./without/panel.js";
+
 // A mode is a function (app) -> {el, update(changes), focus(), keys}: `update` is told what
 // changed while it is shown (everything since it was last shown); `keys` maps a key to a
 // function, before the keys of the whole page.
 const MODES = {
-  tune: { title: "Tune", make: (app) => mode_tune(app) },
-  rewrites: { title: "Rewrites", make: (app) => mode_rewrites(app) },
-  plan: { title: "Plan", make: (app) => mode_plan(app) },
+  tune: { title: "Tune", make: (app) => modeTune(app) },
+  rewrites: { title: "Rewrites", make: (app) => modeRewrites(app) },
+  plan: { title: "Plan", make: (app) => modePlan(app) },
 };
 
 function start(app, el) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
-  const middle = mode_pane(app);
-  const left = [kernels_pane(app), results_pane(app), lines_pane(app)];
-  const code = code_pane(app);
+  const middle = modePane(app);
+  const left = [kernelsPane(app), resultsPane(app), linesPane(app)];
+  const code = codePane(app);
   const [head, without, tabs, history, messages, help] = [
-    header(app, root),
-    without_pane(app),
-    pane_tabs(app),
+    header(app, root, MODES),
+    withoutPane(app),
+    paneTabs(app, MODES),
     strip(app),
     notices(app),
-    help_pane(app),
+    helpPane(app),
   ];
   const panes = [head, without, tabs, ...left, middle, code, history, messages, help];
   root.append(
@@ -53,38 +71,38 @@ function start(app, el) {
     root.dataset.only = app.view.only || "";
     root.dataset.mode = app.view.mode;
     panes.forEach((pane) => guarded(() => pane.update(changes)));
-    light_all(app, root);
-    recover_focus(root);
+    lightAll(app, root);
+    recoverFocus(root);
   };
   show(everything);
   const off = app.on(show);
-  listen_keys(app, root, middle);
-  const let_go = [listen_pointer(app, root), listen_theme(app)];
+  listenKeys(app, root, middle);
+  const letGo = [listenPointer(app, root), listenTheme(app)];
   return () => {
     off();
-    let_go.forEach((end) => end());
-    app.stop_watching();
+    letGo.forEach((end) => end());
+    app.stopWatching();
     root.remove();
   };
 }
 
 /** A fault in one pane must not take the others along. */
-function guarded(act_on) {
+function guarded(actOn) {
   try {
-    act_on();
+    actOn();
   } catch (error) {
     reportError(error);
   }
 }
 
 /** What had the focus may be hidden now: its keys must not end up on the page around. */
-function recover_focus(root) {
+function recoverFocus(root) {
   const focused = document.activeElement;
   if (root.contains(focused) && !focused.checkVisibility()) root.focus({ preventScroll: true });
 }
 
 /** The middle: modes are made when first shown, and hear what they missed. */
-function mode_pane(app) {
+function modePane(app) {
   const el = h("section", { class: "wb-middle", "aria-label": "workspace" });
   const made = {};
   const missed = {};
@@ -96,18 +114,21 @@ function mode_pane(app) {
       made[name] = MODES[name].make(app);
       missed[name] = new Set([...Object.keys(app.view), "record", "live", "hover"]);
     }
-    const [had_focus, is_other] = [el.contains(document.activeElement), el.firstChild !== made[name].el];
-    if (is_other) keeping_focus(el, () => el.replaceChildren(made[name].el));
+    const [hadFocus, isOther] = [
+      el.contains(document.activeElement),
+      el.firstChild !== made[name].el,
+    ];
+    if (isOther) keepingFocus(el, () => el.replaceChildren(made[name].el));
     made[name].update(missed[name]);
     missed[name] = new Set();
-    if (is_other && had_focus) made[name].focus();
+    if (isOther && hadFocus) made[name].focus();
   };
   return { el, update, current };
 }
 
 /** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there.
  * What listens on the root goes with it; the rest is let go by the function returned. */
-function listen_pointer(app, root) {
+function listenPointer(app, root) {
   const over = (event) => {
     if (!event.buttons) app.hold(false);
     const element = event.target.closest?.(".wb-link");
@@ -133,35 +154,39 @@ function listen_pointer(app, root) {
 
 /** Say when the theme changes: a canvas does not follow the style sheet by itself. Returns what
  * lets go. */
-function listen_theme(app) {
+function listenTheme(app) {
   const changed = () => app.changed("theme");
   const observer = new MutationObserver(changed);
-  const is_dark = matchMedia("(prefers-color-scheme: dark)");
-  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
-  is_dark.addEventListener("change", changed);
+  const isDark = matchMedia("(prefers-color-scheme: dark)");
+  observer.observe(document.body, {
+    attributes: true,
+    attributeFilter: ["data-jp-theme-light", "class"],
+  });
+  isDark.addEventListener("change", changed);
   return () => {
     observer.disconnect();
-    is_dark.removeEventListener("change", changed);
+    isDark.removeEventListener("change", changed);
   };
 }
 
 /** Connect the app to a widget model (anywidget's, or the shim of an exported page). */
-async function render({ model, el }) {
+export async function render({ model, el }) {
   const live = model.get("live") === true;
-  let is_open = true;
+  let isOpen = true;
   const keep = debounced((view) => {
-    if (!is_open) return; // the model may be gone, too
+    if (!isOpen) return; // the model may be gone, too
     model.set("view", view);
     model.save_changes();
   }, 300);
-  const app = create_app(await unpacked(model.get("record")), {
+  const app = createApp(await unpacked(model.get("record")), {
     view: model.get("view") || {},
     send: live ? (message) => model.send(message) : null,
     keep,
   });
-  let heard_before = Promise.resolve();
-  const heard = (message) =>
-    (heard_before = heard_before.then(() => app.hear(message)).catch(reportError));
+  let heardBefore = Promise.resolve();
+  const heard = (
+    message,
+  ) => (heardBefore = heardBefore.then(() => app.hear(message)).catch(reportError));
   const viewed = () => app.select(model.get("view") || {}); // Python may say what to show
   const closed = () => app.closed();
   model.on("msg:custom", heard);
@@ -171,7 +196,7 @@ async function render({ model, el }) {
   const end = start(app, el);
   app.ping();
   return () => {
-    is_open = false;
+    isOpen = false;
     model.off("msg:custom", heard);
     model.off("change:view", viewed);
     model.off("comm:close", closed);

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.viz.browser.browser import new_page
 from tests.viz.browser.rewrites.support import Record, rewrites_page
+from tests.viz.layouts import functions_page
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.page import scripts
 from workbench.viz.record.record import Recorder
 
 HOSTILE = "<img src=x onerror=\"document.title='run'\">"
@@ -52,8 +51,7 @@ def record(recorder: Recorder) -> Record:
 @pytest.fixture(scope="session")
 def functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
-    page = new_page(browser, offline=True)
-    page.add_script_tag(content=scripts().replace("export default { render };", ""))
+    page = functions_page(browser)
     page.evaluate("(made) => { window.record = made; }", record)
     yield page
     page.context.close()

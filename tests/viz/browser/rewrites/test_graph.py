@@ -23,11 +23,11 @@ def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
         return count;
       };
       const some = graph(60, Array.from({length: 59}, (_, i) => [Math.floor(i / 2), i + 1]));
-      const fresh = layout_graph(some);
+      const fresh = layoutGraph(some);
       const half = new Map(fresh.places.slice(0, 30).map((p, key) => [key, p]));
-      const deep = layout_graph(graph(5000, Array.from({length: 4999}, (_, i) => [i, i + 1])));
-      const circle = layout_graph(graph(3, [[0, 1], [1, 2], [2, 0]]));
-      const follow = layout_graph(some, half);
+      const deep = layoutGraph(graph(5000, Array.from({length: 4999}, (_, i) => [i, i + 1])));
+      const circle = layoutGraph(graph(3, [[0, 1], [1, 2], [2, 0]]));
+      const follow = layoutGraph(some, half);
       return {fresh: overlaps(some, fresh), follow: overlaps(some, follow),
         kept: [...half].every(([key, p]) => follow.places[key].x === p.x),
         deep: deep.places.at(-1).y, circle: circle.places.every((p) => Number.isFinite(p.x + p.y))};
@@ -41,16 +41,16 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
 ) -> None:
     found = functions.evaluate("""() => {
       const pass = record.passes.filter((p) => p.rewrites.length > 20 && p.unit === "rewrite")[0];
-      const timeline = new_timeline(record.nodes, pass);
+      const timeline = newTimeline(record.nodes, pass);
       let before = new Map();
       const moved = [], steps = [];
       for (let k = 1; k <= pass.rewrites.length; k++) {
-        for (const scene of [change_scene(timeline, k), whole_scene(timeline, k)]) {
+        for (const scene of [changeScene(timeline, k), wholeScene(timeline, k)]) {
           const kinds = (state) => scene.nodes.filter((n) => n.state === state).map((n) => n.op);
           const cut = scene.edges.filter((e) => e.state === "gone").length;
           steps.push([kinds("gone"), kinds("new"), cut]);
         }
-        const drawing = placed_drawing(whole_scene(timeline, k), before);
+        const drawing = placedDrawing(wholeScene(timeline, k), before);
         const now = new Map(drawing.nodes.map((n) => [n.key, n]));
         for (const [key, {x, y}] of now) {
           const was = before.get(key) || {x, y};

@@ -26,7 +26,7 @@ def test_what_led_to_a_node_is_what_python_says(
                 continue
             wanted = [(places[c.place], c.number) for c in links.why(node)]
             found = functions.evaluate(
-                "([places, n]) => node_history(record, places, [n])",
+                "([places, n]) => nodeHistory(record, places, [n])",
                 [places, recorder._nodes.add(node)],
             )
             steps = [(r["pass"], r["step"]) for r in found if "origin" not in r]

@@ -22,7 +22,7 @@ def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
         const known = pass.rewrites.map((step) => step[3]);
         const bare = {...pass, rewrites: pass.rewrites.map((step) => [...step.slice(0, 3), -1])};
         for (const row of [pass, bare]) {
-          const timeline = new_timeline(record.nodes, row);
+          const timeline = newTimeline(record.nodes, row);
           const roots = row.rewrites.map((_, i) => timeline.roots(i + 1)[0]);
           roots.forEach((root, i) => {
             states++;
@@ -46,7 +46,7 @@ def test_words_are_those_of_python(functions: Any, recorder: Recorder) -> None:
     short = {n: t for n, t in lines.items() if "\n" not in t and len(t) < 50}
     places = [place_of(recorder, n) for n in short]
     words = functions.evaluate(
-        "(places) => places.map((n) => expr_inline(record.nodes, n, 90))", places
+        "(places) => places.map((n) => exprInline(record.nodes, n, 90))", places
     )
     wrong = [(a, b) for a, b in zip(words, short.values(), strict=True) if a != b]
     assert len(short) > 60

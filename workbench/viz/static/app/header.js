@@ -1,0 +1,156 @@
+// The top: what is explored and how fast it is, the device, the modes. And the words that come and
+// go: progress, that Python does not answer, what was copied.
+
+import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
+import { walkable } from "../base/lists.js";
+import { bytesText, plural, secondsText } from "../base/text.js";
+import { act, canAsk, NEEDS_PYTHON, say } from "./actions.js";
+import { button, hasAny, lineButton, tab } from "./pieces.js";
+import { inOneRun, peakName, percent, real, shareOf, spreadText } from "./timing.js";
+
+export function header(app, root, modes) {
+  const el = h("header", { class: "wb-header" });
+  const deviceField = steady((...values) => deviceSelect(app, ...values));
+  app.toggleFull = () => {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else {
+      root
+        .requestFullscreen?.()
+        .catch(() => say(app, "the browser does not allow full screen here"));
+    }
+  };
+  const update = (changes) => {
+    if (!hasAny(changes, "record", "kernel", "mode", "live", "help", "line")) return;
+    const { expr, device, devices, machine } = app.record;
+    const parts = [
+      h(
+        "div",
+        { class: "wb-title" },
+        words(expr.text, "wb-expr"),
+        expr.line !== null && lineButton(app, expr.line),
+        words(app.record.headline, "wb-quiet"),
+      ),
+      deviceField(device, devices, machineText(machine), !canAsk(app)),
+      speedLine(app),
+      modeTabs(app, modes),
+      h(
+        "div",
+        { class: "wb-tools" },
+        button(app, "full", app.toggleFull, { key: "F", title: "full screen", name: "full" }),
+        button(app, "?", () => app.select({ help: !app.view.help }), {
+          key: "?",
+          title: "keys",
+          name: "help",
+        }),
+      ),
+    ];
+    keepingFocus(el, () => setChildren(el, parts));
+  };
+  return { el, update };
+}
+
+function deviceSelect(app, device, devices, machine, off) {
+  const options = devices.map((d) =>
+    h(
+      "option",
+      { value: d.name, selected: d.name === device, disabled: !d.available, title: d.how_to_get },
+      deviceName(d) + (d.available ? "" : " (missing)"),
+    )
+  );
+  return h(
+    "label",
+    {
+      class: "wb-field",
+      title: `${machine}${off ? `\n${NEEDS_PYTHON}` : ""}`,
+    },
+    h(
+      "select",
+      {
+        "aria-label": "device",
+        "data-key": "device",
+        disabled: off,
+        onchange: async ({ target }) => {
+          await act(app, "results", { do: "device", name: target.value });
+          target.value = app.record.device; // as it was, where it cannot be
+        },
+      },
+      ...options,
+    ),
+  );
+}
+
+/** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB */
+function machineText({ cpu, cores, caches }) {
+  return [
+    cpu,
+    plural(cores, "core"),
+    ...caches.map(([name, bytes]) => `${name} ${bytesText(bytes)}`),
+  ].join(", ");
+}
+
+const deviceName = (device) => (device.emulator ? `EMULATOR (${device.name})` : device.name);
+
+/** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the kernel
+ * that is shown. */
+function speedLine(app) {
+  const { machine } = app.record;
+  const ofKernel = app.variantsOf(app.view.kernel).map((i) => app.record.variants[i]);
+  const timed = ["plain", "auto"]
+    .map((name) => ofKernel.find((v) => v.name === name && real(v.timing)))
+    .filter(Boolean);
+  const shares = timed.map(({ timing }) => shareOf(machine, timing));
+  const peaks = timed.map(({ timing }, i) => shares[i] !== null && peakName(machine, timing));
+  const parts = timed.map(({ name, timing }, i) => {
+    const part = speed(name, timing);
+    if (shares[i] === null) return part;
+    part.append(` ${percent(shares[i])}`);
+    const isSaid = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
+    if (!isSaid) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
+    return part;
+  });
+  const apart = timed.length === 2 && !inOneRun(timed[0].timing, timed[1].timing);
+  const arrow = h("span", {
+    class: "wb-quiet",
+    title: apart ? "timed apart: the machine may have been slower or faster" : null,
+  }, apart ? "~→" : "→");
+  const others = app.record.baselines
+    .filter((b) => real(b.timing))
+    .map((b) => speed(b.name, b.timing));
+  const el = h("div", {
+    class: "wb-speed",
+    title:
+      "median time of this kernel, and half the distance between the quartiles; share of the roofline's peak for as many threads",
+  });
+  parts.forEach((part, i) => el.append(i ? arrow : "", part));
+  others.forEach((part) => el.append(h("span", { class: "wb-quiet" }, "·"), part));
+  return el;
+}
+
+function speed(name, timing) {
+  return h(
+    "span",
+    {},
+    words(name, "wb-quiet", 24),
+    " ",
+    h("b", {}, secondsText(timing.median_s)),
+    h("span", { class: "wb-quiet" }, ` ${spreadText(timing)}`),
+  );
+}
+
+function modeTabs(app, modes) {
+  const tabs = Object.entries(modes).map(([name, { title }], i) =>
+    tab(
+      title,
+      app.view.mode === name,
+      () => app.select({ mode: name, pane: "mode" }),
+      `mode-${name}`,
+      `key ${i + 1}`,
+    )
+  );
+  return walkable(
+    "tablist",
+    "mode",
+    { class: "wb-tabs wb-modes", "aria-orientation": "horizontal" },
+    ...tabs,
+  );
+}

@@ -1,0 +1,51 @@
+// The keys and what they do, as a table and as the sheet that shows it.
+
+import { h, refill } from "../base/elements.js";
+import { applyOpt, check, copyPython, measure, pin, redo, toggleDiff, undo } from "./actions.js";
+import { button, heading } from "./pieces.js";
+
+/** A key, what it does, and the function that does it; null where a pane answers it.
+ * @type {[string, string, ((app: any) => void) | null][]} */
+export const KEYS = [
+  ["j k, arrows", "walk in a list; Enter picks", null],
+  ["h l", "previous, next pass", null],
+  ["1 2 3", "Tune, Rewrites, Plan", null],
+  ["/", "search", null],
+  ["a", "apply the marked opt", (app) => applyOpt(app, app.view.opt)],
+  ["u", "undo: to the variant this one came from", undo],
+  ["U", "redo", redo],
+  ["t", "time this variant and the pinned one, in turns", measure],
+  ["c", "check against the reference interpreter", check],
+  ["p", "pin: ratios and diffs refer to this variant", pin],
+  ["d", "diff to the pinned variant", toggleDiff],
+  ["y", "copy what is shown as Python", copyPython],
+  ["f", "fit the graph", null],
+  ["g", "Rewrites: the whole graph, or what is near the change", null],
+  ["F", "full screen", (app) => app.toggleFull()],
+  ["Esc", "unpin, out of full screen, then out of the widget", null],
+  ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
+];
+
+export function helpPane(app) {
+  const el = h("div", { class: "wb-help-place" });
+  const update = (changes) => changes.has("help") && refill(el, app.view.help && helpSheet(app));
+  return { el, update };
+}
+
+function helpSheet(app) {
+  const rows = KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
+  return h(
+    "div",
+    { class: "wb-help", role: "dialog", "aria-label": "keys" },
+    heading(
+      "KEYS",
+      button(app, "close", () => app.select({ help: false }), { key: "Esc" }),
+    ),
+    h(
+      "p",
+      {},
+      "They act while the workbench has its ring; JupyterLab's own (Ctrl+B, Ctrl+S, ..) wait until it is left: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
+    ),
+    h("dl", {}, ...rows.flat()),
+  );
+}

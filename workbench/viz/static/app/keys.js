@@ -1,0 +1,63 @@
+// Keys: they act only while the focus is inside the widget, and what is typed inside never
+// reaches the page around it. Tab is left alone, so it leads on and out.
+
+import { ACROSS, isAcross, LETTERS, STEPS, walk } from "../base/lists.js";
+import { stepPass } from "../record/passes.js";
+import { KEYS } from "./help.js";
+import { NOTHING } from "./store.js";
+
+const ACT_OF = new Map(
+  KEYS.filter(([, , actOn]) => actOn).map(([key, , actOn]) => [key, actOn]),
+);
+
+const MODE_KEYS = { 1: "tune", 2: "rewrites", 3: "plan" };
+
+export function listenKeys(app, root, middle) {
+  const pressed = (event) => {
+    event.stopPropagation();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
+    if (answerKey(app, root, middle, event)) event.preventDefault();
+  };
+  const quiet = (event) => event.stopPropagation();
+  // JupyterLab asks the focused element itself whether its shortcuts are wanted
+  const focused = (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.setAttribute("data-lm-suppress-shortcuts", "true");
+  root.addEventListener("keydown", pressed);
+  for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, quiet);
+  root.addEventListener("focusin", focused);
+}
+
+/** Do what a key asks for; return whether it asked for anything. */
+function answerKey(app, root, middle, event) {
+  const { key, target } = event;
+  if (key === "Escape") return escapeKey(app, root, target);
+  if (target.closest("input, textarea, select, [contenteditable]")) return false;
+  const mode = middle.current();
+  const own = mode?.keys?.[key];
+  if (own && own(event) !== false) return true;
+  if (walk(target, key)) return true;
+  if (key in MODE_KEYS) return (goToMode(app, root, middle, MODE_KEYS[key], target), true);
+  if (ACT_OF.has(key)) return (ACT_OF.get(key)(app), true);
+  if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
+  if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
+  if (LETTERS.includes(key) && isAcross(target)) return (mode?.focus(), true);
+  // letters do nothing elsewhere on the page; Enter and space work buttons by themselves
+  return key === "/" || key === "f";
+}
+
+/** Show a mode; what walks a list walks its lists from now on. */
+function goToMode(app, root, middle, mode, target) {
+  app.select({ mode, pane: "mode" });
+  if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
+}
+
+/** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget. */
+function escapeKey(app, root, target) {
+  if (target.closest("input, textarea, select")) root.focus();
+  else if (app.view.help) app.select({ help: false });
+  else if (app.view.picked || app.view.code || app.view.opt) app.select({ ...NOTHING, opt: null });
+  else if (document.fullscreenElement === root) document.exitFullscreen();
+  else if (target !== root) root.focus();
+  else root.blur();
+  return true;
+}

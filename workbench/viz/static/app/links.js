@@ -1,0 +1,81 @@
+// Lighting: everything that belongs to what is pinned or under the pointer is marked, in every
+// pane, by one pass over the elements that carry a link.
+
+export const LINKS = new WeakMap(); // element -> link
+
+/** Put a link on an element: it lights up with others, and lights them when pointed at. */
+export function linked(element, link) {
+  LINKS.set(element, link);
+  element.classList.add("wb-link");
+  return element;
+}
+
+/** Mark the elements under `root` that belong to the pinned link and to the one pointed at; code
+ * further inside a loop, and loops further outside a line, are marked more faintly. */
+export function lightAll(app, root) {
+  const pinned = reach(app.record, app.view.picked);
+  const hovered = reach(app.record, app.hover);
+  for (const element of root.querySelectorAll(".wb-link")) {
+    const link = LINKS.get(element);
+    const tie = belongs(link, pinned);
+    element.classList.toggle("wb-lit", tie === "lit");
+    element.classList.toggle("wb-inside", tie === "inside");
+    element.classList.toggle("wb-near", belongs(link, hovered) === "lit");
+  }
+}
+
+/** Return "lit", "inside" or "". Nodes and axes tie things together; a shared notebook line only
+ * from or to the line itself, or one line would light the whole kernel. Lines of code are not
+ * tied to each other, nor are opts. */
+export function belongs(link, reached) {
+  if (!link || !reached) return "";
+  const byLine = link.by === "line" || reached.by === "line";
+  if (byLine && link.lines.some((line) => reached.lines.has(line))) return "lit";
+  if (link.by === reached.by && ["code", "offer"].includes(link.by)) return "";
+  if (link.nodes.some((n) => reached.nodes.has(n))) return "lit";
+  if (!link.axes.some((axis) => reached.axes.has(axis))) return "";
+  const code = link.by === "code" || reached.by === "code"; // its axes: all the loops around it
+  return !code || link.axes.at(-1) === reached.innermost ? "lit" : "inside";
+}
+
+/** Return a link as sets, its nodes with what they came from. A node of a graph lights what came
+ * of it too; code and loops are the last that there is. */
+export function reach(record, link) {
+  if (!link) return null;
+  const { made } = record.nodes;
+  const nodes = closure(link.nodes, (n) => (made[n] || []).map(([, , from]) => from));
+  if (link.by === "node" || link.by === "statement") {
+    for (const n of closure(link.nodes, (from) => derived(record).get(from) || [])) nodes.add(n);
+  }
+  return {
+    by: link.by,
+    axes: new Set(link.axes),
+    innermost: link.axes.at(-1),
+    nodes,
+    lines: new Set(link.lines),
+  };
+}
+
+function closure(start, next) {
+  const found = new Set(start);
+  const todo = [...start];
+  while (todo.length) {
+    for (const n of next(todo.pop())) if (!found.has(n)) (found.add(n), todo.push(n));
+  }
+  return found;
+}
+
+const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
+
+/** Return what came of each node, built anew only when the record has had another patch. */
+function derived({ nodes: { made }, n }) {
+  if (DERIVED.of === made && DERIVED.size === made.length && DERIVED.n === n) return DERIVED.index;
+  const index = new Map();
+  made.forEach((rows, node) => {
+    for (const [, , from] of rows) {
+      index.has(from) ? index.get(from).push(node) : index.set(from, [node]);
+    }
+  });
+  Object.assign(DERIVED, { of: made, size: made.length, n, index });
+  return index;
+}

@@ -1,0 +1,45 @@
+// Where there is little room: kernel and variant as a line, and one pane at a time.
+
+import { h, keepingFocus, setChildren, steady } from "../base/elements.js";
+import { walkable } from "../base/lists.js";
+import { secondsText } from "../base/text.js";
+import { goTo } from "./actions.js";
+import { chooser, hasAny, tab } from "./pieces.js";
+import { spreadText } from "./timing.js";
+
+/** Where there is little room: kernel and variant as a line, and one pane at a time. */
+export function paneTabs(app, modes) {
+  const el = h("nav", { class: "wb-narrow", "aria-label": "panes" });
+  const kernelChoice = steady((rows, chosen) =>
+    chooser("kernel", rows, chosen, (kernel) => app.select({ kernel }))
+  );
+  const variantChoice = steady((rows, chosen) =>
+    chooser("variant", rows, chosen, (variant) => goTo(app, variant))
+  );
+  const update = (changes) => {
+    if (!hasAny(changes, "record", "kernel", "variant", "mode", "pane")) return;
+    const titles = { results: "Results", mode: modes[app.view.mode].title, code: "Code" };
+    const tabs = Object.entries(titles).map(([pane, title]) =>
+      tab(title, app.view.pane === pane, () => app.select({ pane }), `pane-${pane}`)
+    );
+    const parts = [
+      walkable("tablist", "pane", { class: "wb-tabs", "aria-orientation": "horizontal" }, ...tabs),
+      kernelChoice(app.record.kernels.map((k, i) => [i, `${i + 1}  ${k.title}`]), app.view.kernel),
+      variantChoice(
+        app.variantsOf(app.view.kernel).map((i) => [i, brief(app, i)]),
+        app.view.variant,
+      ),
+    ];
+    keepingFocus(el, () => setChildren(el, parts));
+  };
+  return { el, update };
+}
+
+function brief(app, i) {
+  const { name, timing } = app.record.variants[i];
+  return timing
+    ? `${name}  ${secondsText(timing.median_s)} ${spreadText(timing)}${
+      timing.emulator ? " EMULATOR" : ""
+    }`
+    : name;
+}

@@ -1,0 +1,67 @@
+// What a timing says: its spread, its share of the machine's peak, its ratio to another. There is one
+// peak for each number of threads, the roofline's, and all shares are of it as it is now.
+
+import { secondsText, three } from "../base/text.js";
+
+export const real = (timing) => timing && !timing.emulator;
+
+/** How far off a median may be; of a single run nothing is known. */
+export const spreadText = (
+  { spread, samples },
+) => (samples.length < 2 ? "one run" : withinText(spread));
+
+export const withinText = (spread) =>
+  spread < 0.001 ? "± <0.1%" : spread >= 1 ? "± >100%" : `± ${percent(spread)}`;
+
+export const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
+
+/** Operations a second that so many threads do at best: they share what all have together. Null
+ * where nobody has measured it, and for a kernel without floats. */
+export function peakOf({ peak, one_thread }, kind, threads) {
+  if (!peak || !one_thread || !kind) return null;
+  return Math.min(one_thread.peak[kind] * threads, peak[kind]);
+}
+
+/** The share of the peak that a timing reached; null where that says nothing. */
+export function shareOf(machine, timing) {
+  const peak = peakOf(machine, timing.kind, timing.threads);
+  if (peak === null || timing.emulator || !timing.gflops) return null;
+  const share = (timing.gflops * 1e9) / peak;
+  // above it: the compiler saw through the kernel, which does less than is counted
+  return share > 1 + 1e-9 ? null : Math.min(1, share);
+}
+
+/** "peak", or "one thread's peak" where a kernel leaves cores to others. */
+export function peakName(machine, { kind, threads }) {
+  const [some, all] = [threads, Infinity].map((n) => peakOf(machine, kind, n));
+  if (some >= 0.9 * all) return "peak";
+  return threads === 1 ? "one thread's peak" : `${threads} threads' peak`;
+}
+
+/** "13.0 ms ± 12%, cold 14.0 ms, 9% of peak, 20.6 GFLOP/s, 0.242 GB/s" */
+export function timingText(machine, timing) {
+  const { median_s, cold_s, emulator, device, gflops, gbytes, earlier } = timing;
+  const share = shareOf(machine, timing);
+  return [
+    `${secondsText(median_s)} ${spreadText(timing)}`,
+    cold_s !== null && `cold ${secondsText(cold_s)}`,
+    ...(emulator ? [`EMULATOR (${device})`] : [
+      share !== null && `${percent(share)} of ${peakName(machine, timing)}`,
+      `${three(gflops)} GFLOP/s`,
+      `${three(gbytes)} GB/s`,
+    ]),
+    earlier && "measured earlier",
+  ].filter(Boolean).join(", ");
+}
+
+/** Whether two timings were taken in turns, in one run: a machine is slower an hour later. */
+export const inOneRun = (one, other) => one === other || (one.run !== "" && one.run === other.run);
+
+/** Whether the intervals of two timings touch: then no difference was measured. */
+export function overlap(one, other) {
+  const [a, b] = [one, other].map((t) => [
+    t.median_s * (1 - t.spread),
+    t.median_s * (1 + t.spread),
+  ]);
+  return a[0] <= b[1] && b[0] <= a[1];
+}

@@ -1,0 +1,21 @@
+// A fold: details that stay open when their pane is filled anew.
+
+import { h } from "./elements.js";
+
+const OPENED = new Set();
+
+/** A fold that stays open when its pane is filled anew; its body is made when it is opened. */
+export function fold(key, title, body) {
+  const el = h(
+    "details",
+    { class: "wb-fold", open: OPENED.has(key) },
+    h("summary", { "data-key": `fold-${key}` }, title),
+  );
+  const fill = () => el.open && el.childElementCount === 1 && el.append(body());
+  el.addEventListener("toggle", () => {
+    el.open ? OPENED.add(key) : OPENED.delete(key);
+    fill();
+  });
+  fill();
+  return el;
+}

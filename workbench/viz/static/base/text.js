@@ -1,0 +1,50 @@
+// Figures and words as text: times, bytes, counts, plurals; and searching in words.
+
+/** Whether a text has all words of a query, in any order; signs count where there is nothing else. */
+export function hasWords(text, query) {
+  const [here, wanted] = [text, query.trim()].map((words) => words.toLowerCase());
+  const parts = wanted.match(/[\p{L}\p{N}_]+/gu) || [wanted];
+  return parts.every((part) => here.includes(part));
+}
+
+/** 0.0213 -> "21.3 ms" */
+export function secondsText(s) {
+  const [scale, unit] = s >= 1 ? [1, "s"] : s >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  return `${three(s * scale)} ${unit}`;
+}
+
+/** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021. */
+export function three(x) {
+  if (!Number.isFinite(x)) return "-";
+  if (x >= 99.95) return Math.round(x).toLocaleString("en");
+  if (x > 0 && x < 0.1) return x.toPrecision(2);
+  return x.toFixed(x >= 9.995 ? 1 : 2);
+}
+
+export function bytesText(n) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let i = 0;
+  for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
+  return `${i ? three(n).replace(/\.0+$/, "") : n} ${units[i]}`;
+}
+
+export function countText(n) {
+  const [scale, unit] = n >= 1e9
+    ? [1e9, " G"]
+    : n >= 1e6
+    ? [1e6, " M"]
+    : n >= 1e4
+    ? [1e3, " k"]
+    : [1, ""];
+  return scale === 1 ? String(n) : three(n / scale) + unit;
+}
+
+/** plural(2, "pass") -> "2 passes" */
+export function plural(n, word) {
+  const ending = n === 1 ? "" : /(s|x|ch|sh)$/.test(word) ? "es" : "s";
+  return `${n.toLocaleString("en")} ${word}${ending}`;
+}
+
+export const planFigure = (
+  value,
+) => (Number.isInteger(value) ? value.toLocaleString("en") : three(value));

@@ -1,0 +1,169 @@
+// The painter of what is too large for SVG: a canvas.
+
+import { h } from "../base/elements.js";
+import { graphColours } from "./colours.js";
+import { edgePath, outlinePath, roomIn, stateSign, stubWords, TEXT_FROM } from "./paths.js";
+import { wordsScale } from "./words.js";
+
+function canvasWord(context, word, grow, colours) {
+  context.save();
+  context.translate(word.x, word.y);
+  context.scale(grow, grow);
+  context.beginPath();
+  context.roundRect(-word.w / 2, -word.h / 2, word.w, word.h, word.h / 2);
+  context.fillStyle = colours.ground;
+  context.fill();
+  context.lineWidth = 1.4;
+  context.strokeStyle = colours.text;
+  if (word.kind === "bytes") context.stroke();
+  context.textAlign = "center";
+  context.font = `bold ${colours.font(11)}`;
+  context.fillStyle = colours.text;
+  context.fillText(word.text, 0, 4);
+  context.restore();
+}
+
+export function canvasPainter() {
+  const el = h("canvas", { class: "wb-g-canvas", "aria-hidden": "true" });
+  const context = el.getContext("2d");
+  let drawing = null;
+  let view = { scale: 1, x: 0, y: 0 };
+  let marks = { picked: null, found: new Set(), lit: new Set() };
+  let lines = new Map();
+  let planned = false;
+  const outlines = new Map();
+
+  const outline = (node) => {
+    const name = `${node.shape} ${node.w} ${node.h}`;
+    if (!outlines.has(name)) {
+      outlines.set(name, new Path2D(outlinePath(node.shape, node.w, node.h)));
+    }
+    return outlines.get(name);
+  };
+  const paint = (made) => {
+    drawing = made;
+    lines = new Map(); // state of an edge -> all such lines as one path
+    for (const edge of made.edges) {
+      const kind = edge.points ? edge.state : "stub";
+      if (!lines.has(kind)) lines.set(kind, new Path2D());
+      lines.get(kind).addPath(new Path2D(edgePath(made, edge)));
+    }
+    regions = (made.regions || []).map((r) => [new Path2D(r.path), r.colour]);
+    plan();
+  };
+  let regions = [];
+  const plan = () => {
+    if (!planned) requestAnimationFrame(now);
+    planned = true;
+  };
+  const now = () => {
+    planned = false;
+    if (drawing && el.isConnected) {
+      canvasDraw(el, context, { drawing, view, marks, lines, regions, outline });
+    }
+  };
+  const place = (wanted) => ((view = { ...wanted }), plan());
+  const mark = (wanted) => ((marks = wanted), plan());
+  const resize = (width, height) => {
+    const ratio = window.devicePixelRatio || 1;
+    Object.assign(el, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+    plan();
+  };
+  return { el, paint, place, mark, resize, redraw: plan };
+}
+
+function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline }) {
+  const colours = graphColours(el);
+  const ratio = window.devicePixelRatio || 1;
+  const { scale, x, y } = view;
+  context.setTransform(1, 0, 0, 1, 0, 0);
+  context.clearRect(0, 0, el.width, el.height);
+  context.setTransform(scale * ratio, 0, 0, scale * ratio, x * ratio, y * ratio);
+  context.globalAlpha = colours.regionAlpha;
+  for (const [path, colour] of regions) (context.fillStyle = colour), context.fill(path);
+  context.globalAlpha = 1;
+  for (const [kind, path] of lines) {
+    context.setLineDash(kind === "gone" ? [4, 3] : []);
+    context.strokeStyle = { new: colours.new, gone: colours.gone, cut: colours.text }[kind] ||
+      colours.edge;
+    context.lineWidth = kind === "new" || kind === "cut" ? 2.2 : 1.2;
+    context.stroke(path);
+  }
+  context.setLineDash([]);
+  const seen = {
+    left: -x / scale,
+    top: -y / scale,
+    right: (el.width / ratio - x) / scale,
+    bottom: (el.height / ratio - y) / scale,
+  };
+  for (const node of drawing.nodes) {
+    if (
+      node.x + node.w / 2 > seen.left && node.x - node.w / 2 < seen.right &&
+      node.y + node.h > seen.top && node.y - node.h < seen.bottom
+    ) {
+      canvasNode(context, node, scale, marks, colours, outline(node));
+    }
+  }
+  if (scale >= TEXT_FROM) canvasStubs(context, drawing, seen, colours);
+  for (const word of drawing.words || []) canvasWord(context, word, wordsScale(scale), colours);
+}
+
+function canvasNode(context, node, scale, marks, colours, path) {
+  context.save();
+  context.translate(node.x, node.y);
+  context.globalAlpha = node.state === "gone" ? 0.35 : 1;
+  context.fillStyle = node.tint || colours[node.family];
+  context.fill(path);
+  context.globalAlpha = 1;
+  context.setLineDash(node.state === "gone" ? [4, 3] : []);
+  const isMarked = marks.picked === node.key || marks.found.has(node.key) ||
+    marks.lit.has(node.key);
+  context.strokeStyle = isMarked
+    ? colours.picked
+    : { new: colours.new, changed: colours.new, gone: colours.gone }[node.state] || colours.edge;
+  context.lineWidth = isMarked ? Math.max(3, 2 / scale) : node.state === "kept" ? 1.2 : 2.6;
+  context.stroke(path);
+  if (scale >= TEXT_FROM) {
+    context.textAlign = "center";
+    context.fillStyle = colours.text;
+    context.font = colours.font(node.small ? 10.5 : 12);
+    const middle = node.letter ? 6 : 0;
+    context.fillText(node.label, middle, node.sub ? -2 : 4, roomIn(node));
+    context.fillStyle = colours.muted;
+    context.font = colours.font(10);
+    if (node.sub) context.fillText(node.sub, middle, 11, roomIn(node));
+    context.font = `bold ${colours.font(10)}`;
+    if (node.letter) context.fillText(node.letter, -node.w / 2 + 10, 4);
+    if (node.badge) canvasBadge(context, node, colours);
+    if (stateSign(node.state)) context.fillText(stateSign(node.state), node.w / 2 + 9, -6);
+  }
+  context.restore();
+}
+
+const BADGE_INK = "#111"; // on the colour of its kernel, in either theme
+
+function canvasBadge(context, node, colours) {
+  const [x, y] = [-node.w / 2, -node.h / 2];
+  context.beginPath();
+  context.arc(x, y, 8.5, 0, 7);
+  context.fillStyle = node.badgeTint;
+  context.fill();
+  context.lineWidth = 1.4;
+  context.strokeStyle = colours.text;
+  context.stroke();
+  context.fillStyle = BADGE_INK;
+  context.fillText(node.badge, x, y + 3.5);
+}
+
+function canvasStubs(context, drawing, seen, colours) {
+  context.textAlign = "left";
+  context.font = colours.font(10);
+  context.fillStyle = colours.muted;
+  for (const edge of drawing.edges) {
+    if (edge.points) continue;
+    const { x, y, text } = stubWords(drawing, edge);
+    if (x > seen.left - 100 && x < seen.right && y > seen.top && y < seen.bottom) {
+      context.fillText(text, x, y);
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// Families of ops: each has a letter and a shape, and graph.css a colour.
+
+export const FAMILIES = {
+  M: {
+    name: "memory",
+    shape: "cut",
+    ops: "BUFFER COPY CONTIGUOUS PARAM DEFINE REG INDEX LOAD STORE STAGE SET",
+  },
+  V: { name: "movement", shape: "slant", ops: "RESHAPE PERMUTE EXPAND SHRINK PAD FLIP" },
+  R: { name: "reduction", shape: "six", ops: "REDUCE REDUCE_AXIS ACCUMULATE HREDUCE" },
+  L: { name: "loops and order", shape: "pill", ops: "RANGE VAR LOOP ENDLOOP END AFTER BLOCK SINK" },
+  C: { name: "constant", shape: "box", ops: "CONST INVALID IOTA LANES" },
+  A: { name: "arithmetic", shape: "round", ops: "" },
+};
+
+const FAMILY_OF = new Map(
+  Object.entries(FAMILIES).flatMap(([letter, { ops }]) => ops.split(" ").map((op) => [op, letter])),
+);
+export const familyOf = (op) => FAMILY_OF.get(op) || "A";

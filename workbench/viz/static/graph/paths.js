@@ -1,0 +1,56 @@
+// Outlines of boxes and lines between them, as SVG paths; what both painters write.
+
+export const TEXT_FROM = 0.42; // the scale below which a box is only its colour
+const STUB = 16; // pixels of a line that is too long to draw
+
+/** Return the outline of a box about the origin, as an SVG path. */
+export function outlinePath(shape, w, h) {
+  const [x, y] = [w / 2, h / 2];
+  const cut = Math.min(9, y);
+  if (shape === "six") {
+    return `M${-x + cut} ${-y}H${x - cut}L${x} 0L${x - cut} ${y}H${-x + cut}L${-x} 0Z`;
+  }
+  if (shape === "slant") return `M${-x + 5} ${-y}H${x}L${x - 5} ${y}H${-x}Z`;
+  if (shape === "cut") return `M${-x} ${-y}H${x - cut}L${x} ${-y + cut}V${y}H${-x}Z`;
+  const r = shape === "pill" ? y : shape === "box" ? 0 : 6;
+  if (!r) return `M${-x} ${-y}H${x}V${y}H${-x}Z`;
+  const arc = (dx, dy) => `a${r} ${r} 0 0 1 ${dx} ${dy}`;
+  return `M${-x + r} ${-y}H${x - r}${arc(r, r)}V${y - r}${arc(-r, r)}H${-x + r}${arc(-r, -r)}V${
+    -y + r
+  }${arc(r, -r)}Z`;
+}
+
+/** Return the path of a line that leaves and enters every point vertically. */
+export function linePath(points) {
+  let [x, y] = points[0];
+  let path = `M${x.toFixed(1)} ${y.toFixed(1)}`;
+  for (const [toX, toY] of points.slice(1)) {
+    const middle = (y + toY) / 2;
+    path += `C${x.toFixed(1)} ${middle.toFixed(1)} ${toX.toFixed(1)} ${middle.toFixed(1)} ${
+      toX.toFixed(1)
+    } ${toY.toFixed(1)}`;
+    [x, y] = [toX, toY];
+  }
+  return path;
+}
+
+/** Return the path of an edge; one that is too long leaves a stub at its reader, no more. */
+export function edgePath(drawing, edge) {
+  if (edge.points) return linePath(edge.points);
+  const to = drawing.nodes[edge.b];
+  const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
+  return `M${x.toFixed(1)} ${(to.y - to.h / 2 - STUB).toFixed(1)}V${(to.y - to.h / 2).toFixed(1)}`;
+}
+
+/** The words beside the stub of an edge: where it comes from. */
+export function stubWords(drawing, edge) {
+  const [from, to] = [drawing.nodes[edge.a], drawing.nodes[edge.b]];
+  const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
+  const text = from.label.length > 14 ? `${from.label.slice(0, 13)}…` : from.label;
+  return { x: x + 4, y: to.y - to.h / 2 - STUB + 7, text };
+}
+
+export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
+
+/** New and gone are told apart by a sign too, not by colour alone. */
+export const stateSign = (state) => ({ new: "+", gone: "−", changed: "~" })[state] || "";

@@ -1,0 +1,53 @@
+// What all layouts share: distances, the order of nodes, rows without overlap, ports.
+
+export const PITCH = 56; // from a layer to the next, pixels
+export const COLUMN_GAP = 18;
+export const LONG_EDGE = 6; // layers; what is longer is a stub
+
+/** Return the nodes, sources first; where edges go in a circle, one of them is taken anyway. */
+export function layoutTopological(graph) {
+  const waiting = graph.nodes.map(() => 0);
+  const targets = graph.nodes.map(() => []);
+  for (const { a, b } of graph.edges) waiting[b]++, targets[a].push(b);
+  const order = [];
+  const done = new Uint8Array(graph.nodes.length);
+  const ready = graph.nodes.map((_, i) => i).filter((i) => !waiting[i]).reverse();
+  let next = 0;
+  while (order.length < graph.nodes.length) {
+    if (!ready.length) {
+      while (done[next]) next++;
+      ready.push(next);
+    }
+    const n = ready.pop();
+    if (done[n]) continue;
+    done[n] = 1;
+    order.push(n);
+    for (const t of targets[n]) if (--waiting[t] === 0) ready.push(t);
+  }
+  return order;
+}
+
+/** Put a row at the places it wants, in its order and without overlap (isotonic regression). */
+export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
+  const offsets = [];
+  let at = 0;
+  for (const v of row) offsets.push(at + width[v] / 2), (at += width[v] + gap);
+  const blocks = []; // [mean, weight, members]
+  wanted.forEach(([place, weight], i) => {
+    let block = [place - offsets[i], weight, 1];
+    while (blocks.length && blocks.at(-1)[0] > block[0]) {
+      const [mean, w, n] = blocks.pop();
+      block = [(mean * w + block[0] * block[1]) / (w + block[1]), w + block[1], n + block[2]];
+    }
+    blocks.push(block);
+  });
+  let i = 0;
+  for (const [mean, , members] of blocks) {
+    for (let k = 0; k < members; k++, i++) x[row[i]] = mean + offsets[i];
+  }
+}
+
+/** Where source number `slot` enters a box: along its top, in the order of the sources. */
+export function layoutPort(node, place, slot, slots) {
+  return [place.x + ((slot + 1) / (slots + 1) - 0.5) * node.w * 0.8, place.y - node.h / 2];
+}

@@ -1,0 +1,143 @@
+// Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
+// rows in an order in which they cross little (gorder.js), columns by pooling.
+//
+// A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
+// `slots` of `b`, both places in `nodes`. The result has {x, y} per node (middle of the box) and
+// the points of each edge; null for one that is too long to draw: a stub at each end.
+
+import {
+  COLUMN_GAP,
+  layoutPort,
+  layoutSettle,
+  layoutTopological,
+  LONG_EDGE,
+  PITCH,
+} from "./geometry.js";
+import { layoutRows } from "./row_order.js";
+
+const SHORTEN_ROUNDS = 4;
+const MANY_READERS = 32; // one of so many is taken to make no line longer
+const DUMMY_WIDTH = 6;
+
+export function layoutFresh(graph) {
+  const proper = layoutProper(graph, layoutLayers(graph));
+  const rows = layoutRows(proper);
+  const x = layoutColumns(proper, rows);
+  const places = graph.nodes.map((_, i) => ({ x: x[i], y: proper.layer[i] * PITCH }));
+  const routes = graph.edges.map((edge, i) =>
+    layoutRoute(graph, places, edge, proper, proper.chains[i], x)
+  );
+  return { places, routes };
+}
+
+/** Return a layer per node: the longest way from a source, or farther down by its readers. */
+function layoutLayers(graph) {
+  const order = layoutTopological(graph);
+  const place = new Int32Array(order.length);
+  order.forEach((n, i) => (place[n] = i));
+  const layer = new Array(order.length).fill(0);
+  const sources = graph.nodes.map(() => []);
+  const targets = graph.nodes.map(() => []);
+  for (const { a, b } of graph.edges) {
+    if (place[a] < place[b]) sources[b].push(a), targets[a].push(b);
+  }
+  for (const n of order) for (const t of targets[n]) layer[t] = Math.max(layer[t], layer[n] + 1);
+  layoutShorten(order, layer, sources, targets);
+  return layer;
+}
+
+/** Move nodes down towards their readers where that makes the lines shorter in all. A line runs from
+ * a source to its last reader. */
+function layoutShorten(order, layer, sources, targets) {
+  const endWithout = (a, n) =>
+    targets[a].reduce((end, t) => (t === n ? end : Math.max(end, layer[t])), layer[a]);
+  for (let round = 0, hasMoved = true; hasMoved && round < SHORTEN_ROUNDS; round++) {
+    hasMoved = false;
+    for (const n of [...order].reverse()) {
+      if (!targets[n].length) continue;
+      const lowest = targets[n].reduce((least, t) => Math.min(least, layer[t]), Infinity) - 1;
+      const near = [...new Set(sources[n])].filter((a) => targets[a].length <= MANY_READERS);
+      const ends = near.map((a) => endWithout(a, n));
+      const grown = (at) => ends.reduce((sum, end) => sum + Math.max(end, at), -at);
+      if (lowest <= layer[n] || grown(lowest) > grown(layer[n])) continue;
+      [layer[n], hasMoved] = [lowest, true];
+    }
+  }
+}
+
+/** Return the graph with a dummy wherever a line passes a layer; lines of one source share. */
+function layoutProper(graph, layers) {
+  const count = graph.nodes.length;
+  const layer = [...layers];
+  const width = graph.nodes.map((node) => node.w);
+  const links = []; // [above, below, share of the width below at which the line ends]
+  const chains = graph.edges.map(() => null);
+  const passed = new Map(); // source * 100000 + layer -> dummy
+  graph.edges.forEach(({ a, b, slot, slots }, i) => {
+    const span = layer[b] - layer[a];
+    if (span < 1 || span > LONG_EDGE) return;
+    let from = a;
+    chains[i] = [];
+    for (let at = layer[a] + 1; at < layer[b]; at++) {
+      const key = a * 100000 + at;
+      if (!passed.has(key)) {
+        passed.set(key, layer.length);
+        links.push([from, layer.length, 0]);
+        layer.push(at);
+        width.push(DUMMY_WIDTH);
+      }
+      from = passed.get(key);
+      chains[i].push(from);
+    }
+    links.push([from, b, (slot + 1) / (slots + 1) - 0.5]);
+  });
+  const up = layer.map(() => []);
+  const down = layer.map(() => []);
+  const entering = new Map();
+  for (const [, below] of links) entering.set(below, (entering.get(below) || 0) + 1);
+  links.sort((one, other) => one[2] - other[2]); // so that `up` is in the order of the ports
+  for (const [above, below, share] of links) {
+    const port = entering.get(below) > 1 ? share : 0; // a chain goes straight down
+    up[below].push([above, port]);
+    down[above].push([below, port]);
+  }
+  return { count, layer, width, up, down, chains };
+}
+
+/** Return x per vertex: each row as near to its neighbours as order and widths allow. */
+function layoutColumns({ layer, width, up, down, count }, rows) {
+  const x = new Array(layer.length).fill(0);
+  for (const row of rows) {
+    let at = 0;
+    for (const v of row) (x[v] = at + width[v] / 2), (at += width[v] + COLUMN_GAP);
+    for (const v of row) x[v] -= at / 2;
+  }
+  for (let sweep = 0; sweep < 10; sweep++) {
+    for (const row of sweep % 2 ? [...rows].reverse() : rows) {
+      const wanted = row.map((v) => {
+        let [sum, weight] = [x[v] * 0.01, 0.01];
+        const pull = (s, shift) => {
+          const w = v >= count && s >= count ? 8 : v >= count || s >= count ? 2 : 1;
+          (sum += w * (x[s] + shift)), (weight += w);
+        };
+        if (sweep % 2 === 0 || sweep > 7) up[v].forEach(([s, port]) => pull(s, -port * width[v]));
+        if (sweep % 2 === 1 || sweep > 7) down[v].forEach(([t, port]) => pull(t, port * width[t]));
+        return [sum / weight, weight];
+      });
+      layoutSettle(row, wanted, width, x);
+    }
+  }
+  return x;
+}
+
+/** Return the points of an edge: it bends between two layers and runs straight past the nodes. */
+function layoutRoute(graph, places, { a, b, slot, slots }, proper, chain, x) {
+  if (!chain) return null;
+  const half = graph.nodes[a].h / 2;
+  const points = [[places[a].x, places[a].y + half]];
+  for (const v of chain) {
+    for (const side of [-half, half]) points.push([x[v], proper.layer[v] * PITCH + side]);
+  }
+  points.push(layoutPort(graph.nodes[b], places[b], slot, slots));
+  return points;
+}

@@ -1,0 +1,135 @@
+// The layout of the next state of a graph: what has a place keeps it. What is new goes between
+// its neighbours, beside what stands there; what stays is pushed down only where there is no room.
+
+import {
+  COLUMN_GAP,
+  layoutPort,
+  layoutSettle,
+  layoutTopological,
+  LONG_EDGE,
+  PITCH,
+} from "./geometry.js";
+
+const TIGHT = 46; // the least from a layer to the next, where something new is put between
+const TIGHT_GAP = 4; // the least between boxes of which one has grown
+
+/** Return the layout of a graph of which a part has a place already: that part stays, and is
+ * pushed down only where what is new between it does not fit. */
+export function layoutNext(graph, before) {
+  const order = layoutTopological(graph);
+  const known = graph.nodes.map((node) => before.get(node.key) || null);
+  const y = layoutHeights(graph, order, known);
+  const places = y.map((at, i) => ({ x: known[i] ? known[i].x : NaN, y: at }));
+  layoutBeside(graph, order, places);
+  const routes = graph.edges.map((edge) => {
+    if (Math.abs(places[edge.b].y - places[edge.a].y) > LONG_EDGE * PITCH) return null;
+    const from = [places[edge.a].x, places[edge.a].y + graph.nodes[edge.a].h / 2];
+    return [from, layoutPort(graph.nodes[edge.b], places[edge.b], edge.slot, edge.slots)];
+  });
+  return { places, routes };
+}
+
+/** Return y per node: known ones keep theirs, new ones are spread between their neighbours. What a
+ * step took away pushes nothing: its lines may run up for as long as they are seen. */
+function layoutHeights(graph, order, known) {
+  const up = graph.nodes.map(() => []);
+  const down = graph.nodes.map(() => []);
+  const place = new Int32Array(order.length);
+  order.forEach((n, i) => (place[n] = i));
+  for (const { a, b, state } of graph.edges) {
+    if (place[a] < place[b] && !(state === "gone" && known[b])) up[b].push(a), down[a].push(b);
+  }
+  // steps to, and place of, the next known node below
+  const below = known.map(() => [0, Infinity]);
+  for (const n of [...order].reverse()) {
+    for (const t of down[n]) {
+      const [steps, end] = known[t] ? [1, known[t].y] : [below[t][0] + 1, below[t][1]];
+      if (end - steps * TIGHT < below[n][1] - below[n][0] * TIGHT || below[n][0] === 0) {
+        below[n] = [steps, end];
+      }
+    }
+  }
+  const y = known.map((at) => (at ? at.y : NaN));
+  for (const n of order) {
+    const tops = up[n].map((s) => y[s]).filter((v) => !Number.isNaN(v));
+    const top = tops.length ? Math.max(...tops) : null;
+    const [steps, end] = below[n];
+    if (known[n]) y[n] = top === null ? known[n].y : Math.max(known[n].y, top + TIGHT);
+    else if (top === null) y[n] = end === Infinity ? 0 : end - steps * PITCH;
+    else if (end === Infinity) y[n] = top + PITCH;
+    else {
+      const room = (end - top) / (steps + 1);
+      y[n] = top + Math.max(TIGHT, Math.min(PITCH, room)); // too tight: push what is below
+    }
+  }
+  return y;
+}
+
+/** Give what has no column yet the free place nearest to its neighbours; what has one leaves it
+ * only where it would stand on something: boxes grow with their words, or are pushed down. */
+function layoutBeside(graph, order, places) {
+  const near = graph.nodes.map(() => []);
+  for (const { a, b } of graph.edges) near[a].push(b), near[b].push(a);
+  const shelf = new Map(); // what stands about a height: number -> places in `graph.nodes`
+  const shelves = (n) => {
+    const { y } = places[n];
+    const half = graph.nodes[n].h / 2 + 4;
+    const found = [];
+    for (let s = Math.floor((y - half) / TIGHT); s <= Math.floor((y + half) / TIGHT); s++) {
+      found.push(s);
+    }
+    return found;
+  };
+  const put = (n) => shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  const others = (n) => [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
+  const unplaced = order.filter((n) => Number.isNaN(places[n].x));
+  layoutApart(graph, order.filter((n) => !Number.isNaN(places[n].x)), places);
+  for (const n of order) {
+    if (Number.isNaN(places[n].x)) continue;
+    places[n].x = layoutFree(graph, places, n, places[n].x, others(n), 0);
+    put(n);
+  }
+  const isPlaced = (n) => !Number.isNaN(places[n].x);
+  // outward from what has a place, so that each new one has a neighbour to stand by
+  while (unplaced.length) {
+    const at = Math.max(0, unplaced.findIndex((n) => near[n].some(isPlaced)));
+    const [n] = unplaced.splice(at, 1);
+    const xs = near[n].filter(isPlaced).map((m) => places[m].x);
+    const wanted = xs.length ? xs.reduce((sum, x) => sum + x, 0) / xs.length : 0;
+    places[n].x = layoutFree(graph, places, n, wanted, others(n));
+    put(n);
+  }
+}
+
+/** Move the boxes of a row apart where some have grown into others: all of them a little. */
+function layoutApart(graph, listed, places) {
+  const rows = new Map(); // y -> nodes
+  for (const n of listed) rows.set(places[n].y, (rows.get(places[n].y) || []).concat(n));
+  const width = graph.nodes.map(({ w }) => w);
+  const x = places.map((place) => place.x);
+  for (const row of rows.values()) {
+    row.sort((a, b) => x[a] - x[b]);
+    if (row.every((n, i) => !i || x[n] - x[row[i - 1]] >= (width[n] + width[row[i - 1]]) / 2)) {
+      continue;
+    }
+    layoutSettle(row, row.map((n) => [x[n], 1]), width, x, TIGHT_GAP);
+    for (const n of row) places[n].x = x[n];
+  }
+}
+
+/** Return the x nearest to `wanted` at which node `n` has a gap to the `others`; `least` is the gap
+ * that will do at `wanted` itself. */
+function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
+  const { w, h } = graph.nodes[n];
+  const taken = others
+    .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
+    .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2]);
+  const isFree = (x, gap) => taken.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
+  if (isFree(wanted, least)) return wanted;
+  const sides = taken.flatMap(([at, apart]) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);
+  const fits = sides.filter((x) => isFree(x, COLUMN_GAP));
+  return fits.reduce(
+    (best, x) => (Math.abs(x - wanted) < Math.abs(best - wanted) ? x : best),
+    fits[0],
+  );
+}

@@ -1,0 +1,159 @@
+// The order of each row of a layout from left to right, so that lines cross little.
+//
+// A start is a walk from the results up through the sources, a barycentre sweep down, and then moves
+// of single vertices until none helps. The best of some starts is shaken (some vertices that hang
+// together are pushed aside), mended, and kept where that is no worse. How long is counted in
+// cells of matrices, not in seconds, so that a graph always gets the same picture.
+//
+// Source: Sugiyama, Tagawa, Toda 1981 (barycentre sweeps); Lourenco, Martin, Stuetzle 2003
+// (iterated local search).
+
+import { LayoutOrder } from "./crossings.js";
+
+const ORDER_STARTS = 6;
+const ORDER_SHAKES = 250; // at most
+const ORDER_SHAKES_EACH = 3; // per vertex, so that a small graph is drawn at once
+const ORDER_WORK = 12e6; // cells to look at in all
+const ORDER_WIDEST = 600; // vertices; wider rows stay as the sweep orders them: matrices too big
+const ORDER_GROUP = 16; // vertices that a shake pushes, at most
+const ORDER_SHIFT = 0.6; // how far, as a share of their row
+
+/** Return the rows: vertices from left to right. */
+export function layoutRows(graph) {
+  const first = layoutWalk(graph, null);
+  if (Math.max(...first.map((row) => row.length)) > ORDER_WIDEST) return layoutSwept(graph, first);
+  const random = newRandom();
+  let best = null;
+  let work = 0;
+  for (let start = 0; start < ORDER_STARTS && work < ORDER_WORK / 2; start++) {
+    const rows = layoutWalk(graph, start ? random : null);
+    const order = new LayoutOrder(graph, start % 2 ? rows : layoutSwept(graph, rows));
+    layoutMend(order, rows.keys());
+    work += order.work;
+    if (!best || order.crossings() < best.crossings()) best = order;
+    if (!best.crossings()) break;
+  }
+  best.work = work;
+  const shakes = Math.min(ORDER_SHAKES, ORDER_SHAKES_EACH * graph.layer.length);
+  for (let shake = 0; shake < shakes && best.crossings() && best.work < ORDER_WORK; shake++) {
+    const [fewest, saved] = [best.crossings(), best.saved()];
+    layoutMend(best, layoutShake(graph, best, random));
+    if (best.crossings() > fewest) best.restore(saved);
+  }
+  return best.rows();
+}
+
+/** Return rows in which vertices stand as a walk up from the results leaves them: a tree starts out
+ * without crossings. Sources come in their order, or shuffled where there is a `random`. */
+function layoutWalk({ layer, up, down }, random) {
+  const rows = layoutEmptyRows(layer);
+  const begun = new Uint8Array(layer.length);
+  const stack = [];
+  for (let v = layer.length - 1; v >= 0; v--) if (!down[v].length) stack.push(v);
+  while (stack.length) {
+    const v = stack.pop();
+    if (v < 0) rows[layer[~v]].push(~v); // all above it stand
+    else if (!begun[v]) {
+      begun[v] = 1;
+      const sources = up[v].map(([s]) => s).reverse();
+      if (random) random.shuffle(sources);
+      stack.push(~v, ...sources);
+    }
+  }
+  return rows;
+}
+
+const layoutEmptyRows = (layer) =>
+  Array.from({ length: layer.reduce((most, l) => Math.max(most, l), -1) + 1 }, () => []);
+
+/** Sort each row, from the top, by the mean place of what leads to its vertices; those to which
+ * nothing leads keep their place. */
+function layoutSwept({ layer, up }, rows) {
+  const at = new Float64Array(layer.length);
+  return rows.map((row) => {
+    const mean = new Map();
+    for (const v of row) {
+      if (up[v].length) {
+        mean.set(
+          v,
+          up[v].reduce((sum, [s]) => sum + at[s], 0) / up[v].length,
+        );
+      }
+    }
+    const moved = [...mean.keys()].sort((a, b) => mean.get(a) - mean.get(b));
+    const sorted = row.map((v) => (mean.has(v) ? moved.shift() : v));
+    sorted.forEach((v, i) => (at[v] = i));
+    return sorted;
+  });
+}
+
+/** Improve the rows given, and those beside any that changed, until all are at rest. */
+function layoutMend(order, rows) {
+  const waiting = new Set(rows);
+  for (let isDown = true; waiting.size; isDown = !isDown) {
+    const listed = [...waiting].sort((a, b) => (isDown ? a - b : b - a));
+    for (const r of listed) {
+      waiting.delete(r);
+      if (order.work > 2 * ORDER_WORK || !order.improve(r)) continue;
+      for (const beside of [r - 1, r + 1]) if (order.orders[beside]) waiting.add(beside);
+    }
+  }
+}
+
+/** Push some vertices that hang together aside; return the rows whose lines that touches. */
+function layoutShake(graph, order, random) {
+  const far = (2 * random() - 1) * ORDER_SHIFT;
+  const pushed = new Map(); // row -> vertices
+  for (const v of layoutGroup(graph, layoutCrossed(order, random), random)) {
+    const r = graph.layer[v];
+    pushed.set(r, (pushed.get(r) || new Set()).add(v));
+  }
+  const touched = new Set();
+  for (const [r, members] of pushed) {
+    const row = Array.from(order.orders[r], (i) => order.vertices[r][i]);
+    const place = new Map(row.map((v, i) => [v, members.has(v) ? i + far * row.length : i]));
+    order.setRow(r, row.sort((a, b) => place.get(a) - place.get(b)));
+    for (const beside of [r - 1, r, r + 1]) if (order.orders[beside]) touched.add(beside);
+  }
+  return touched;
+}
+
+/** Return a vertex; the more lines cross beside its row the likelier. */
+function layoutCrossed(order, random) {
+  let left = random() * order.crossings();
+  let r = 0;
+  while (r < order.orders.length - 2 && (left -= order.crossingsBelow(r)) >= 0) r++;
+  const row = order.vertices[r + random.below(2)];
+  return row[random.below(row.length)];
+}
+
+/** Return a vertex and some around it. */
+function layoutGroup({ up, down }, vertex, random) {
+  const group = new Set([vertex]);
+  const size = 1 + random.below(ORDER_GROUP - 1);
+  for (const v of group) {
+    const beside = [...up[v], ...down[v]].map(([w]) => w);
+    for (const w of random.shuffle(beside)) if (group.size < size) group.add(w);
+    if (group.size >= size) break;
+  }
+  return group;
+}
+
+/** Return numbers from 0 to 1 that are the same each time (mulberry32), with two uses of them. */
+function newRandom(seed = 1) {
+  const random = () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  random.below = (count) => Math.floor(random() * count);
+  random.shuffle = (list) => {
+    for (let i = list.length - 1; i > 0; i--) {
+      const k = random.below(i + 1);
+      [list[i], list[k]] = [list[k], list[i]];
+    }
+    return list;
+  };
+  return random;
+}

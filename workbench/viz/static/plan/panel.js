@@ -1,0 +1,83 @@
+// Plan: the tensor graph with kernels as coloured regions and bytes on the lines that are cut, and
+// beside it, in words, why it is cut there (planwhy.js); every decision can be tried the other way.
+
+import { failure, hasAny } from "../app/pieces.js";
+import { NOTHING } from "../app/store.js";
+import { h, refill } from "../base/elements.js";
+import { focusItem } from "../base/lists.js";
+import { graphView } from "../graph/view.js";
+import { planBefore } from "./compared.js";
+import { planList } from "./decisions.js";
+import { planDrawing, planFirst, planLit } from "./drawing.js";
+import { copyPlan } from "./python_code.js";
+import { planDetail } from "./why.js";
+
+export function modePlan(app) {
+  const detail = h("div", { class: "wb-pane wb-plan-detail" });
+  const side = h("div", { class: "wb-pane wb-plan-side" });
+  const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
+  const state = { storedOnly: true, drawn: null, kernel: null, isOpen: false }; // kernel: whose reasons are told
+  const graph = graphView("plan", {
+    node: (node) => app.select({ node: node.n }),
+    edge: (edge) => app.select({ node: app.record.plan.nodes[edge.a].n }),
+    region: ({ kernel }) => tellOf(kernel),
+    hover: (node) => app.light(node && { by: "node", axes: [], nodes: [node.n], lines: [] }),
+    open: (node) => node.kernel !== null && app.select({ kernel: node.kernel, mode: "tune" }),
+  });
+  graph.el.classList.add("wb-g-tall");
+  const el = h(
+    "div",
+    { class: "wb-plan" },
+    h("div", { class: "wb-plan-main" }, graph.el),
+    h("div", { class: "wb-plan-aside" }, failed, before, detail, side),
+  );
+
+  /** Say why a kernel begins and ends where it does; null: why there are so many. */
+  const tellOf = (kernel) => {
+    state.kernel = kernel;
+    app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
+    app.changed("told");
+  };
+
+  const update = (changes) => {
+    const { plan } = app.record;
+    if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
+    state.isOpen = true;
+    const isDrawnAnew = state.drawn !== plan.nodes;
+    if (changes.has("theme")) graph.repaint();
+    if (isDrawnAnew) {
+      state.drawn = plan.nodes;
+      graph.el.hidden = !plan.nodes.length;
+      if (plan.nodes.length) graph.show(planDrawing(app.record), planFirst(plan));
+    }
+    if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
+    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
+    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "told")) {
+      refill(detail, ...planDetail(app, state.kernel, tellOf));
+    }
+    if (hasAny(changes, "node", "kernel", "told")) detail.scrollTop = 0;
+    if (hasAny(changes, "record", "node", "kernel", "stored")) {
+      refill(
+        side,
+        ...planList(app, state, () => update(new Set(["stored"]))),
+      );
+    }
+    if (isDrawnAnew || hasAny(changes, "node")) {
+      const place = plan.nodes.findIndex((node) => node.n === app.view.node);
+      if (place < 0) graph.pick(null);
+      else graph.lookAt(place);
+    }
+    if (changes.has("hover")) graph.light(planLit(app));
+  };
+  const focus = () => {
+    const item = el.querySelector('.wb-plan-aside [aria-selected="true"]') ||
+      el.querySelector(".wb-plan-aside [data-item]");
+    if (item) focusItem(item.closest("[data-walk]"), item);
+  };
+  return {
+    el,
+    update,
+    focus,
+    keys: { f: () => graph.fit(), "/": () => graph.field.focus(), y: () => copyPlan(app) },
+  };
+}

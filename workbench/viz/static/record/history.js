@@ -1,0 +1,58 @@
+// What led to a node: the rewrites that made it, back to the tensor graph.
+
+/** Return what led to some nodes, and to the indexes they read or write at, the latest first:
+ * [{pass, step, node, from}], each rewrite once; step 0 is a pass that is one function. The last
+ * may be {origin}: the nodes of the tensor graph that they stand for. */
+export function nodeHistory(record, passes, start) {
+  const rank = new Map(passes.map((place, i) => [place, i]));
+  const found = new Map(); // pass and step -> row
+  const before = ancestors(
+    record,
+    passes,
+    start.flatMap((n) => withIndex(record.nodes, n)),
+    (pass, step, n, from) => {
+      const key = `${pass} ${step}`;
+      const known = found.get(key);
+      if (step >= 0 && !known) found.set(key, { pass, step, node: n, from });
+      else if (known?.from === n) known.from = from; // the same pass went on from there
+    },
+  );
+  const rows = [...found.values()].sort((a, b) =>
+    rank.get(b.pass) - rank.get(a.pass) || b.step - a.step
+  );
+  const drawn = new Map(record.plan.nodes.map(({ n, role }) => [n, role]));
+  const decided = new Set(record.plan.decisions.map((decision) => decision.node));
+  const tensors = [...before].filter((n) => drawn.has(n) || decided.has(n));
+  const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor what moves it
+  const origin = values.length ? values : tensors;
+  return [...rows.slice(0, 40), ...(origin.length ? [{ origin }] : [])];
+}
+
+/** Return nodes and all that they came from in some passes, the nearest first, as a Set. What an
+ * index is made of is part of it: a sum that lowering sorts anew.
+ * @param {any} record
+ * @param {number[]} passes
+ * @param {number[]} start
+ * @param {(pass: number, step: number, node: number, from: number) => void} visit */
+export function ancestors({ nodes }, passes, start, visit = () => {}) {
+  const shown = new Set(passes);
+  const seen = new Set(start);
+  for (const n of seen) { // a Set goes on to what is added while it is walked
+    for (const [pass, step, from] of nodes.made[n] || []) {
+      if (shown.has(pass)) {
+        visit(pass, step, n, from);
+        seen.add(from);
+      }
+    }
+    if (nodes.dtype[n] === "index") {
+      for (const s of nodes.src[n]) if (nodes.dtype[s] === "index") seen.add(s);
+    }
+  }
+  return seen;
+}
+
+/** A node, and the indexes at which it reads or writes memory. */
+function withIndex(nodes, n) {
+  const place = ["LOAD", "STORE"].includes(nodes.op[n]) ? nodes.src[n][0] : n;
+  return nodes.op[place] === "INDEX" ? [n, ...nodes.src[place].slice(1)] : [n];
+}

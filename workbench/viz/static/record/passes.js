@@ -1,0 +1,22 @@
+// The passes that led to what is shown.
+
+/** The passes of scheduling that concern the kernel, then those of the variant that is shown. */
+export function passesOf(app) {
+  const { passes } = app.record;
+  const isShown = ({ variant, kernel }) =>
+    variant === null && (kernel === null || kernel === app.view.kernel);
+  const shared = passes.map((_, i) => i).filter((i) => isShown(passes[i]));
+  return [...shared, ...(app.variant()?.passes || [])];
+}
+
+/** Go to the next or previous pass that changed something. */
+export function stepPass(app, step, from = app.view.pass) {
+  const passes = passesOf(app).filter((place) => app.record.passes[place].changed);
+  const here = passes.indexOf(from);
+  const place = passes[
+    here < 0
+      ? step > 0 ? 0 : passes.length - 1
+      : Math.max(0, Math.min(passes.length - 1, here + step))
+  ];
+  if (place !== undefined) app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" });
+}

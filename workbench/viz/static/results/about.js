@@ -1,0 +1,85 @@
+// What is known of the variant that is shown: what bounds it, whether it is right, counts, a note.
+
+import { pinned } from "../app/actions.js";
+import { inOneRun, overlap, real } from "../app/timing.js";
+import { h, words } from "../base/elements.js";
+import { fold } from "../base/fold.js";
+import { bytesText, countText, planFigure } from "../base/text.js";
+import { estimateParts } from "./estimate.js";
+import { noteField } from "./note.js";
+import { roofline } from "./roofline.js";
+
+/** What is known of the variant that is shown: difference, check, what bounds it, counts, a note. */
+export function aboutVariant(app) {
+  const variant = app.variant();
+  if (!variant) return null;
+  const reference = app.record.variants[pinned(app)];
+  const same = reference !== variant &&
+    real(reference.timing) &&
+    real(variant.timing) &&
+    inOneRun(reference.timing, variant.timing) &&
+    overlap(reference.timing, variant.timing);
+  return h(
+    "div",
+    { class: "wb-about" },
+    same && h("p", {}, "No measurable difference to ", words(reference.name), "."),
+    variant.check &&
+      h(
+        "p",
+        { class: variant.check.ok ? "wb-good" : "wb-bad" },
+        variant.check.ok ? "✓ " : "✗ ",
+        words(variant.check.text, "", 400),
+      ),
+    variant.bound && h("p", {}, h("b", {}, "BOUND "), words(variant.bound, "", 600)),
+    ...estimateParts(app, variant),
+    roofline(app),
+    optsFold(variant),
+    variant.counts && fold("counts", "counts of one run", () => countsTable(variant.counts)),
+    noteField(app, variant),
+  );
+}
+
+/** The opts of a variant; of the default ones with the steps that chose them, why, and by which
+ * figures. */
+function optsFold({ opts, steps = [] }) {
+  if (!opts.length) return null;
+  const title = `opts ${opts.length}${steps.length ? ": why these" : ""}`;
+  const items = () => (steps.length ? steps.map(stepParts) : opts.map((opt) => optWords(opt)));
+  return fold(
+    "opts",
+    title,
+    () => h("ol", { class: "wb-opts" }, ...items().map((parts) => h("li", {}, parts))),
+  );
+}
+
+const optWords = (opt) => words(opt, "wb-code", 120);
+
+function stepParts({ name, opts, why, figures }) {
+  const told = figures.map(([figure, n]) =>
+    figure.includes("bytes")
+      ? `${figure.replace("bytes", "").trim()} ${bytesText(n)}`
+      : `${figure} ${planFigure(n)}`
+  );
+  return [
+    h("b", {}, name),
+    ": ",
+    words(why, "", 400),
+    h("div", {}, ...opts.flatMap((opt) => [optWords(opt), " "])),
+    h("div", { class: "wb-quiet" }, told.join(", ")),
+  ];
+}
+
+function countsTable(counts) {
+  return h(
+    "dl",
+    { class: "wb-counts" },
+    ...Object.entries(counts).flatMap(([name, n]) => [
+      h("dt", {}, name.replaceAll("_", " ")),
+      h(
+        "dd",
+        { title: n.toLocaleString("en") },
+        name.startsWith("bytes") ? bytesText(n) : countText(n),
+      ),
+    ]),
+  );
+}

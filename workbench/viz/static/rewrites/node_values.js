@@ -1,0 +1,70 @@
+// The value of a node at a position that the reader chooses.
+
+import { act, canAsk, NEEDS_PYTHON } from "../app/actions.js";
+import { button } from "../app/pieces.js";
+import { debounced, h } from "../base/elements.js";
+import { plural } from "../base/text.js";
+import { exprExtent, exprOwnName } from "../record/expression.js";
+import { stateOrder } from "../record/states.js";
+import { answersAbout } from "./answers.js";
+
+/** Sliders for the axes that a node depends on; its value there, from Python. */
+export function valuesBox(app, n, place, step, state) {
+  const axes = axesBelow(app.record.nodes, n);
+  const out = answersAbout(app, state, n, place, step).values;
+  const at = Object.fromEntries(
+    axes.map(([name, size]) => [name, Math.min(state.at[name] ?? 0, Math.max(0, size - 1))]),
+  );
+  const ask = async () => {
+    const variant = app.record.passes[place].kernel === null ? null : app.view.variant;
+    const reply = await act(app, "rewrites", {
+      do: "values",
+      variant,
+      pass: place,
+      step,
+      node: n,
+      at,
+    });
+    if (reply?.result) out.textContent = valuesText(reply.result);
+  };
+  const askSoon = debounced(ask, 120);
+  const sliders = axes.map(([name, size]) => {
+    const shown = h("span", {}, String(at[name]));
+    const field = h("input", {
+      type: "range",
+      min: 0,
+      max: Math.max(0, size - 1),
+      value: at[name],
+      "aria-label": `position on ${name}`,
+      disabled: !canAsk(app),
+      oninput: (event) => {
+        at[name] = state.at[name] = Number(event.target.value);
+        shown.textContent = String(at[name]);
+        askSoon();
+      },
+    });
+    return h("label", {}, h("b", {}, name), field, shown);
+  });
+  return h(
+    "div",
+    { class: "wb-rw-valuebox" },
+    button(app, "values here", ask, { python: true, name: "values" }),
+    ...sliders,
+    out,
+    !canAsk(app) && h("span", { class: "wb-quiet" }, NEEDS_PYTHON),
+  );
+}
+
+function valuesText({ value, min, max, nan, shape }) {
+  const span = min === undefined || min === null
+    ? ""
+    : `  min ${min}  max ${max}${nan ? `  ${plural(nan, "NaN")}` : ""}`;
+  return `${JSON.stringify(value)}${span}${shape?.length ? `  shape ${shape.join("x")}` : ""}`;
+}
+
+/** Return [name, size] of the axes below a node, in the order in which they are met. */
+function axesBelow(nodes, root) {
+  const ranges = stateOrder(nodes, [root]).filter((n) => nodes.op[n] === "RANGE");
+  const found = new Map(ranges.map((n) => [exprOwnName(nodes, n), Number(exprExtent(nodes, n))]));
+  return [...found].filter(([, size]) => Number.isFinite(size)).slice(0, 8);
+}
