@@ -195,7 +195,7 @@ def test_no_room_is_crowded() -> None:
         assert len(files) <= CROWDED.get(name, MOST_FILES), name
 
 
-NOT_A_DEVICE = {("viz/static/plan.js", "C"), ("viz/still/picture.py", "C")}
+NOT_A_DEVICE = {("viz/static/plan/drawing.js", "C"), ("viz/still/picture.py", "C")}
 """What looks like the name of a device and is none: a letter for constants."""
 
 
