@@ -493,6 +493,8 @@ def test_it_is_in_the_page(shelf: Shelf) -> None:
         for variant in (0, auto):
             timing = session.row(variant)["timing"]
             assert timing["median_s"] > 0 and timing["device"] == NAME
+            # the machine's peak is the processor's
+            assert timing["kind"] is None and session.row(variant)["cost"] is None
         done(session, "device", name="PYTHON")
         done(session, "code", variant=0, language="IR")
         done(session, "device", name=NAME.lower())

@@ -6,13 +6,12 @@ then gone to memory.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from workbench.backends.native import machine
 from workbench.backends.native.thread_pool import cores
 from workbench.measure.bandwidth import walk
-from workbench.measure.timing import Run, Samples
+from workbench.measure.timing import Run, Samples, seconds_of
 
 LEAST, MOST = 64 << 20, 256 << 20
 """At least and at most so many bytes are walked, if possible twice what the largest cache has."""
@@ -38,7 +37,5 @@ def measure_cold(
         for name, run in runs.items():
             go_on(number)
             empty()
-            start = time.perf_counter()
-            run()
-            taken[name].append(time.perf_counter() - start)
+            taken[name].append(seconds_of(run))
     return {name: Samples(tuple(samples)) for name, samples in taken.items()}

@@ -103,9 +103,14 @@ def _batch(run: Run) -> int:
         batch = max(2 * batch, int(batch * SAMPLE_S / max(seconds, 1e-9) * 1.2))
 
 
+def seconds_of(run: Run) -> float:
+    """Return the seconds of one run: by the clock of its device, where that has its own."""
+    return _sample(run, 1)
+
+
 def _sample(run: Run, batch: int) -> float:
     timed = getattr(run, "timed", None)
-    if timed is not None:  # its device has a clock of its own
+    if timed is not None:
         return float(sum(timed() for _ in range(batch)) / batch)
     times = range(batch)
     start = time.perf_counter()

@@ -14,7 +14,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.object_cache import key_of
 from workbench.base.errors import WorkbenchError
-from workbench.measure.timing import Samples, measure, rounds
+from workbench.measure.timing import Samples, measure, rounds, seconds_of
 from workbench.worker.candidate import Row, Run, bound, told
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
@@ -107,7 +107,7 @@ def _first_run(
     """Return the seconds of a run, and what it wrote."""
     for slot in outputs:
         buffers[slot].copy_in(np.zeros(buffers[slot].nbytes, np.uint8))
-    seconds = _once(run)
+    seconds = seconds_of(run)
     return seconds, [buffers[slot].to_numpy() for slot in outputs]
 
 
@@ -119,14 +119,8 @@ def _few(
         return [first_s]
     taken: list[float] = []
     while len(taken) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
-        taken.append(_once(run))
+        taken.append(seconds_of(run))
     return taken or [first_s]
-
-
-def _once(run: Run) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
 
 
 def _in_turns(

@@ -210,7 +210,8 @@ def cost_rows(
     Units: bytes that come from each level in one run; seconds that each part would take alone,
     "core" with the loads and stores of L1; roofs in operations a second.
     """
-    if speeds is None:
+    device = Device[kernel.device]
+    if speeds is None or not (device.is_processor or device.is_emulator):
         return {}
     try:
         found = cost_of(kernel, kernel.device, speeds)

@@ -34,6 +34,9 @@ def timing_row(
     a ratio means something between such times only; a machine is slower an hour later."""
     found = Samples(tuple(samples_s))
     median, gflops = found.median_s, work.flops / found.median_s / 1e9
+    info = Device[device] if device in Device.names() else None  # a baseline's name
+    is_emulator = info is not None and info.is_emulator
+    is_compared = info is None or info.is_processor or is_emulator
     return {
         "median_s": median,
         "min_s": found.min_s,
@@ -42,10 +45,10 @@ def timing_row(
         "cold_s": statistics.median(cold_s) if cold_s else None,
         "gflops": gflops,
         "gbytes": work.bytes / median / 1e9,
-        "kind": kind,
+        "kind": kind if is_compared else None,  # there is no peak to hold it against
         "threads": threads,
         "device": device,
-        "emulator": device in Device.names() and Device[device].is_emulator,
+        "emulator": is_emulator,
         "run": run,
         "earlier": False,
     }
