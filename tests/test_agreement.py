@@ -117,9 +117,9 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
         dice = random.Random(seed)
         for number, item in enumerate(items):
             if item.kernel is not None:
-                plain = Kernel(
-                    item.kernel, item.kernel, FromSchedule(run, number), item.node.shape
-                )
+                shapes = tuple(node.shape for node in item.nodes)
+                data = FromSchedule(run, number)
+                plain = Kernel(item.kernel, item.kernel, data, shapes)
                 _opts_agree(plain, dice, made)
 
 

@@ -89,8 +89,8 @@ def device_of(outputs: Sequence[UOp]) -> str:
     for node in reversed(UOp.sink(*outputs).toposort()):
         if node.op is Ops.COPY:
             return str(node.arg)
-        if node.op is Ops.BUFFER and node.arg[1] != HOST:
-            return str(node.arg[1])
+        if node.op is Ops.BUFFER and node.device != HOST:
+            return node.device
     return Device.DEFAULT
 
 
@@ -167,7 +167,7 @@ def _in_place(node: UOp) -> UOp:
     memory = _memory.get(held)
     if memory is None or memory.device == HOST or not memory.has_window(start):
         return node
-    arg = (f"window{next(_uids)}", held.arg[1], node.shape)
+    arg = (f"window{next(_uids)}", held.device, node.shape)
     window = UOp(Ops.BUFFER, node.dtype, (), arg)
     _memory[window] = memory.window(start, node.size)
     watching = _capture.get()
@@ -206,7 +206,7 @@ def run_item(item: ScheduleItem) -> None:
     if item.kernel is None:
         held[0].copy_from(held[1])
         return
-    device = item.buffers[0].arg[1]
+    device = item.device
     kernel = tuned(item.kernel, device)
     program = build(kernel, device).program
     start = time.perf_counter()
@@ -218,7 +218,7 @@ def memory_of(node: UOp) -> Buffer:
     """Return the memory of a BUFFER, allocated on first use."""
     held = _memory.get(node)
     if held is None:
-        held = _memory[node] = Buffer(node.arg[1], node.dtype, node.size)
+        held = _memory[node] = Buffer(node.device, node.dtype, node.size)
     return held
 
 

@@ -80,7 +80,7 @@ class Replay:
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
         self._last: list[Buffer | None] = [None] * len(inputs)
-        self._fresh = [(n.arg[1], n.dtype, n.size, self._uses[n]) for n in fresh]
+        self._fresh = [(n.device, n.dtype, n.size, self._uses[n]) for n in fresh]
         places = {node: place for place, node in enumerate((*inputs, *fresh))}
         self._results = [self._result(o, places) for o in outputs]
         del self._uses, self._pieces, self._memory
@@ -98,8 +98,8 @@ class Replay:
                 _move(self._inputs[place], held)
                 self._last[place] = held
         made = [*memory]
-        for device, dtype, size, uses in self._fresh:
-            buffer = Buffer(device, dtype, size)
+        for name, dtype, size, uses in self._fresh:
+            buffer = Buffer(name, dtype, size)
             _move(uses, buffer)
             made.append(buffer)
         for launch in self._launches:
@@ -124,12 +124,13 @@ class Replay:
         self, items: Sequence[ScheduleItem], inputs: Sequence[UOp]
     ) -> tuple[list[ScheduleItem], set[UOp]]:
         """Return the items that depend on inputs, and the BUFFERs that they write."""
-        known, kept, made = set(inputs), [], set()
+        known, kept = set(inputs), []
+        made: set[UOp] = set()
         for item in items:
-            if any(self._root(b)[0] in known for b in item.buffers[1:]):
+            if any(self._root(b)[0] in known for b in item.inputs):
                 kept.append(item)
-                known.add(item.buffers[0])
-                made.add(item.buffers[0])
+                known.update(item.outputs)
+                made.update(item.outputs)
         return kept, made
 
     def _shared(
@@ -144,10 +145,10 @@ class Replay:
         found: dict[UOp, Buffer] = {}
         free: dict[tuple[str, DType, int], list[Buffer]] = {}
         for place, item in enumerate(items):
-            target = item.buffers[0]
-            if target in inner and target not in found:
-                spare = free.get(_size(target))
-                found[target] = spare.pop() if spare else Buffer(*_size(target))
+            for target in item.outputs:
+                if target in inner and target not in found:
+                    spare = free.get(_size(target))
+                    found[target] = spare.pop() if spare else Buffer(*_size(target))
             for node in dict.fromkeys(self._root(b)[0] for b in item.buffers):
                 if node in inner and readers[node] == place:
                     free.setdefault(_size(node), []).append(found[node])
@@ -177,7 +178,7 @@ class Replay:
         if item.kernel is None:
             step = _Copy(held)
         else:
-            device = item.buffers[0].arg[1]
+            device = item.device
             opted = tuned(item.kernel, device)
             step = build(opted, device).program.bind(held)
             kernel = item.kernel, opted, device
@@ -201,7 +202,7 @@ class Replay:
 
 
 def _size(node: UOp) -> tuple[str, DType, int]:
-    return node.arg[1], node.dtype, node.size
+    return node.device, node.dtype, node.size
 
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:

@@ -112,7 +112,7 @@ from workbench.viz.record.record import build
 
 def told(ex, cell):
     """What kernels and their code say of lines, and what a page is given of it."""
-    code, numbers = {}, [i.node for i in ex.items if i.kernel is not None]
+    code, numbers = {}, [i.nodes[0] for i in ex.items if i.kernel is not None]
     for kernel, node in zip(ex.kernels, numbers):
         made = kernel.compile("LLVM")
         links = links_of(made, ex.passes, ex.lines, node)

@@ -41,7 +41,7 @@ class Looked:
 def looked(name: str, device: str) -> tuple[Looked, ...]:
     case = CASES[name]
     found = explore(case.make())
-    stored = [item.node for item in found.items if item.kernel is not None]
+    stored = [item.nodes[0] for item in found.items if item.kernel is not None]
     kernels = [_with_opts(k, case.opts) for k in found.kernels]
     return tuple(
         Looked(made, links_of(made, found.passes, found.lines, node))
@@ -157,10 +157,10 @@ def test_every_instruction_leads_to_the_expression(seed: int) -> None:
         for one in (kernel, kernel.optimized(), *map(kernel.apply, by_op.values())):
             record = recorded(one.original, "LLVM", "source", one.applied_opts)
             made = compiled("LLVM", record, one.estimates)
-            links = links_of(made, found.passes, found.lines, item.node)
+            links = links_of(made, found.passes, found.lines, item.nodes[0])
             for node in links.linear:
                 assert node.op in STRUCTURE or _is_of_loops(node) or links.of(node).tensor, (
-                    one.applied_opts, node, item.node
+                    one.applied_opts, node, item.nodes
                 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def test_equal_kernels_have_the_lines_of_their_own_value() -> None:
     lines = []
     for item in found.items:
         if item.kernel is not None:
-            links = links_of(made, found.passes, found.lines, item.node)
+            links = links_of(made, found.passes, found.lines, item.nodes[0])
             number = next(
                 n for n, t in enumerate(made.source.split("\n"), 1) if "sqrt" in t
             )
@@ -70,7 +70,7 @@ def test_every_kernel_of_a_schedule_is_found() -> None:
     found = explore(y)
     chains = list(scheduled(found.passes))
     assert [c.kernel for c in chains] == [k.original for k in found.kernels]
-    assert [c.stored for c in chains] == [i.node for i in found.items if i.kernel]
+    assert [c.stored for c in chains] == [i.nodes[0] for i in found.items if i.kernel]
     for chain in chains:
         for record, place in zip(chain.records, chain.places, strict=True):
             assert record.name in (found.passes[place].name, "")

@@ -17,7 +17,6 @@ import pytest
 from workbench import Device, Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.program.source import Source
-from workbench.kernel.inputs import outputs
 from workbench.measure import timing
 from workbench.worker import benchmark
 from workbench.worker.benchmark import (
@@ -56,7 +55,7 @@ def form(kernel: Kernel, source: str | None = None) -> Row:
 
 def raced(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) -> Row:
     return race(
-        a, b, KernelData(buffers), outputs(kernel.original), replace(RULES, **change)
+        a, b, KernelData(buffers), kernel.original.outputs, replace(RULES, **change)
     )
 
 
@@ -165,7 +164,7 @@ def test_what_takes_the_whole_budget_is_run_once(
 def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
     said: list[object] = []
     race(
-        form(kernel), form(kernel), KernelData(buffers), outputs(kernel.original), RULES,
+        form(kernel), form(kernel), KernelData(buffers), kernel.original.outputs, RULES,
         lambda: said.append("on"), said.append,
     )  # fmt: skip
     assert said[:3] == ["on", RULES.limit_s, "on"]

@@ -22,7 +22,6 @@ from tests.support import ROOT
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.worker import client
@@ -48,7 +47,7 @@ def kernel() -> Kernel:
 
 def hold(worker: Worker, kernel: Kernel, key: str = "data") -> str:
     def make() -> list[Any]:
-        written = outputs(kernel.original)
+        written = kernel.original.outputs
         buffers = kernel.data.buffers(kernel.original, "LLVM")
         return [(b, slot in written) for slot, b in enumerate(buffers)]
 

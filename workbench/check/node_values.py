@@ -131,8 +131,8 @@ def values_in_kernel(
     if lane_steps(kernel) > 16 * MOST_STEPS:
         because = f"it takes {lane_steps(kernel):,} steps to interpret"
         raise WorkbenchError("too much work for one value", because, "a smaller shape")
-    target = kernel.src[0].src[0].src[0].src[0]
-    blank = np.zeros(target.arg[1], target.dtype.numpy)
+    target = kernel.stores[0].place.param
+    blank = np.zeros(target.length, target.dtype.numpy)
     result = interpret_kernel(kernel, [*inputs, blank])[-1]
     loops = [r for r in axes if r.axis_name not in fixed or r in closed]
     array = result.reshape([r.extent for r in loops])

@@ -34,7 +34,6 @@ from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without
-from workbench.kernel.inputs import outputs
 from workbench.pipeline import stages
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class KernelJudge:
 def _slots_differ(block: UOp) -> bool:
     """Whether a parameter has two dtypes: small floats on their way to be held as integers."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
-    return len({p.arg[0] for p in params}) < len(params)
+    return len({p.slot for p in params}) < len(params)
 
 
 def _ordered(kernel: UOp) -> UOp:
@@ -174,6 +173,6 @@ def observed(kernel: Kernel, device: str) -> tuple[PassRecord, ...]:
 def bisected(kernel: Kernel, device: str, inputs: Sequence[Array]) -> Culprit | None:
     """Return what makes a kernel wrong on `inputs`, an array per slot, or None."""
     with unobserved():
-        reference = reference_of(kernel.original, inputs, outputs(kernel.original))
+        reference = reference_of(kernel.original, inputs, kernel.original.outputs)
     judge = KernelJudge(reference, inputs, Device[device].target)
     return first_wrong(observed(kernel, device), judge)

@@ -150,7 +150,7 @@ def cost(
 
 
 def _threads(linear: Sequence[UOp]) -> int:
-    loops = (n for n in linear if n.op is Ops.LOOP and n.arg == "thread")
+    loops = (n for n in linear if n.op is Ops.LOOP and n.role == "thread")
     return max((loop.src[0].extent for loop in loops), default=1)
 
 

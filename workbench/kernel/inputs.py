@@ -35,9 +35,10 @@ class Run:
         held = self.memory.setdefault(device, {})
         for number in range(self.done.get(device, 0), count):
             item = self.items[number]
+            written = item.slots
             buffers = [
-                self._buffer(b, device, held, fill=i > 0)
-                for i, b in enumerate(item.buffers)
+                self._buffer(b, device, held, fill=slot not in written)
+                for slot, b in enumerate(item.buffers)
             ]
             if item.kernel is None:
                 buffers[0].copy_from(buffers[1])
@@ -56,12 +57,16 @@ class Run:
                 made.copy_from(memory_of(node))
         return held[node]
 
-    def inputs(self, number: int, device: str) -> list[Buffer]:
-        """Return the input buffers of item `number`, producers run."""
-        held = self.upto(number, device)
+    def buffers(self, number: int, device: str) -> list[Buffer]:
+        """Return the buffers of item `number` by slot: fresh ones for its outputs, and its inputs,
+        producers run."""
+        held, item = self.upto(number, device), self.items[number]
+        written = item.slots
         return [
-            self._buffer(b, device, held, fill=True)
-            for b in self.items[number].buffers[1:]
+            Buffer(device, b.dtype, b.size)
+            if slot in written
+            else self._buffer(b, device, held, fill=True)
+            for slot, b in enumerate(item.buffers)
         ]
 
 
@@ -76,37 +81,38 @@ class FromSchedule:
     @property
     def device(self) -> str:
         """The device that the item's result is on, unless another is named."""
-        return self.on or str(self.run.items[self.number].buffers[0].arg[1])
+        return self.on or self.run.items[self.number].device
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
-        """Return the kernel's buffers by slot: a fresh output, then the inputs."""
-        target = self.run.items[self.number].buffers[0]
-        return [
-            Buffer(device, target.dtype, target.size),
-            *self.run.inputs(self.number, device),
-        ]
+        """Return the kernel's buffers by slot: fresh outputs, and the inputs."""
+        return self.run.buffers(self.number, device)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """The inputs as they are: the memory of a run is this process's."""
-        target = self.run.items[self.number].buffers[0]
-        inputs = self.run.inputs(self.number, self.device)
-        arrays = tuple((buffer.dtype, buffer.to_numpy()) for buffer in inputs)
-        return Carried, (self.device, (target.dtype, target.size), arrays)
+        written = self.run.items[self.number].slots
+        arguments = tuple(
+            (b.dtype, b.size if slot in written else b.to_numpy())
+            for slot, b in enumerate(self.run.buffers(self.number, self.device))
+        )
+        return Carried, (self.device, arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The data of a kernel that was pickled: the dtype and size of its output, and its inputs by
-    slot, each with its dtype."""
+    """The data of a kernel that was pickled, by slot: the dtype of each argument, with the size of
+    an output or the elements of an input."""
 
     device: str
-    output: tuple[DType, int]
-    inputs: tuple[tuple[DType, Array], ...]
+    arguments: tuple[tuple[DType, Array | int], ...]
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
-        """Return the kernel's buffers by slot: a fresh output, then copies of the inputs."""
-        inputs = [Buffer.of(device, dtype, array) for dtype, array in self.inputs]
-        return [Buffer(device, *self.output), *inputs]
+        """Return the kernel's buffers by slot: fresh outputs, and copies of the inputs."""
+        return [
+            Buffer(device, dtype, elements)
+            if isinstance(elements, int)
+            else Buffer.of(device, dtype, elements)
+            for dtype, elements in self.arguments
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +129,14 @@ class Seeded:
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
         generator = np.random.default_rng(self.seed)
-        params = {n.arg[0]: n for n in kernel.toposort() if n.op is Ops.PARAM}
+        params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
         made = []
         for slot in range(max(params, default=-1) + 1):
             param = params.get(slot)
             if param is None:  # a slot that the kernel never touches
                 made.append(Buffer(device, dtypes.uint8, 0))
                 continue
-            values = random_values(generator, param.dtype, param.arg[1])
+            values = random_values(generator, param.dtype, param.length)
             made.append(Buffer.of(device, param.dtype, values))
         return made
 
@@ -153,7 +159,7 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
     return generator.integers(low, 9, size).astype(dtype.numpy)
 
 
-def outputs(kernel: UOp) -> tuple[int, ...]:
-    """Return the slots that a kernel writes."""
-    slots: Sequence[Any] = [end.src[0].src[0].src[0].arg[0] for end in kernel.src]
-    return tuple(sorted(set(slots)))
+def written(kernel: UOp) -> list[UOp]:
+    """Return the PARAMs that a kernel writes, by slot."""
+    found = {store.place.param for store in kernel.stores}
+    return sorted(found, key=lambda param: param.slot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields, replace
@@ -42,7 +41,7 @@ from workbench.kernel.inputs import (
     FromSchedule,
     Seeded,
     arrays,
-    outputs,
+    written,
 )
 from workbench.kernel.pasted import graph_of, to_python
 from workbench.measure.kernel_time import Timing
@@ -61,7 +60,7 @@ NOWHERE: Mapping[str, int] = MappingProxyType({})
 class Kernel(Displayed):
     """A kernel. `ast` is its graph with `applied_opts` applied; `original` is it without.
 
-    `data` says where inputs come from; `shape` is the output's shape as the user sees it;
+    `data` says where inputs come from; `shapes` are those of the outputs, as the user sees them;
     `rules_off` names the rules that opts and compiling do without (see `without`). `steps` says,
     of a kernel with the default opts, why it has each of them, with the figures (see `optimized`).
     """
@@ -69,7 +68,7 @@ class Kernel(Displayed):
     ast: UOp
     original: UOp
     data: FromSchedule | Carried | Seeded
-    shape: tuple[int, ...]
+    shapes: tuple[tuple[int, ...], ...]
     applied_opts: tuple[Opt, ...] = ()
     line: SourceLine | None = None
     title: str = ""
@@ -92,11 +91,16 @@ class Kernel(Displayed):
         Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
         ast = graph_of(text)
-        target = ast.src[0].src[0].src[0].src[0]
-        size = target.arg[1]
-        shape = (size,) if shape is None else arguments.shape_of(shape, size)
+        first, *others = [param.length for param in written(ast)]
+        shape = (first,) if shape is None else arguments.shape_of(shape, first)
         data = Seeded(arguments.seed(seed))
-        return Kernel(ast, ast, data, shape, title=str(title) or ast.arg.name)
+        shapes = (shape, *[(length,) for length in others])
+        return Kernel(ast, ast, data, shapes, title=str(title) or ast.arg.name)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first output."""
+        return self.shapes[0]
 
     @property
     def device(self) -> str:
@@ -243,17 +247,16 @@ class Kernel(Displayed):
 
         No buffer that a tensor holds is written; repeated runs agree.
         """
-        name, slots = self._device(device), outputs(self.original)
+        name, slots = self._device(device), self.original.outputs
         with unobserved():
             buffers = self.data.buffers(self.original, name)
             self.built(name).program(buffers)
         results = [buffers[slot].to_numpy() for slot in slots]
-        size = math.prod(self.shape)
-        return tuple(a.reshape(self.shape) if a.size == size else a for a in results)
+        return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
     def check(self, device: str | None = None) -> CheckResult:
         """Compare the answer with the un-optimised kernel on the reference interpreter."""
-        name, slots = self._device(device), outputs(self.original)
+        name, slots = self._device(device), self.original.outputs
         with unobserved():
             buffers = self.data.buffers(self.original, name)
             inputs = arrays(buffers, slots)
@@ -339,7 +342,7 @@ class Kernel(Displayed):
     def _inputs(self, device: str) -> list[Array]:
         with unobserved():
             buffers = self.data.buffers(self.original, device)
-            return arrays(buffers, outputs(self.original))
+            return arrays(buffers, self.original.outputs)
 
     # handing on
 

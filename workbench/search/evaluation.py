@@ -17,7 +17,6 @@ from workbench.backends.buffer import Buffer
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
-from workbench.kernel.inputs import outputs
 from workbench.search.candidate import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
 from workbench.worker.candidate import row_of
@@ -122,7 +121,7 @@ class OnWorker(_Measuring):
             quiet_s = max(1.0, min(quiet_s, max(left, rules.limit_s) + MARGIN_S))
         task = {
             "do": "race", "data": self.key, "kernel": self.form(ast),
-            "against": self.form(against), "outputs": outputs(self.kernel),
+            "against": self.form(against), "outputs": self.kernel.outputs,
             "rules": asdict(rules),
         }  # fmt: skip
         if self.stop():
@@ -141,7 +140,7 @@ class OnWorker(_Measuring):
             self.worker.stop()
 
     def _held(self) -> list[tuple[Buffer, bool]]:
-        written = outputs(self.kernel)
+        written = self.kernel.outputs
         return [(b, slot in written) for slot, b in enumerate(self.data())]
 
 

@@ -311,7 +311,7 @@ def _device_of(root: UOp) -> str | None:
         if node.op is Ops.COPY:
             return str(node.arg)
         if node.op is Ops.BUFFER:
-            return str(node.arg[1])
+            return node.device
         stack.extend(node.src)
     return None
 

@@ -46,14 +46,21 @@ def bisected(
         found = first_wrong(graphs, _TensorJudge(graphs[0].before))
         if found is not None:
             return found
-        made = next(i for r in steps for i in _items(r.after) if i.node is item.node)
+        made = next(i for r in steps for i in _items(r.after) if i.nodes == item.nodes)
         memory = _memory(items, item)
     judge = _judge(made, memory, kernel)
     if judge(made.kernel):
         rangeify = next(r for r in steps if made in _items(r.after))
         problem = str(judge(made.kernel))
         return Culprit(
-            rangeify.name, 0, 0, None, made.node, made.kernel, problem, ("pass decide",)
+            rangeify.name,
+            0,
+            0,
+            None,
+            made.nodes[0],
+            made.kernel,
+            problem,
+            ("pass decide",),
         )
     final = _judge(item, memory, kernel)
     simplified, *merged = [r for r in steps if _is_kernel(r.before)]
@@ -86,27 +93,31 @@ def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Arra
     held: dict[UOp, Array] = {}
     stored: dict[UOp, UOp] = {}
     for item in items:
-        cut = _cut(item, stored)
-        held |= memory_below({n: None for n in cut.toposort() if n not in held})
+        for node, buffer in zip(item.nodes, item.outputs, strict=True):
+            cut = node.substitute(stored)  # over what is stored before it
+            held |= memory_below({n: None for n in cut.toposort() if n not in held})
+            value = interpret_tensor(cut, held)
+            if item is last:
+                held[node] = value
+                held[buffer] = interpret_tensor(cut, held, widen=True)
+            else:
+                held[buffer] = value.reshape(node.shape)
         if item is last:
             break
-        held[item.buffers[0]] = interpret_tensor(cut, held).reshape(item.node.shape)
-        stored[item.node] = item.buffers[0]
-    held[last.node] = interpret_tensor(cut, held)
-    held[last.buffers[0]] = interpret_tensor(cut, held, widen=True)
+        stored |= zip(item.nodes, item.outputs, strict=True)
     return held
-
-
-def _cut(item: ScheduleItem, stored: dict[UOp, UOp]) -> UOp:
-    """Return the value of an item over what is stored before it."""
-    return item.node.substitute(stored)
 
 
 def _judge(item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel) -> KernelJudge:
     assert item.kernel is not None
-    narrow, wide = memory[item.node].reshape(-1), memory[item.buffers[0]].reshape(-1)
-    reference = Reference({0: wide}, {0: narrow}, reduce_steps(item.kernel))
-    inputs = [narrow, *[memory[b].reshape(-1) for b in item.buffers[1:]]]
+    outputs = dict(zip(item.slots, item.nodes, strict=True))
+    narrow = {slot: memory[node].reshape(-1) for slot, node in outputs.items()}
+    wide = {slot: memory[item.buffers[slot]].reshape(-1) for slot in outputs}
+    reference = Reference(wide, narrow, reduce_steps(item.kernel))
+    inputs = [
+        narrow[slot] if slot in narrow else memory[buffer].reshape(-1)
+        for slot, buffer in enumerate(item.buffers)
+    ]
     return KernelJudge(reference, inputs, Device[kernel.device].target)
 
 

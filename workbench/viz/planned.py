@@ -10,6 +10,7 @@ from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import Calls, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
+from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import check_names, without
 from workbench.ir.schedule.item import Decision, ScheduleItem
@@ -69,17 +70,17 @@ def planned(
         shapes = {base(output): output.shape for output in outputs}
         for number, item in enumerate(made.items):
             if item.kernel is not None:
-                shape = shapes.get(item.node, item.node.shape)
+                seen = tuple([shapes.get(node, node.shape) for node in item.nodes])
                 data = FromSchedule(run, number)
                 off = tuple(name for name in rules_off if name in of_kernels)
-                found.kernels.append(_kernel(item.kernel, shape, data, off))
+                found.kernels.append(_kernel(item.kernel, seen, data, off))
         found.items += made.items
         found.decisions += made.decisions
         found.passes += watching.records
         found.outputs += outputs
     lines = found.lines = UserLines(roots, derivations, asked, found.passes)
     found.line = next((li for root in roots if (li := lines.nearest(root))), None)
-    stored = [item.node for item in found.items if item.kernel is not None]
+    stored = [item.nodes[0] for item in found.items if item.kernel is not None]
     found.kernels = [
         replace(kernel, line=lines.nearest(node))
         for kernel, node in zip(found.kernels, stored, strict=True)
@@ -108,6 +109,6 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
 
 
 def _kernel(
-    graph: UOp, shape: tuple[int, ...], data: FromSchedule, off: tuple[str, ...]
+    graph: UOp, shapes: tuple[Shape, ...], data: FromSchedule, off: tuple[str, ...]
 ) -> Kernel:
-    return Kernel(graph, graph, data, shape, title=title_of(graph), rules_off=off)
+    return Kernel(graph, graph, data, shapes, title=title_of(graph), rules_off=off)

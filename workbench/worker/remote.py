@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from workbench.backends.native.host_memory import HOST
 from workbench.base.trace import unobserved
-from workbench.kernel.inputs import Seeded, outputs
+from workbench.kernel.inputs import Seeded
 from workbench.worker.benchmark import BenchmarkSettings, race
 from workbench.worker.candidate import parsed, told
 from workbench.worker.kernel_data import KernelData
@@ -38,4 +38,4 @@ def race_text(task: str) -> str:
 @lru_cache(maxsize=2)
 def _data(kernel: str) -> tuple[KernelData, tuple[int, ...]]:
     original = parsed(kernel)
-    return KernelData(Seeded(0).buffers(original, HOST)), outputs(original)
+    return KernelData(Seeded(0).buffers(original, HOST)), original.outputs

@@ -16,7 +16,7 @@ from workbench.backends.device import Device
 from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import dtypes
 from workbench.check import answer as checking
-from workbench.kernel.inputs import arrays, outputs
+from workbench.kernel.inputs import arrays
 from workbench.measure import cold_cache
 from workbench.measure.timing import rounds
 from workbench.worker.benchmark import BenchmarkSettings, is_settled, race
@@ -138,7 +138,7 @@ class Desk:
         "silent_s", which may be left out, is how long it may run."""
         held = self._data[task["data"]].buffers
         original = parsed(task["original"])
-        slots = outputs(original)
+        slots = original.outputs
         device = Device.canonical(task["kernel"]["device"])
         guards = [Guarded(b, device) for b in held]
         buffers = [guard.buffer for guard in guards]

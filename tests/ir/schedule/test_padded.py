@@ -16,7 +16,7 @@ def numbers(
 
 
 def decisions(tensor: Tensor) -> list[Decision]:
-    return [item.decision for item in tensor.schedule() if item.decision is not None]
+    return [why for item in tensor.schedule() for why in item.decisions]
 
 
 def test_a_padded_image_is_stored_where_products_read_it_often() -> None:

@@ -98,11 +98,11 @@ def deserves_comment(leaf: UOp, n_lines: int) -> bool:
 
 
 def _is_part_of(node: UOp, leaf: UOp) -> bool:
-    place = leaf.src[0].src[0]
+    place = leaf.place.memory
     if node.op is Ops.SET:
         return place.op is Ops.DEFINE and place.arg.name == node.src[0].arg[0]
     return memory(node.src[0]) is memory(place)
 
 
 def _name(place: UOp) -> str:
-    return f"p{place.arg[0]}" if place.op is Ops.PARAM else str(place.arg.name)
+    return f"p{place.slot}" if place.op is Ops.PARAM else str(place.arg.name)

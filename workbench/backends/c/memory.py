@@ -49,7 +49,7 @@ class CMemory:
     def pointers(self) -> None:
         """Declare the arguments, and the arrays in scratch memory."""
         for param in self.plan.params:
-            slot = int(param.arg[0])
+            slot = param.slot
             self.names[param] = name = self.text.unique(f"p{slot}")
             constant = "" if param in self._written else "const "
             kind = self.prelude.element(param.dtype.scalar)

@@ -61,9 +61,9 @@ class Loops:
 
     def _bounds(self, node: UOp) -> tuple[str, str]:
         """Return (first, last) of a loop: what this launch does of it."""
-        if node.arg == "thread":
+        if node.role == "thread":
             return "%thread", self.text.emit("add nuw nsw i64 %thread, 1", "upto")
-        if node.arg == "sliced":
+        if node.role == "sliced":
             return "%lo", "%hi"
         return "0", str(node.src[0].extent)
 

@@ -47,7 +47,7 @@ class LLVMMemory:
     def pointers(self) -> None:
         """Fetch the pointers to the arguments, and those to the arrays in scratch memory."""
         for param in self.plan.params:
-            slot = int(param.arg[0])
+            slot = param.slot
             self.operands.values[param] = self._argument(f"p{slot}", slot)
         if self.plan.scratch:
             self._scratch()

@@ -74,7 +74,7 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
-    past_caches = sorted({int(memory(s.src[0]).arg[0]) for s in streams})
+    past_caches = sorted({memory(s.place).slot for s in streams})
     head, foot = _frame(info.name, plan, flow, past_caches)
     body = writer.text.lines, writer.text.positions
     return finished(info.name, "LLVM IR", plan, head, body, foot, past_caches)

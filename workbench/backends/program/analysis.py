@@ -54,9 +54,9 @@ class ProgramAnalysis:
 def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
     """Walk a linear program once and return what a renderer needs to know."""
     scratch, scratch_bytes = _scratch(linear)
-    sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.arg == "sliced"]
+    sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "sliced"]
     threads = [
-        n.src[0].extent for n in linear if n.op is Ops.LOOP and n.arg == "thread"
+        n.src[0].extent for n in linear if n.op is Ops.LOOP and n.role == "thread"
     ]
     return ProgramAnalysis(
         params=_params(linear),
@@ -74,7 +74,7 @@ def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 
 def _slot(param: UOp) -> int:
-    return int(param.arg[0])
+    return param.slot
 
 
 def _scratch(linear: tuple[UOp, ...]) -> tuple[dict[UOp, int], int]:
@@ -98,7 +98,7 @@ def memory(node: UOp) -> UOp:
 def elements(place: UOp) -> int:
     """Return the number of elements of a PARAM or of an array in scratch memory."""
     if place.op is Ops.PARAM:
-        return int(place.arg[1])
+        return place.length
     storage: Storage = place.arg
     return math.prod(storage.shape)
 

@@ -76,7 +76,7 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
             nbytes >= LEAST_BYTES
             and alignment(store.src[0]) % min(nbytes, LINE_BYTES) == 0
         ):
-            parts, offset = terms(store.src[0].src[1])
+            parts, offset = terms(store.place.flat_index)
             key = _place(store), frozenset(parts.items())
             rows.setdefault(key, []).append((offset, store))
     for (_, steps), row in rows.items():

@@ -44,6 +44,6 @@ class Source:
 def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
     """Return (dtype, elements) by slot from PARAMs; a slot that none of them has is void and
     empty."""
-    found = {int(p.arg[0]): (p.dtype.scalar, int(p.arg[1])) for p in params}
+    found = {p.slot: (p.dtype.scalar, p.length) for p in params}
     slots = range(max(found, default=-1) + 1)
     return tuple(found.get(slot, (dtypes.void, 0)) for slot in slots)

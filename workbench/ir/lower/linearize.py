@@ -83,16 +83,15 @@ class _Linearizer:
         """Note how an accumulator in registers is laid out, from the statement that writes it."""
         if (
             node.op not in (Ops.STORE, Ops.ACCUMULATE)
-            or node.src[0].src[0].op is not Ops.DEFINE
+            or node.place.memory.op is not Ops.DEFINE
         ):
             return
-        define = node.src[0].src[0]
+        define = node.place.memory
         if define.arg.space != "register":
             return
-        name = node.arg if node.op is Ops.STORE else node.arg[1]
-        dims = node.src[0].src[1:]
+        dims = node.place.indexes
         vector = next(
-            (d for d in dims if d.op is Ops.RANGE and d.axis_name == name), None
+            (d for d in dims if d.op is Ops.RANGE and d.axis_name == node.vector), None
         )
         count = 1 if vector is None else self.widths[vector.axis_name]
         self.registers[define] = VectorRegisters(
@@ -128,13 +127,12 @@ class _Linearizer:
 
     def _leaf(self, node: UOp) -> None:
         target, value = node.src
-        name = node.arg[1] if node.op is Ops.ACCUMULATE else node.arg
         lanes = sorted((r for r in target.ranges if r.axis_kind.is_lane), key=_name)
         more = sorted(
             (r for r in value.ranges if r.axis_kind.is_lane and r not in lanes),
             key=_name,
         )
-        vector = next((r for r in lanes if r.axis_name == name), None)
+        vector = next((r for r in lanes if r.axis_name == node.vector), None)
         if vector is not None and self.widths[vector.axis_name] == 1:
             vector = None
         if node.op is Ops.ACCUMULATE:
@@ -153,7 +151,7 @@ class _Linearizer:
         for step in spread(more, None, self.widths):
             for i, here in enumerate(places):
                 one = self.expander.value(value, vector, {**here, **step})
-                totals[i] = self._machine(combine(node, node.arg[0], totals[i], one))
+                totals[i] = self._machine(combine(node, node.combines, totals[i], one))
                 self._emit_here(totals[i])
         for total, here in zip(totals, places, strict=True):
             self._write(target, total, vector, here)

@@ -56,7 +56,7 @@ class Loads:
         """Whether the first load below `value` that depends on `lane` reads neighbours along it."""
         for node in value.toposort():
             if node.op is Ops.LOAD and lane in node.ranges:
-                held = self.registers.get(node.src[0].src[0])
+                held = self.registers.get(node.place.memory)
                 if held is not None:
                     return held.vector is lane
                 return self.addresses.strides(node.src[0]).get(lane) == 1
@@ -109,7 +109,7 @@ class Loads:
 
 
 def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
-    address = UOp(Ops.INDEX, load.dtype, (load.src[0].src[0], at))
+    address = UOp(Ops.INDEX, load.dtype, (load.place.memory, at))
     return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
 
 

@@ -85,7 +85,7 @@ _MOVES: dict[Ops, Callable[[UOp, Array], Array]] = {
     Ops.PAD: _pad,
     Ops.FLIP: lambda node, value: np.flip(value, node.arg),
     Ops.REDUCE_AXIS: lambda node, value: reduce(
-        node.arg[0], value, node.arg[1], node.dtype, keepdims=True
+        node.combines, value, node.reduced_axes, node.dtype, keepdims=True
     ),
     Ops.CONTIGUOUS: lambda node, value: value,
     Ops.COPY: lambda node, value: value,

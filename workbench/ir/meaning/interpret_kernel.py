@@ -38,12 +38,11 @@ def interpret_kernel(
     """
     found = sink.toposort()
     ends = [n for n in found if n.op is Ops.END]
-    inputs = {n.arg[0]: _memory(n, arrays, widen) for n in found if n.op is Ops.PARAM}
-    written = {_param(end.src[0].src[0].src[0]).arg[0] for end in ends}
-    outputs = {slot: inputs[slot].copy() for slot in sorted(written)}
+    inputs = {n.slot: _memory(n, arrays, widen) for n in found if n.op is Ops.PARAM}
+    outputs = {slot: inputs[slot].copy() for slot in sink.outputs}
     machine = _Machine(_ranks(sink, found), inputs, outputs, widen)
     for end in ends:
-        steps = steps_of(end.src[0])
+        steps = steps_of(end.store)
         for windows in windows_of(end, steps, machine.rank):
             machine.run(steps, windows)
     return [outputs[slot].reshape(np.shape(arrays[slot])) for slot in outputs]
@@ -60,12 +59,6 @@ def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
             f"it holds {size} {param.dtype}",
         )
     return array.reshape(-1).astype(held_as(param.dtype, widen), copy=False)
-
-
-def _param(node: UOp) -> UOp:
-    while node.op is Ops.AFTER:
-        node = node.src[0]
-    return node
 
 
 def _ranks(sink: UOp, found: Iterable[UOp]) -> dict[UOp, int]:
@@ -179,11 +172,12 @@ class _Machine:
 
     def _index(self, node: UOp) -> _Value:
         """Return the position in a parameter, or the element of a STAGE."""
-        target = _param(node.src[0])
-        indexes = [self.values[i] for i in node.src[1:]]
+        target = node.param
+        indexes = [self.values[i] for i in node.indexes]
         axes = self._union(*[i.axes for i in indexes])
-        shape = target.arg[1] if target.op is Ops.STAGE else (target.arg[1],)
-        flat = self._position(node, node.src[1:], shape, axes)
+        is_stage = target.op is Ops.STAGE
+        shape = target.stage_shape if is_stage else (target.length,)
+        flat = self._position(node, node.indexes, shape, axes)
         if target.op is not Ops.STAGE:
             return flat
         stage = self.values[target]
@@ -232,18 +226,18 @@ class _Machine:
         return _Value(flat, tuple(axes), valid)
 
     def _load(self, node: UOp) -> _Value:
-        place = self.values[node.src[0]]
-        target = node.src[0].src[0]
-        if _param(target).op is Ops.STAGE:
+        place, param = self.values[node.place], node.place.param
+        if param.op is Ops.STAGE:
             return place
-        written = target.op is Ops.AFTER and _param(target).arg[0] in self.outputs
-        memory = (self.outputs if written else self.inputs)[_param(target).arg[0]]
+        is_after = node.place.memory.op is Ops.AFTER
+        written = is_after and param.slot in self.outputs
+        memory = (self.outputs if written else self.inputs)[param.slot]
         return _Value(_read(memory, (place.array,), place.valid), place.axes)
 
     def _store(self, node: UOp) -> None:
-        place, value = self.values[node.src[0]], self.values[node.src[1]]
+        place, value = self.values[node.place], self.values[node.value]
         axes = self._union(place.axes, value.axes)
-        memory = self.outputs[_param(node.src[0].src[0]).arg[0]]
+        memory = self.outputs[node.place.param.slot]
         where, what = np.broadcast_arrays(place.along(axes), value.along(axes))
         valid = place.valid_along(axes)
         if valid is None:
@@ -277,7 +271,7 @@ class _Machine:
         return _Value(np.asarray(total), kept)
 
     def _stage(self, node: UOp) -> _Value:
-        value, shape = self.values[node.src[0]], node.arg[1]
+        value, shape = self.values[node.src[0]], node.stage_shape
         own = self._union(closed(node))
         free = tuple(r for r in value.axes if r not in own)
         place = self._position(node, node.src[1:], shape, own)

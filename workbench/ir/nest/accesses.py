@@ -51,7 +51,7 @@ def lanes_of(statement: UOp) -> tuple[UOp, ...]:
 def vector_of(statement: UOp) -> str | None:
     """Return the name of the axis that becomes a statement's vector."""
     name: str | None
-    name = statement.arg[1] if statement.op is Ops.ACCUMULATE else statement.arg
+    name = statement.vector
     return name
 
 
@@ -64,13 +64,13 @@ def is_buffer(node: UOp) -> bool:
 
 def name_of(buffer: UOp) -> str:
     """Return what text calls a buffer: "p0", or the name of an array in scratch."""
-    return f"p{buffer.arg[0]}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
+    return f"p{buffer.slot}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
 
 
 def size_of(buffer: UOp) -> int:
     """Return the elements of a buffer."""
     if buffer.op is Ops.PARAM:
-        return int(buffer.arg[1])
+        return buffer.length
     return math.prod(buffer.arg.shape)
 
 

@@ -70,11 +70,11 @@ def _bytes(kernel: UOp) -> int:
     axes = [n for n in nodes if n.op is Ops.RANGE]
     places: dict[tuple[UOp, bool], list[UOp]] = {}
     for node in nodes:
-        if node.op in (Ops.LOAD, Ops.STORE) and node.src[0].src[0].op is Ops.PARAM:
+        if node.op in (Ops.LOAD, Ops.STORE) and node.place.memory.op is Ops.PARAM:
             buffer, flat = node.src[0].src
             places.setdefault((buffer, node.op is Ops.STORE), []).append(flat)
     return sum(
-        buffer.dtype.itemsize * touched(flats, axes, buffer.arg[1]).elements
+        buffer.dtype.itemsize * touched(flats, axes, buffer.length).elements
         for (buffer, _), flats in places.items()
     )
 

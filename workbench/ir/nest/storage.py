@@ -110,7 +110,7 @@ def _most_bytes(found: Mapping[UOp, Statement]) -> int:
         loops = [r.extent for r in statement.pre if r.axis_kind not in _NEVER_SPLIT]
         lanes = [r.extent for r in statement.lanes]
         if node.op is Ops.STAGE:
-            own = node.arg[1]
+            own = node.stage_shape
         else:
             own = tuple(r.extent for r in statement.own_lanes)
         total += node.dtype.itemsize * math.prod((*loops, *lanes, *own))

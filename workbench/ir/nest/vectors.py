@@ -62,7 +62,9 @@ def width(extent: int, widest: int) -> int:
 def _unit_lane(statement: Statement) -> UOp | None:
     """Return the lane along which the target's elements are neighbours."""
     node = statement.node
-    index = split_gate(node.src[0].src[-1])[0] if node.op is Ops.STORE else node.src[-1]
+    index = (
+        split_gate(node.place.flat_index)[0] if node.op is Ops.STORE else node.src[-1]
+    )
     parts, _ = terms(index)
     lanes = [
         a
@@ -93,7 +95,7 @@ def _own_lane(statement: Statement, target: Target) -> UOp | None:
     counts = dict.fromkeys(lanes, 0)
     for node in statement.node.src[0].toposort():
         if node.op is Ops.LOAD:
-            parts, _ = terms(split_gate(node.src[0].src[-1])[0])
+            parts, _ = terms(split_gate(node.place.flat_index)[0])
             for lane in lanes:
                 counts[lane] += parts.get(lane) == 1
     best = max(lanes, key=lambda lane: counts[lane])

@@ -24,6 +24,7 @@ from workbench.ir.node.bounds import bounds_of
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
 from workbench.ir.node.ranges import listed_sources, ranges_of
 from workbench.ir.node.shapes import shape_of
+from workbench.ir.node.views import Views
 
 
 class KernelInfo(NamedTuple):
@@ -50,7 +51,7 @@ _lock = free_lock()
 _UNSET: Any = object()
 
 
-class UOp:
+class UOp(Views):
     """A node: `op` applied to `src`, giving a `dtype`; `arg` is what is not a source.
 
     `UOp(...)` returns the existing node where an equal one is alive. Constants are keyed by
@@ -392,16 +393,6 @@ class UOp:
     def is_elementwise(self) -> bool:
         """Whether each element of the result depends on the same element of the sources only."""
         return self.op in ELEMENTWISE
-
-    @property
-    def axis_name(self) -> str:
-        """The name of a RANGE."""
-        return self.arg[0]  # type: ignore[no-any-return]
-
-    @property
-    def axis_kind(self) -> AxisType:
-        """The kind of a RANGE."""
-        return self.arg[1]  # type: ignore[no-any-return]
 
     @property
     def extent(self) -> int:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from workbench.base.errors import RegisterError
 from workbench.base.target import Target
 from workbench.ir.nest.storage import Excess
+from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AXIS_ORDER, AxisType
 from workbench.ir.node.memo import remembered
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
+from workbench.ir.node.uop import UOp, split_gate
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +233,14 @@ OUTPUT_KINDS = frozenset(
     {AxisType.GLOBAL, AxisType.LOOP, AxisType.LOCAL, AxisType.FILL}
 )
 REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
+
+
+def store_strides(kernel: UOp) -> dict[UOp, int]:
+    """Return how far one step of each axis moves in the result: the first of those it moves in."""
+    found: dict[UOp, int] = {}
+    for store in reversed(kernel.stores):
+        found |= terms(split_gate(store.place.flat_index)[0])[0]
+    return found
 
 
 @remembered

@@ -92,7 +92,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         with derived_from(node):
             made = node.rebuild(tuple([done[s] for s in node.src]))
             if node in shapes:
-                made = made.replace(arg=(node.arg[0], shapes[node]))
+                made = made.replace(arg=(node.stage_name, shapes[node]))
             if axis in made.ranges or axis in made.src:
                 made = _masked(made, axis, old.extent)
         done[node] = made
@@ -107,13 +107,13 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         stage = node.src[0] if node.op is Ops.INDEX else node
         if stage.op is not Ops.STAGE:
             continue
-        shape = list(shapes.get(stage, stage.arg[1]))
+        shape = list(shapes.get(stage, stage.stage_shape))
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
                 low, last = reach(split_gate(index)[0].substitute({old: axis}))
                 if low >= 0:  # what is read backwards is clamped
                     shape[place] = max(shape[place], last + 1)
-        if tuple(shape) != stage.arg[1]:
+        if tuple(shape) != stage.stage_shape:
             shapes[stage] = tuple(shape)
     return shapes
 

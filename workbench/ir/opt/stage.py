@@ -26,7 +26,7 @@ from workbench.ir.node.memo import remembered
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.divide import settled
-from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges
+from workbench.ir.opt.opt import Opt, OptKind, Refusal, ranges, store_strides
 
 LETTERS = 26
 
@@ -40,7 +40,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     found, is_slot = _loads(kernel), type(opt.arg) is int
     if not is_slot or opt.arg not in found:
         slots = ", ".join(map(str, inputs(kernel))) or "none"
-        staged = [n.arg[0] for n in _stages(kernel) if is_slot and _slot(n) == opt.arg]
+        staged = [
+            n.stage_name for n in _stages(kernel) if is_slot and _slot(n) == opt.arg
+        ]
         because = f"the kernel does not load input {opt.arg!r}"
         if staged:
             because = f"input {opt.arg} is staged already, as {staged[0]}"
@@ -129,10 +131,10 @@ def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     for node in kernel.toposort():
         if (
             node.op is Ops.LOAD
-            and node.src[0].src[0].op is Ops.PARAM
+            and node.place.memory.op is Ops.PARAM
             and node not in staged
         ):
-            found.setdefault(node.src[0].src[0].arg[0], []).append(node)
+            found.setdefault(node.place.memory.slot, []).append(node)
     return found
 
 
@@ -144,8 +146,8 @@ def _stages(kernel: UOp) -> Sequence[UOp]:
 def _slot(stage: UOp) -> object:
     """Return the slot of the input that a stage is a copy of; None where it is none."""
     value = stage.src[0]
-    is_copy = value.op is Ops.LOAD and value.src[0].src[0].op is Ops.PARAM
-    return value.src[0].src[0].arg[0] if is_copy else None
+    is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
+    return value.place.memory.slot if is_copy else None
 
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
@@ -153,8 +155,8 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     that is read as vectors: along it the result's elements are neighbours, or the load's."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
-    strides, _ = terms(split_gate(load.src[0].src[1])[0])
-    stored, _ = terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])
+    strides, _ = terms(split_gate(load.place.flat_index)[0])
+    stored = store_strides(kernel)
     found = [r for r in ranges(kernel).values() if r in load.ranges]
     found = [r for r in found if r.axis_kind.is_lane or r.axis_name in inside]
     position = {name: i for i, name in enumerate(order)}
@@ -172,14 +174,14 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
 
 def _fill(axis: UOp, name: str, load: UOp) -> UOp:
     """Return the fill axis for `axis`: lanes stay lanes where elements are neighbours."""
-    strides, _ = terms(split_gate(load.src[0].src[1])[0])
+    strides, _ = terms(split_gate(load.place.flat_index)[0])
     wide = axis.axis_kind.is_lane and strides.get(axis) == 1
     return UOp.range(axis.extent, name, AxisType.UPCAST if wide else AxisType.FILL)
 
 
 def unused_stage(kernel: UOp, name: str) -> str:
     """Return a name for a stage that no other stage of the kernel has."""
-    taken = {n.arg[0] for n in _stages(kernel)}
+    taken = {n.stage_name for n in _stages(kernel)}
     number, free = 1, name
     while free in taken:
         number, free = number + 1, f"{name}{number + 1}"

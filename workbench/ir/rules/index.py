@@ -233,7 +233,7 @@ def at_most(i: UOp, j: UOp) -> UOp | None:
 
 def hidden_gate(cond: UOp, x: UOp, z: UOp) -> UOp | None:
     """Where the load's own gate is the condition, the 0 it gives is the 0 of the WHERE."""
-    address = x.src[0].src[1]
+    address = x.place.flat_index
     if (
         z is not z.like(0)
         or address.op is not Ops.WHERE

@@ -44,7 +44,7 @@ def filled_shape(n: UOp, c: UOp) -> UOp:
 
 def combines_nothing(n: UOp, x: UOp) -> bool:
     """Whether a reduction runs over axes of one element only."""
-    return all(x.shape[axis] == 1 for axis in n.arg[1])
+    return all(x.shape[axis] == 1 for axis in n.reduced_axes)
 
 
 def reshape_once(n: UOp, x: UOp) -> UOp:
@@ -85,7 +85,7 @@ def empty(n: UOp) -> UOp | None:
     if n.shape and n.size == 0 and constant_of(n) is None:
         return full(n.shape, n.like(0))
     if n.op is Ops.REDUCE_AXIS and n.src[0].size == 0:
-        return full(n.shape, identity(n.arg[0], n.dtype))
+        return full(n.shape, identity(n.combines, n.dtype))
     return None
 
 

@@ -96,7 +96,7 @@ def settle(access: Access) -> Access:
 
 
 def _reduce(node: UOp, access: Access) -> Access:
-    shape, axes = node.src[0].shape, node.arg[1]
+    shape, axes = node.src[0].shape, node.reduced_axes
     ranges = {a: fresh(shape[a], AxisType.REDUCE) for a in sorted(axes)}
     indices = tuple(ranges.get(a, i) for a, i in enumerate(access.indices))
     inner = tuple(r for r in ranges.values() if r is not ZERO)

@@ -57,7 +57,9 @@ def build(
             with derived_from(node):
                 buffers[node] = buffer(node, node.arg)
             source = buffers.get(node.src[0], node.src[0])
-            items.append(ScheduleItem(None, (buffers[node], source), node, decision))
+            items.append(
+                ScheduleItem(None, (buffers[node], source), (node,), (decision,))
+            )
             continue
         access = plan.reads[node][0]
         with derived_from(node):
@@ -69,7 +71,7 @@ def build(
                 store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))
             kernel, params = _kernel(store, access.loops)
             part.after = kernel
-        items.append(ScheduleItem(kernel, params, node, decision))
+        items.append(ScheduleItem(kernel, params, (node,), (decision,)))
     return tuple(items), buffers
 
 
@@ -80,7 +82,7 @@ def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
         if node.op is Ops.COPY:
             found[node] = node.arg
         elif node.op is Ops.BUFFER:
-            found[node] = node.arg[1]
+            found[node] = node.device
         else:
             found[node] = next((found[s] for s in node.src if found[s]), "")
     return found
@@ -129,7 +131,7 @@ def _of_nothing(node: UOp) -> UOp:
     """Return what a value that has elements makes of one that has none: only a PAD and a
     reduction can."""
     is_reduction = node.op is Ops.REDUCE_AXIS
-    return identity(node.arg[0], node.dtype) if is_reduction else node.like(0)
+    return identity(node.combines, node.dtype) if is_reduction else node.like(0)
 
 
 def _load(target: UOp, source: UOp, access: Access) -> UOp:
@@ -139,17 +141,21 @@ def _load(target: UOp, source: UOp, access: Access) -> UOp:
 
 def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
     ranges = tuple(
-        below.indices[a] for a in sorted(node.arg[1]) if below.indices[a] is not ZERO
+        below.indices[a]
+        for a in sorted(node.reduced_axes)
+        if below.indices[a] is not ZERO
     )
     return (
-        UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.arg[0]) if ranges else value
+        UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.combines)
+        if ranges
+        else value
     )
 
 
 def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of a STORE in the loops `outer`: buffers become PARAMs,
     ranges get their lasting names."""
-    target = store.src[0].src[0]
+    target = store.place.memory
     found = store.toposort()
     inner = [n for n in found if n.op is Ops.RANGE and n not in outer]
     params = [target, *[n for n in found if n.op is Ops.BUFFER and n is not target]]
@@ -197,5 +203,5 @@ def _rows_named(kernel: UOp) -> UOp:
     changes: dict[UOp, UOp] = {}
     for number, row in enumerate(n for n in kernel.toposort() if n.op is Ops.STAGE):
         inside = row.replace(src=tuple(s.substitute(changes) for s in row.src))
-        changes[row] = inside.replace(arg=(f"row{number}", row.arg[1]))
+        changes[row] = inside.replace(arg=(f"row{number}", row.stage_shape))
     return kernel.substitute(changes)

@@ -127,7 +127,7 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
 def _selects(node: UOp) -> bool:
     """Whether a sum is of the elements whose position equals an index: it has a loop only until
     `rules.collapse` makes it a load."""
-    if node.arg[0] is not Ops.ADD or node.src[0].op is not Ops.WHERE:
+    if node.combines is not Ops.ADD or node.src[0].op is not Ops.WHERE:
         return False
     condition = _moved(node.src[0].src[0])
     return condition.op is Ops.CMPEQ and any(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 
@@ -34,20 +35,47 @@ class Decision:
 class ScheduleItem:
     """One thing to run: a kernel, or (kernel None) a copy between devices.
 
-    `buffers` are BUFFER nodes by PARAM slot, the output first; `node` is the tensor-level value
-    that the item computes; `decision` says why it is stored.
+    `buffers` are BUFFER nodes by PARAM slot (of a copy: the target, then the source); `nodes` are
+    the tensor-level values that the item computes, one per output, and `decisions` say why each
+    is stored.
     """
 
     kernel: UOp | None
     buffers: tuple[UOp, ...]
-    node: UOp
-    decision: Decision
+    nodes: tuple[UOp, ...]
+    decisions: tuple[Decision, ...]
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The slots of what the item writes."""
+        return (0,) if self.kernel is None else self.kernel.outputs
+
+    @property
+    def outputs(self) -> tuple[UOp, ...]:
+        """The BUFFERs that the item writes."""
+        return tuple([self.buffers[slot] for slot in self.slots])
+
+    @property
+    def inputs(self) -> tuple[UOp, ...]:
+        """The BUFFERs that the item reads."""
+        written = self.slots
+        return tuple([b for slot, b in enumerate(self.buffers) if slot not in written])
+
+    def computed(self, ends: set[UOp]) -> list[UOp]:
+        """Return what the item computes: from its values down to `ends`, what others store."""
+        stops = ends.difference(self.nodes)
+        found = UOp.sink(*self.nodes).toposort(lambda n: n not in stops)
+        return [n for n in found if n not in stops and n.op is not Ops.SINK]
+
+    @property
+    def device(self) -> str:
+        """The device that the item runs on."""
+        return self.outputs[0].device
 
     def __repr__(self) -> str:
         what = "copy" if self.kernel is None else self.kernel.arg.name
-        return (
-            f"ScheduleItem({what}, {len(self.buffers)} buffers: {self.decision.reason})"
-        )
+        why = "; ".join([decision.reason for decision in self.decisions])
+        return f"ScheduleItem({what}, {len(self.buffers)} buffers: {why})"
 
 
 @dataclass(frozen=True, slots=True)

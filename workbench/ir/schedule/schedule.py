@@ -90,7 +90,7 @@ def _simplified(item: ScheduleItem) -> ScheduleItem:
         kernel = named(
             kernel
         )  # an axis is gone: its name is free, and equal kernels are one
-    item = _compacted(ScheduleItem(kernel, item.buffers, item.node, item.decision))
+    item = _compacted(replace(item, kernel=kernel))
     return replace(item, kernel=MERGE_AXES(item.kernel))
 
 
@@ -100,9 +100,7 @@ def _compacted(item: ScheduleItem) -> ScheduleItem:
     params = [n for n in item.kernel.toposort() if n.op is Ops.PARAM]
     if len(params) == len(item.buffers):
         return item
-    params.sort(key=lambda n: int(n.arg[0]))
-    changes = {p: p.replace(arg=(slot, p.arg[1])) for slot, p in enumerate(params)}
-    buffers = tuple(item.buffers[p.arg[0]] for p in params)
-    return ScheduleItem(
-        item.kernel.substitute(changes), buffers, item.node, item.decision
-    )
+    params.sort(key=lambda n: n.slot)
+    changes = {p: p.replace(arg=(slot, p.length)) for slot, p in enumerate(params)}
+    buffers = tuple(item.buffers[p.slot] for p in params)
+    return replace(item, kernel=item.kernel.substitute(changes), buffers=buffers)

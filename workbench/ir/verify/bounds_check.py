@@ -30,13 +30,13 @@ def bounds_checked(kernel: UOp) -> UOp:
         if node.op is not Ops.INDEX or node.src[0].op is not Ops.PARAM:
             continue
         index, gate = split_gate(node.src[1])
-        size = node.src[0].arg[1]
+        size = node.memory.length
         if gate is None or (index.vmin >= 0 and index.vmax < size):
             continue
         inside = _always_inside(index, gate, size)
         if inside is False:
             raise VerifyError(
-                f"an index of PARAM {node.src[0].arg[0]} leaves its {size} elements",
+                f"an index of PARAM {node.memory.slot} leaves its {size} elements",
                 "its condition is true at a position where the index is outside",
             )
         if inside is None:

@@ -173,12 +173,12 @@ def no_race(node: UOp) -> str:
     an AFTER of all that writes the parameter."""
     writes: dict[UOp, set[UOp]] = {}
     for end in node.src:
-        writes.setdefault(memory(end.src[0].src[0].src[0]), set()).add(end.src[0])
+        writes.setdefault(end.store.place.param, set()).add(end.store)
     for load in node.toposort():
-        place = load.src[0].src[0] if load.op is Ops.LOAD else node
+        place = load.place.memory if load.op is Ops.LOAD else node
         stores = writes.get(memory(place))
         if stores and not stores.issubset(place.toposort()):
-            return f"slot {memory(place).arg[0]} is read and written"
+            return f"slot {memory(place).slot} is read and written"
     return ""
 
 

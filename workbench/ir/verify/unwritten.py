@@ -58,7 +58,7 @@ def refuse_unwritten(kernel: UOp) -> None:
         if node.op is Ops.STAGE:
             written[node] = _written(node, written)
         elif node.op is Ops.STORE:
-            gates = [split_gate(index)[1] for index in node.src[0].src[1:]]
+            gates = [split_gate(index)[1] for index in node.place.indexes]
             for read in _reads(node, _known(gates)):
                 _refuse(read, written)
 
@@ -72,8 +72,8 @@ def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
         if (node, known) in seen or node.op is Ops.STAGE:
             continue
         seen.add((node, known))
-        if node.op is Ops.LOAD and node.src[0].src[0].op is Ops.STAGE:
-            gates = [split_gate(index)[1] for index in node.src[0].src[1:]]
+        if node.op is Ops.LOAD and node.place.memory.op is Ops.STAGE:
+            gates = [split_gate(index)[1] for index in node.place.indexes]
             yield Read(node.src[0], known | _known(gates))
         if node.op is Ops.WHERE and len(known) < MOST_CONDITIONS:
             chosen, value, other = node.src
@@ -159,7 +159,7 @@ def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
                 return True
             shorter[axis] = UOp.range(length, axis.axis_name, axis.axis_kind)
     for index, held, size in zip(
-        read.place.src[1:], lengths, read.stage.arg[1], strict=True
+        read.place.indexes, lengths, read.stage.stage_shape, strict=True
     ):
         inner = split_gate(index)[0].substitute(shorter)
         if held < size and not (inner.vmin >= 0 and inner.vmax < held):
@@ -206,7 +206,7 @@ def _axes(reads: list[Read]) -> frozenset[UOp]:
 
 def _wanted(read: Read) -> list[UOp]:
     """Return the expressions that say where and when a STAGE is read."""
-    parts = [split_gate(index) for index in read.place.src[1:]]
+    parts = [split_gate(index) for index in read.place.indexes]
     gates = [gate for _, gate in parts if gate is not None]
     return [*[index for index, _ in parts], *gates, *read.conditions, *read.outer]
 
@@ -226,8 +226,8 @@ def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
 
 
 def _step(read: Read, values: dict[UOp, Array]) -> tuple[Array, Array]:
-    rank, shape = len(read.place.src) - 1, read.stage.arg[1]
-    indexes = [values[split_gate(index)[0]] for index in read.place.src[1:]]
+    rank, shape = len(read.place.src) - 1, read.stage.stage_shape
+    indexes = [values[split_gate(index)[0]] for index in read.place.indexes]
     is_open = np.ones((), bool)
     for each in _wanted(read)[rank : len(_wanted(read)) - len(read.outer)]:
         is_open = is_open & values[each]

@@ -68,8 +68,8 @@ def tensor_graph(
 ) -> TensorGraph:
     """Return the graph under `outputs`; `titles` are those of the items that are kernels."""
     kernels = [item for item in items if item.kernel is not None]
-    stored = {item.node: i for i, item in enumerate(kernels)}
-    inside = _membership(kernels, {item.node for item in items})
+    stored = {node: i for i, item in enumerate(kernels) for node in item.nodes}
+    inside = _membership(kernels, {node for item in items for node in item.nodes})
     numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
     nodes = [
         _node(
@@ -101,10 +101,8 @@ def _membership(
     """Return per node the kernels that compute it: from each result down to what is stored."""
     inside: defaultdict[UOp, list[int]] = defaultdict(list)
     for number, item in enumerate(kernels):
-        stops = ends - {item.node}
-        below = item.node.toposort(lambda n, stops=stops: n not in stops)  # type: ignore[misc]
-        for node in below:
-            if node not in stops and node.op is not Ops.BUFFER:
+        for node in item.computed(ends):
+            if node.op is not Ops.BUFFER:
                 inside[node].append(number)
     return inside
 
@@ -133,10 +131,10 @@ def label_of(node: UOp) -> str:
     if node.op is Ops.CONST:
         return number_text(node)
     if node.op is Ops.BUFFER:
-        return "array" if node.arg[1] == "NPY" else f"memory on {node.arg[1]}"
+        return "array" if node.device == "NPY" else f"memory on {node.device}"
     if node.op is Ops.REDUCE_AXIS:
-        over = ", ".join(map(str, node.arg[1]))
-        return f"{REDUCTIONS[node.arg[0]].word} over axis {over}"
+        over = ", ".join(map(str, node.reduced_axes))
+        return f"{REDUCTIONS[node.combines].word} over axis {over}"
     if node.op in (Ops.CAST, Ops.BITCAST):
         return f"{node.op.name.lower()} to {node.dtype}"
     if node.op is Ops.COPY:

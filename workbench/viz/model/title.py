@@ -42,7 +42,7 @@ def title_of(kernel: UOp) -> str:
         for source in node.src:
             if source in readers:
                 readers[source].append(node)
-    output = kernel.src[0].src[0].ranges
+    output = frozenset().union(*[store.ranges for store in kernel.stores])
     strong = {
         n: functions[n].name if n in functions else _strong(n, readers, output)
         for n in found
@@ -63,8 +63,8 @@ def value_name(node: UOp) -> str:
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
-        is_product = node.arg[0] is Ops.ADD and _uncast(node.src[0]).op is Ops.MUL
-        return "sum of products" if is_product else REDUCTIONS[node.arg[0]].word
+        is_product = node.combines is Ops.ADD and _uncast(node.src[0]).op is Ops.MUL
+        return "sum of products" if is_product else REDUCTIONS[node.combines].word
     if node.op in CASTS:
         return label_of(node)
     return OPS[node.op].word or label_of(node)
@@ -127,7 +127,7 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
 
 def _is_window(load: UOp, output: frozenset[UOp]) -> bool:
     """Whether an index adds an output axis and a reduce axis: a window that slides."""
-    index = split_gate(load.src[0].src[1])[0]
+    index = split_gate(load.place.flat_index)[0]
     steps = [n for n in index.toposort() if n.op is Ops.ADD]
     return any(
         all(s.op is Ops.RANGE for s in n.src) and len(output.intersection(n.src)) == 1

@@ -99,8 +99,9 @@ def _edge(
 def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
     """Return why every value is stored or fused, and by which kernel."""
     kernels = kernels_of(ex)
-    computed = [item.node for item in ex.items if item.kernel is not None]
-    titles = dict(zip(computed, [k.title for k in ex.kernels], strict=True))
+    computed = [item.nodes for item in ex.items if item.kernel is not None]
+    kernel_of = zip(computed, ex.kernels, strict=True)
+    titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
     return [
         {
             "node": nodes.add(d.node),
@@ -126,10 +127,8 @@ def kernels_of(ex: Exploration) -> Mapping[UOp, int]:
     """Return per value the kernel that stores it, else the first that computes it."""
     found: dict[UOp, int] = {}
     kernels = [item for item in ex.items if item.kernel is not None]
-    ends = {item.node for item in ex.items}
+    ends = {node for item in ex.items for node in item.nodes}
     for number, item in enumerate(kernels):
-        stops = ends - {item.node}
-        for node in item.node.toposort(lambda n, stops=stops: n not in stops):  # type: ignore[misc]
-            if node not in stops:
-                found.setdefault(node, number)
+        for node in item.computed(ends):
+            found.setdefault(node, number)
     return found

@@ -139,7 +139,7 @@ class Recorder:
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()
         places = {d: i for i, d in enumerate(map(id, ex.decisions))}
-        own = [id(i.decision) for i in ex.items if i.kernel is not None]
+        own = [id(i.decisions[0]) for i in ex.items if i.kernel is not None]
         room = FIRST_SHOWN
         for number, kernel in enumerate(ex.kernels):
             variant = self._append(number, kernel, "plain", None)
@@ -408,7 +408,9 @@ class Recorder:
         }
 
     def _linker(self, compiled: Compiled, number: int) -> Linker:
-        value = [i.node for i in self.exploration.items if i.kernel is not None][number]
+        value = [i.nodes[0] for i in self.exploration.items if i.kernel is not None][
+            number
+        ]
         passes = (*self.exploration.passes, *compiled.passes)
         ex = self.exploration
         links = links_of(compiled, ex.passes, ex.lines, value)

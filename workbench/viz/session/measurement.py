@@ -12,7 +12,6 @@ from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.cost.kernel_cost import float_kind
 from workbench.ir.text.printer import to_text
-from workbench.kernel.inputs import outputs
 from workbench.kernel.kernel import Kernel
 from workbench.search import search as searching
 from workbench.search.candidate import Candidate
@@ -301,7 +300,7 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     device = fastest.name if fastest.is_available and is_own else kernel.device
 
     def buffers() -> list[tuple[Buffer, bool]]:
-        written = outputs(kernel.original)
+        written = kernel.original.outputs
         made = kernel.data.buffers(kernel.original, device)
         return [(buffer, slot in written) for slot, buffer in enumerate(made)]
 

@@ -124,7 +124,7 @@ def _check(session: Session) -> None:
     if Device[session.device].is_emulator:
         raise WorkbenchError(what, "an emulator's times say nothing", "another device")
     kernels = _kernels(session)
-    size = sum(param.arg[1] * param.dtype.itemsize for param in _params(kernels))
+    size = sum(param.length * param.dtype.itemsize for param in _params(kernels))
     if len(kernels) > MOST_KERNELS or size > HELD_BYTES // 2:
         because = f"together they have {len(kernels)} kernels on {size:,.0f} bytes"
         raise WorkbenchError(what, because, "smaller tensors")

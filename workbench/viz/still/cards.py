@@ -100,7 +100,7 @@ def _steps_part(kernel: Kernel) -> str:
 def _device(kernel: Kernel) -> str:
     """Return the device that a kernel's own tensor is on."""
     if isinstance(kernel.data, FromSchedule):
-        return str(kernel.data.run.items[kernel.data.number].buffers[0].arg[1])
+        return kernel.data.run.items[kernel.data.number].device
     return Device.DEFAULT
 
 

@@ -208,8 +208,7 @@ def _graph_part(graph: TensorGraph) -> str:
 def _decisions_of(ex: Exploration, number: int) -> tuple[Decision, ...]:
     """Return the decisions about what kernel `number` stores and fuses, the stored one first."""
     kernels = [item for item in ex.items if item.kernel is not None]
-    own = kernels[number].decision
-    others = {item.node for item in ex.items} - {own.node}
-    below = own.node.toposort(lambda n: n not in others)
+    own = kernels[number]
+    below = set(own.computed({node for item in ex.items for node in item.nodes}))
     fused = [d for d in ex.decisions if not d.stored and d.node in below]
-    return (own, *fused)
+    return (*own.decisions, *fused)

@@ -18,7 +18,7 @@ def test_what_led_to_a_node_is_what_python_says(
         kernel, number = recorder.kernels[variant], row["kernel"]
         compiled = kernel.compile()
         ex = recorder.exploration
-        value = [item.node for item in ex.items if item.kernel is not None][number]
+        value = [item.nodes[0] for item in ex.items if item.kernel is not None][number]
         links = links_of(compiled, ex.passes, ex.lines, value)
         places = [*range(len(ex.passes)), *row["passes"]]
         for node in dict.fromkeys(compiled.built.linear):

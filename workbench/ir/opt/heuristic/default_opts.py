@@ -57,12 +57,11 @@ from workbench.ir.opt.heuristic.strides import (
     loads,
     loops_of,
     reduces,
-    store_strides,
     strides,
     unit_axis,
     vector_axis,
 )
-from workbench.ir.opt.opt import Opt, OptOps, ranges
+from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 from workbench.ir.opt.stage import fill_name
 
 PACKED_SHARE = 1
@@ -179,7 +178,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     moves, most = store_strides(kernel), PACKED_SHARE * target.l2_bytes
     for load in loads(found[0].src[0]):
-        if load.src[0].src[0].op is not Ops.PARAM:
+        if load.place.memory.op is not Ops.PARAM:
             continue  # it is packed already
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
@@ -192,7 +191,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         least = REUSE if lanes_are_neighbours(load) else GATHERED_REUSE
         if not around or reuse < least or min(copied, held) > most:
             continue
-        slot, order = load.src[0].src[0].arg[0], kernel.arg.order
+        slot, order = load.place.memory.slot, kernel.arg.order
         first = min(order.index(r.axis_name) for r in again)
         late = [r.axis_name for r in around if order.index(r.axis_name) > first]
         opts = [Opt(OptOps.ORDER, name, order[first]) for name in late]
@@ -220,7 +219,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
 def _turned_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
     """Return the opts that fill a tile by whole vectors where its lanes are not neighbours in
     memory: read along the axis that is, they are turned round in registers."""
-    walk, slot = strides(load), load.src[0].src[0].arg[0]
+    walk, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
     apart = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
     across = [r for r in tile if not r.axis_kind.is_lane and walk.get(r) == 1]
@@ -233,10 +232,10 @@ def _turned_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
 def _held(load: UOp, tile: list[UOp]) -> int:
     """Return how many elements a tile has where it lies; as many as a copy of it has, where
     reading it there needs masks or is no matter of whole vectors."""
-    index, gate = split_gate(load.src[0].src[-1])
+    index, gate = split_gate(load.place.flat_index)
     if gate is not None or not lanes_are_neighbours(load):
         return math.prod(r.extent for r in tile)
-    return touched([index], tile, load.src[0].src[0].arg[1]).elements
+    return touched([index], tile, load.place.memory.length).elements
 
 
 def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
@@ -255,7 +254,7 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
         block = _block(kernel, load, target)
         if block is None:
             continue
-        (axis, length), slot = block, load.src[0].src[0].arg[0]
+        (axis, length), slot = block, load.place.memory.slot
         name = axis.axis_name
         opts = (
             Opt(OptOps.SPLIT, name, length),

@@ -7,7 +7,7 @@ import math
 from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
-from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges
+from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges, store_strides
 from workbench.ir.opt.stage import read_by
 
 REUSE = 8
@@ -24,12 +24,7 @@ PACKED_REUSE = 16
 
 def strides(load: UOp) -> dict[UOp, int]:
     """Return how far one step of each axis moves in what is read."""
-    return terms(split_gate(load.src[0].src[-1])[0])[0]
-
-
-def store_strides(kernel: UOp) -> dict[UOp, int]:
-    """Return how far one step of each axis moves in the first result."""
-    return terms(split_gate(kernel.src[0].src[0].src[0].src[1])[0])[0]
+    return terms(split_gate(load.place.flat_index)[0])[0]
 
 
 def unit_axis(kernel: UOp) -> UOp | None:
@@ -93,10 +88,10 @@ def packs(kernel: UOp, axis: UOp) -> bool:
     if len(found) != 1 or len(gathered) != 1 or axis in found[0].src[1:]:
         return False
     around, again = loops_of(kernel, gathered[0])
-    source = gathered[0].src[0].src[0]
+    source = gathered[0].place.memory
     if source.op is not Ops.PARAM or not around:
         return False
-    if read_by(kernel, source.arg[0], around[-1].axis_name) is not gathered[0]:
+    if read_by(kernel, source.slot, around[-1].axis_name) is not gathered[0]:
         return False  # STAGE could not tell it from other reads of the same input
     if around == [axis] and axis.extent < 2 * FEW_LANES:
         return (
@@ -126,5 +121,5 @@ def reduces(kernel: UOp) -> list[UOp]:
 
 def itemsize(kernel: UOp) -> int:
     """Return the bytes of the widest element that a kernel reads or writes, at least 4."""
-    sizes = [n.dtype.itemsize for n in loads(kernel)]
-    return max(4, *sizes, kernel.src[0].src[0].src[1].dtype.itemsize)
+    values = [*loads(kernel), *[store.value for store in kernel.stores]]
+    return max(4, *[n.dtype.itemsize for n in values])

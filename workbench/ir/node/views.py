@@ -1,0 +1,136 @@
+"""What the sources and the arg of a node are called, op by op: one line each, and the one place
+that knows at which position they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.ir.node.ops import Ops
+
+if TYPE_CHECKING:
+    from workbench.ir.node.axis import AxisType
+    from workbench.ir.node.uop import UOp
+
+
+class Views:
+    """The parts of a UOp by name. A name means what it says of the ops in its sentence only."""
+
+    __slots__ = ()
+
+    op: Ops
+    src: tuple[UOp, ...]
+    arg: Any
+
+    # kernels
+
+    @property
+    def stores(self) -> tuple[UOp, ...]:
+        """The STOREs of a kernel (a SINK), one per END."""
+        return tuple([end.store for end in self.src])
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The slots that a kernel (a SINK) writes, in order."""
+        return tuple(sorted({store.place.param.slot for store in self.stores}))
+
+    @property
+    def store(self) -> UOp:
+        """The STORE that an END closes the loops of."""
+        return self.src[0]
+
+    # memory, and what reads and writes it
+
+    @property
+    def place(self) -> UOp:
+        """The INDEX at which a LOAD, STORE or ACCUMULATE reads or writes."""
+        return self.src[0]
+
+    @property
+    def value(self) -> UOp:
+        """What a STORE or ACCUMULATE writes."""
+        return self.src[1]
+
+    @property
+    def memory(self) -> UOp:
+        """What an INDEX points into, and what is AFTER something."""
+        return self.src[0]
+
+    @property
+    def indexes(self) -> tuple[UOp, ...]:
+        """The positions of an INDEX, one per dimension of its memory."""
+        return self.src[1:]
+
+    @property
+    def flat_index(self) -> UOp:
+        """The one position of an INDEX into a PARAM (the last, of other memory), gate and all."""
+        return self.src[-1]
+
+    @property
+    def param(self) -> UOp:
+        """What an INDEX or AFTER leads to in the end: a PARAM, DEFINE or STAGE."""
+        node: UOp = self  # type: ignore[assignment]
+        while node.op in _LEADS_TO_MEMORY:
+            node = node.memory
+        return node
+
+    @property
+    def slot(self) -> int:
+        """The number of a PARAM among the arguments of its kernel."""
+        return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def length(self) -> int:
+        """The number of elements of a PARAM."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def stage_name(self) -> str:
+        """The name of a STAGE."""
+        return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def stage_shape(self) -> tuple[int, ...]:
+        """The dimensions of a STAGE."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def device(self) -> str:
+        """The device whose memory a BUFFER is, or a COPY goes to."""
+        return self.arg if self.op is Ops.COPY else self.arg[1]  # type: ignore[no-any-return]
+
+    # statements of lowered kernels
+
+    @property
+    def vector(self) -> str | None:
+        """The name of the axis along which a STORE or ACCUMULATE writes vectors."""
+        return self.arg[1] if self.op is Ops.ACCUMULATE else self.arg  # type: ignore[no-any-return]
+
+    @property
+    def role(self) -> str | None:
+        """What a launch makes of a LOOP: "sliced", "thread", or None, a plain one."""
+        return self.arg  # type: ignore[no-any-return]
+
+    # axes and reductions
+
+    @property
+    def axis_name(self) -> str:
+        """The name of a RANGE."""
+        return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def axis_kind(self) -> AxisType:
+        """The kind of a RANGE."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def combines(self) -> Ops:
+        """The operation of a REDUCE, REDUCE_AXIS, HREDUCE or ACCUMULATE."""
+        return self.arg[0] if isinstance(self.arg, tuple) else self.arg  # type: ignore[no-any-return]
+
+    @property
+    def reduced_axes(self) -> tuple[int, ...]:
+        """The axes that a REDUCE_AXIS combines."""
+        return self.arg[1]  # type: ignore[no-any-return]
+
+
+_LEADS_TO_MEMORY = (Ops.INDEX, Ops.AFTER)
