@@ -319,6 +319,16 @@ def test_a_session_times_and_checks_with_registered_rules() -> None:
         assert session.record["variants"][0]["timing"]["samples"]
 
 
+def test_a_page_of_before_runs_nothing_else_than_it_shows() -> None:
+    with session_of(explore(Tensor(np.arange(8, dtype=np.float32)) * 2)) as session:
+        in_one_cell([HELPERS, RULES.format(into="decompose")], Path())
+        reply = ask(session, "check", variant=0)
+        assert not reply["ok"] and reply["error"]["try"] == "run the cell again"
+        unregister("mine")
+        done(session, "check", variant=0)
+        assert session.record["variants"][0]["check"]["ok"]
+
+
 # devices
 
 

@@ -17,7 +17,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import OptOps
-from workbench.ir.rewriting.rewrite import Rule, rules_in_force
+from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds, beaten, speeds
 from workbench.measure.speeds import known as known_speeds
@@ -80,6 +80,8 @@ class Recorder:
 
     def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):
         self.exploration = exploration
+        self.rules = added_rules()
+        """The rule sets that were registered when it began."""
         self.speeds = machine_speeds or known_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()

@@ -11,6 +11,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.cost.kernel_cost import float_kind
+from workbench.ir.rewriting.rewrite import added_rules
 from workbench.ir.text.printer import to_text
 from workbench.kernel.kernel import Kernel
 from workbench.search import search as searching
@@ -308,7 +309,14 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
 
 
 def sent(session: Session, variant: int) -> Result:
-    """Return a variant as the worker wants it."""
+    """Return a variant as the worker wants it.
+
+    Errors: WorkbenchError where rules were registered since: its code is shown without them.
+    """
+    if session.recorder.rules != added_rules():
+        because = "rules were registered, or taken out, since it was shown"
+        what = "what would run is not what is shown here"
+        raise WorkbenchError(what, because, "run the cell again")
     edited, form = session.edited.get(variant), form_of(session.kernels[variant])
     if edited is None:
         return form

@@ -125,8 +125,10 @@ def _measure_offers(
     with session.lock:
         if session.row(variant)["offers"] is not listed:
             return  # on another device there are others
-        kernel, forms = session.kernels[variant], [measurement.sent(session, variant)]
+        kernel = session.kernels[variant]
     try:
+        with session.lock:
+            forms = [measurement.sent(session, variant)]
         for place in places:
             form = kernel.apply(parse_opt(listed[place]["opt"]))
             forms.append(measurement.form_of(form))
