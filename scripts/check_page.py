@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MAIN = ROOT / "workbench/viz/static/main.js"
+STATIC = ROOT / "workbench/viz/static"
 OFFLINE = ("--no-remote", "--no-npm")
 
 
@@ -42,7 +42,7 @@ def main() -> int:
     steps = (
         ("fmt", "--quiet", *how),
         ("lint", "--quiet"),
-        ("check", "--quiet", *OFFLINE, MAIN),
+        ("check", "--quiet", *OFFLINE, STATIC / "main.js", *STATIC.glob("*/panel.js")),
     )
     return max(deno(*step) for step in steps)
 

@@ -27,10 +27,10 @@ from workbench.ir.opt.apply import apply_opt
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.bundle import joined, modules_of, variable
+from workbench.viz.bundle import joined, variable
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
-from workbench.viz.page import MAIN
+from workbench.viz.page import modules as page_modules
 from workbench.viz.record.nodes import Lines, Nodes, Texts
 from workbench.viz.record.passes import PassRows
 from workbench.viz.record.rules import RuleRows
@@ -141,7 +141,7 @@ def functions_page(browser: Any) -> Any:
 
 def functions_script() -> str:
     """Return the scripts of the page, with what their modules export as globals."""
-    modules = modules_of([MAIN])
+    modules = page_modules()
     exports = ", ".join(variable(module.path) for module in modules)
     return joined(modules) + f"Object.assign(globalThis, {exports});\n"
 

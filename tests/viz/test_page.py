@@ -34,7 +34,7 @@ def record() -> dict[str, Any]:
 
 
 def test_every_file_is_in_the_page_once() -> None:
-    modules = modules_of([page.MAIN])
+    modules = page.modules()
     assert sorted(m.path for m in modules) == sorted(page.STATIC.rglob("*.js"))
     for sheet in page.STATIC.rglob("*.css"):
         assert page.css().count(sheet.read_text(encoding="utf-8")) == 1
@@ -42,16 +42,19 @@ def test_every_file_is_in_the_page_once() -> None:
 
 def test_the_page_shows_nothing_but_itself() -> None:
     """Outside of its modules it has the names of these, and the one that is exported."""
-    modules = modules_of([page.MAIN])
+    modules = page.modules()
     code = page.scripts()
+    named = [
+        f'{{ name: "{m.path.parent.name}",' for m in modules if "panel" == m.path.stem
+    ]
     for module in modules:
         code = code.replace(module.body, "")
     names = re.findall(r"^(?:async )?(?:function\*?|const|let|class) (\S+)", code, re.M)
     inner = [name for name in names if name.startswith("{")]
     assert sorted(set(names) - set(inner)) == sorted(variable(m.path) for m in modules)
-    assert re.findall(r"^export .*", code, re.M) == [
-        "export default { render: $static$main.render };"
-    ]
+    (export,) = re.findall(r"^export .*", code, re.M)
+    assert export.startswith("export default $static$main.page([")
+    assert [name for name in named if export.count(name) != 1] == []
 
 
 def test_an_import_in_a_circle_is_refused(tmp_path: Path) -> None:

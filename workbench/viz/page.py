@@ -18,13 +18,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from workbench.viz.bundle import joined, modules_of, variable
+from workbench.viz.bundle import Module, joined, modules_of, variable
 from workbench.viz.model.kinds import style_rules
 
 STATIC = Path(__file__).parent / "static"
-MAIN = STATIC / "main.js"
 _COMMENTS = re.compile(r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n", re.MULTILINE | re.DOTALL)
 """Comments on lines of their own; not the name that debuggers show, which begins with //#."""
+_IN_THE_MIDDLE = re.compile(r'place: "middle", order: (\d+)')
 
 _UNPACK = """const packed = "{packed}";
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
@@ -60,12 +60,36 @@ body {{ margin: 8px; background: Canvas; }}
 """
 
 
+def panels() -> list[Path]:
+    """Return the scripts that make panels: a folder that has one is a panel, by its name."""
+    return sorted(STATIC.glob("*/panel.js"))
+
+
+def modes() -> tuple[str, ...]:
+    """Return the names of the panels that stand in the middle, in their order."""
+    found = [
+        (int(row[1]), path.parent.name)
+        for path in panels()
+        if (row := _IN_THE_MIDDLE.search(path.read_text(encoding="utf-8")))
+    ]
+    return tuple(name for _, name in sorted(found))
+
+
+def modules() -> list[Module]:
+    """Return the modules of the page, each after those that it imports."""
+    return modules_of([STATIC / "main.js", *panels()])
+
+
 @cache
 def scripts() -> str:
     """Return the modules of static/ as one ES module: `export default {render}`."""
+    listed = [
+        f'{{ name: "{path.parent.name}", ...{variable(path)}.panel }}'
+        for path in panels()
+    ]
     return (
-        joined(modules_of([MAIN]))
-        + f"export default {{ render: {variable(MAIN)}.render }};\n"
+        joined(modules())
+        + f"export default {variable(STATIC / 'main.js')}.page([{', '.join(listed)}]);\n"
         + "//# sourceURL=workbench.js\n"
     )
 
@@ -80,7 +104,7 @@ def esm() -> str:
 def css() -> str:
     """Return the style sheets as one: those of a folder stand where its first script does;
     those of the kinds of axes come from their table."""
-    folders = dict.fromkeys(module.path.parent for module in modules_of([MAIN]))
+    folders = dict.fromkeys(module.path.parent for module in modules())
     sheets = [sheet for folder in folders for sheet in sorted(folder.glob("*.css"))]
     texts = [sheet.read_text(encoding="utf-8") for sheet in sheets]
     return "\n".join([*texts, style_rules()])

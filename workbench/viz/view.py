@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
+from workbench.viz.page import modes
 from workbench.viz.record.about import language_rows
 
 if TYPE_CHECKING:
     from workbench.viz.exploration import Exploration
 
-MODES = ("tune", "rewrites", "plan")
 PLACES = ("variant", "node", "line")
 """What is named by its place in the record."""
 FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
@@ -31,7 +31,7 @@ def _value(ex: Exploration, name: str, value: Any) -> Any:
     if name == "kernel":
         return ex.form(value)[0]
     if name == "mode":
-        return _one_of(MODES, name, value)
+        return _one_of(modes(), name, value)
     if name == "language":
         return _one_of(tuple(r["name"] for r in language_rows()), name, value)
     if name in PLACES and value is not None:

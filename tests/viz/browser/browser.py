@@ -167,5 +167,5 @@ def _local(page: Any, url: str) -> None:
 
 def session_page(record: dict[str, Any]) -> str:
     """Return a page over a model that a test answers for: `sent`, `hear(message)`, `show(view)`."""
-    named = scripts().replace("export default {", "const page = {")
+    named = scripts().replace("export default", "const page =")
     return _SESSION.format(css=css(), record=packed(record), scripts=named)

@@ -138,7 +138,7 @@ function speed(name, timing) {
 }
 
 function modeTabs(app, modes) {
-  const tabs = Object.entries(modes).map(([name, { title }], i) =>
+  const tabs = modes.map(({ name, title }, i) =>
     tab(
       title,
       app.view.mode === name,

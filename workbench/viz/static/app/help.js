@@ -9,7 +9,6 @@ import { button, heading } from "./pieces.js";
 export const KEYS = [
   ["j k, arrows", "walk in a list; Enter picks", null],
   ["h l", "previous, next pass", null],
-  ["1 2 3", "Tune, Rewrites, Plan", null],
   ["/", "search", null],
   ["a", "apply the marked opt", (app) => applyOpt(app, app.view.opt)],
   ["u", "undo: to the variant this one came from", undo],
@@ -26,14 +25,20 @@ export const KEYS = [
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
 ];
 
-export function helpPane(app) {
+export function helpPane(app, modes) {
   const el = h("div", { class: "wb-help-place" });
-  const update = (changes) => changes.has("help") && refill(el, app.view.help && helpSheet(app));
+  const update = (changes) =>
+    changes.has("help") && refill(el, app.view.help && helpSheet(app, modes));
   return { el, update };
 }
 
-function helpSheet(app) {
-  const rows = KEYS.map(([key, does]) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
+function helpSheet(app, modes) {
+  const [first, second, ...rest] = KEYS;
+  const numbers = modes.map((_, i) => i + 1).join(" ");
+  const modesRow = [numbers, modes.map(({ title }) => title).join(", ")];
+  const rows = [first, second, modesRow, ...rest].map((
+    [key, does],
+  ) => [h("dt", {}, h("kbd", {}, key)), h("dd", {}, does)]);
   return h(
     "div",
     { class: "wb-help", role: "dialog", "aria-label": "keys" },

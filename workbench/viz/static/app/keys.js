@@ -10,13 +10,11 @@ const ACT_OF = new Map(
   KEYS.filter(([, , actOn]) => actOn).map(([key, , actOn]) => [key, actOn]),
 );
 
-const MODE_KEYS = { 1: "tune", 2: "rewrites", 3: "plan" };
-
-export function listenKeys(app, root, middle) {
+export function listenKeys(app, root, middle, modes) {
   const pressed = (event) => {
     event.stopPropagation();
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
-    if (answerKey(app, root, middle, event)) event.preventDefault();
+    if (answerKey(app, root, middle, modes, event)) event.preventDefault();
   };
   const quiet = (event) => event.stopPropagation();
   // JupyterLab asks the focused element itself whether its shortcuts are wanted
@@ -28,7 +26,7 @@ export function listenKeys(app, root, middle) {
 }
 
 /** Do what a key asks for; return whether it asked for anything. */
-function answerKey(app, root, middle, event) {
+function answerKey(app, root, middle, modes, event) {
   const { key, target } = event;
   if (key === "Escape") return escapeKey(app, root, target);
   if (target.closest("input, textarea, select, [contenteditable]")) return false;
@@ -36,7 +34,8 @@ function answerKey(app, root, middle, event) {
   const own = mode?.keys?.[key];
   if (own && own(event) !== false) return true;
   if (walk(target, key)) return true;
-  if (key in MODE_KEYS) return (goToMode(app, root, middle, MODE_KEYS[key], target), true);
+  const other = modes[Number(key) - 1]; // the first is on key 1
+  if (other) return (goToMode(app, root, middle, other.name, target), true);
   if (ACT_OF.has(key)) return (ACT_OF.get(key)(app), true);
   if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
   if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);

@@ -18,7 +18,11 @@ export function paneTabs(app, modes) {
   );
   const update = (changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "mode", "pane")) return;
-    const titles = { results: "Results", mode: modes[app.view.mode].title, code: "Code" };
+    const titles = {
+      results: "Results",
+      mode: modes.find(({ name }) => name === app.view.mode)?.title,
+      code: "Code",
+    };
     const tabs = Object.entries(titles).map(([pane, title]) =>
       tab(title, app.view.pane === pane, () => app.select({ pane }), `pane-${pane}`)
     );

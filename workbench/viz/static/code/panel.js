@@ -12,7 +12,9 @@ import { timelineOf } from "../record/states.js";
 import { languageOf } from "./languages.js";
 import { codeView, diffView, markLine, showFirstLit } from "./lines.js";
 
-export function codePane(app) {
+export const panel = { place: "right", order: 1, make: codePane };
+
+function codePane(app) {
   const el = h("section", { class: "wb-code-pane", "aria-label": "code" });
   const bar = h("div", { class: "wb-code-bar" });
   const trouble = h("div", { class: "wb-trouble" });

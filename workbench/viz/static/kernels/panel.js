@@ -6,7 +6,9 @@ import { h, refill, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, countText } from "../base/text.js";
 
-export function kernelsPane(app) {
+export const panel = { place: "left", order: 1, make: kernelsPane };
+
+function kernelsPane(app) {
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" });
   const update = (changes) => {
     if (!hasAny(changes, "record", "kernel", "line")) return;

@@ -5,8 +5,10 @@ import { hasAny, heading } from "../app/pieces.js";
 import { h, refill, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 
+export const panel = { place: "left", order: 3, make: linesPane };
+
 /** The user's lines: where everything comes from. */
-export function linesPane(app) {
+function linesPane(app) {
   const el = h("section", { class: "wb-sources", "aria-label": "notebook lines" });
   const update = (changes) => {
     if (!hasAny(changes, "record", "line")) return;

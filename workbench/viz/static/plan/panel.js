@@ -12,7 +12,9 @@ import { planDrawing, planFirst, planLit } from "./drawing.js";
 import { copyPlan } from "./python_code.js";
 import { planDetail } from "./why.js";
 
-export function modePlan(app) {
+export const panel = { place: "middle", order: 3, title: "Plan", make: modePlan };
+
+function modePlan(app) {
   const detail = h("div", { class: "wb-pane wb-plan-detail" });
   const side = h("div", { class: "wb-pane wb-plan-side" });
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];

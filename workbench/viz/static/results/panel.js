@@ -9,7 +9,9 @@ import { aboutVariant } from "./about.js";
 import { baselineButton, baselineRows } from "./baselines.js";
 import { variantTree } from "./variants.js";
 
-export function resultsPane(app) {
+export const panel = { place: "left", order: 2, make: resultsPane };
+
+function resultsPane(app) {
   const el = h("section", { class: "wb-results", "aria-label": "results" });
   const update = (changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure")) {

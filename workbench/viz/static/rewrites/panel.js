@@ -22,7 +22,9 @@ import { nodePanel } from "./node.js";
 import { copyStep } from "./python_code.js";
 import { passOverview, ruleCard } from "./step.js";
 
-export function modeRewrites(app) {
+export const panel = { place: "middle", order: 2, title: "Rewrites", make: modeRewrites };
+
+function modeRewrites(app) {
   const side = {
     passes: h("div", { class: "wb-pane wb-rw-tree" }),
     list: h("div", { class: "wb-pane wb-rw-steps" }),

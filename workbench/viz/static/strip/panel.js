@@ -7,7 +7,9 @@ import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { passesOf } from "../record/passes.js";
 
-export function strip(app) {
+export const panel = { place: "bottom", order: 1, make: strip };
+
+function strip(app) {
   const el = h("footer", { class: "wb-strip", "aria-label": "how it got here" });
   const update = (changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;

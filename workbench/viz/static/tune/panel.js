@@ -11,7 +11,9 @@ import { loopTable } from "./loops.js";
 import { offersPane, pasteBox } from "./offers.js";
 import { triedPane } from "./search_tree.js";
 
-export function modeTune(app) {
+export const panel = { place: "middle", order: 1, title: "Tune", make: modeTune };
+
+function modeTune(app) {
   const state = {
     find: "",
     op: null,

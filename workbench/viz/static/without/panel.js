@@ -5,8 +5,10 @@ import { button, hasAny } from "../app/pieces.js";
 import { h, refill, words } from "../base/elements.js";
 import { switchRule } from "./switch.js";
 
+export const panel = { place: "top", order: 1, make: withoutPane };
+
 /** Over all modes: the rules that scheduling does without, what that changed, and the way back. */
-export function withoutPane(app) {
+function withoutPane(app) {
   const el = h("div", { class: "wb-without", hidden: true });
   const update = (changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "live", "pending")) return;

@@ -1,0 +1,49 @@
+"""The page's scripts without a page: their unit tests in `static/`, and how long a function is."""
+
+from __future__ import annotations
+
+import re
+
+from check_page import OFFLINE, deno
+
+from tests.support import ROOT
+from workbench.viz import page
+
+MOST_LINES = 50
+"""Of a function."""
+STILL_LONG = {
+    "createApp", "codePane", "svgPainter", "graphView", "modePlan", "newTimeline", "modeRewrites",
+    "stepBar", "sceneView",
+}  # fmt: skip
+"""Functions that close over much, and wait to be split."""
+FUNCTION = re.compile(
+    r"^( *)(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) = (?:async )?\()"
+)
+
+
+def test_units_of_the_page() -> None:
+    assert deno("test", "--quiet", "--no-check", *OFFLINE, "tests/viz/static") == 0
+
+
+def test_no_function_is_long() -> None:
+    long = [
+        (path.relative_to(ROOT).as_posix(), name, count)
+        for path in page.STATIC.rglob("*.js")
+        for name, count in _lengths(path.read_text(encoding="utf-8").split("\n"))
+        if count > MOST_LINES and name not in STILL_LONG
+    ]
+    assert long == []
+
+
+def _lengths(lines: list[str]) -> list[tuple[str, int]]:
+    """Return the functions of a formatted script, and how many lines each has."""
+    found = []
+    for start, line in enumerate(lines):
+        if row := FUNCTION.match(line):
+            ends = {row[1] + end for end in ("}", "};", ");", "});")}
+            last = next(
+                (i for i in range(start, len(lines)) if lines[i] in ends), start
+            )
+            if line.endswith(("{", "(", "[")):
+                found.append((row[2] or row[3], last - start + 1))
+    return found

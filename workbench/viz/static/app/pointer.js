@@ -1,0 +1,46 @@
+// What the reader's pointer does to the whole page, and the theme of the page around it.
+
+import { LINKS } from "./links.js";
+
+/** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there.
+ * What listens on the root goes with it; the rest is let go by the function returned. */
+export function listenPointer(app, root) {
+  const over = (event) => {
+    if (!event.buttons) app.hold(false);
+    const element = event.target.closest?.(".wb-link");
+    app.light(element && root.contains(element) ? LINKS.get(element) : null);
+  };
+  const out = () => app.light(null);
+  const down = (event) => app.hold(!event.target.closest("select, input, textarea"));
+  const up = () => setTimeout(() => app.hold(false)); // where no click follows
+  const entered = ({ target, relatedTarget }) =>
+    root.contains(relatedTarget) || target.closest("[data-refilled]") || app.ping();
+  root.addEventListener("pointerover", over);
+  root.addEventListener("pointerleave", out);
+  root.addEventListener("focusin", entered);
+  root.addEventListener("pointerdown", down);
+  root.addEventListener("click", () => app.hold(false));
+  window.addEventListener("pointerup", up);
+  window.addEventListener("pointercancel", up);
+  return () => {
+    window.removeEventListener("pointerup", up);
+    window.removeEventListener("pointercancel", up);
+  };
+}
+
+/** Say when the theme changes: a canvas does not follow the style sheet by itself. Returns what
+ * lets go. */
+export function listenTheme(app) {
+  const changed = () => app.changed("theme");
+  const observer = new MutationObserver(changed);
+  const isDark = matchMedia("(prefers-color-scheme: dark)");
+  observer.observe(document.body, {
+    attributes: true,
+    attributeFilter: ["data-jp-theme-light", "class"],
+  });
+  isDark.addEventListener("change", changed);
+  return () => {
+    observer.disconnect();
+    isDark.removeEventListener("change", changed);
+  };
+}
