@@ -12,8 +12,7 @@ from workbench.viz import page
 MOST_LINES = 50
 """Of a function."""
 STILL_LONG = {
-    "createApp", "codePane", "svgPainter", "graphView", "modePlan", "newTimeline", "modeRewrites",
-    "stepBar", "sceneView",
+    "graphView", "modeRewrites", "sceneView",
 }  # fmt: skip
 """Functions that close over much, and wait to be split."""
 FUNCTION = re.compile(

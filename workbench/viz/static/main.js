@@ -7,6 +7,7 @@
 // shown (everything since it was last shown); `keys` maps a key to a function, before the keys of
 // the whole page.
 
+import { unpacked } from "./app/channel.js";
 import { header } from "./app/header.js";
 import { helpPane } from "./app/help.js";
 import { listenKeys } from "./app/keys.js";
@@ -15,7 +16,7 @@ import { modePane } from "./app/modes.js";
 import { paneTabs } from "./app/narrow.js";
 import { notices } from "./app/notices.js";
 import { listenPointer, listenTheme } from "./app/pointer.js";
-import { createApp, unpacked } from "./app/store.js";
+import { createApp } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 
 /** Return what a host calls: `render({model, el})` shows the panels in an element. */

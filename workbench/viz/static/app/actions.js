@@ -1,7 +1,7 @@
 // What can be done, by button or key alike. An error is kept under the pane it belongs to.
 
 import { h } from "../base/elements.js";
-import { OFFLINE } from "./store.js";
+import { OFFLINE } from "./channel.js";
 import { timingText } from "./timing.js";
 
 export const NEEDS_PYTHON = "needs the Python session";

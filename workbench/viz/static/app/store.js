@@ -12,6 +12,8 @@
 // A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
+import { addChannel } from "./channel.js";
+
 const START = {
   mode: "tune",
   kernel: 0,
@@ -32,36 +34,24 @@ const START = {
   only: null, // only: the one pane that is shown, by name
 };
 
-const ANSWER_WITHIN_MS = 3000;
-
-export const OFFLINE = {
-  what: "this needs the Python session",
-  because: "the page is looked at without one",
-  try: "run the cell again",
-};
-
-/** Return the record from what Python sends: base64 of zlib-compressed JSON. */
-export async function unpacked(packed) {
-  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
-  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(plain).text());
-}
-
 /** Return the app over a record. `send(message)` reaches Python, null where there is none; `keep`
  * hears of each view.
  * @param {any} record
  * @param {{send?: (message: object) => void, view?: object, keep?: (view: object) => void}} host */
 export function createApp(record, { send = null, view = {}, keep = () => {} } = {}) {
-  const listeners = new Set();
-  const waiting = new Map(); // request id -> {request, settle, fail}
-  let changes = new Set();
-  let nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
-  let timer = null;
-  let held = false;
-
   const app = { record, view: sane(record, { ...START, ...view }), hover: null, status: null };
-  app.live = send ? "unknown" : "offline"; // "live", "silent": asked and not answered
   app.redo = new Map(); // variant -> the child one came from
+  addListening(app);
+  addView(app, keep);
+  addRecord(app);
+  addChannel(app, send);
+  return app;
+}
+
+function addListening(app) {
+  const listeners = new Set();
+  let changes = new Set();
+  let held = false;
 
   app.on = (listener) => {
     listeners.add(listener);
@@ -85,7 +75,9 @@ export function createApp(record, { send = null, view = {}, keep = () => {} } = 
     changes = new Set();
     listeners.forEach((listener) => listener(told));
   }
+}
 
+function addView(app, keep) {
   app.select = (partial) => {
     const wanted = { ...app.view, ...partial };
     if (!("picked" in partial)) Object.assign(wanted, pickedBy(app, partial));
@@ -104,97 +96,11 @@ export function createApp(record, { send = null, view = {}, keep = () => {} } = 
     app.changed("hover");
   };
 
-  app.ask = (request) => {
-    if (!send || app.live === "offline") return Promise.reject(OFFLINE);
-    const id = nextId++;
-    return new Promise((settle, fail) => {
-      waiting.set(id, { request, settle, fail });
-      app.changed("pending");
-      // long work answers late, a ping at once: it tells whether anybody is there
-      request.do === "ping" ? watch() : app.ping();
-      send({ id, ...request });
-    });
-  };
+  /** Let nothing be picked. */
+  app.unpick = () => app.select({ ...NOTHING, opt: null });
+}
 
-  /** Whether a request that fits is under way: app.pending("check", {variant: 3}); where it has a
-   * list, that has the value: app.pending("measure", {variants: 3}). */
-  app.pending = (task, fields = {}) =>
-    [...waiting.values()].some(
-      ({ request }) =>
-        request.do === task &&
-        Object.entries(fields).every(([name, value]) => [request[name]].flat().includes(value)),
-    );
-
-  app.hear = async (message) => {
-    // what the background sends while a cell runs is no answer to what was asked
-    const isAnswer = "id" in message;
-    if (isAnswer) {
-      clearTimeout(timer);
-      timer = null;
-    }
-    if (isAnswer || app.live === "unknown") setLive("live");
-    if (message.patch) take(message.patch);
-    if (message.result?.record) {
-      app.replace(await unpacked(message.result.record));
-      if (!isAnswer) app.select({ ...NOTHING, opt: null }); // another plan has other numbers
-    }
-    if (message.status) {
-      app.status = message.status.task ? message.status : null;
-      app.changed("status");
-    }
-    const asked = waiting.get(message.id);
-    waiting.delete(message.id);
-    // patches were missed: a page is told so even if its question has been given up meanwhile
-    if (message.result?.n > app.record.n) ping(app.record.n);
-    if (app.pending("ping")) watch(); // that was an answer to something before it
-    if (!asked) return;
-    app.changed("pending");
-    if (message.ok) asked.settle(message);
-    else asked.fail(message.error || { what: "Python could not do it", because: "", try: "" });
-  };
-
-  /** The way to Python is closed: nothing asked will be answered. */
-  app.closed = () => {
-    setLive("silent");
-    waiting.forEach(({ fail }) => fail(OFFLINE));
-    waiting.clear();
-    app.changed("pending");
-  };
-
-  /** Ask whether Python is there. The answer comes after all patches before it: where one was
-   * missed, `hear` asks for the whole record. */
-  app.ping = () => ping(null);
-
-  function ping(have) {
-    if (send && !app.pending("ping")) app.ask({ do: "ping", have }).catch(() => {});
-  }
-
-  /** Apply a numbered patch: not twice, and only if none before it is missing. */
-  function take(patch) {
-    const number = (patch.set || []).find(([path]) => path.length === 1 && path[0] === "n")?.[1];
-    const next = (app.record.n ?? number - 1) + 1;
-    if (number === undefined || number === next) app.patch(patch);
-    else if (number > next) ping(app.record.n);
-  }
-
-  app.stopWatching = () => clearTimeout(timer);
-
-  function watch() {
-    if (timer === null) timer = setTimeout(unanswered, ANSWER_WITHIN_MS);
-  }
-
-  function unanswered() {
-    for (const [id, { request }] of waiting) if (request.do === "ping") waiting.delete(id);
-    timer = null;
-    setLive("silent");
-  }
-
-  function setLive(state) {
-    if (app.live === "offline" || app.live === state) return;
-    app.live = state;
-    app.changed("live");
-  }
-
+function addRecord(app) {
   app.patch = (patch) => {
     for (const [name, added] of Object.entries(patch.append || {})) {
       if (name === "nodes") appendColumns(app.record.nodes, added);
@@ -217,7 +123,6 @@ export function createApp(record, { send = null, view = {}, keep = () => {} } = 
   app.kernel = () => app.record.kernels[app.view.kernel] || null;
   app.variantsOf = (kernel) =>
     app.record.variants.map((_, i) => i).filter((i) => app.record.variants[i].kernel === kernel);
-  return app;
 }
 
 function appendColumns(table, added) {

@@ -28,33 +28,13 @@ function codePane(app) {
     const variant = app.variant();
     if (changes.has("variant")) state.editing = null;
     const code = shownCode(app, variant);
-    if (
-      hasAny(
-        changes,
-        "record",
-        "kernel",
-        "variant",
-        "language",
-        "diff",
-        "live",
-        "pending",
-        "editing",
-      )
-    ) {
+    if (hasAny(changes, ...BAR_CHANGES)) {
       refill(bar, ...codeBar(app, variant, code, state, redoBody));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
       refill(trouble, failure(app, "code"), variant?.edited && errorBox(variant.error));
     }
-    const shown = [
-      code,
-      state.editing,
-      state.helpers,
-      app.view.diff,
-      codeOf(app.record.variants[pinned(app)], code?.language),
-      variant?.error,
-      app.pending("code"),
-    ];
+    const shown = shownParts(app, variant, code, state);
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
       fillBody(app, body, variant, code, state, redoBody);
@@ -70,6 +50,29 @@ function codePane(app) {
   return { el, update };
 }
 
+/** What the body shows depends on; it is filled anew only where one of them is another. */
+function shownParts(app, variant, code, state) {
+  return [
+    code,
+    state.editing,
+    state.helpers,
+    app.view.diff,
+    codeOf(app.record.variants[pinned(app)], code?.language),
+    variant?.error,
+    app.pending("code"),
+  ];
+}
+
+const BAR_CHANGES = [
+  "record",
+  "kernel",
+  "variant",
+  "language",
+  "diff",
+  "live",
+  "pending",
+  "editing",
+];
 const MOST_MAKERS = 3; // rules that a line names
 
 const codeOf = (variant, language) =>

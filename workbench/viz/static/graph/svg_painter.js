@@ -54,27 +54,24 @@ export function svgPainter() {
     made = again;
   };
   const place = ({ scale, x, y }) => {
-    world.setAttribute(
-      "transform",
-      `translate(${x.toFixed(2)} ${y.toFixed(2)}) scale(${scale.toFixed(4)})`,
-    );
+    const at = `${x.toFixed(2)} ${y.toFixed(2)}`;
+    world.setAttribute("transform", `translate(${at}) scale(${scale.toFixed(4)})`);
     el.classList.toggle("wb-g-far", scale < TEXT_FROM);
     const grow = wordsScale(scale).toFixed(3);
-    for (const [word, element] of words) {
-      element.setAttribute(
-        "transform",
-        `translate(${word.x.toFixed(1)} ${word.y.toFixed(1)}) scale(${grow})`,
-      );
+    for (const [{ x, y }, element] of words) {
+      const at = `${x.toFixed(1)} ${y.toFixed(1)}`;
+      element.setAttribute("transform", `translate(${at}) scale(${grow})`);
     }
   };
-  const mark = (marks) => {
-    for (const [key, box] of boxes) {
-      box.classList.toggle("wb-g-picked", marks.picked === key);
-      box.classList.toggle("wb-g-found", marks.found.has(key));
-      box.classList.toggle("wb-g-lit", marks.lit.has(key));
-    }
-  };
-  return { el, paint, place, mark, resize: () => {} };
+  return { el, paint, place, mark: (marks) => markBoxes(boxes, marks), resize: () => {} };
+}
+
+function markBoxes(boxes, marks) {
+  for (const [key, box] of boxes) {
+    box.classList.toggle("wb-g-picked", marks.picked === key);
+    box.classList.toggle("wb-g-found", marks.found.has(key));
+    box.classList.toggle("wb-g-lit", marks.lit.has(key));
+  }
 }
 
 /** Let `parent` have these children: what stays is not touched, so it is not laid out again. */

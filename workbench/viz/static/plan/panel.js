@@ -19,6 +19,44 @@ function modePlan(app) {
   const side = h("div", { class: "wb-pane wb-plan-side" });
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
   const state = { storedOnly: true, drawn: null, kernel: null, isOpen: false }; // kernel: whose reasons are told
+  /** Say why a kernel begins and ends where it does; null: why there are so many. */
+  const tellOf = (kernel) => {
+    state.kernel = kernel;
+    app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
+    app.changed("told");
+  };
+  const graph = planGraph(app, tellOf);
+  const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
+  const el = h("div", { class: "wb-plan" }, h("div", { class: "wb-plan-main" }, graph.el), aside);
+
+  const update = (changes) => {
+    if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
+    state.isOpen = true;
+    updateGraph(app, graph, state, changes);
+    if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
+    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
+    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "told")) {
+      refill(detail, ...planDetail(app, state.kernel, tellOf));
+    }
+    if (hasAny(changes, "node", "kernel", "told")) detail.scrollTop = 0;
+    if (hasAny(changes, "record", "node", "kernel", "stored")) {
+      refill(side, ...planList(app, state, () => update(new Set(["stored"]))));
+    }
+  };
+  const focus = () => {
+    const item = aside.querySelector('[aria-selected="true"]') ||
+      aside.querySelector("[data-item]");
+    if (item) focusItem(item.closest("[data-walk]"), item);
+  };
+  const keys = {
+    f: () => graph.fit(),
+    "/": () => graph.field.focus(),
+    y: () => copyPlan(app),
+  };
+  return { el, update, focus, keys };
+}
+
+function planGraph(app, tellOf) {
   const graph = graphView("plan", {
     node: (node) => app.select({ node: node.n }),
     edge: (edge) => app.select({ node: app.record.plan.nodes[edge.a].n }),
@@ -27,59 +65,22 @@ function modePlan(app) {
     open: (node) => node.kernel !== null && app.select({ kernel: node.kernel, mode: "tune" }),
   });
   graph.el.classList.add("wb-g-tall");
-  const el = h(
-    "div",
-    { class: "wb-plan" },
-    h("div", { class: "wb-plan-main" }, graph.el),
-    h("div", { class: "wb-plan-aside" }, failed, before, detail, side),
-  );
+  return graph;
+}
 
-  /** Say why a kernel begins and ends where it does; null: why there are so many. */
-  const tellOf = (kernel) => {
-    state.kernel = kernel;
-    app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
-    app.changed("told");
-  };
-
-  const update = (changes) => {
-    const { plan } = app.record;
-    if (changes.has("kernel") && state.isOpen) state.kernel = app.view.kernel;
-    state.isOpen = true;
-    const isDrawnAnew = state.drawn !== plan.nodes;
-    if (changes.has("theme")) graph.repaint();
-    if (isDrawnAnew) {
-      state.drawn = plan.nodes;
-      graph.el.hidden = !plan.nodes.length;
-      if (plan.nodes.length) graph.show(planDrawing(app.record), planFirst(plan));
-    }
-    if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
-    if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
-    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "told")) {
-      refill(detail, ...planDetail(app, state.kernel, tellOf));
-    }
-    if (hasAny(changes, "node", "kernel", "told")) detail.scrollTop = 0;
-    if (hasAny(changes, "record", "node", "kernel", "stored")) {
-      refill(
-        side,
-        ...planList(app, state, () => update(new Set(["stored"]))),
-      );
-    }
-    if (isDrawnAnew || hasAny(changes, "node")) {
-      const place = plan.nodes.findIndex((node) => node.n === app.view.node);
-      if (place < 0) graph.pick(null);
-      else graph.lookAt(place);
-    }
-    if (changes.has("hover")) graph.light(planLit(app));
-  };
-  const focus = () => {
-    const item = el.querySelector('.wb-plan-aside [aria-selected="true"]') ||
-      el.querySelector(".wb-plan-aside [data-item]");
-    if (item) focusItem(item.closest("[data-walk]"), item);
-  };
-  return {
-    el,
-    update,
-    focus,
-    keys: { f: () => graph.fit(), "/": () => graph.field.focus(), y: () => copyPlan(app) },
-  };
+function updateGraph(app, graph, state, changes) {
+  const { plan } = app.record;
+  const isDrawnAnew = state.drawn !== plan.nodes;
+  if (changes.has("theme")) graph.repaint();
+  if (isDrawnAnew) {
+    state.drawn = plan.nodes;
+    graph.el.hidden = !plan.nodes.length;
+    if (plan.nodes.length) graph.show(planDrawing(app.record), planFirst(plan));
+  }
+  if (isDrawnAnew || hasAny(changes, "node")) {
+    const place = plan.nodes.findIndex((node) => node.n === app.view.node);
+    if (place < 0) graph.pick(null);
+    else graph.lookAt(place);
+  }
+  if (changes.has("hover")) graph.light(planLit(app));
 }

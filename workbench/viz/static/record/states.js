@@ -4,6 +4,7 @@
 
 import { replayRoot, replayTable } from "./replay.js";
 
+const MOST_STATES = 65; // of a pass that are kept
 const TIMELINES = new WeakMap(); // row of a pass -> its timeline
 
 /** Return what is below `roots`, sources before users. `stop`: not entered; `known`: left out. */
@@ -52,7 +53,6 @@ export function timelineOf(record, pass) {
 export function newTimeline(recordNodes, pass) {
   const steps = timelineSteps(pass);
   const keys = new Map(); // node -> the node whose place it took
-  const kept = new Map(); // number of a step -> state
   const changes = new Map(); // before -> after, of the steps up to `replayed`
   const isGraph = pass.before.length === 1 && pass.unit !== "decision";
   const table = isGraph && steps.some((step) => step.root < 0) ? replayTable(recordNodes) : null;
@@ -79,14 +79,7 @@ export function newTimeline(recordNodes, pass) {
     }
   }
   /** The state after `k` steps: {roots, order, users, byKey}; null where it was not kept. */
-  function state(k) {
-    if (!kept.has(k)) {
-      const found = roots(k);
-      if (kept.size > 64) kept.delete(kept.keys().next().value);
-      kept.set(k, found && newState(nodes, found));
-    }
-    return kept.get(k);
-  }
+  const state = cached(MOST_STATES, (k) => roots(k) && newState(nodes, roots(k)));
   /** What step `k` (from 1) changed: {rule, before, after, old, now, gone, fresh}. */
   function change(k) {
     pairUpTo(k);
@@ -105,6 +98,18 @@ export function newTimeline(recordNodes, pass) {
   const real = (n) => (!table || table.isReal(n) ? n : keyOf(n));
   const isOf = ({ op }) => !table || table.count === op.length;
   return { nodes, steps, roots, state, change, keyOf, pairUpTo, real, isOf };
+}
+
+/** Return a function that remembers what it gave for the last `most` numbers. */
+function cached(most, make) {
+  const known = new Map();
+  return (k) => {
+    if (!known.has(k)) {
+      if (known.size >= most) known.delete(known.keys().next().value);
+      known.set(k, make(k));
+    }
+    return known.get(k);
+  };
 }
 
 /** A pass that is one function is one step, from what it was given to what it made. */

@@ -263,6 +263,20 @@ function rewritesFilter(state, changed) {
 /** The line with which one steps: first, back, where, on, last; and what the graph shows. */
 function stepBar(app, state, place, step, { go, stepBy, set, count, closeLoops }) {
   const pass = app.record.passes[place];
+  return [
+    h("b", {}, words(pass.name)),
+    count > 0 && stepper(step, count, go, stepBy),
+    pass.unit !== "decision" && viewButtons(app, state, set, closeLoops),
+    app.view.variant !== null &&
+    button(app, "bisect", () => bisectRewrites(app), {
+      python: true,
+      title: "find the first rewrite that changes the answer of this variant",
+      name: "bisect",
+    }),
+  ];
+}
+
+function stepper(step, count, go, stepBy) {
   const tool = (text, title, actOn, key, off) =>
     h("button", {
       class: "wb-button",
@@ -273,56 +287,39 @@ function stepBar(app, state, place, step, { go, stepBy, set, count, closeLoops }
       disabled: off,
       onclick: actOn,
     }, text);
-  return [
-    h("b", {}, words(pass.name)),
-    count > 0 &&
-    h(
-      "span",
-      { class: "wb-rw-stepper" },
-      tool("«", "first", () => go(0), "Home", step === 0),
-      tool(
-        "‹",
-        "back",
-        () => stepBy(-1),
-        "k",
-        step === 0,
-      ),
-      h(
-        "span",
-        { class: "wb-rw-at", role: "status" },
-        step === 0 ? `before, of ${count}` : `${step} of ${count}`,
-      ),
-      tool("›", "next", () => stepBy(1), "j", step >= count),
-      tool("»", "last", () => go(count), "End", step >= count),
-    ),
-    pass.unit !== "decision" &&
-    h(
-      "span",
-      { class: "wb-rw-stepper" },
-      button(app, "whole graph", set(({ whole }) => ({ whole: !whole })), {
-        pressed: state.whole,
-        key: "g",
-        name: "whole",
-      }),
-      button(app, "fold", set(({ fold }) => ({ fold: !fold })), {
-        pressed: state.fold,
-        title:
-          "constants always, index arithmetic if pressed, stand in the words of what uses them",
-        name: "fold",
-      }),
-      state.whole &&
-        button(app, "close loops", closeLoops, {
-          title: "a double click on a node closes or opens what only it needs",
-          name: "close",
-        }),
-    ),
-    app.view.variant !== null &&
-    button(app, "bisect", () => bisectRewrites(app), {
-      python: true,
-      title: "find the first rewrite that changes the answer of this variant",
-      name: "bisect",
+  const at = step === 0 ? `before, of ${count}` : `${step} of ${count}`;
+  return h(
+    "span",
+    { class: "wb-rw-stepper" },
+    tool("«", "first", () => go(0), "Home", step === 0),
+    tool("‹", "back", () => stepBy(-1), "k", step === 0),
+    h("span", { class: "wb-rw-at", role: "status" }, at),
+    tool("›", "next", () => stepBy(1), "j", step >= count),
+    tool("»", "last", () => go(count), "End", step >= count),
+  );
+}
+
+/** What the graph shows: the whole or what is near, folded or not, loops open or closed. */
+function viewButtons(app, state, set, closeLoops) {
+  return h(
+    "span",
+    { class: "wb-rw-stepper" },
+    button(app, "whole graph", set(({ whole }) => ({ whole: !whole })), {
+      pressed: state.whole,
+      key: "g",
+      name: "whole",
     }),
-  ];
+    button(app, "fold", set(({ fold }) => ({ fold: !fold })), {
+      pressed: state.fold,
+      title: "constants always, index arithmetic if pressed, stand in the words of what uses them",
+      name: "fold",
+    }),
+    state.whole &&
+      button(app, "close loops", closeLoops, {
+        title: "a double click on a node closes or opens what only it needs",
+        name: "close",
+      }),
+  );
 }
 
 /** The words of a step: its rule, its change, the whole text; of a pass: what it did in all. */
