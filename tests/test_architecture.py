@@ -86,7 +86,10 @@ def test_no_import_cycle() -> None:
 
 
 def test_import_is_light() -> None:
-    heavy = "{'IPython', 'ipywidgets', 'anywidget', 'llvmlite', 'networkx', 'graphviz'}"
+    heavy = {
+        *("IPython", "ipywidgets", "anywidget", "llvmlite", "networkx", "graphviz"),
+        "msgspec",
+    }
     script = f"import sys, workbench; print(sorted({heavy} & set(sys.modules)))"
     loaded = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

@@ -9,8 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from tests.viz.record.support import patched, plain
 from workbench.viz import Exploration
+from workbench.viz.schema.messages import (
+    PatchMessage,
+    RenewedMessage,
+    ReplyMessage,
+    StatusMessage,
+)
+from workbench.viz.schema.record import PageRecord
 from workbench.viz.session.jobs import Jobs
 from workbench.viz.session.session import Session
 
@@ -26,6 +35,7 @@ class Page:
 
     def tell(self, message: Any) -> None:
         message = plain(message)
+        msgspec.convert(message, _kind(message))
         self.messages.append(message)
         patch, whole = message.get("patch"), (message.get("result") or {}).get("record")
         if whole:
@@ -41,8 +51,19 @@ class Page:
         self.messages.append({"view": view})
 
 
+def _kind(message: Any) -> type:
+    if "ok" in message:
+        return ReplyMessage
+    if "status" in message:
+        return StatusMessage
+    return RenewedMessage if "result" in message else PatchMessage
+
+
 def unpacked(record: str) -> Any:
-    return json.loads(zlib.decompress(base64.b64decode(record)))
+    """The record as a page reads it; fails where it is not of its type."""
+    made = json.loads(zlib.decompress(base64.b64decode(record)))
+    msgspec.convert(made, PageRecord)
+    return made
 
 
 @contextmanager

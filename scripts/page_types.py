@@ -1,0 +1,87 @@
+"""Write the types of the page's data from the schema: `python scripts/page_types.py`.
+
+The page's modules import them in comments; a test says when the file is not what the schema says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect as types
+
+from workbench.viz.schema import messages, plan, record, requests, variant
+
+FILE = Path(__file__).parents[1] / "workbench/viz/static/record.d.ts"
+SUBJECTS = (variant, plan, record, messages, requests)
+HEAD = """\
+// The types of what Python and the page tell each other. scripts/page_types.py writes this file
+// from workbench/viz/schema; change it there.
+"""
+_PLAIN: dict[type, str] = {
+    types.IntType: "number",
+    types.FloatType: "number",
+    types.BoolType: "boolean",
+    types.StrType: "string",
+    types.NoneType: "null",
+    types.AnyType: "unknown",
+}
+
+
+def declarations() -> str:
+    """Return the whole file."""
+    parts = [HEAD]
+    for subject in SUBJECTS:
+        parts += [_declared(struct) for struct in _structs(subject)]
+    asked = "".join(f"\n  | {struct.__name__}" for struct in _structs(requests))
+    parts.append(f"/** Whatever a page may ask. */\nexport type AnyRequest ={asked};")
+    return "\n\n".join(parts) + "\n"
+
+
+def _structs(subject: Any) -> Iterator[type[msgspec.Struct]]:
+    for value in vars(subject).values():
+        is_struct = isinstance(value, type) and issubclass(value, msgspec.Struct)
+        if not is_struct or value.__module__ != subject.__name__:
+            continue
+        if not value.__subclasses__():  # what others extend crosses no wire itself
+            yield value
+
+
+def _declared(struct: type[msgspec.Struct]) -> str:
+    info = types.type_info(struct)
+    assert isinstance(info, types.StructType)
+    words = textwrap.wrap(inspect.getdoc(struct) or "", 90)
+    doc = "\n".join(["/**", *(f" * {line}" for line in words), " */"])
+    if info.array_like:
+        fields = ", ".join(f"{f.name}: {_type(f.type)}" for f in info.fields)
+        return f"{doc}\nexport type {struct.__name__} = [{fields}];"
+    lines = [] if info.tag is None else [f'  {info.tag_field}: "{info.tag}";']
+    for field in info.fields:
+        mark = "" if field.required else "?"
+        lines.append(f"  {field.encode_name}{mark}: {_type(field.type)};")
+    return "\n".join([doc, f"export interface {struct.__name__} {{", *lines, "}"])
+
+
+def _type(info: types.Type) -> str:
+    if type(info) in _PLAIN:
+        return _PLAIN[type(info)]
+    if isinstance(info, types.LiteralType):
+        return " | ".join(f'"{value}"' for value in info.values)
+    if isinstance(info, types.UnionType):
+        return " | ".join(dict.fromkeys(_type(part) for part in info.types))
+    if isinstance(info, types.ListType):
+        return f"Array<{_type(info.item_type)}>"
+    if isinstance(info, types.TupleType):
+        return f"[{', '.join(map(_type, info.item_types))}]"
+    if isinstance(info, types.DictType):
+        return f"Record<string, {_type(info.value_type)}>"
+    assert isinstance(info, types.StructType), f"no type of the page for {info}"
+    return info.cls.__name__
+
+
+if __name__ == "__main__":
+    FILE.write_text(declarations(), encoding="utf-8")

@@ -1,0 +1,32 @@
+"""What Python sends is of the types that the schema gives it, to the last field."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.viz.record.support import plain
+from tests.viz.support import matmul
+from workbench import explore
+from workbench.tensor.tensor import Tensor
+from workbench.viz.record.record import build
+from workbench.viz.schema.record import PageRecord
+
+
+def softmax() -> Any:
+    return explore(Tensor.ones(8, 16).softmax())
+
+
+def nothing() -> Any:
+    return explore(Tensor([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("detail", ["first", "full"])
+@pytest.mark.parametrize("explored", [matmul, softmax, nothing])
+def test_a_record_is_of_its_type(explored: Any, detail: str) -> None:
+    record = plain(build(explored(), detail))
+    typed = msgspec.convert(record, PageRecord)
+    assert json.loads(msgspec.json.encode(typed)) == record

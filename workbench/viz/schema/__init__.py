@@ -1,0 +1,1 @@
+"""What crosses the wire and what is saved, as types: one file a subject."""

@@ -1,0 +1,77 @@
+"""The plan of a record: the tensor graph as it is drawn, and why it is cut into kernels there."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PlanNode(Struct, forbid_unknown_fields=True):
+    """A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record."""
+
+    n: int
+    label: str
+    x: float
+    y: float
+    w: float
+    h: float
+    kernels: list[int]
+    stored_by: int | None
+    role: str
+    bytes: int
+    line: int
+    output: bool
+
+
+class PlanEdge(Struct, forbid_unknown_fields=True):
+    """An edge of the picture: `a` and `b` are places in the list of the plan's nodes."""
+
+    a: int
+    b: int
+    route: list[tuple[float, float]]
+    cut: bool
+    bytes: int
+
+
+class PlanRegion(Struct, forbid_unknown_fields=True):
+    """The area of a kernel, as the path of an SVG picture."""
+
+    kernel: int
+    title: str
+    path: str
+    colour: str
+
+
+class DecisionRow(Struct, forbid_unknown_fields=True):
+    """Why a value is stored or fused; `figures` are those that decided, by name."""
+
+    node: int
+    name: str
+    stored: bool
+    reason: str
+    figures: list[tuple[str, float]]
+    kernel: int | None
+    forced: bool
+    asked: bool
+
+
+class ComparedPlans(Struct, forbid_unknown_fields=True):
+    """This plan beside the one before it: kernels and seconds are those of both. `asked` and
+    `moved` are places in the list of decisions."""
+
+    kernels: tuple[int, int]
+    asked: int | None
+    moved: list[int]
+    seconds: tuple[float, float] | None
+    told: str
+
+
+class PlanPicture(Struct, forbid_unknown_fields=True):
+    """The tensor graph, drawn and cut into kernels; without nodes where it is too large."""
+
+    width: float
+    height: float
+    nodes: list[PlanNode]
+    edges: list[PlanEdge]
+    regions: list[PlanRegion]
+    decisions: list[DecisionRow]
+    compared: ComparedPlans | None

@@ -1,0 +1,181 @@
+"""The record that a page shows: what it says of an expression, its devices and its tables.
+
+Rows name each other by place: a node, a line, a text, a rule or a pass by its place in the
+table of that name.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from workbench.viz.schema.plan import PlanPicture
+from workbench.viz.schema.variant import TimingRow, VariantRow
+
+
+class ExpressionRow(Struct, forbid_unknown_fields=True):
+    """The user's expression, and Python that explores it again."""
+
+    text: str
+    line: int | None
+    python: str
+
+
+class DeviceRow(Struct, forbid_unknown_fields=True):
+    """A device that there is."""
+
+    name: str
+    available: bool
+    how_to_get: str
+    emulator: bool
+
+
+class LanguageRow(Struct, forbid_unknown_fields=True):
+    """A language that code is shown in. `comment`, `word` and `head` are regular expressions."""
+
+    name: str
+    title: str
+    comment: str
+    word: str
+    head: str
+    device: str
+
+
+class WithoutRow(Struct, forbid_unknown_fields=True):
+    """The rules that are off, and in words what that changes."""
+
+    rules: list[str]
+    differs: str
+
+
+class OneThread(Struct, forbid_unknown_fields=True):
+    """The speeds of one thread; units as in MachineRow."""
+
+    peak: dict[str, float]
+    bandwidth: list[tuple[str, float]]
+    copy: list[tuple[str, float]]
+
+
+class MachineRow(Struct, forbid_unknown_fields=True):
+    """This machine. Units: bytes of each cache, peak in operations a second, bandwidth and copy
+    in bytes a second; null where no speed is known."""
+
+    cpu: str
+    cores: int
+    caches: list[tuple[str, int]]
+    peak: dict[str, float] | None
+    bandwidth: list[tuple[str, float]] | None
+    copy: list[tuple[str, float]] | None
+    one_thread: OneThread | None
+
+
+class KindRow(Struct, forbid_unknown_fields=True):
+    """A kind of axis, in words."""
+
+    letter: str
+    name: str
+    caption: str
+
+
+class LineRow(Struct, forbid_unknown_fields=True):
+    """A line of the user's code."""
+
+    where: str
+    text: str
+
+
+class NodeColumns(Struct, forbid_unknown_fields=True):
+    """Every node, a list for each field, sources before users. A row of `made` is a pass, the
+    number of its rewrite from 1 (0: none), and the node that it was; `line` is -1 for none."""
+
+    op: list[str]
+    dtype: list[str]
+    shape: list[str]
+    arg: list[str]
+    src: list[list[int]]
+    label: list[str]
+    line: list[int]
+    inner: list[list[int]]
+    made: list[list[tuple[int, int, int]]]
+
+
+class RuleRow(Struct, forbid_unknown_fields=True):
+    """A rule, an opt or a step that fired, and where it stands."""
+
+    name: str
+    text: str
+    doc: str
+    file: str
+    line: int
+    set: str
+
+
+class RecordedPass(Struct, forbid_unknown_fields=True):
+    """A pass. `before` and `after` are its roots, the texts are places; a rewrite is a rule (-1:
+    none), the node before, the node after, and the root then (-1: not recorded)."""
+
+    name: str
+    doc: str
+    depth: int
+    unit: str
+    seconds: float
+    changed: bool
+    error: str | None
+    dropped: int
+    before: list[int]
+    after: list[int]
+    text_before: int | None
+    text_after: int | None
+    rewrites: list[tuple[int, int, int, int]]
+    kernel: int | None
+    variant: int | None
+    device: str | None
+
+
+class KernelRow(Struct, forbid_unknown_fields=True):
+    """A kernel of the plan; `root` is its un-optimised variant."""
+
+    title: str
+    name: str
+    decoded: str
+    line: int | None
+    inner: list[int]
+    flops: float
+    bytes: float
+    decision: int | None
+    root: int
+
+
+class BaselineRow(Struct, forbid_unknown_fields=True):
+    """Something to compare with."""
+
+    name: str
+    timing: TimingRow | None
+    error: str | None
+
+
+class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Everything that a page shows. `n` counts the patches of a session; a record that no
+    session has made has none."""
+
+    v: int
+    key: str
+    expr: ExpressionRow
+    device: str
+    devices: list[DeviceRow]
+    languages: list[LanguageRow]
+    headline: str
+    nothing: str
+    without: WithoutRow
+    machine: MachineRow
+    kinds: dict[str, KindRow]
+    lines: list[LineRow]
+    nodes: NodeColumns
+    texts: list[str]
+    rules: list[RuleRow]
+    passes: list[RecordedPass]
+    plan: PlanPicture
+    kernels: list[KernelRow]
+    variants: list[VariantRow]
+    pinned: int | None
+    baselines: list[BaselineRow]
+    n: int = 0

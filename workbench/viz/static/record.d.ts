@@ -1,0 +1,789 @@
+// The types of what Python and the page tell each other. scripts/page_types.py writes this file
+// from workbench/viz/schema; change it there.
+
+
+/**
+ * An error: what failed, because of what, and what to try.
+ */
+export interface ErrorWords {
+  what: string;
+  because: string;
+  try: string;
+}
+
+/**
+ * A step of the default opts: what it applied, why, and its figures by name.
+ */
+export interface StepRow {
+  name: string;
+  opts: Array<string>;
+  why: string;
+  figures: Array<[string, number]>;
+}
+
+/**
+ * An axis of a kernel; `kind` is a name in the record's `kinds`.
+ */
+export interface AxisRow {
+  name: string;
+  kind: string;
+  size: number;
+}
+
+/**
+ * A buffer of a kernel; `size` counts elements.
+ */
+export interface BufferRow {
+  name: string;
+  dtype: string;
+  size: number;
+  role: string;
+}
+
+/**
+ * How a loop uses a buffer: `n` bytes, which the cache `level` holds.
+ */
+export interface UseRow {
+  stride: string;
+  bytes: string;
+  n: number;
+  level: string;
+}
+
+/**
+ * A loop, a lane or a statement of a nest, `depth` loops deep.
+ */
+export interface NestRow {
+  kind: "lanes" | "loop" | "statement";
+  depth: number;
+  around: Array<string>;
+  axis: string;
+  axis_kind: string;
+  size: number;
+  vector: boolean;
+  text: string;
+  uses: Record<string, UseRow>;
+  nodes: Array<number>;
+  lines: Array<number>;
+}
+
+/**
+ * The loop nest of a kernel.
+ */
+export interface Nest {
+  buffers: Array<BufferRow>;
+  rows: Array<NestRow>;
+}
+
+/**
+ * Where a line of code comes from: axes by name, nodes and the user's lines by their places,
+ * the lines of source that an instruction was compiled from by number.
+ */
+export interface CodeLink {
+  axes: Array<string>;
+  nodes: Array<number>;
+  lines: Array<number>;
+  source: Array<number>;
+}
+
+/**
+ * A program in one language, a link or null for each of its lines.
+ */
+export interface CodeRow {
+  language: string;
+  device: string;
+  lines: Array<string>;
+  links: Array<CodeLink | null>;
+}
+
+/**
+ * An opt that is possible. Units: `predicted` is a speed-up, `measured` seconds, `spread` a
+ * share of them.
+ */
+export interface OfferRow {
+  opt: string;
+  op: string;
+  axes: Array<string>;
+  does: string;
+  on_gpu: string;
+  predicted: number | null;
+  why: string;
+  measured: number | null;
+  spread: number | null;
+}
+
+/**
+ * An opt that is not possible, and the reason.
+ */
+export interface RefusedRow {
+  opt: string;
+  why: string;
+}
+
+/**
+ * What a run costs by the form of the kernel. Units: bytes from each level, seconds that
+ * each part takes alone, roofs in operations a second.
+ */
+export interface CostRow {
+  kind: string | null;
+  threads: number;
+  flops: number;
+  bytes: Record<string, number>;
+  seconds: Record<string, number>;
+  roofs: Record<string, number>;
+  limit: string;
+  predicted_s: number;
+  launch_s: number;
+}
+
+/**
+ * A timing. Units: `spread` is a share of the median, `samples` are seconds; the speeds are
+ * in 1e9 operations and 1e9 bytes a second. `run` names the measurement.
+ */
+export interface TimingRow {
+  median_s: number;
+  min_s: number;
+  spread: number;
+  samples: Array<number>;
+  cold_s: number | null;
+  gflops: number;
+  gbytes: number;
+  kind: string | null;
+  threads: number;
+  device: string;
+  emulator: boolean;
+  run: string;
+  earlier: boolean;
+}
+
+/**
+ * Whether a result is right, in words.
+ */
+export interface CheckRow {
+  ok: boolean;
+  text: string;
+}
+
+/**
+ * A candidate of a search, as a list; `parent` is the number of the candidate it was made
+ * from. Units: seconds of one run, null where it was not timed.
+ */
+export type TrialRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string];
+
+/**
+ * What a search tried; `best` is the number of a trial. Units: seconds that it took.
+ */
+export interface SearchRow {
+  tried: number;
+  timed: number;
+  best: number;
+  speedup: number | null;
+  seconds: number;
+  ended: string;
+  device: string;
+  trials: Array<TrialRow>;
+}
+
+/**
+ * A kernel with opts, and what is known of it on the session's device.
+ */
+export interface VariantRow {
+  kernel: number;
+  parent: number | null;
+  name: string;
+  opts: Array<string>;
+  apply: Array<string>;
+  steps: Array<StepRow>;
+  axes: Array<AxisRow>;
+  bars: Array<Array<number>>;
+  python: string;
+  loops: Nest | null;
+  code: Array<CodeRow>;
+  counts: Record<string, number> | null;
+  passes: Array<number>;
+  offers: Array<OfferRow>;
+  refused: Array<RefusedRow>;
+  check: CheckRow | null;
+  timing: TimingRow | null;
+  bound: string | null;
+  cost: CostRow | null;
+  error: ErrorWords | null;
+  note: string;
+  edited: boolean;
+  search: SearchRow | null;
+  rules_off: Array<string>;
+}
+
+/**
+ * A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record.
+ */
+export interface PlanNode {
+  n: number;
+  label: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  kernels: Array<number>;
+  stored_by: number | null;
+  role: string;
+  bytes: number;
+  line: number;
+  output: boolean;
+}
+
+/**
+ * An edge of the picture: `a` and `b` are places in the list of the plan's nodes.
+ */
+export interface PlanEdge {
+  a: number;
+  b: number;
+  route: Array<[number, number]>;
+  cut: boolean;
+  bytes: number;
+}
+
+/**
+ * The area of a kernel, as the path of an SVG picture.
+ */
+export interface PlanRegion {
+  kernel: number;
+  title: string;
+  path: string;
+  colour: string;
+}
+
+/**
+ * Why a value is stored or fused; `figures` are those that decided, by name.
+ */
+export interface DecisionRow {
+  node: number;
+  name: string;
+  stored: boolean;
+  reason: string;
+  figures: Array<[string, number]>;
+  kernel: number | null;
+  forced: boolean;
+  asked: boolean;
+}
+
+/**
+ * This plan beside the one before it: kernels and seconds are those of both. `asked` and
+ * `moved` are places in the list of decisions.
+ */
+export interface ComparedPlans {
+  kernels: [number, number];
+  asked: number | null;
+  moved: Array<number>;
+  seconds: [number, number] | null;
+  told: string;
+}
+
+/**
+ * The tensor graph, drawn and cut into kernels; without nodes where it is too large.
+ */
+export interface PlanPicture {
+  width: number;
+  height: number;
+  nodes: Array<PlanNode>;
+  edges: Array<PlanEdge>;
+  regions: Array<PlanRegion>;
+  decisions: Array<DecisionRow>;
+  compared: ComparedPlans | null;
+}
+
+/**
+ * The user's expression, and Python that explores it again.
+ */
+export interface ExpressionRow {
+  text: string;
+  line: number | null;
+  python: string;
+}
+
+/**
+ * A device that there is.
+ */
+export interface DeviceRow {
+  name: string;
+  available: boolean;
+  how_to_get: string;
+  emulator: boolean;
+}
+
+/**
+ * A language that code is shown in. `comment`, `word` and `head` are regular expressions.
+ */
+export interface LanguageRow {
+  name: string;
+  title: string;
+  comment: string;
+  word: string;
+  head: string;
+  device: string;
+}
+
+/**
+ * The rules that are off, and in words what that changes.
+ */
+export interface WithoutRow {
+  rules: Array<string>;
+  differs: string;
+}
+
+/**
+ * The speeds of one thread; units as in MachineRow.
+ */
+export interface OneThread {
+  peak: Record<string, number>;
+  bandwidth: Array<[string, number]>;
+  copy: Array<[string, number]>;
+}
+
+/**
+ * This machine. Units: bytes of each cache, peak in operations a second, bandwidth and copy
+ * in bytes a second; null where no speed is known.
+ */
+export interface MachineRow {
+  cpu: string;
+  cores: number;
+  caches: Array<[string, number]>;
+  peak: Record<string, number> | null;
+  bandwidth: Array<[string, number]> | null;
+  copy: Array<[string, number]> | null;
+  one_thread: OneThread | null;
+}
+
+/**
+ * A kind of axis, in words.
+ */
+export interface KindRow {
+  letter: string;
+  name: string;
+  caption: string;
+}
+
+/**
+ * A line of the user's code.
+ */
+export interface LineRow {
+  where: string;
+  text: string;
+}
+
+/**
+ * Every node, a list for each field, sources before users. A row of `made` is a pass, the
+ * number of its rewrite from 1 (0: none), and the node that it was; `line` is -1 for none.
+ */
+export interface NodeColumns {
+  op: Array<string>;
+  dtype: Array<string>;
+  shape: Array<string>;
+  arg: Array<string>;
+  src: Array<Array<number>>;
+  label: Array<string>;
+  line: Array<number>;
+  inner: Array<Array<number>>;
+  made: Array<Array<[number, number, number]>>;
+}
+
+/**
+ * A rule, an opt or a step that fired, and where it stands.
+ */
+export interface RuleRow {
+  name: string;
+  text: string;
+  doc: string;
+  file: string;
+  line: number;
+  set: string;
+}
+
+/**
+ * A pass. `before` and `after` are its roots, the texts are places; a rewrite is a rule (-1:
+ * none), the node before, the node after, and the root then (-1: not recorded).
+ */
+export interface RecordedPass {
+  name: string;
+  doc: string;
+  depth: number;
+  unit: string;
+  seconds: number;
+  changed: boolean;
+  error: string | null;
+  dropped: number;
+  before: Array<number>;
+  after: Array<number>;
+  text_before: number | null;
+  text_after: number | null;
+  rewrites: Array<[number, number, number, number]>;
+  kernel: number | null;
+  variant: number | null;
+  device: string | null;
+}
+
+/**
+ * A kernel of the plan; `root` is its un-optimised variant.
+ */
+export interface KernelRow {
+  title: string;
+  name: string;
+  decoded: string;
+  line: number | null;
+  inner: Array<number>;
+  flops: number;
+  bytes: number;
+  decision: number | null;
+  root: number;
+}
+
+/**
+ * Something to compare with.
+ */
+export interface BaselineRow {
+  name: string;
+  timing: TimingRow | null;
+  error: string | null;
+}
+
+/**
+ * Everything that a page shows. `n` counts the patches of a session; a record that no
+ * session has made has none.
+ */
+export interface PageRecord {
+  v: number;
+  key: string;
+  expr: ExpressionRow;
+  device: string;
+  devices: Array<DeviceRow>;
+  languages: Array<LanguageRow>;
+  headline: string;
+  nothing: string;
+  without: WithoutRow;
+  machine: MachineRow;
+  kinds: Record<string, KindRow>;
+  lines: Array<LineRow>;
+  nodes: NodeColumns;
+  texts: Array<string>;
+  rules: Array<RuleRow>;
+  passes: Array<RecordedPass>;
+  plan: PlanPicture;
+  kernels: Array<KernelRow>;
+  variants: Array<VariantRow>;
+  pinned: number | null;
+  baselines: Array<BaselineRow>;
+  n?: number;
+}
+
+/**
+ * The new rows of the tables that grew; of `nodes` the new part of every column.
+ */
+export interface AppendedRows {
+  nodes?: NodeColumns | null;
+  texts?: Array<string>;
+  rules?: Array<RuleRow>;
+  passes?: Array<RecordedPass>;
+  lines?: Array<LineRow>;
+  variants?: Array<VariantRow>;
+}
+
+/**
+ * What changed in a record: first rows are appended, then values are set, each at a path of
+ * names and places.
+ */
+export interface RecordPatch {
+  append: AppendedRows;
+  set: Array<[Array<string | number>, unknown]>;
+}
+
+/**
+ * The reply to the request of the same `id`.
+ */
+export interface ReplyMessage {
+  id: number | null;
+  ok: boolean;
+  error: ErrorWords | null;
+  result: unknown;
+  patch?: RecordPatch | null;
+}
+
+/**
+ * What is under way; null: nothing.
+ */
+export interface ProgressRow {
+  task: string | null;
+  done: number;
+  total: number;
+  text: string;
+}
+
+/**
+ * Progress.
+ */
+export interface StatusMessage {
+  status: ProgressRow;
+}
+
+/**
+ * A patch that nobody asked for.
+ */
+export interface PatchMessage {
+  patch: RecordPatch;
+}
+
+/**
+ * The number of patches that there were, and the packed record (null: the page has it).
+ */
+export interface WholeRecord {
+  n: number;
+  record: string | null;
+}
+
+/**
+ * All began anew: the record as it is now.
+ */
+export interface RenewedMessage {
+  result: WholeRecord;
+}
+
+/**
+ * What of a record a page looks at; nodes, lines, kernels and variants are places.
+ */
+export interface ViewState {
+  mode?: string | null;
+  kernel?: number | null;
+  variant?: number | null;
+  node?: number | null;
+  line?: number | null;
+  axis?: string | null;
+  language?: string | null;
+}
+
+/**
+ * Apply an opt to a variant.
+ */
+export interface ApplyRequest {
+  do: "apply";
+  variant: number;
+  opt: string;
+  id?: number | null;
+}
+
+/**
+ * Apply a list of opts to the un-optimised kernel of a variant.
+ */
+export interface PasteRequest {
+  do: "paste";
+  variant: number;
+  text: string;
+  id?: number | null;
+}
+
+/**
+ * Apply the default opts to a kernel.
+ */
+export interface AutoRequest {
+  do: "auto";
+  kernel: number;
+  id?: number | null;
+}
+
+/**
+ * Write a variant in a language.
+ */
+export interface CodeRequest {
+  do: "code";
+  variant: number;
+  language: string;
+  id?: number | null;
+}
+
+/**
+ * Say what can be done next to a variant.
+ */
+export interface OffersRequest {
+  do: "offers";
+  variant: number;
+  id?: number | null;
+}
+
+/**
+ * Pin a variant; null: none.
+ */
+export interface PinRequest {
+  do: "pin";
+  variant: number | null;
+  id?: number | null;
+}
+
+/**
+ * Set the note of a variant.
+ */
+export interface NoteRequest {
+  do: "note";
+  variant: number;
+  text: string;
+  id?: number | null;
+}
+
+/**
+ * Go on with another device.
+ */
+export interface DeviceRequest {
+  do: "device";
+  name: string;
+  id?: number | null;
+}
+
+/**
+ * Time variants in turns, with cold caches where that is asked.
+ */
+export interface MeasureRequest {
+  do: "measure";
+  variants: Array<number>;
+  cold?: boolean | null;
+  id?: number | null;
+}
+
+/**
+ * Hold the result of a variant against the reference.
+ */
+export interface CheckRequest {
+  do: "check";
+  variant: number;
+  id?: number | null;
+}
+
+/**
+ * Run source that was edited by hand.
+ */
+export interface EditRequest {
+  do: "edit";
+  variant: number;
+  language: string;
+  text: string;
+  id?: number | null;
+}
+
+/**
+ * Time the baselines.
+ */
+export interface BaselineRequest {
+  do: "baseline";
+  id?: number | null;
+}
+
+/**
+ * Compute the value of a node at positions of its axes, at a step of a pass.
+ */
+export interface ValuesRequest {
+  do: "values";
+  variant: number | null;
+  pass: number;
+  step: number;
+  node: number;
+  at: Record<string, number>;
+  id?: number | null;
+}
+
+/**
+ * Say why a rule does not fire at a node.
+ */
+export interface WhyNotRequest {
+  do: "why_not";
+  pass: number;
+  step: number;
+  node: number;
+  rule: number;
+  id?: number | null;
+}
+
+/**
+ * Switch a rule off, or on again, for a variant `of` a kernel; by place, or by name.
+ */
+export interface RuleOffRequest {
+  do: "rule_off";
+  kernel: number | null;
+  rule: number | string;
+  on: boolean | null;
+  of?: number | null;
+  id?: number | null;
+}
+
+/**
+ * Find the first rewrite after which a variant is wrong.
+ */
+export interface BisectRequest {
+  do: "bisect";
+  variant: number;
+  id?: number | null;
+}
+
+/**
+ * Plan again with a value stored, fused, or left to the scheduler (null).
+ */
+export interface ReplanRequest {
+  do: "replan";
+  node: number;
+  store: boolean | null;
+  id?: number | null;
+}
+
+/**
+ * Time this plan beside the one before it.
+ */
+export interface PlansRequest {
+  do: "plans";
+  id?: number | null;
+}
+
+/**
+ * Search for faster opts for so many seconds.
+ */
+export interface SearchRequest {
+  do: "search";
+  variant: number;
+  budget_s: number;
+  id?: number | null;
+}
+
+/**
+ * Drop what is under way.
+ */
+export interface StopJobs {
+  do: "stop";
+  id?: number | null;
+}
+
+/**
+ * Say how many patches there were; the whole record where the page does not `have` all.
+ */
+export interface PingRequest {
+  do: "ping";
+  have?: number | null;
+  id?: number | null;
+}
+
+/** Whatever a page may ask. */
+export type AnyRequest =
+  | ApplyRequest
+  | PasteRequest
+  | AutoRequest
+  | CodeRequest
+  | OffersRequest
+  | PinRequest
+  | NoteRequest
+  | DeviceRequest
+  | MeasureRequest
+  | CheckRequest
+  | EditRequest
+  | BaselineRequest
+  | ValuesRequest
+  | WhyNotRequest
+  | RuleOffRequest
+  | BisectRequest
+  | ReplanRequest
+  | PlansRequest
+  | SearchRequest
+  | StopJobs
+  | PingRequest;
