@@ -56,12 +56,12 @@ def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     GlobalCounters.global_ops += figures.flops
     GlobalCounters.global_mem += figures.bytes
     GlobalCounters.time_sum_s += seconds
-    shown = DEBUG.value >= SHOWN_FROM
-    if not shown and not LOG.isEnabledFor(logging.INFO):
+    is_printed = DEBUG.value >= SHOWN_FROM
+    if not is_printed and not LOG.isEnabledFor(logging.INFO):
         return
     line = _line(tuned, device, seconds, figures)
     LOG.info(line)
-    if shown:
+    if is_printed:
         print(line, file=sys.stderr)
 
 

@@ -55,10 +55,10 @@ _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 @contextmanager
 def capturing() -> Iterator[Capture]:
     """Note what is run in the block."""
-    made = Capture()
-    token = _capture.set(made)
+    capture = Capture()
+    token = _capture.set(capture)
     try:
-        yield made
+        yield capture
     finally:
         _capture.reset(token)
 
@@ -100,8 +100,8 @@ def planned(
     """Return the schedule of `outputs` and the outputs simplified; what was computed before is
     used, and a piece of it that lies in one stretch is looked at where it is. `forced` says of
     simplified values that they are stored (True) or fused (False)."""
-    known = [_in_place(_known(o)) for o in outputs]
-    return make_schedule(known, device_of(outputs), forced)
+    roots = [_in_place(_known(o)) for o in outputs]
+    return make_schedule(roots, device_of(outputs), forced)
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
@@ -117,18 +117,18 @@ def realize(
     Returns when the work is done. A value on the way is freed after its last reader, unless it
     is a part of one of `others`: then it stays, as long as its node does.
     """
-    made, simple = planned(outputs)
-    results = [node.substitute(made.stored) for node in simple]
-    spare = _spare(made, results, outputs, others)
-    last_use = {b: place for place, item in enumerate(made.items) for b in item.buffers}
-    for place, item in enumerate(made.items):
+    plan, simple = planned(outputs)
+    results = [node.substitute(plan.stored) for node in simple]
+    spare = _spare(plan, results, outputs, others)
+    last_use = {b: place for place, item in enumerate(plan.items) for b in item.buffers}
+    for place, item in enumerate(plan.items):
         run_item(item)
         for node in spare.intersection(item.buffers):
             if last_use[node] == place:
                 del _memory[node]
-    for node, held in made.stored.items():
-        if held not in spare:
-            _computed[node] = held
+    for node, buffer in plan.stored.items():
+        if buffer not in spare:
+            _computed[node] = buffer
     for output, result in zip(outputs, results, strict=True):
         if output is not result:
             _computed[output] = result
@@ -136,7 +136,7 @@ def realize(
 
 
 def _spare(
-    made: Schedule,
+    plan: Schedule,
     results: Sequence[UOp],
     outputs: Sequence[UOp],
     others: Callable[[], Iterable[UOp]],
@@ -144,12 +144,12 @@ def _spare(
     """Return the BUFFERs of values on the way that nothing needs when they have been read."""
     if is_capturing():  # what replays them sees to their memory
         return set()
-    inner = set(made.stored.values()).difference(UOp.sink(*results).toposort())
+    inner = set(plan.stored.values()).difference(UOp.sink(*results).toposort())
     if not inner:
         return inner
-    asked = set(outputs)
-    needed = UOp.sink(*[n for n in others() if n not in asked]).toposort()
-    return inner.difference(b for node, b in made.stored.items() if node in needed)
+    roots = set(outputs)
+    needed = UOp.sink(*[n for n in others() if n not in roots]).toposort()
+    return inner.difference(b for node, b in plan.stored.items() if node in needed)
 
 
 def _known(node: UOp) -> UOp:
@@ -160,19 +160,19 @@ def _known(node: UOp) -> UOp:
 
 def _in_place(node: UOp) -> UOp:
     """Return a piece of a BUFFER as a BUFFER on the same memory, without a kernel or a copy."""
-    found = _stretch(node)
-    if found is None:
+    stretch = _stretch(node)
+    if stretch is None:
         return node
-    held, start = found
-    memory = _memory.get(held)
+    buffer, start = stretch
+    memory = _memory.get(buffer)
     if memory is None or memory.device == HOST or not memory.has_window(start):
         return node
-    arg = (f"window{next(_uids)}", held.device, node.shape)
+    arg = (f"window{next(_uids)}", buffer.device, node.shape)
     window = UOp(Ops.BUFFER, node.dtype, (), arg)
     _memory[window] = memory.window(start, node.size)
     watching = _capture.get()
     if watching is not None:
-        watching.pieces[window] = held, start
+        watching.pieces[window] = buffer, start
     return window
 
 
@@ -202,24 +202,24 @@ def run_item(item: ScheduleItem) -> None:
     watching = _capture.get()
     if watching is not None:
         watching.items.append(item)
-    held = [memory_of(b) for b in item.buffers]
+    buffers = [memory_of(b) for b in item.buffers]
     if item.kernel is None:
-        held[0].copy_from(held[1])
+        buffers[0].copy_from(buffers[1])
         return
     device = item.device
     kernel = tuned(item.kernel, device)
     program = build(kernel, device).program
     start = time.perf_counter()
-    program(held)
+    program(buffers)
     ran(item.kernel, kernel, device, time.perf_counter() - start)
 
 
 def memory_of(node: UOp) -> Buffer:
     """Return the memory of a BUFFER, allocated on first use."""
-    held = _memory.get(node)
-    if held is None:
-        held = _memory[node] = Buffer(node.device, node.dtype, node.size)
-    return held
+    buffer = _memory.get(node)
+    if buffer is None:
+        buffer = _memory[node] = Buffer(node.device, node.dtype, node.size)
+    return buffer
 
 
 def is_realized(node: UOp) -> bool:

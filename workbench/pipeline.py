@@ -93,21 +93,21 @@ def build(kernel: UOp, device: str) -> Stages:
     Errors: CompileError names the stage that failed and carries the last good state.
     """
     key = kernel, Device[device], rules_in_force()
-    found = _programs.get(key)
-    if found is None or observer() is not None:
-        found = _remember(_programs, key, stages(kernel, device))
-    return found
+    compilation = _programs.get(key)
+    if compilation is None or observer() is not None:
+        compilation = _remember(_programs, key, stages(kernel, device))
+    return compilation
 
 
-def _remember(table: dict[Key, T], key: Key, made: T) -> T:
-    """Return what `table` holds for `key`, `made` if nothing; the oldest of many is dropped."""
+def _remember(table: dict[Key, T], key: Key, value: T) -> T:
+    """Return what `table` holds for `key`, `value` if nothing; the oldest of many is dropped."""
     if key[2] != rules_in_force():
-        return made  # a rule was added meanwhile, and may have had a part in it
+        return value  # a rule was added meanwhile, and may have had a part in it
     with _lock:
-        table[key] = found = table.pop(key, made)  # last in line again
+        table[key] = entry = table.pop(key, value)  # last in line again
         while len(table) > KEPT_KERNELS:
             del table[next(iter(table))]
-        return found
+        return entry
 
 
 def stages(
@@ -164,9 +164,9 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
         if not missing:
             raise
         # what a device's own compiler says of it is about another text than the reader's
-        said = "" if error.stage == info.name.lower() else f": {error.because}"
+        detail = "" if error.stage == info.name.lower() else f": {error.because}"
         names = " and ".join(missing)
-        because = f"the device {info.name} needs what is switched off, {names}{said}"
+        because = f"the device {info.name} needs what is switched off, {names}{detail}"
         hint = f"switch {names} on again"
         expression = to_expr(reached.lowered)
         raise CompileError(error.stage, because, expression, hint) from error
@@ -192,7 +192,7 @@ def _missing(lowered: UOp) -> list[str]:
     off = rules_off()
     rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
     nodes = lowered.toposort() if rules else ()
-    found = [
+    rule_names = [
         r.name
         for r in rules
         if any(
@@ -200,7 +200,7 @@ def _missing(lowered: UOp) -> list[str]:
             for n in nodes
         )
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(rule_names))
 
 
 def _staged(stage: str, state: UOp, run: Any) -> Any:
@@ -246,11 +246,11 @@ def tuned(kernel: UOp, device: str) -> UOp:
     if info.runs_plain:
         return kernel
     key = kernel, info, rules_in_force()
-    found = _tuned.get(key)
-    if found is None:
-        made = heuristic(kernel, info.target)[0]
-        found = _remember(_tuned, key, made)
-    return found
+    tuned_kernel = _tuned.get(key)
+    if tuned_kernel is None:
+        candidate = heuristic(kernel, info.target)[0]
+        tuned_kernel = _remember(_tuned, key, candidate)
+    return tuned_kernel
 
 
 Recorded = tuple[Stages, tuple[PassRecord, ...]]

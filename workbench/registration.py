@@ -88,8 +88,10 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
     what = f"cannot register the rule set {rules.name!s:.40}"
     passes = ", ".join(_PASSES)
     if into not in _PASSES:
-        asked = "no pass is named" if into is None else f"there is no pass {into!r:.40}"
-        raise RegisterError(what, asked, f"register(.., into=one of: {passes})")
+        problem = (
+            "no pass is named" if into is None else f"there is no pass {into!r:.40}"
+        )
+        raise RegisterError(what, problem, f"register(.., into=one of: {passes})")
     if not rules.rules:
         raise RegisterError(what, "it has no rules")
     names = dict(_names(rules.name))
@@ -121,17 +123,17 @@ def _check_rule(rule: Rule) -> None:
     if not isinstance(rule.name, str) or not _NAME.fullmatch(rule.name):
         because = f"{rule.name!r:.40} is not in lower case with hyphens"
         raise RegisterError(what, because, 'a name such as "add-zero"')
-    known = set(_variables(rule.match))
+    variables = set(_variables(rule.match))
     sides = [side for side in (rule.becomes, rule.where) if side is not None]
     for side in sides:
-        asked = (
+        parameters = (
             _variables(side)
             if isinstance(side, Pat)
             else inspect.signature(side).parameters
         )
-        missing = [name for name in dict.fromkeys(asked) if name not in known]
+        missing = [name for name in dict.fromkeys(parameters) if name not in variables]
         if missing:
-            named = ", ".join(sorted(known)) or "nothing"
+            named = ", ".join(sorted(variables)) or "nothing"
             because = (
                 f"its left side has no {' and no '.join(missing)}: it names {named}"
             )

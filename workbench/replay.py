@@ -70,12 +70,12 @@ class Replay:
         self, captured: Capture, inputs: Sequence[UOp], outputs: Sequence[UOp]
     ):
         self._pieces = captured.pieces
-        kept, made = self._dependent(captured.items, inputs)
+        items, targets = self._dependent(captured.items, inputs)
         roots = [self._root(o)[0] for o in outputs]
-        fresh = dict.fromkeys(r for r in roots if r in made)
+        fresh = dict.fromkeys(r for r in roots if r in targets)
         self._uses: dict[UOp, list[_Use]] = {node: [] for node in (*inputs, *fresh)}
-        self._memory = self._shared(kept, made.difference(fresh))
-        self._launches = [self._launch(item) for item in kept]
+        self._memory = self._shared(items, targets.difference(fresh))
+        self._launches = [self._launch(item) for item in items]
         used = {launch.kernel[2]: None for launch in self._launches if launch.kernel}
         self._queues = [d for d in map(Device.__getitem__, used) if d.queues]
         self._inputs = [self._uses[node] for node in inputs]
@@ -92,16 +92,16 @@ class Replay:
 
     def __call__(self, memory: Sequence[Buffer]) -> list[Buffer]:
         """Run on the memory of each input; return that of each output."""
-        for place, held in enumerate(memory):
-            if held is not self._last[place]:
+        for place, input_buffer in enumerate(memory):
+            if input_buffer is not self._last[place]:
                 self._last[place] = None  # should Ctrl-C come before all have moved
-                _move(self._inputs[place], held)
-                self._last[place] = held
-        made = [*memory]
+                _move(self._inputs[place], input_buffer)
+                self._last[place] = input_buffer
+        buffers = [*memory]
         for name, dtype, size, uses in self._fresh:
             buffer = Buffer(name, dtype, size)
             _move(uses, buffer)
-            made.append(buffer)
+            buffers.append(buffer)
         for launch in self._launches:
             if launch.kernel is None:
                 launch.step()
@@ -111,7 +111,9 @@ class Replay:
             ran(*launch.kernel, time.perf_counter() - start)
         for device in self._queues:
             device.synchronize()
-        return [_seen(made[p], piece) if p >= 0 else c for p, piece, c in self._results]
+        return [
+            _seen(buffers[p], piece) if p >= 0 else c for p, piece, c in self._results
+        ]
 
     def launch(self) -> None:
         """Run the kernels on the memory of the last run; nothing is counted."""
@@ -124,14 +126,14 @@ class Replay:
         self, items: Sequence[ScheduleItem], inputs: Sequence[UOp]
     ) -> tuple[list[ScheduleItem], set[UOp]]:
         """Return the items that depend on inputs, and the BUFFERs that they write."""
-        known, kept = set(inputs), []
-        made: set[UOp] = set()
+        dependents, replay_items = set(inputs), []
+        targets: set[UOp] = set()
         for item in items:
-            if any(self._root(b)[0] in known for b in item.inputs):
-                kept.append(item)
-                known.update(item.outputs)
-                made.update(item.outputs)
-        return kept, made
+            if any(self._root(b)[0] in dependents for b in item.inputs):
+                replay_items.append(item)
+                dependents.update(item.outputs)
+                targets.update(item.outputs)
+        return replay_items, targets
 
     def _shared(
         self, items: Sequence[ScheduleItem], inner: set[UOp]
@@ -142,17 +144,17 @@ class Replay:
         readers: dict[UOp, int] = {}
         for place, item in enumerate(items):
             readers.update((self._root(b)[0], place) for b in item.buffers)
-        found: dict[UOp, Buffer] = {}
+        memory: dict[UOp, Buffer] = {}
         free: dict[tuple[str, DType, int], list[Buffer]] = {}
         for place, item in enumerate(items):
             for target in item.outputs:
-                if target in inner and target not in found:
+                if target in inner and target not in memory:
                     spare = free.get(_size(target))
-                    found[target] = spare.pop() if spare else Buffer(*_size(target))
+                    memory[target] = spare.pop() if spare else Buffer(*_size(target))
             for node in dict.fromkeys(self._root(b)[0] for b in item.buffers):
                 if node in inner and readers[node] == place:
-                    free.setdefault(_size(node), []).append(found[node])
-        return found
+                    free.setdefault(_size(node), []).append(memory[node])
+        return memory
 
     def _held(self, node: UOp) -> Buffer:
         root, start = self._root(node)
@@ -172,15 +174,15 @@ class Replay:
         return node, start
 
     def _launch(self, item: ScheduleItem) -> _Launch:
-        held = [self._held(b) for b in item.buffers]
+        buffers = [self._held(b) for b in item.buffers]
         step: ReplayStep
         kernel = None
         if item.kernel is None:
-            step = _Copy(held)
+            step = _Copy(buffers)
         else:
             device = item.device
             opted = tuned(item.kernel, device)
-            step = build(opted, device).program.bind(held)
+            step = build(opted, device).program.bind(buffers)
             kernel = item.kernel, opted, device
         for slot, node in enumerate(item.buffers):
             root, _ = self._root(node)
@@ -197,8 +199,8 @@ class Replay:
     ) -> tuple[int, tuple[int, int] | None, Buffer]:
         """Return where the memory of a result is: its place among inputs and fresh memory (-1:
         it is always the same), and which piece of it."""
-        held = memory_of(node)
-        return places.get(self._root(node)[0], -1), self._piece(node), held
+        buffer = memory_of(node)
+        return places.get(self._root(node)[0], -1), self._piece(node), buffer
 
 
 def _size(node: UOp) -> tuple[str, DType, int]:

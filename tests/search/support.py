@@ -47,7 +47,7 @@ def quick(
         report(trial)
 
     return run(
-        kernel, budget_s=budget_s, cached=cached, shown=False, report=reported,
+        kernel, budget_s=budget_s, cached=cached, shows_progress=False, report=reported,
         clock=lambda: now, **options,
     )  # fmt: skip
 

@@ -78,7 +78,7 @@ def test_an_executor_that_never_answers_is_waited_for_until_the_end(
 
     monkeypatch.setattr(Future, "result", result)
     found = run(
-        kernel, budget_s=BUDGET_S, cached=False, shown=False, executor=Silent(),
+        kernel, budget_s=BUDGET_S, cached=False, shows_progress=False, executor=Silent(),
         clock=lambda: sum(waits),
     )  # fmt: skip
     assert all(

@@ -114,7 +114,9 @@ class Devices:
     def for_language(self, name: str) -> DeviceInfo | None:
         """Return the device that runs text of a language, None where no device does."""
         spoken = ((d.language, d) for d in self._devices.values())
-        return next((d for found, d in spoken if found and found.name == name), None)
+        return next(
+            (d for language, d in spoken if language and language.name == name), None
+        )
 
     @property
     def DEFAULT(self) -> str:
@@ -131,8 +133,8 @@ class Devices:
         self._chosen = self.canonical(name)
 
     def _add(self, device: DeviceInfo) -> None:
-        known = self._devices | {device.name: device}
-        self._devices = dict(sorted(known.items(), key=lambda row: row[1].rank))
+        devices = self._devices | {device.name: device}
+        self._devices = dict(sorted(devices.items(), key=lambda row: row[1].rank))
         memories[device.name] = device.memory
 
     def _name_of(self, key: str) -> str | None:
@@ -144,8 +146,8 @@ class Devices:
 
 def _package_devices() -> list[DeviceInfo]:
     """Return the `DEVICE` of each folder here that has a `device.py`."""
-    found = pkgutil.iter_modules(backends.__path__, f"{backends.__name__}.")
-    rooms = [module.name for module in found if module.ispkg]
+    modules = pkgutil.iter_modules(backends.__path__, f"{backends.__name__}.")
+    rooms = [module.name for module in modules if module.ispkg]
     devices = []
     for room in rooms:
         folder = import_module(room)

@@ -203,8 +203,8 @@ def memory_named(device: str) -> Memory:
     """Return the memory of a device. Errors: DeviceError for a name that no device has."""
     memory = memories.get(device)
     if memory is None:
-        known = ", ".join(memories)
-        raise DeviceError(f"no device {device!r:.60} has memory", f"known are {known}")
+        names = ", ".join(memories)
+        raise DeviceError(f"no device {device!r:.60} has memory", f"known are {names}")
     return memory
 
 

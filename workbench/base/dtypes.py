@@ -142,9 +142,9 @@ def _round_float32(value: Const) -> float:
     if isinstance(value, int) and value.bit_length() > _DOUBLE_BITS:
         # Through float64 it would be rounded twice: what float64 lacks leaves a sticky bit.
         shift = abs(value).bit_length() - _DOUBLE_BITS
-        kept = abs(value) >> shift
-        kept |= kept << shift != abs(value)
-        value = math.copysign(math.ldexp(kept, shift), value)
+        mantissa = abs(value) >> shift
+        mantissa |= mantissa << shift != abs(value)
+        value = math.copysign(math.ldexp(mantissa, shift), value)
     return _packed(float(value), "<f")
 
 
@@ -179,8 +179,8 @@ def _numpy_bfloat16() -> np.dtype[np.generic]:
     # Loaded when a bfloat16 is met: importing the package must stay light.
     import ml_dtypes
 
-    found: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
-    return found
+    numpy_dtype: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+    return numpy_dtype
 
 
 @cache

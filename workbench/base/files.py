@@ -20,17 +20,17 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     Errors: WorkbenchError where nothing can be written at `path`.
     """
     try:
-        made = Path(path)
+        target = Path(path)
     except TypeError:
         because = f"{type(path).__name__} is no path"
         raise WorkbenchError("cannot write a file", because, '"page.html"') from None
-    _look(made)
+    _look(target)
     text = make()
     try:
-        _write(made, text.encode())
+        _write(target, text.encode())
     except (OSError, ValueError) as error:
-        raise _refused(made, error) from error
-    return made
+        raise _refused(target, error) from error
+    return target
 
 
 def _look(path: Path) -> None:

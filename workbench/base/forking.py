@@ -71,5 +71,5 @@ class once(Generic[T]):
     def __get__(self, owner: object | None, kind: type) -> T | once[T]:
         if owner is None:
             return self
-        made: T = vars(owner).setdefault(self._name, self._function(owner))
-        return made
+        value: T = vars(owner).setdefault(self._name, self._function(owner))
+        return value

@@ -75,16 +75,16 @@ def _nothing() -> None:
 def derived(node: Any, sources: list[Derivation | None]) -> Derivation:
     """Return the Derivation of `node`, which the user's code makes now of tensors that have
     `sources`. What changes nothing keeps the derivation it had."""
-    known = tuple([source for source in sources if source is not None])
-    for source in known:
+    parents = tuple([source for source in sources if source is not None])
+    for source in parents:
         if source._node() is node:
             return source
-    found = calls()
-    for source in known:
-        if source.calls == found:  # one call makes many steps: they share it
-            found = source.calls
+    call_stack = calls()
+    for source in parents:
+        if source.calls == call_stack:  # one call makes many steps: they share it
+            call_stack = source.calls
             break
-    return Derivation(node, found, known)
+    return Derivation(node, call_stack, parents)
 
 
 def here() -> SourceLine | None:
@@ -111,7 +111,7 @@ _CELLS: dict[str, tuple[int | None, str | None]] = {}
 def calls() -> Calls:
     """Return the user's frames on the call stack, up to the cell, script or module that they run
     for; the frames of libraries, this one among them, are left out."""
-    found: list[Call] = []
+    frames: list[Call] = []
     frame: FrameType | None = sys._getframe(1)
     for _ in range(MOST_FRAMES):
         if frame is None:
@@ -122,13 +122,13 @@ def calls() -> Calls:
         if kind is None:
             kind = _kind(name)
         if kind:
-            found.append((code, frame.f_lasti, _cell(name) if kind == _CELL else None))
+            frames.append((code, frame.f_lasti, _cell(name) if kind == _CELL else None))
             if code.co_name == "<module>":
                 break
         frame = frame.f_back
-    if len(found) > MOST_CALLS:
-        found = [*found[: MOST_CALLS // 2], *found[-MOST_CALLS // 2 :]]
-    return tuple(found)
+    if len(frames) > MOST_CALLS:
+        frames = [*frames[: MOST_CALLS // 2], *frames[-MOST_CALLS // 2 :]]
+    return tuple(frames)
 
 
 def line_of(call: Call) -> SourceLine:
@@ -141,18 +141,18 @@ def line_of(call: Call) -> SourceLine:
     return _line(code.co_filename, number, cell)
 
 
-def seen_from(made: Calls, asked: Calls) -> SourceLine | None:
+def seen_from(origin: Calls, viewer: Calls) -> SourceLine | None:
     """Return the line that made something, as it is seen from the code that asks about it: the
     one in the cell, script or function where both meet; else the outermost one. Its `inner` are
     the lines further inside."""
     begin = 0
-    for place, (one, other) in enumerate(zip(made[::-1], asked[::-1], strict=False)):
+    for place, (one, other) in enumerate(zip(origin[::-1], viewer[::-1], strict=False)):
         if one[0] is not other[0]:
             break
         begin = place
         if one[1] != other[1]:
             break
-    lines = [line_of(call) for call in made[::-1][begin:]]
+    lines = [line_of(call) for call in origin[::-1][begin:]]
     if not lines:
         return None
     inner = tuple(line for line in dict.fromkeys(lines[1:]) if line != lines[0])
@@ -192,9 +192,9 @@ def _cell(filename: str) -> str | None:
     if shell is None:
         return None
     count = shell.execution_count
-    known = _CELLS.get(filename)
-    if known is None or known[0] != count:
+    entry = _CELLS.get(filename)
+    if entry is None or entry[0] != count:
         named = shell.compile.format_code_name(filename)
         label = None if named is None else str(named[1]).replace(" ", "")
-        known = _CELLS[filename] = count, label
-    return known[1]
+        entry = _CELLS[filename] = count, label
+    return entry[1]

@@ -63,10 +63,10 @@ def painted(text: str) -> Any:
 
     Errors: ModuleNotFoundError where rich is not installed.
     """
-    made = importlib.import_module("rich.text").Text(text)
+    rich_text = importlib.import_module("rich.text").Text(text)
     for pattern, style in STYLES:
-        made.highlight_regex(pattern, style)
-    return made
+        rich_text.highlight_regex(pattern, style)
+    return rich_text
 
 
 def _folded(line: str, width: int) -> list[str]:
@@ -90,8 +90,8 @@ def _coloured(text: str) -> str:
         return text
     console = rich.Console(force_terminal=True, file=io.StringIO())
     console.print(painted(text), soft_wrap=True, end="")
-    found: str = console.file.getvalue()
-    return found
+    output: str = console.file.getvalue()
+    return output
 
 
 def _rich() -> ModuleType | None:

@@ -219,17 +219,17 @@ def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[Pass
     changed = {p.before: p for p in pieces if p.after is not p.before}
     if not changed:
         return []
-    found = list(changed.values())
+    records = list(changed.values())
     matches, others = (
         {m.before: m for piece in some for m in piece.matches}
-        for some in (found[:MOST_PIECES], found[MOST_PIECES:])
+        for some in (records[:MOST_PIECES], records[MOST_PIECES:])
     )
-    lost = sum(p.dropped for p in found) + len(others.keys() - matches.keys())
-    first = found[0]
+    lost = sum(p.dropped for p in records) + len(others.keys() - matches.keys())
+    first = records[0]
     joined = replace(
         first,
-        before=join(*[p.before for p in found[:MOST_PIECES]]),
-        after=join(*[p.after for p in found[:MOST_PIECES]]),
+        before=join(*[p.before for p in records[:MOST_PIECES]]),
+        after=join(*[p.after for p in records[:MOST_PIECES]]),
         matches=tuple(matches.values()),
         seconds=sum(p.seconds for p in pieces),
         dropped=lost,
@@ -240,10 +240,10 @@ def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[Pass
 
 def _links_kept(watching: Observer) -> tuple[Link | PassRecord, ...]:
     """Take the links that no record has yet, as far as the bound allows."""
-    kept = tuple(watching.links[: max(0, watching.limit - watching.held)])
-    watching.held += len(kept)
+    links = tuple(watching.links[: max(0, watching.limit - watching.held)])
+    watching.held += len(links)
     watching.links.clear()
-    return kept
+    return links
 
 
 class Recording:
@@ -295,13 +295,13 @@ class Recording:
         seconds = time.perf_counter() - self._start
         watching.parents.pop()
         watching.sources = self._sources
-        found = self.matches or []
-        kept = found[: max(0, watching.limit - watching.held)]
-        watching.held += len(kept)
+        matches = self.matches or []
+        first_matches = matches[: max(0, watching.limit - watching.held)]
+        watching.held += len(first_matches)
         # its place was kept when it began: records stand in execution order, outer before inner
         watching.records[self._place] = PassRecord(
-            self.name, self.doc, self.before, self.after, tuple(kept),
-            seconds, error, self.parent, len(found) - len(kept), _links_kept(watching),
+            self.name, self.doc, self.before, self.after, tuple(first_matches),
+            seconds, error, self.parent, len(matches) - len(first_matches), _links_kept(watching),
         )  # fmt: skip
         watching.links = self._around
 

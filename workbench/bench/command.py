@@ -62,8 +62,8 @@ def quick(options: argparse.Namespace) -> int:
         if isinstance(line, Latency):
             lines.append(asdict(line))
     if options.json:
-        held = {"schema": SCHEMA, "machine": where, "latencies": lines}
-        options.json.write_text(json.dumps(held, indent=1), encoding="utf-8")
+        document = {"schema": SCHEMA, "machine": where, "latencies": lines}
+        options.json.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return 0
 
 

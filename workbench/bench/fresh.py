@@ -58,20 +58,20 @@ class Processes:
             imports=program.imports, setup=program.setup, works=program.works
         )
         with tempfile.TemporaryDirectory(prefix="workbench-bench-") as cache:
-            kept = program.peer.environment(self._threads, cache)
-            kept.pop("PYTHONDONTWRITEBYTECODE", None)
-            kept["PYTHONPYCACHEPREFIX"] = self._bytecode
+            environment = program.peer.environment(self._threads, cache)
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)
+            environment["PYTHONPYCACHEPREFIX"] = self._bytecode
             try:
-                done = subprocess.run(
+                process = subprocess.run(
                     [sys.executable, "-c", text],
-                    env=kept, capture_output=True, text=True, timeout=TIMEOUT_S,
+                    env=environment, capture_output=True, text=True, timeout=TIMEOUT_S,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:
                 raise WorkbenchError(
                     f"{program.peer.name} failed", f"no answer in {TIMEOUT_S} s"
                 ) from None
-        if done.returncode:
-            said = done.stderr.strip().split(os.linesep)
-            raise WorkbenchError(f"{program.peer.name} failed", said[-1])
-        times: list[float] = json.loads(done.stdout)
+        if process.returncode:
+            lines = process.stderr.strip().split(os.linesep)
+            raise WorkbenchError(f"{program.peer.name} failed", lines[-1])
+        times: list[float] = json.loads(process.stdout)
         return times

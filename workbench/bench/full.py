@@ -66,9 +66,9 @@ def run(
     threads: int = 2,
     budget_s: float = 2.0,
     smoke: bool = False,
-    told: Callable[[ReportRow], None] = lambda row: None,
+    on_row: Callable[[ReportRow], None] = lambda row: None,
 ) -> Report:
-    """Return the Report of `entries`; `told` hears of each row as soon as it is there.
+    """Return the Report of `entries`; `on_row` hears of each row as soon as it is there.
 
     Units: `budget_s` seconds of sampling for a row; compiling comes on top. With `smoke` the
     inputs are tiny, and only the answers mean something.
@@ -81,7 +81,7 @@ def run(
             rows.append(
                 _row(entry, [OURS, *present], workers, threads, budget_s, smoke)
             )
-            told(rows[-1])
+            on_row(rows[-1])
     versions = {peer.name: peer.version for peer in (OURS, *present)}
     return Report(where, versions, tuple(absent), threads, tuple(rows))
 
@@ -118,9 +118,9 @@ def _row(
     figures = {
         peer.name: _prepared(entry, peer, workers, expected, smoke) for peer in peers
     }
-    taken = _sampled(figures, peers, workers, threads, budget_s, smoke)
-    peak = max(taken.pop(PEAK))
-    for name, samples in taken.items():
+    samples_by_name = _sampled(figures, peers, workers, threads, budget_s, smoke)
+    peak = max(samples_by_name.pop(PEAK))
+    for name, samples in samples_by_name.items():
         figures[name] = Figure(RIGHT, "", figures[name].first_s, samples)
     return ReportRow(
         entry.name, entry.operations(), entry.bytes(arrays, expected), peak, figures
@@ -158,9 +158,9 @@ def _prepared(
 ) -> Figure:
     """Return a Figure without samples: whether the library's answer is numpy's."""
     try:
-        found, first_s = workers[peer].prepare(entry.name, smoke)
+        answer, first_s = workers[peer].prepare(entry.name, smoke)
     except WorkerError as error:
         workers.dismiss(peer)
         return Figure(FAILED, error.because)
-    said = fault(found, expected)
-    return Figure(RIGHT if said is None else WRONG, said or "", first_s)
+    problem = fault(answer, expected)
+    return Figure(RIGHT if problem is None else WRONG, problem or "", first_s)

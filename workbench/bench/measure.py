@@ -31,34 +31,34 @@ def in_turn(
     All get as many: at least `least`, then until `budget_s` is over or `most` are taken. So the
     n-th samples of two are neighbours in time, and their ratio is free of the machine's drift.
     """
-    taken: dict[str, list[T]] = {name: [] for name in samplers}
+    samples_by_name: dict[str, list[T]] = {name: [] for name in samplers}
     stop = time.perf_counter() + budget_s
     for number in range(most):
         if number >= least and time.perf_counter() > stop:
             break
         for name in list(samplers) if number % 2 == 0 else reversed(list(samplers)):
             time.sleep(settle_s)
-            taken[name].append(samplers[name]())
-    return {name: tuple(samples) for name, samples in taken.items()}
+            samples_by_name[name].append(samplers[name]())
+    return {name: tuple(samples) for name, samples in samples_by_name.items()}
 
 
-def fault(found: Array, expected: Array) -> str | None:
+def fault(answer: Array, expected: Array) -> str | None:
     """Return what is wrong with an answer, None if it is right.
 
     Whole numbers must be equal; floats may be off by rounding.
     """
-    if found.shape != expected.shape:
-        return f"shape {found.shape}, not {expected.shape}"
+    if answer.shape != expected.shape:
+        return f"shape {answer.shape}, not {expected.shape}"
     if expected.dtype.kind != "f":
-        wrong = found != expected
+        wrong = answer != expected
     else:
         limit = CLOSE * max(float(np.abs(expected).max()), 1e-30)
-        wrong = ~(np.abs(found - expected) <= limit)  # NaN is wrong too
+        wrong = ~(np.abs(answer - expected) <= limit)  # NaN is wrong too
     if not wrong.any():
         return None
     place = np.unravel_index(int(np.argmax(wrong)), expected.shape)
     at = ", ".join(map(str, place))
     return (
         f"{int(wrong.sum())} of {wrong.size} elements, the first at [{at}]:"
-        f" {found[place]:g}, not {expected[place]:g}"
+        f" {answer[place]:g}, not {expected[place]:g}"
     )

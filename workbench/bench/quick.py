@@ -172,8 +172,10 @@ def recording(pairs: int) -> Latency:
             build_all()
 
     build_all()
-    found = interleave({"bare": build_all, "watched": watched}, 60.0, pairs)
-    both = zip(found["watched"].samples_s, found["bare"].samples_s, strict=True)
+    measurements = interleave({"bare": build_all, "watched": watched}, 60.0, pairs)
+    both = zip(
+        measurements["watched"].samples_s, measurements["bare"].samples_s, strict=True
+    )
     ratios = [w / b for w, b in both]
     return _ratio_line("recording every pass, over not", ratios, RECORDING_BUDGET)
 
@@ -182,10 +184,12 @@ def replay(pairs: int) -> Latency:
     """Measure a replayed call of a TinyJit without its kernel's own time, on little data."""
     entry = next(e for e in ENTRIES if e.name.startswith("add, "))
     call, inputs = captured(entry, entry.arrays(smoke=False))
-    found = interleave(
+    measurements = interleave(
         {"call": lambda: call(*inputs), "kernel": call.launch}, 60.0, pairs
     )
-    both = zip(found["call"].samples_s, found["kernel"].samples_s, strict=True)
+    both = zip(
+        measurements["call"].samples_s, measurements["kernel"].samples_s, strict=True
+    )
     beyond = [c - k for c, k in both]
     return Latency(
         "a replayed call, but its kernels", statistics.median(beyond), _spread(beyond),
@@ -195,8 +199,8 @@ def replay(pairs: int) -> Latency:
 
 def build_all(n: int = 64) -> None:
     """Schedule an expression, apply opts, lower and render: all of Python's part."""
-    made, _ = planned([matmul(n).uop])
-    kernel = next(i.kernel for i in made.items if i.kernel is not None)
+    schedule, _ = planned([matmul(n).uop])
+    kernel = next(i.kernel for i in schedule.items if i.kernel is not None)
     opts = (Opt(OptOps.UPCAST, "g1", 16), Opt(OptOps.UPCAST, "g0", 4))
     stages(kernel, Device.processor.name, upto="source", opts=opts)
 
@@ -207,8 +211,10 @@ def imports(plan: LatencyPlan) -> Iterator[Latency]:
         statement: FreshProcess(OURS, statement)
         for statement in ("import numpy", "import workbench")
     }
-    found = plan.alternate(programs, 3 * plan.repeats)
-    pairs = zip(found["import workbench"], found["import numpy"], strict=True)
+    measurements = plan.alternate(programs, 3 * plan.repeats)
+    pairs = zip(
+        measurements["import workbench"], measurements["import numpy"], strict=True
+    )
     ratios = [ours[0] / numpy[0] for ours, numpy in pairs]
     yield _ratio_line("import workbench, over import numpy", ratios, IMPORT_BUDGET)
     tensors = plan.run(lambda library: FreshProcess(_peer(library), IMPORTS[library]))
@@ -225,12 +231,13 @@ def large_graphs(plan: LatencyPlan) -> Iterator[Latency]:
         works = tuple(f"y{n}.{SCHEDULE[library]}" for n in sizes)
         return FreshProcess(_peer(library), IMPORTS[library], setup, works)
 
-    found = plan.run(program, max(1, plan.repeats // 2))
+    measurements = plan.run(program, max(1, plan.repeats // 2))
     for place, size in enumerate(plan.graphs, start=1):
         budget = SCHEDULE_BUDGET_S if size == 10_000 else None
-        yield _line(f"schedule {size:,} UOps", found, place, budget)
+        yield _line(f"schedule {size:,} UOps", measurements, place, budget)
     growth = {
-        name: [times[-1] / times[-2] for times in each] for name, each in found.items()
+        name: [times[-1] / times[-2] for times in each]
+        for name, each in measurements.items()
     }
     yield _ratio_line(
         "  growth when the UOps double", growth[OURS.name], GROWTH_BUDGET,
@@ -258,10 +265,14 @@ def _why_not_peer(processes: Processes) -> str | None:
     return None
 
 
-def _line(what: str, found: Times, place: int, budget: float | None = None) -> Latency:
+def _line(
+    what: str, measurements: Times, place: int, budget: float | None = None
+) -> Latency:
     """Return the Line of the times at `place` of each process, ours beside the peer's."""
-    ours = [times[place] for times in found[OURS.name]]
-    theirs = [times[place] for times in found.get(PEER.name, ()) if place < len(times)]
+    ours = [times[place] for times in measurements[OURS.name]]
+    theirs = [
+        times[place] for times in measurements.get(PEER.name, ()) if place < len(times)
+    ]
     peer = statistics.median(theirs) if theirs else None
     return Latency(what, statistics.median(ours), _spread(ours), "s", budget, peer)
 

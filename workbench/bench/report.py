@@ -115,8 +115,8 @@ class Report:
 
     def ratios(self, peer: str) -> dict[str, float]:
         """Return our time over the peer's by row, of the rows that have both."""
-        found = ((row.name, row.ratio(peer)) for row in self.rows)
-        return {name: ratio for name, ratio in found if ratio is not None}
+        pairs = ((row.name, row.ratio(peer)) for row in self.rows)
+        return {name: ratio for name, ratio in pairs if ratio is not None}
 
     def why_not_judged(self) -> str | None:
         """Return why these figures say nothing about the budgets, None if they do."""
@@ -136,28 +136,28 @@ class Report:
 
         Errors: WorkbenchError for another schema.
         """
-        held: dict[str, Any] = json.loads(text)
-        if held.get("schema") != SCHEMA:
+        document: dict[str, Any] = json.loads(text)
+        if document.get("schema") != SCHEMA:
             raise WorkbenchError(
                 "cannot read the report",
-                f"its schema is {held.get('schema')}, and this version reads {SCHEMA}",
+                f"its schema is {document.get('schema')}, and this version reads {SCHEMA}",
             )
-        rows = tuple(_row(row) for row in held["rows"])
+        rows = tuple(_row(row) for row in document["rows"])
         return Report(
-            held["machine"],
-            held["versions"],
-            tuple(held["absent"]),
-            held["threads"],
+            document["machine"],
+            document["versions"],
+            tuple(document["absent"]),
+            document["threads"],
             rows,
         )
 
 
-def _row(held: dict[str, Any]) -> ReportRow:
+def _row(data: dict[str, Any]) -> ReportRow:
     figures = {
         name: Figure(**figure | {"samples_s": tuple(figure["samples_s"])})
-        for name, figure in held["figures"].items()
+        for name, figure in data["figures"].items()
     }
-    return ReportRow(**held | {"figures": figures})
+    return ReportRow(**data | {"figures": figures})
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -167,15 +167,15 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 def machine() -> dict[str, str]:
     """Return what this machine is, as far as figures depend on it."""
-    found = {
+    description = {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
     if hasattr(os, "getloadavg"):
-        found["load"] = f"{os.getloadavg()[0]:.1f}"
-    return found
+        description["load"] = f"{os.getloadavg()[0]:.1f}"
+    return description
 
 
 def is_busy(machine: dict[str, str]) -> bool:

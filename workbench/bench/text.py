@@ -85,7 +85,7 @@ def _budgets(report: Report) -> Iterator[str]:
     mean = geometric_mean(list(ratios.values()))
     slow = {name: r for name, r in ratios.items() if r > WORST_TO_TORCH}
     listed = ", ".join(f"{n} {r:.1f}" for n, r in sorted(slow.items(), key=_second))
-    found = [
+    verdicts = [
         (
             f"time over torch's, geometric mean: {mean:.2f}, <= {GEOMEAN_TO_TORCH}"
             f" ({len(ratios)} rows)",
@@ -97,13 +97,13 @@ def _budgets(report: Report) -> Iterator[str]:
         over = [r for p in ("numpy", "torch") if (r := row.ratio(p)) is not None]
         if row.name in ("matmul 512", "matmul 1024") and over:
             speed = 1 / max(over)
-            said = (
+            sentence = (
                 f"{row.name}: {speed:.2f} of the best of numpy and torch, >= {MATMUL}"
             )
-            found.append((said, speed >= MATMUL))
+            verdicts.append((sentence, speed >= MATMUL))
     unjudged = report.why_not_judged()
-    for said, is_kept in found:
-        yield f"{said}: {_word(is_kept) if unjudged is None else f'({unjudged})'}"
+    for sentence, is_kept in verdicts:
+        yield f"{sentence}: {_word(is_kept) if unjudged is None else f'({unjudged})'}"
 
 
 def _times(ratio: float) -> str:

@@ -116,8 +116,8 @@ class PeerProcess:
         self._process.wait()
         self._said.seek(0)
         lines = self._said.read().decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
-        return f": {said[-1]}" if said else ""
+        words = [line.strip() for line in lines if line.strip()]
+        return f": {words[-1]}" if words else ""
 
 
 class _Desk:

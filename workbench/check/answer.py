@@ -62,13 +62,13 @@ def check(
         written = dict(zip(slots, interpret_kernel(_marked(part), empty), strict=True))
         for slot, result in zip(slots, got, strict=True):
             mask = np.asarray(written[slot], bool)
-            expected, found = want[slot][mask], result[mask]
+            expected, actual = want[slot][mask], result[mask]
             checked += expected.size
-            error, limit = compare(found, expected, reduce_steps(part))
+            error, limit = compare(actual, expected, reduce_steps(part))
             if error > limit:
                 # the kernel's own dtypes may lose more here, by cancellation: no opt's fault
                 narrow = dict(zip(slots, interpret_kernel(part, empty), strict=True))
-                error, limit = as_narrow(found, expected, narrow[slot][mask], limit)
+                error, limit = as_narrow(actual, expected, narrow[slot][mask], limit)
             worst, allowed = max(worst, error), max(allowed, limit)
             right = right and error <= limit
     return CheckResult(right, worst, checked, total, allowed)
@@ -80,39 +80,39 @@ def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
     return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
 
 
-def compare(found: Array, expected: Array, steps: int) -> tuple[float, float]:
+def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
     is made in float32 at least."""
-    kind = dtypes.from_numpy(found.dtype)
+    kind = dtypes.from_numpy(actual.dtype)
     if not kind.is_float:
-        wrong = np.count_nonzero(found != expected)
+        wrong = np.count_nonzero(actual != expected)
         return float(wrong), 0.0
     finite = np.abs(expected[np.isfinite(expected)])
     scale = max(1.0, float(finite.max(initial=0.0)))
     eps = 2.0**-kind.fraction_bits
     summed = min(eps, 2.0**-dtypes.float32.fraction_bits) * 4 * math.sqrt(steps)
-    return _greatest(found, expected), scale * (16 * eps + summed)
+    return _greatest(actual, expected), scale * (16 * eps + summed)
 
 
 def as_narrow(
-    found: Array, expected: Array, narrow: Array, limit: float
+    actual: Array, expected: Array, narrow: Array, limit: float
 ) -> tuple[float, float]:
     """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where
-    that overflows to an infinity or NaN so must `found`; elsewhere it may err 8 times as much."""
+    that overflows to an infinity or NaN so must `actual`; elsewhere it may err 8 times as much."""
     overflows = ~np.isfinite(narrow) & np.isfinite(expected)
-    if np.any(np.isfinite(found[overflows])):
+    if np.any(np.isfinite(actual[overflows])):
         return math.inf, limit
     rest = ~overflows
     allowed = max(limit, 8 * _greatest(narrow[rest], expected[rest]))
-    return _greatest(found[rest], expected[rest]), allowed
+    return _greatest(actual[rest], expected[rest]), allowed
 
 
-def _greatest(found: Array, expected: Array) -> float:
+def _greatest(actual: Array, expected: Array) -> float:
     """Return the greatest absolute difference; a NaN or infinity must stand where it should."""
     with np.errstate(all="ignore"):
-        difference = np.abs(found.astype(np.float64) - expected)
-        rounded = expected.astype(found.dtype)
-        same = (found == rounded) | (np.isnan(found) & np.isnan(expected))
+        difference = np.abs(actual.astype(np.float64) - expected)
+        rounded = expected.astype(actual.dtype)
+        same = (actual == rounded) | (np.isnan(actual) & np.isnan(expected))
         difference = np.where(
             same, np.where(np.isfinite(difference), difference, 0.0), difference
         )
@@ -132,9 +132,10 @@ def reduce_steps(kernel: UOp) -> int:
 
 def lane_steps(kernel: UOp) -> int:
     """Return how many loop steps all statements of a kernel take together."""
-    found = statements(kernel).values()
+    kernel_statements = statements(kernel).values()
     return sum(
-        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes)) for s in found
+        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes))
+        for s in kernel_statements
     )
 
 

@@ -64,8 +64,8 @@ def first_wrong(records: Sequence[PassRecord], judge: Judge) -> Culprit | None:
         elif not problem:
             unsure.clear()
         else:
-            found = first_wrong(_while_right(inside, judge), judge)
-            return found or _in_pass(record, problem, judge, tuple(unsure))
+            culprit = first_wrong(_while_right(inside, judge), judge)
+            return culprit or _in_pass(record, problem, judge, tuple(unsure))
     return None
 
 
@@ -73,14 +73,14 @@ def _outermost(
     records: Sequence[PassRecord],
 ) -> list[tuple[PassRecord, list[PassRecord]]]:
     """Return the passes that ran in no other, each with those that ran inside of it."""
-    found: list[tuple[PassRecord, list[PassRecord]]] = []
+    groups: list[tuple[PassRecord, list[PassRecord]]] = []
     names = {r.name for r in records}
     for record in records:
-        if found and record.parent in names:
-            found[-1][1].append(record)
+        if groups and record.parent in names:
+            groups[-1][1].append(record)
         else:
-            found.append((record, []))
-    return found
+            groups.append((record, []))
+    return groups
 
 
 def _while_right(records: list[PassRecord], judge: Judge) -> list[PassRecord]:
@@ -105,11 +105,11 @@ def _in_pass(
     untried = list(range(1, wrong))
     while untried:
         middle = untried[len(untried) // 2]
-        said = judge(replay(record.before, matches, middle))
-        if said is None:
+        verdict = judge(replay(record.before, matches, middle))
+        if verdict is None:
             untried.remove(middle)
-        elif said:
-            wrong, problem = middle, said
+        elif verdict:
+            wrong, problem = middle, verdict
             untried = [n for n in untried if n < wrong]
         else:
             right = middle

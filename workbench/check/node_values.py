@@ -76,8 +76,8 @@ class NodeValues(Printed):
         numbers = self._floats.reshape(-1)
         if self._is_float:
             numbers = numbers[~np.isnan(numbers)]
-        found: float | None = pick(numbers).item() if numbers.size else None
-        return found
+        extreme: float | None = pick(numbers).item() if numbers.size else None
+        return extreme
 
     def __str__(self) -> str:
         sizes = ", ".join(
@@ -90,8 +90,8 @@ class NodeValues(Printed):
         figures = f"min {self.min}, max {self.max}"
         figures += f", {self.nans} of {self.array.size:,} NaN" if self._is_float else ""
         figures += f", {self.infinite} infinite" if self.infinite else ""
-        shown = np.array2string(self.array, precision=4, threshold=64, edgeitems=3)
-        return f"{self.text}  ({self.dtype}) {where}\n{figures}\n{shown}"
+        array_text = np.array2string(self.array, precision=4, threshold=64, edgeitems=3)
+        return f"{self.text}  ({self.dtype}) {where}\n{figures}\n{array_text}"
 
 
 def values_in_kernel(
@@ -105,8 +105,8 @@ def values_in_kernel(
     """
     _check_node(node, "kernel.values")
     value = _value_of(node)
-    found = value.toposort()
-    other = next((n.op.name for n in found if "k" not in OPS[n.op].levels), None)
+    nodes = value.toposort()
+    other = next((n.op.name for n in nodes if "k" not in OPS[n.op].levels), None)
     if other is not None:
         because = (
             f"{other} is an op of the lowered program, where values are in registers"
@@ -114,12 +114,12 @@ def values_in_kernel(
         hint = "the same value in a pass before statement-tree, or in kernel.ast"
         raise WorkbenchError(f"cannot interpret {node.op.name}", because, hint)
     place = {name: i for i, name in enumerate(order)}
-    ranges = [n for n in found if n.op is Ops.RANGE]
+    ranges = [n for n in nodes if n.op is Ops.RANGE]
     ranges.sort(key=lambda r: (place.get(r.axis_name, len(place)), r.axis_name))
     axes = [r for r in ranges if r in value.ranges]
     sizes = {r.axis_name: r.extent for r in axes}
     _check_positions(at, sizes)
-    closed = {r for n in found if n.op is Ops.REDUCE for r in n.src[1:]}
+    closed = {r for n in nodes if n.op is Ops.REDUCE for r in n.src[1:]}
     fixed = dict(at)
     kernel = _storing(value, axes, fixed, closed, len(inputs), ranges)
     for axis in axes:
@@ -148,8 +148,8 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
     Errors: WorkbenchError as above, and where the tensors below it are too large.
     """
     _check_node(node, "ex.values")
-    found = node.toposort()
-    other = next((n.op.name for n in found if "t" not in OPS[n.op].levels), None)
+    nodes = node.toposort()
+    other = next((n.op.name for n in nodes if "t" not in OPS[n.op].levels), None)
     if other is not None:
         because = f"{other} is an op of kernels, and these are values of tensors"
         hint = "ex.kernels[0].values(node)"
@@ -157,13 +157,13 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
     sizes = {str(i): n for i, n in enumerate(node.shape)}
     _check_positions(at, sizes)
     fixed = {str(name): position for name, position in at.items()}
-    elements = sum(n.size for n in found)
+    elements = sum(n.size for n in nodes)
     if elements > MOST_ELEMENTS:
         because = f"it and what it is computed from have {elements:,} elements"
         raise WorkbenchError(
             "too much work for these values", because, "smaller shapes"
         )
-    array = interpret_tensor(node, memory_below(found))
+    array = interpret_tensor(node, memory_below(nodes))
     array = np.broadcast_to(array, node.shape)
     array = array[tuple(fixed.get(name, slice(None)) for name in sizes)]
     names = tuple(name for name in sizes if name not in fixed)
@@ -172,8 +172,8 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
 
 def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
     """Return what the BUFFERs among `nodes` hold, in their shapes."""
-    found = [n for n in nodes if n.op is Ops.BUFFER]
-    return {n: memory_of(n).as_array().reshape(n.shape) for n in found}
+    buffers = [n for n in nodes if n.op is Ops.BUFFER]
+    return {n: memory_of(n).as_array().reshape(n.shape) for n in buffers}
 
 
 def _check_node(node: object, call: str) -> None:
@@ -189,10 +189,10 @@ def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
         because = f"{type(at).__name__} is no dict from axes to positions"
         raise WorkbenchError("these are no positions", because, hint)
     listed = ", ".join(f"{n} in {s}" for n, s in sizes.items()) or "none"
-    for given, position in at.items():
-        name = str(given)
+    for axis, position in at.items():
+        name = str(axis)
         if name not in sizes:
-            what = f"{given!r:.40} is no axis of these values"
+            what = f"{axis!r:.40} is no axis of these values"
             raise WorkbenchError(what, f"the axes are {listed}", hint if sizes else "")
         if type(position) is not int or not 0 <= position < sizes[name]:
             what = f"there is no position {position!r:.40} along {name}"

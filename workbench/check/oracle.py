@@ -55,11 +55,11 @@ class Reference(NamedTuple):
     def problem(self, got: Mapping[int, Array]) -> str:
         """Return how `got` differs from the reference; "" where it does not."""
         for slot, want in self.wide.items():
-            found = got[slot].reshape(want.shape)
-            error, limit = compare(found, want, self.steps)
+            actual = got[slot].reshape(want.shape)
+            error, limit = compare(actual, want, self.steps)
             if error > limit:
                 narrow = self.narrow[slot].reshape(want.shape)
-                error, limit = as_narrow(found, want, narrow, limit)
+                error, limit = as_narrow(actual, want, narrow, limit)
             if error > limit:
                 return f"the greatest error is {error:.3g} (tolerance {limit:.3g})"
         return ""

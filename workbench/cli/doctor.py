@@ -42,17 +42,17 @@ def _speeds() -> Iterator[str]:
     try:
         from workbench.measure.speeds import measured
 
-        found = measured()
+        machine_speeds = measured()
     except (ImportError, WorkbenchError) as error:
         yield f"speeds      cannot be measured: {error}"
         return
-    for kind, rate in found.peak.items():
+    for kind, rate in machine_speeds.peak.items():
         speed = (
             f"{rate.one / 1e9:.3g} GFLOP/s on one thread, {rate.all / 1e9:.3g} on all"
         )
         yield f"peak {kind:6} {speed}"
-    for level, read in found.read.items():
-        copy = found.copy[level]
+    for level, read in machine_speeds.read.items():
+        copy = machine_speeds.copy[level]
         yield (
             f"{level:11} read {read.one / 1e9:.3g} GB/s on one thread, {read.all / 1e9:.3g} on"
             f" all; copy {copy.one / 1e9:.3g}, {copy.all / 1e9:.3g}"

@@ -58,12 +58,12 @@ def tour(options: argparse.Namespace) -> int:
         options.html.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WorkbenchError(f"cannot write {options.html}", str(error)) from error
-    made = write_whole(
+    path = write_whole(
         options.html, lambda: static_page(execute(notebooks_folder() / TOUR))
     )
     seconds = time.perf_counter() - started
     print(
-        f"wrote {options.html} ({made.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
+        f"wrote {options.html} ({path.stat().st_size / 1e6:.1f} MB) in {seconds:.0f} s"
     )
     return 0
 

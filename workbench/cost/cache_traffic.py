@@ -91,8 +91,8 @@ class Traffic:
     def _fits(self, node: UOp, cache_bytes: int) -> bool:
         """Whether a cache holds what one step of a loop touches."""
         most: dict[UOp, int] = {}
-        for (buffer, _), held in self._touched(node, False).items():
-            most[buffer] = max(most.get(buffer, 0), held.bytes_of(cache_bytes))
+        for (buffer, _), footprint in self._touched(node, False).items():
+            most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(cache_bytes))
         return sum(most.values()) <= cache_bytes
 
     def _touched(self, node: UOp, whole: bool) -> Mapping[Key, Held]:
@@ -112,9 +112,11 @@ class Traffic:
                 places.setdefault((access.buffer, access.writes), []).append(
                     access.flat
                 )
-        found = {key: _held(key[0], flats, inside) for key, flats in places.items()}
-        self._held[node, whole] = found
-        return found
+        footprints = {
+            key: _held(key[0], flats, inside) for key, flats in places.items()
+        }
+        self._held[node, whole] = footprints
+        return footprints
 
     def _of(self, statement: UOp) -> tuple[MemoryAccess, ...]:
         if statement not in self._accesses:
@@ -124,10 +126,10 @@ class Traffic:
 
 def _held(buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp]) -> Held:
     itemsize = buffer.dtype.itemsize
-    found = runs(flats, inside, max(1, LINE_BYTES // itemsize))
-    count, all_ = sum(n * _lines(k, itemsize) for n, k, _ in found), size_of(buffer)
+    line_runs = runs(flats, inside, max(1, LINE_BYTES // itemsize))
+    count, all_ = sum(n * _lines(k, itemsize) for n, k, _ in line_runs), size_of(buffer)
     if count < _lines(all_, itemsize):
-        return Held(found, count, itemsize)
+        return Held(line_runs, count, itemsize)
     return Held((Runs(1, all_, 0),), _lines(all_, itemsize), itemsize)
 
 

@@ -84,11 +84,11 @@ class LoopWork:
 
     def hottest(self) -> tuple[LoopWork, float]:
         """Return the loop in which most time goes by, and how much in all its runs."""
-        found = [(self, self.trips * self.own_s)]
-        found += [
+        candidates = [(self, self.trips * self.own_s)]
+        candidates += [
             (loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)
         ]
-        return max(found, key=lambda pair: pair[1])
+        return max(candidates, key=lambda pair: pair[1])
 
 
 def work(linear: Sequence[UOp], target: Target, speeds: Speeds) -> LoopWork:
@@ -196,12 +196,12 @@ class _ProgramReader:
         links: dict[UOp, dict[UOp, int]] = {}
         for node in own:
             step = int(node.op in CHAINED and node.dtype.kind != "index")
-            found: dict[UOp, int] = {}
+            counts: dict[UOp, int] = {}
             for source in node.src:
                 reached = {source: 0} if source.op is Ops.REG else links.get(source, {})
                 for register, count in reached.items():
-                    found[register] = max(found.get(register, 0), count + step)
-            links[node] = found
+                    counts[register] = max(counts.get(register, 0), count + step)
+            links[node] = counts
         sets = [n for n in own if n.op is Ops.SET]
         lengths = [links.get(n.src[1], {}).get(n.src[0], 0) for n in sets]
         waiting = [length for length in lengths if length]
@@ -214,8 +214,8 @@ def _computes(node: UOp) -> bool:
     if node.op is Ops.BROADCAST:
         # of a number that is loaded, or constant, it is part of the load
         return node.src[0].op not in (Ops.LOAD, Ops.CONST)
-    known = (Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.HREDUCE)
-    return node.op in ELEMENTWISE or node.op in known
+    lane_ops = (Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.HREDUCE)
+    return node.op in ELEMENTWISE or node.op in lane_ops
 
 
 def _instructions(node: UOp) -> float:
@@ -245,16 +245,16 @@ def live_registers(own: Sequence[UOp], target: Target) -> int:
         and not (n.op is Ops.BROADCAST and n.src[0].op is Ops.CONST)
     }  # fmt: skip
     fixed = sum(_registers(n, target) for n in (*sums, *outside))
-    held = most = 0
+    live = most = 0
     ends: dict[int, int] = {}
     for place, node in enumerate(own):
-        held -= ends.pop(place, 0)
+        live -= ends.pop(place, 0)
         # the sum's next value takes the register of the one before
         if node in inside and last.get(node, -1) > place and not _updates(node, sums):
-            held += _registers(node, target)
+            live += _registers(node, target)
             end = last[node]
             ends[end] = ends.get(end, 0) + _registers(node, target)
-        most = max(most, held)
+        most = max(most, live)
     return fixed + most
 
 

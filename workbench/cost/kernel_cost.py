@@ -82,11 +82,11 @@ class Cost(Printed):
         """
         parts = self.threads if threads is None else threads
         flops = self.estimates.flops
-        found = {"peak": self.speeds.peak[self.kind].of(parts)}
+        limits = {"peak": self.speeds.peak[self.kind].of(parts)}
         for level, moved in self.bytes_from.items():
             if moved and flops:
-                found[level] = flops / moved * self.speeds.read[level].of(parts)
-        return found
+                limits[level] = flops / moved * self.speeds.read[level].of(parts)
+        return limits
 
     def __str__(self) -> str:
         most = max(len(name) for name in self.bytes_from)

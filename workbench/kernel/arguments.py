@@ -8,32 +8,32 @@ import sys
 from workbench.base.errors import DTypeError, ShapeError
 
 
-def seed(given: object) -> int:
+def seed(value: object) -> int:
     """Return a seed of random data. Errors: DTypeError unless it is an integer, 0 or more."""
-    if isinstance(given, int) and given >= 0:
-        return given
+    if isinstance(value, int) and value >= 0:
+        return value
     raise DTypeError(
-        f"seed={given!r:.40} is no seed", "a seed is an integer, 0 or more", "seed=0"
+        f"seed={value!r:.40} is no seed", "a seed is an integer, 0 or more", "seed=0"
     )
 
 
-def budget(given: object) -> float:
+def budget(value: object) -> float:
     """Return a time in seconds. Errors: DTypeError unless it is a number, 0 or more."""
-    if isinstance(given, int | float) and 0 <= given <= sys.float_info.max:
-        return given
+    if isinstance(value, int | float) and 0 <= value <= sys.float_info.max:
+        return value
     raise DTypeError(
-        f"budget_s={given!r:.40} is no time", "it is seconds, 0 or more", "budget_s=0.5"
+        f"budget_s={value!r:.40} is no time", "it is seconds, 0 or more", "budget_s=0.5"
     )
 
 
-def shape_of(given: object, size: int) -> tuple[int, ...]:
+def shape_of(value: object, size: int) -> tuple[int, ...]:
     """Return a shape of `size` elements. Errors: ShapeError unless it is one."""
-    if isinstance(given, tuple | list):
-        shape = tuple(given)
+    if isinstance(value, tuple | list):
+        shape = tuple(value)
         if all(type(n) is int for n in shape) and math.prod(shape) == size:
             return shape
     raise ShapeError(
-        f"shape {given!r:.40} does not fit",
+        f"shape {value!r:.40} does not fit",
         f"the output has {size} elements",
         f"({size},)",
     )

@@ -51,9 +51,11 @@ class Comparison(Printed):
         lines = [f"{a:{widths[0]}}  {b:{widths[1]}}  {c}" for a, b, c in rows]
         lines += [] if self.times is None else [str(self.times)]
         lines.append(self._answers())
-        shown = self.difference.split("\n")
-        more = len(shown) - MOST_LINES
-        lines += shown[:MOST_LINES] if self.difference else ["the sources are equal"]
+        diff_lines = self.difference.split("\n")
+        more = len(diff_lines) - MOST_LINES
+        lines += (
+            diff_lines[:MOST_LINES] if self.difference else ["the sources are equal"]
+        )
         return "\n".join([*lines, f"and {more:,} lines more"] if more > 0 else lines)
 
     def _answers(self) -> str:
@@ -74,8 +76,8 @@ def compared(
         because = f"{type(other).__name__} is no Kernel"
         raise WorkbenchError("cannot compare", because, "k.compare(k.optimized())")
     with unobserved():
-        made = one.compile(device), other.compile(device)
-    sources = [c.source.splitlines() for c in made]
+        programs = one.compile(device), other.compile(device)
+    sources = [c.source.splitlines() for c in programs]
     unified = difflib.unified_diff(
         sources[0], sources[1], "this", "other", lineterm="", n=2
     )
@@ -83,7 +85,7 @@ def compared(
     others: dict[str, Kernel | Callable[[], object]] = {"other": other}
     times = one.compare_times(others, device, budget_s) if budget_s > 0 else None
     return Comparison(
-        device, (_opts(one), _opts(other)), (made[0].counts, made[1].counts),
+        device, (_opts(one), _opts(other)), (programs[0].counts, programs[1].counts),
         "\n".join(unified), equal, error, tolerance, times,
     )  # fmt: skip
 
@@ -102,9 +104,9 @@ def _answers(
         return 0.0, 0.0, None
     error, tolerance = 0.0, 0.0
     steps = reduce_steps(one.original)
-    for got, wanted in zip(other.run(device), one.run(device), strict=True):
-        exact = wanted.dtype.kind in "iub"
-        wide = wanted if exact else wanted.astype(np.float64)
-        found, limit = compare(got, wide, steps)
-        error, tolerance = max(error, found), max(tolerance, 2 * limit)
+    for got, expected in zip(other.run(device), one.run(device), strict=True):
+        exact = expected.dtype.kind in "iub"
+        wide = expected if exact else expected.astype(np.float64)
+        difference, limit = compare(got, wide, steps)
+        error, tolerance = max(error, difference), max(tolerance, 2 * limit)
     return error, tolerance, error <= tolerance

@@ -45,18 +45,18 @@ class Compiled(Unpicklable, Displayed):
 
         It is compiled anew for this. Errors: as `assembly`.
         """
-        found: tuple[AsmLine, ...] = self._of_program("assembly_lines")
-        return found
+        lines: tuple[AsmLine, ...] = self._of_program("assembly_lines")
+        return lines
 
     def _of_program(self, name: str) -> Any:
-        found = getattr(self.built.program, name, None)
-        if found is None:
+        value = getattr(self.built.program, name, None)
+        if value is None:
             raise DeviceError(
                 f"{self.device} has no machine code",
                 f"it is {Device[self.device].about}",
                 f'"{Device.processor.name}"',
             )
-        return found
+        return value
 
     def __getitem__(self, level: str) -> Any:
         """Return the state at "lowered" (a BLOCK) or "linear" (a tuple of UOps)."""
@@ -69,8 +69,8 @@ class Compiled(Unpicklable, Displayed):
         return self.source
 
     def __repr__(self) -> str:
-        made, lines = self.built.source, self.source.count("\n") + 1
-        return f"Compiled({made.name} for {self.device}: {lines:,} lines of {made.language})"
+        source, lines = self.built.source, self.source.count("\n") + 1
+        return f"Compiled({source.name} for {self.device}: {lines:,} lines of {source.language})"
 
 
 def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:

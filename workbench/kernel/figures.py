@@ -41,20 +41,20 @@ def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
     """Return how long a kernel takes; on a real device with what it waits for."""
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
-        taken = measure_kernel(run, device, kernel.estimates, budget_s, cold)
+        timing = measure_kernel(run, device, kernel.estimates, budget_s, cold)
         if not Device[device].is_processor:
-            return taken
+            return timing
         kind, threads = float_kind(kernel.original), built.source.threads
-        speed = taken.gflops * 1e9
+        speed = timing.gflops * 1e9
         try:
             machine = beaten(speeds(), kind, threads, speed)
             waits = bound(
-                cost_of(kernel, device, machine), processor(device), taken.median_s
+                cost_of(kernel, device, machine), processor(device), timing.median_s
             )
         except WorkbenchError:  # a time is worth having without it
-            return taken
+            return timing
         share = machine.share(kind, threads, speed)
-        return replace(taken, fraction_of_peak=share, bound=str(waits))
+        return replace(timing, fraction_of_peak=share, bound=str(waits))
 
 
 def beside(

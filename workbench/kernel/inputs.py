@@ -32,12 +32,12 @@ class Run:
 
     def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
         """Return the memory on `device` after the first `count` items have run there."""
-        held = self.memory.setdefault(device, {})
+        memory = self.memory.setdefault(device, {})
         for number in range(self.done.get(device, 0), count):
             item = self.items[number]
             written = item.slots
             buffers = [
-                self._buffer(b, device, held, fill=slot not in written)
+                self._buffer(b, device, memory, fill=slot not in written)
                 for slot, b in enumerate(item.buffers)
             ]
             if item.kernel is None:
@@ -45,27 +45,27 @@ class Run:
             else:
                 build(tuned(item.kernel, device), device).program(buffers)
             self.done[device] = number + 1
-        return held
+        return memory
 
     def _buffer(
-        self, node: UOp, device: str, held: dict[UOp, Buffer], fill: bool
+        self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
     ) -> Buffer:
         """Return this run's own memory for a BUFFER; what a tensor holds is copied in."""
-        if node not in held:
-            made = held[node] = Buffer(device, node.dtype, node.size)
+        if node not in memory:
+            buffer = memory[node] = Buffer(device, node.dtype, node.size)
             if fill:
-                made.copy_from(memory_of(node))
-        return held[node]
+                buffer.copy_from(memory_of(node))
+        return memory[node]
 
     def buffers(self, number: int, device: str) -> list[Buffer]:
         """Return the buffers of item `number` by slot: fresh ones for its outputs, and its inputs,
         producers run."""
-        held, item = self.upto(number, device), self.items[number]
+        memory, item = self.upto(number, device), self.items[number]
         written = item.slots
         return [
             Buffer(device, b.dtype, b.size)
             if slot in written
-            else self._buffer(b, device, held, fill=True)
+            else self._buffer(b, device, memory, fill=True)
             for slot, b in enumerate(item.buffers)
         ]
 
@@ -130,15 +130,15 @@ class Seeded:
         """Return the kernel's buffers by slot: outputs zeroed, inputs random."""
         generator = np.random.default_rng(self.seed)
         params = {n.slot: n for n in kernel.toposort() if n.op is Ops.PARAM}
-        made = []
+        memory = []
         for slot in range(max(params, default=-1) + 1):
             param = params.get(slot)
             if param is None:  # a slot that the kernel never touches
-                made.append(Buffer(device, dtypes.uint8, 0))
+                memory.append(Buffer(device, dtypes.uint8, 0))
                 continue
             values = random_values(generator, param.dtype, param.length)
-            made.append(Buffer.of(device, param.dtype, values))
-        return made
+            memory.append(Buffer.of(device, param.dtype, values))
+        return memory
 
 
 def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
@@ -161,5 +161,5 @@ def random_values(generator: np.random.Generator, dtype: DType, size: int) -> Ar
 
 def written(kernel: UOp) -> list[UOp]:
     """Return the PARAMs that a kernel writes, by slot."""
-    found = {store.place.param for store in kernel.stores}
-    return sorted(found, key=lambda param: param.slot)
+    params = {store.place.param for store in kernel.stores}
+    return sorted(params, key=lambda param: param.slot)

@@ -32,10 +32,10 @@ def measure_cold(
     largest = max((size for _, size in machine.caches()), default=0)
     size, parts = min(MOST, max(LEAST, 2 * largest)), cores()
     empty = walk(size // parts, parts, copies=True).run
-    taken: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds):
         for name, run in runs.items():
             go_on(number)
             empty()
-            taken[name].append(seconds_of(run))
-    return {name: Samples(tuple(samples)) for name, samples in taken.items()}
+            times[name].append(seconds_of(run))
+    return {name: Samples(tuple(samples)) for name, samples in times.items()}

@@ -64,11 +64,11 @@ class SideBySide(Printed):
     def __str__(self) -> str:
         width = max(len(name) for name in self.samples)
         first, lines = next(iter(self.samples)), []
-        for name, taken in self.samples.items():
-            told = "" if name == first else f"   {self.ratios[name]}"
-            spread = taken.spread_s / taken.median_s
-            took = f"{seconds_text(taken.median_s)} ± {spread:.1%}"
-            lines.append(f"{name:{width}}  {took:17}{told}".rstrip())
+        for name, timing in self.samples.items():
+            comparison = "" if name == first else f"   {self.ratios[name]}"
+            spread = timing.spread_s / timing.median_s
+            took = f"{seconds_text(timing.median_s)} ± {spread:.1%}"
+            lines.append(f"{name:{width}}  {took:17}{comparison}".rstrip())
         return "\n".join(lines)
 
 
@@ -76,9 +76,11 @@ def side_by_side(
     runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 41
 ) -> SideBySide:
     """Return times of runs, in turns, each held against the first."""
-    taken = interleave(runs, budget_s, samples, warms=True)
-    first = next(iter(taken.values())).samples_s
-    return SideBySide(taken, {n: ratio(first, s.samples_s) for n, s in taken.items()})
+    timings = interleave(runs, budget_s, samples, warms=True)
+    first = next(iter(timings.values())).samples_s
+    return SideBySide(
+        timings, {n: ratio(first, s.samples_s) for n, s in timings.items()}
+    )
 
 
 def ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:

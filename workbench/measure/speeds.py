@@ -92,8 +92,8 @@ class Speeds:
         where there is none: for a kernel without floats, and one that does less than is counted."""
         if kind is None or not speed:
             return None
-        found = speed / self.peak[kind].of(threads)
-        return min(found, 1.0) if found < 1 + 1e-9 else None
+        fraction = speed / self.peak[kind].of(threads)
+        return min(fraction, 1.0) if fraction < 1 + 1e-9 else None
 
     def is_beaten(self, kind: str | None, threads: int, speed: float) -> bool:
         """Whether a kernel of so many threads that reached `speed` operations a second was faster
@@ -122,20 +122,26 @@ def speeds() -> Speeds:
         return known() or measured()
 
 
-def beaten(found: Speeds, kind: str | None, threads: int, speed: float) -> Speeds:
-    """Return `found` with a peak above a kernel that reached `speed` operations a second: measured
+def beaten(
+    machine_speeds: Speeds, kind: str | None, threads: int, speed: float
+) -> Speeds:
+    """Return `machine_speeds` with a peak above a kernel that reached `speed` operations a second: measured
     again, where it was beaten, and if that is not enough raised to what the kernel did, as far as
     that is plausible. This process remembers it, no other one."""
-    if kind is None or not found.is_beaten(kind, threads, speed):
-        return found
+    if kind is None or not machine_speeds.is_beaten(kind, threads, speed):
+        return machine_speeds
     with _measuring:
-        found = found.raised(kind, threads, _flops(FLOATS[kind], threads))
-        if speed <= PLAUSIBLE * found.peak[kind].of(threads):
-            found = found.raised(kind, threads, speed)
+        machine_speeds = machine_speeds.raised(
+            kind, threads, _flops(FLOATS[kind], threads)
+        )
+        if speed <= PLAUSIBLE * machine_speeds.peak[kind].of(threads):
+            machine_speeds = machine_speeds.raised(kind, threads, speed)
         with _lock:
-            held = _found.get(_place(), found)
-            _found[_place()] = replace(held, peak=_better(held.peak, found.peak))
-    return found
+            current = _found.get(_place(), machine_speeds)
+            _found[_place()] = replace(
+                current, peak=_better(current.peak, machine_speeds.peak)
+            )
+    return machine_speeds
 
 
 def known() -> Speeds | None:
@@ -143,9 +149,9 @@ def known() -> Speeds | None:
     place = _place()
     with _lock:
         if place not in _found:
-            kept = _read(read_json(FOLDER, place[1]))
-            if kept is not None:
-                _found[place] = kept
+            file_speeds = _read(read_json(FOLDER, place[1]))
+            if file_speeds is not None:
+                _found[place] = file_speeds
         return _found.get(place)
 
 
@@ -180,12 +186,12 @@ def _is_slower(rate: Rate, other: Rate) -> bool:
 
 def _mended(rates: Mapping[str, Rate]) -> dict[str, Rate]:
     """Return speeds of which none is below that of the level behind it, or below one thread's."""
-    found: dict[str, Rate] = {}
+    monotone: dict[str, Rate] = {}
     behind = Rate(0.0, 0.0)
     for level, rate in reversed([*rates.items()]):
         one = max(rate.one, behind.one)
-        behind = found[level] = Rate(one, max(rate.all, behind.all, one))
-    return dict(reversed(found.items()))
+        behind = monotone[level] = Rate(one, max(rate.all, behind.all, one))
+    return dict(reversed(monotone.items()))
 
 
 def _measure() -> Speeds:
@@ -262,12 +268,12 @@ def _place() -> tuple[str, str]:
     return str(cache_folder()), f"{key[:16]}.json"
 
 
-def _read(held: Any) -> Speeds | None:
+def _read(data: Any) -> Speeds | None:
     """Return the speeds that a file's data tells; None where it makes no sense."""
     try:
-        peak, read, copy = (_rates(held[part]) for part in ("peak", "read", "copy"))
-        fma_s, scalar_s = _positive(held["fma_s"]), _positive(held["scalar_s"])
-        launch_s, hand_over_s = _positive(held["launch_s"]), held["hand_over_s"]
+        peak, read, copy = (_rates(data[part]) for part in ("peak", "read", "copy"))
+        fma_s, scalar_s = _positive(data["fma_s"]), _positive(data["scalar_s"])
+        launch_s, hand_over_s = _positive(data["launch_s"]), data["hand_over_s"]
         hand_over_s = hand_over_s and _positive(hand_over_s)  # nothing on one core
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -279,9 +285,9 @@ def _read(held: Any) -> Speeds | None:
     return Speeds(peak, read, copy, fma_s, scalar_s, launch_s, hand_over_s)
 
 
-def _rates(held: Any) -> dict[str, Rate]:
+def _rates(data: Any) -> dict[str, Rate]:
     return {
-        str(k): Rate(_positive(v["one"]), _positive(v["all"])) for k, v in held.items()
+        str(k): Rate(_positive(v["one"]), _positive(v["all"])) for k, v in data.items()
     }
 
 

@@ -64,9 +64,9 @@ def interleave(
     """
     with _no_garbage_collection():
         stop = time.perf_counter() + budget_s
-        for number, taken in enumerate(rounds(runs, warms=warms), 1):
+        for number, times in enumerate(rounds(runs, warms=warms), 1):
             if number == samples or time.perf_counter() > stop:
-                return taken
+                return times
     raise AssertionError("rounds do not end")
 
 
@@ -82,14 +82,14 @@ def rounds(
     each sample: what ran last has filled the caches with its own data.
     """
     batches = {name: _batch(run) for name, run in runs.items()}
-    taken: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[float]] = {name: [] for name in runs}
     for number in count():
         for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
             if warms:
                 runs[name]()
-            taken[name].append(_sample(runs[name], batches[name]))
+            times[name].append(_sample(runs[name], batches[name]))
             between()
-        yield {name: Samples(tuple(taken[name]), batches[name]) for name in runs}
+        yield {name: Samples(tuple(times[name]), batches[name]) for name in runs}
 
 
 def _batch(run: Run) -> int:

@@ -120,8 +120,8 @@ class _Search:
         forms = [ast for _, ast in batch]
         results = self.measure(against.ast, forms, patience, False)
         least = math.inf
-        for (move, ast), found in zip(batch, list(results), strict=True):
-            measured = self._sure(found, ast, against)
+        for (move, ast), measurement in zip(batch, list(results), strict=True):
+            measured = self._sure(measurement, ast, against)
             trial = self._note(move, ast, measured, against, node, node.line)
             least = min(least, math.inf if trial.seconds is None else trial.seconds)
         return least
@@ -136,16 +136,19 @@ class _Search:
                 yield move, ast
         node.is_open = False
 
-    def _sure(self, found: Measured, ast: UOp, against: _Node) -> Measured:
+    def _sure(self, measurement: Measured, ast: UOp, against: _Node) -> Measured:
         """Return what is measured of a form: once more, thoroughly, where it would be the best.
         Whoever disturbs the other form makes this one look good."""
         best = self.best() or against
-        if found.ratio is None or found.ratio * against.seconds > CLAIM * best.seconds:
-            return found
+        if (
+            measurement.ratio is None
+            or measurement.ratio * against.seconds > CLAIM * best.seconds
+        ):
+            return measurement
         (again,) = self.measure(against.ast, [ast], None, True)
         if again.ratio is None:
             return again
-        return replace(found, ratio=max(found.ratio, again.ratio))
+        return replace(measurement, ratio=max(measurement.ratio, again.ratio))
 
     def _note(
         self,
@@ -212,11 +215,15 @@ class _Search:
     def _ratio(self, node: _Node, other: _Node) -> float:
         """Return how many times another's time a form takes, measured thoroughly; infinity where
         something is wrong with it, which is noted."""
-        (found,) = self.measure(other.ast, [node.ast], None, True)
-        if found.error:
+        (measurement,) = self.measure(other.ast, [node.ast], None, True)
+        if measurement.error:
             number = node.trial.number
-            self.trials[number] = replace(node.trial, note=found.error)
-        return math.inf if found.error or found.ratio is None else found.ratio
+            self.trials[number] = replace(node.trial, note=measurement.error)
+        return (
+            math.inf
+            if measurement.error or measurement.ratio is None
+            else measurement.ratio
+        )
 
 
 def search(

@@ -61,13 +61,13 @@ class _Measuring:
     def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
         budget_s, samples = THOROUGH if thorough else QUICK
         left = max(0.2, self.ends_at - self.clock())
-        known = () if thorough else tuple(self.known)
+        digests = () if thorough else tuple(self.known)
         if patience is not None:
             limit_s, hopeless = min(patience.first_s, self.most_s, left), patience.ratio
         else:
             limit_s, hopeless = left if thorough else max(0.2, self.start_s), FOREVER
         return BenchmarkSettings(
-            budget_s, samples, limit_s, hopeless, known, thorough, left
+            budget_s, samples, limit_s, hopeless, digests, thorough, left
         )
 
     def read(self, answer: Row) -> Measured:

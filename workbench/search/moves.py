@@ -32,23 +32,23 @@ def moves(
 ) -> Iterator[tuple[Move, UOp]]:
     """Yield what to try after `opts`, which made `ast` of `kernel`, and what it makes."""
     for pair in zip_longest(_longer(opts, ast, target), _varied(kernel, opts, target)):
-        yield from (made for made in pair if made is not None)
+        yield from (candidate for candidate in pair if candidate is not None)
 
 
 def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
     for opt in in_turns(list(actions(ast, target))):
-        made = form(ast, opt, target)
-        if made is not None:
-            yield Move((*opts, opt), f"+ {opt}"), made
+        candidate = form(ast, opt, target)
+        if candidate is not None:
+            yield Move((*opts, opt), f"+ {opt}"), candidate
 
 
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
     """Return `kernel` with `opts` applied; None where one of them is not legal."""
     for opt in opts:
-        made = form(kernel, resolve(kernel, opt), target)
-        if made is None:
+        next_kernel = form(kernel, resolve(kernel, opt), target)
+        if next_kernel is None:
             return None
-        kernel = made
+        kernel = next_kernel
     return kernel
 
 
@@ -72,9 +72,9 @@ def _distance(opt: Opt) -> float:
 
 def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp]]:
     for move in _changed(opts, target):
-        made = applied(kernel, move.opts, target)
-        if made is not None:
-            yield move, made
+        candidate = applied(kernel, move.opts, target)
+        if candidate is not None:
+            yield move, candidate
 
 
 def _changed(opts: Opts, target: Target) -> Iterator[Move]:

@@ -15,9 +15,9 @@ Report = Callable[[Candidate], None]
 
 
 @contextmanager
-def progress(budget_s: float, wanted: bool) -> Iterator[Report]:
+def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
     """Hand out what is to be called with every trial."""
-    if not wanted:
+    if not is_shown:
         yield lambda trial: None
         return
     with catch_warnings():

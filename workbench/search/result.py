@@ -85,11 +85,11 @@ class SearchResult(Printed):
     def _headline(self) -> str:
         timed = len(self.ranked())
         ratio = "" if self.speedup is None else f", {self.speedup:.3g} times as fast"
-        kept = " (found in the cache)" if self.is_kept else ""
+        origin = " (found in the cache)" if self.is_kept else ""
         seconds = self.tried[self.best].seconds
         least = "not measured" if seconds is None else seconds_text(seconds)
         return (
-            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed; {self.ended}{kept}\n"
+            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed; {self.ended}{origin}\n"
             f"best: number {self.best}, {least}{ratio}"
         )
 
@@ -97,25 +97,25 @@ class SearchResult(Printed):
         """Return the numbers of the best and of all that they come from."""
         parents = {t.number: t.parent for t in self.tried}
         chosen = [t.number for t in self.ranked()[:SHOWN]]
-        found = {t.number for t in self.tried if t.parent is None}
+        numbers = {t.number for t in self.tried if t.parent is None}
         for number in (self.best, *chosen):
             at: int | None = number
-            while at is not None and at not in found:
-                found.add(at)
+            while at is not None and at not in numbers:
+                numbers.add(at)
                 at = parents[at]
-        return found
+        return numbers
 
-    def _rows(self, parent: int | None, indent: str, shown: set[int]) -> list[str]:
+    def _rows(self, parent: int | None, indent: str, numbers: set[int]) -> list[str]:
         rows = []
         for trial in self.tried:
-            if trial.parent == parent and trial.number in shown:
+            if trial.parent == parent and trial.number in numbers:
                 mark = "*" if trial.number == self.best else " "
                 time = "" if trial.seconds is None else seconds_text(trial.seconds)
                 note = f"  {trial.note}" if trial.note else ""
                 rows.append(
                     f"{mark}{trial.number:4} {time:>8}  {indent}{trial.how}{note}"
                 )
-                rows += self._rows(trial.number, indent + "  ", shown)
+                rows += self._rows(trial.number, indent + "  ", numbers)
         return rows
 
     # as plain data
@@ -171,15 +171,17 @@ class SearchResult(Printed):
                 _whole(data["best"], len(tried)),
                 seconds_of(data["speedup"]),
             )
-            told = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
+            ending = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
             device = str(data["device"])
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             because = f"{type(error).__name__}: {error}"
             raise ParseError(
                 "this is no saved search of the kernel", because
             ) from error
-        found = SearchResult(kernel, kernel, tried, best, speedup, *told, device)
-        return replace(found, kernel=found.form(best))
+        search_result = SearchResult(
+            kernel, kernel, tried, best, speedup, *ending, device
+        )
+        return replace(search_result, kernel=search_result.form(best))
 
 
 def kernel_key(kernel: Kernel) -> str:

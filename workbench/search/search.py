@@ -47,7 +47,7 @@ def run(
     budget_s: float = 10.0,
     executor: Executor | None = None,
     cached: bool = True,
-    shown: bool = True,
+    shows_progress: bool = True,
     worker: Worker | None = None,
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Candidate], None] = lambda trial: None,
@@ -62,9 +62,9 @@ def run(
     device = kernel.device
     # another process does not know what was registered in this one, or knows another thing
     is_own = executor is None and not added_rules() and not OptOps.registered
-    kept = _kept(kernel, width, budget_s) if cached and is_own else None
-    if kept is not None:
-        return kept
+    cached_result = _kept(kernel, width, budget_s) if cached and is_own else None
+    if cached_result is not None:
+        return cached_result
     began = clock()
     held_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
     ends_at = began + budget_s
@@ -74,7 +74,11 @@ def run(
             raise SearchStopped
         return clock() > ends_at - held_s
 
-    with unobserved(), without(kernel.rules_off), progress(budget_s, shown) as show:
+    with (
+        unobserved(),
+        without(kernel.rules_off),
+        progress(budget_s, shows_progress) as show,
+    ):
 
         def told(trial: Candidate) -> None:
             nonlocal held_s
@@ -83,11 +87,11 @@ def run(
             show(trial)
             report(trial)
 
-        found = _search(
+        outcome = _search(
             kernel, device, width, ends_at, is_over, told, executor, worker, stop, clock
         )
-    result = _result(kernel, found, device, clock() - began)
-    is_whole = found.ended not in ("stopped", "interrupted")
+    result = _result(kernel, outcome, device, clock() - began)
+    is_whole = outcome.ended not in ("stopped", "interrupted")
     # Where nothing was timed the processes were killed, or too slow: not so the next time.
     if is_own and is_whole and result.ranked():
         _keep(result, width, budget_s)
@@ -116,7 +120,7 @@ def _search(
     width: int,
     ends_at: float,
     is_over: Callable[[], bool],
-    told: Callable[[Candidate], None],
+    report: Callable[[Candidate], None],
     executor: Executor | None,
     worker: Worker | None,
     stop: Callable[[], bool],
@@ -132,7 +136,7 @@ def _search(
             measure,
             width,
             is_over,
-            told,
+            report,
             at_once,
         )
 
@@ -153,23 +157,25 @@ def _search(
 
 
 def _starts(kernel: Kernel) -> list[Move]:
-    given = Move(kernel.applied_opts, "start: as given")
+    current = Move(kernel.applied_opts, "start: as given")
     default = Move(kernel.optimized().applied_opts, "start: the default opts")
-    return [given, default, Move((), "start: plain")]
+    return [current, default, Move((), "start: plain")]
 
 
-def _result(kernel: Kernel, found: Found, device: str, seconds: float) -> SearchResult:
+def _result(
+    kernel: Kernel, outcome: Found, device: str, seconds: float
+) -> SearchResult:
     result = SearchResult(
         kernel,
         kernel,
-        found.trials,
-        found.best,
-        found.speedup,
-        found.ended,
+        outcome.trials,
+        outcome.best,
+        outcome.speedup,
+        outcome.ended,
         seconds,
         device,
     )
-    best = result.form(found.best) if found.best else kernel
+    best = result.form(outcome.best) if outcome.best else kernel
     return replace(result, kernel=best)
 
 

@@ -86,9 +86,9 @@ class Arithmetic(Base):
         """
         x, turned = plain(x), flag(reverse, "reverse")
         if not turned and isinstance(x, int | float) and not isinstance(x, bool):
-            made = self._scalar_power(x)
-            if made is not None:
-                return made
+            small_power = self._scalar_power(x)
+            if small_power is not None:
+                return small_power
         a, b, other = self._meet(x, "raise", turned)
         if a.dtype.is_float:
             return self._with(power(a, b), other)
@@ -99,8 +99,8 @@ class Arithmetic(Base):
         if not value.dtype.is_float and isinstance(exponent, float):
             value = cast_to(value, dtypes.default_float)
         if value.dtype.is_float:
-            made = whole_power(value, exponent)
-            return None if made is None else self._with(made)
+            small_power = whole_power(value, exponent)
+            return None if small_power is None else self._with(small_power)
         if exponent < 0:
             raise dtype_error(
                 f"cannot raise {value.dtype} to the power {exponent}",

@@ -45,15 +45,15 @@ def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     many = isinstance(axes, list | tuple | range | np.ndarray)
     named = listed(axes, what) if many else (axes,)
-    found = [one_axis(axis, ndim, what) for axis in named]
-    if len(set(found)) < len(found):
-        twice = next(axis for axis in found if found.count(axis) > 1)
+    numbers = [one_axis(axis, ndim, what) for axis in named]
+    if len(set(numbers)) < len(numbers):
+        twice = next(axis for axis in numbers if numbers.count(axis) > 1)
         raise shape_error(
             f"{what}: axes {tuple(named)} name axis {twice} twice",
             "an axis can be named once",
-            f"axis={tuple(dict.fromkeys(found))}",
+            f"axis={tuple(dict.fromkeys(numbers))}",
         )
-    return tuple(sorted(found)) if ndim else ()
+    return tuple(sorted(numbers)) if ndim else ()
 
 
 def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -83,23 +83,23 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
 
     Errors: ShapeError if the number of elements differs, or -1 cannot be decided.
     """
-    kept = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
-    unknown = [i for i, size in enumerate(kept) if is_minus_one(size)]
+    shape = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
+    unknown = [i for i, size in enumerate(shape) if is_minus_one(size)]
     if len(unknown) > 1:
         raise shape_error(
             f"cannot reshape {old} to {tuple(new)}",
             "only one size can be -1: the others decide it",
             "the size of one of them",
         )
-    rest = sizes(([s for i, s in enumerate(kept) if i not in unknown],), "reshape")
-    count, known = math.prod(old), math.prod(rest)
+    rest = sizes(([s for i, s in enumerate(shape) if i not in unknown],), "reshape")
+    count, product = math.prod(old), math.prod(rest)
     if unknown:
-        if known == 0 or count % known:
-            raise _cannot_reshape(old, tuple(new), count, known)
-        kept[unknown[0]] = count // known
-    elif known != count:
-        raise _cannot_reshape(old, tuple(new), count, known)
-    return tuple(kept)
+        if product == 0 or count % product:
+            raise _cannot_reshape(old, tuple(new), count, product)
+        shape[unknown[0]] = count // product
+    elif product != count:
+        raise _cannot_reshape(old, tuple(new), count, product)
+    return tuple(shape)
 
 
 def is_minus_one(size: object) -> bool:
@@ -108,11 +108,11 @@ def is_minus_one(size: object) -> bool:
 
 
 def _cannot_reshape(
-    old: Shape, new: Sequence[Any], count: int, known: int
+    old: Shape, new: Sequence[Any], count: int, product: int
 ) -> Exception:
     return shape_error(
         f"cannot reshape {old} to {tuple(new)}",
-        f"{old} has {count} elements, and the sizes given make {known}"
+        f"{old} has {count} elements, and the sizes given make {product}"
         + (", which does not divide it" if -1 in new else ""),
         "-1 for one size that is to be worked out, or shrink and pad to change the number",
     )

@@ -90,9 +90,9 @@ class Base:
         return _restored, (type(self), portable(self.uop), *fields)
 
     def __copy__(self) -> Self:
-        made = self._with(self.uop)
-        made.requires_grad = self.requires_grad
-        return made
+        copy = self._with(self.uop)
+        copy.requires_grad = self.requires_grad
+        return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()  # nothing writes the memory of a value
@@ -191,12 +191,12 @@ class Base:
         cls, uop: UOp, device: str | None, requires_grad: bool | None = None
     ) -> Self:
         """Return a tensor of `uop`, a node on `device`, that no line of the user's has made."""
-        made = object.__new__(cls)
-        made.uop, made._device = uop, device
-        made.requires_grad, made.derivation = requires_grad, None
+        tensor = object.__new__(cls)
+        tensor.uop, tensor._device = uop, device
+        tensor.requires_grad, tensor.derivation = requires_grad, None
         if uop.op is not Ops.BUFFER:  # a replay makes many of those
-            _alive[id(made)] = made
-        return made
+            _alive[id(tensor)] = tensor
+        return tensor
 
     def _with(self, uop: UOp, *others: Base) -> Self:
         """Return a tensor of `uop`, which was made from this tensor and `others`.
@@ -204,14 +204,14 @@ class Base:
         Errors: ShapeError for more axes or elements than there can be.
         """
         _refuse_axes(uop)
-        made = self._on(uop, self._device)
+        tensor = self._on(uop, self._device)
         for other in others:
-            if other._device != made._device:
-                made._device = _common_device(made._device, other._device)
+            if other._device != tensor._device:
+                tensor._device = _common_device(tensor._device, other._device)
         if not uop.is_const:
             sources = [other.derivation for other in others]
-            made.derivation = derived(uop, [self.derivation, *sources])
-        return made
+            tensor.derivation = derived(uop, [self.derivation, *sources])
+        return tensor
 
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
@@ -302,12 +302,12 @@ def moved(uop: UOp, own: str | None, device: str) -> tuple[UOp, str]:
 
 def _device_of(root: UOp) -> str | None:
     """Return the device that the graph under `root` computes on; None if it has no memory."""
-    stack, seen = [root], set()
+    stack, visited = [root], set()
     while stack:
         node = stack.pop()
-        if node in seen:
+        if node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         if node.op is Ops.COPY:
             return str(node.arg)
         if node.op is Ops.BUFFER:

@@ -123,8 +123,8 @@ def expanded(value: UOp, shape: Shape) -> UOp:
 
 
 def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> Exception:
-    found = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
-    sizes = " and ".join(str(s[axis]) for s in found)
+    conflicts = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
+    sizes = " and ".join(str(s[axis]) for s in conflicts)
     return shape_error(
         f"cannot {what} tensors of shapes {' and '.join(map(str, shapes))}",
         f"axis {axis} has the sizes {sizes}, and only size 1 is repeated to fit",

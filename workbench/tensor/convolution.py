@@ -45,20 +45,20 @@ class Convolution(Base):
         check_fits("conv2d", self.shape, each)
         axes, batch, per_group = len(kernel), self.shape[0], channels // groups
         image, taps = (t.cast(wide_dtype(t.dtype)) for t in (self, weight))
-        seen = image._with(windows(padded_for(image.uop, each, 0), each))
-        outs = seen.shape[2 : 2 + axes]
+        patches = image._with(windows(padded_for(image.uop, each, 0), each))
+        outs = patches.shape[2 : 2 + axes]
         # (batch, group, channel, y, x, depth, ky, kx): the last 1 + axes are summed
-        spread = seen.reshape(batch, groups, 1, depth, *outs, *kernel)
+        spread = patches.reshape(batch, groups, 1, depth, *outs, *kernel)
         order = (0, 1, 2, *range(4, 4 + axes), 3, *range(4 + axes, 4 + 2 * axes))
         shape = (1, groups, per_group, *(1,) * axes, depth, *kernel)
         kind = promote(self.dtype, weight.dtype) if dtype is None else as_dtype(dtype)
         products = spread.permute(order) * taps.reshape(shape)
         summed = products.sum(tuple(range(-1 - axes, 0)), dtype=dtype).cast(kind)
-        made = summed.reshape(batch, channels, *outs)
+        output = summed.reshape(batch, channels, *outs)
         if bias is None:
-            return made
+            return output
         column = _checked(self._lift(bias, "convolve"), channels)
-        return made + column.reshape(1, channels, *(1,) * axes)
+        return output + column.reshape(1, channels, *(1,) * axes)
 
 
 def _check(image: Shape, weight: Shape, groups: int) -> None:

@@ -165,9 +165,9 @@ class Creation(Base):
         if 0 in size:
             return cls.full(size, 0, kind, device)
         place = canonical(Device.DEFAULT if device is None else device)
-        made = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
-        made._device = place
-        return made
+        tensor = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
+        tensor._device = place
+        return tensor
 
     def full_like(self, fill_value: Const, dtype: DType | str | None = None) -> Self:
         """Return `fill_value` in this tensor's shape, on its device. Dtypes: this one's."""
@@ -184,9 +184,9 @@ class Creation(Base):
 
     @classmethod
     def _constant(cls, value: UOp, device: str | None) -> Self:
-        made = cls(value)
-        made._device = None if device is None else canonical(device)
-        return made
+        tensor = cls(value)
+        tensor._device = None if device is None else canonical(device)
+        return tensor
 
 
 def _steps(start: float, stop: float, step: float) -> int:

@@ -79,8 +79,8 @@ def _running(op: Ops, value: UOp, axis: int) -> UOp:
     column = reshaped(numbered(size), (size, 1, *ones))
     square, cube = (size, size, *ones), (*lead, size, size, *rest)
     before = expanded(row, square) <= expanded(column, square)
-    held = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
-    chosen = expanded(before, cube).where(held, value.like(_identity(op, value)))
+    values = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
+    chosen = expanded(before, cube).where(values, value.like(_identity(op, value)))
     return reshaped(combined(op, chosen, (axis + 1,)), value.shape)
 
 
@@ -93,8 +93,8 @@ def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
     # What is before a block is the total up to the block before; before the first, nothing.
     up_to = _cut(_running(op, totals, axis), axis, count - 1)
     before = reshaped(_padded(up_to, axis, (1, 0), identity), (*lead, count, 1, *rest))
-    made = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
-    return _cut(reshaped(made, value.shape), axis, size)
+    scan = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
+    return _cut(reshaped(scan, value.shape), axis, size)
 
 
 def _around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:

@@ -24,9 +24,9 @@ def exp(x: UOp) -> UOp:
     error is known, and corrects the result. Source: Dekker 1971.
     """
     limit, high, low = _exp_constants(x.dtype)
-    held = x.max(-limit).min(limit)
-    whole = held.trunc()
-    rest = held - whole
+    exponent = x.max(-limit).min(limit)
+    whole = exponent.trunc()
+    rest = exponent - whole
     large = whole * high
     small = whole * low + rest * LOG2_E
     power = large + small

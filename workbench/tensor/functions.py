@@ -129,8 +129,8 @@ class Functions(Base):
                 "cannot clip", "neither min_ nor max_ is given", "clip(0, 1)"
             )
         low, high = self._bound(min_), self._bound(max_)
-        held = self if low is None else self.maximum(low)
-        return held if high is None else held.minimum(high)
+        value = self if low is None else self.maximum(low)
+        return value if high is None else value.minimum(high)
 
     def clamp(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
         """Return `clip(min_, max_)`. Also known as: PyTorch clamp."""

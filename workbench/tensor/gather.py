@@ -42,10 +42,10 @@ class Gather(Indexing):
         are too many; DTypeError for an index of floats or bools. An index in a tensor, known
         only when it is computed, gives 0 where it is out of range.
         """
-        given: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
-        if not any(map(_is_advanced, given)):
-            return super().__getitem__(given)
-        entries = one_per_axis(given, self.shape)
+        indices: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+        if not any(map(_is_advanced, indices)):
+            return super().__getitem__(indices)
+        entries = one_per_axis(indices, self.shape)
         basic = tuple(slice(None) if _is_advanced(e) else e for e in entries)
         places: list[tuple[int, Self]] = []
         axis = place = 0  # before and after basic indexing
@@ -64,8 +64,8 @@ class Gather(Indexing):
         Errors: ShapeError if it is; DTypeError unless it is of integers.
         """
         axis = one_axis(dim, self.ndim, "gather")
-        given, index = index, self._index(index)
-        _refuse_outside(given, axis, self.shape or (1,))
+        raw_index, index = index, self._index(index)
+        _refuse_outside(raw_index, axis, self.shape or (1,))
         if index.ndim != self.ndim or any(
             i != axis and n > self.shape[i] for i, n in enumerate(index.shape)
         ):
@@ -111,14 +111,14 @@ class Gather(Indexing):
     def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
         """Return one index, row-major over the axes named; -1 where one of them is outside."""
         sizes = [self.shape[axis] for axis, _ in places]
-        made, inside = None, None
+        offset, inside = None, None
         for (axis, index), size in zip(places, sizes, strict=True):
             at = index._wrapped(size, axis, self.shape).cast(dtypes.int64)
             fits = at.ge(0) & at.lt(size)
-            made = at if made is None else made * size + at
+            offset = at if offset is None else offset * size + at
             inside = fits if inside is None else inside & fits
-        assert made is not None and inside is not None
-        flat = inside.where(made, -1)
+        assert offset is not None and inside is not None
+        flat = inside.where(offset, -1)
         return flat.cast(position_dtype(math.prod(sizes)))
 
     def _taken(self, axis: int, index: Self) -> Self:

@@ -28,8 +28,8 @@ class Indexing(Base):
         Errors: AxisError if an index is out of range or there are too many; DTypeError for
         an index that is a tensor, array, list, float or bool.
         """
-        given = index if isinstance(index, tuple) else (index,)
-        entries = one_per_axis(given, self.shape)
+        indices = index if isinstance(index, tuple) else (index,)
+        entries = one_per_axis(indices, self.shape)
         value, shape = self.uop, []
         axis = 0
         for entry in entries:
@@ -94,20 +94,20 @@ def _on_axis(value: UOp, axis: int, lo: int, hi: int) -> UOp:
     return shrunk(value, box)
 
 
-def one_per_axis(given: tuple[Any, ...], shape: Shape) -> list[Any]:
-    """Return `given` with Ellipsis, and what is missing at the end, written out as slices."""
-    used = sum(entry is not None and entry is not Ellipsis for entry in given)
+def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
+    """Return `indices` with Ellipsis, and what is missing at the end, written out as slices."""
+    used = sum(entry is not None and entry is not Ellipsis for entry in indices)
     if used > len(shape):
         raise axis_error(
             f"too many indices for shape {shape}",
             f"there are {used} of them and {len(shape)} axes",
         )
-    dots = [i for i, entry in enumerate(given) if entry is Ellipsis]
+    dots = [i for i, entry in enumerate(indices) if entry is Ellipsis]
     if len(dots) > 1:
         raise axis_error("an index has two Ellipsis", "only one can stand for the rest")
     rest = [slice(None)] * (len(shape) - used)
-    cut = dots[0] if dots else len(given)
-    return [*given[:cut], *rest, *given[cut + 1 :]]
+    cut = dots[0] if dots else len(indices)
+    return [*indices[:cut], *rest, *indices[cut + 1 :]]
 
 
 def _slice(entry: slice, size: int) -> tuple[int, int, int]:

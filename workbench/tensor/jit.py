@@ -101,10 +101,10 @@ class TinyJit(Unpicklable, Generic[P, R]):
         """
         if owner is None:
             return self
-        made: TinyJit[Any, Any] = object.__new__(TinyJit)
-        made._function, made._states = self._function.__get__(owner, kind), {}
-        made._state = self._states.get(id(owner)) or self._state_for(owner)
-        return made
+        jit: TinyJit[Any, Any] = object.__new__(TinyJit)
+        jit._function, jit._states = self._function.__get__(owner, kind), {}
+        jit._state = self._states.get(id(owner)) or self._state_for(owner)
+        return jit
 
     def _state_for(self, owner: Any) -> _State:
         """Return the new state of an object, which goes when the object does."""
@@ -165,24 +165,24 @@ class _Captured:
         self._memory: list[Buffer] = []
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = self._inputs(args, kwargs)
-        if [tensor.uop for tensor in given] != self._seen:
-            self._look(given)
-        made = self.replay(self._memory)
+        inputs = self._inputs(args, kwargs)
+        if [tensor.uop for tensor in inputs] != self._seen:
+            self._look(inputs)
+        outputs = self.replay(self._memory)
         if isinstance(self._result, _Made):
-            return _tensor(made[0], self._result.shape)
-        return _filled(self._result, iter(made))
+            return _tensor(outputs[0], self._result.shape)
+        return _filled(self._result, iter(outputs))
 
-    def _look(self, given: list[Any]) -> None:
+    def _look(self, inputs: list[Any]) -> None:
         """See that inputs fit, and where their memory is. A node has the same memory as long as
         it lives, so that the inputs of the last call need no second look."""
         memory: list[Buffer] = []
-        for tensor, kind in zip(given, self._kinds, strict=True):
-            held = _memory(tensor)
-            if (tensor.uop.shape, held.dtype, held.device) != kind:
+        for tensor, kind in zip(inputs, self._kinds, strict=True):
+            buffer = _memory(tensor)
+            if (tensor.uop.shape, buffer.dtype, buffer.device) != kind:
                 raise self._changed(len(memory), kind, _kind(tensor))
-            memory.append(held)
-        self._memory, self._seen = memory, [tensor.uop for tensor in given]
+            memory.append(buffer)
+        self._memory, self._seen = memory, [tensor.uop for tensor in inputs]
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if not kwargs and [type(a) for a in args] == self._flat:
@@ -196,16 +196,16 @@ class _Captured:
             )
         return list(tensors((args, kwargs)))
 
-    def _changed(self, place: int, kind: Kind, found: Kind) -> JitError:
+    def _changed(self, place: int, kind: Kind, actual: Kind) -> JitError:
         names = ("shape", "dtype", "device")
-        told = [
+        changes = [
             f"its {name} was {was} when {self._name} was captured, and is {now}"
-            for name, was, now in zip(names, kind, found, strict=True)
+            for name, was, now in zip(names, kind, actual, strict=True)
             if was != now
         ]
         return JitError(
             f"input {place} of {self._name} does not fit",
-            "; ".join(told),
+            "; ".join(changes),
             "another TinyJit for it, or .reset() to capture anew",
         )
 
@@ -219,14 +219,14 @@ def _capture(
     them, so all that depends on the inputs is computed here, and is seen to.
     """
     name = getattr(function, "__name__", type(function).__name__)
-    given, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
+    arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
     _refuse_arrays(others, name)
-    stand_ins = [Tensor(engine.buffer_on(_memory(t), t.shape)) for t in given]
+    stand_ins = [Tensor(engine.buffer_on(_memory(t), t.shape)) for t in arguments]
     own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
     before = draws_taken()
     with engine.capturing() as captured:
         result = function(*own_args, **own_kwargs)
-        found = _realize(result)
+        outputs = _realize(result)
     if draws_taken() != before:
         raise JitError(
             f"cannot capture {name}",
@@ -240,18 +240,18 @@ def _capture(
             "the function without TinyJit",
         )
     inputs = [t.uop for t in stand_ins]
-    nodes = [base(t.uop) for t in found if not is_known(base(t.uop))]
+    nodes = [base(t.uop) for t in outputs if not is_known(base(t.uop))]
     replay = Replay(captured, inputs, nodes)
-    kinds = [_kind(t) for t in given]
+    kinds = [_kind(t) for t in arguments]
     return _Captured(replay, kinds, others, _form(result), name), result
 
 
 def _realize(result: Any) -> list[Tensor]:
     """Compute the tensors of a result, together; return them."""
-    found = list(tensors(result))
-    if found:
-        found[0].realize(*found[1:])
-    return found
+    outputs = list(tensors(result))
+    if outputs:
+        outputs[0].realize(*outputs[1:])
+    return outputs
 
 
 def _memory(tensor: Tensor) -> Buffer:

@@ -182,10 +182,10 @@ def _refuse_pieces(count: int, shape: Shape, axis: int) -> None:
 
 
 def _lengths(
-    given: int | Sequence[int], size: int, shape: Shape, axis: int
+    piece_sizes: int | Sequence[int], size: int, shape: Shape, axis: int
 ) -> tuple[int, ...]:
-    if not isinstance(given, list | tuple):
-        step = whole(given, "split: a size", 0)
+    if not isinstance(piece_sizes, list | tuple):
+        step = whole(piece_sizes, "split: a size", 0)
         if step == 0 and size:
             raise shape_error(
                 f"cannot split axis {axis} of shape {shape} into pieces of 0",
@@ -194,7 +194,7 @@ def _lengths(
         starts = range(0, max(1, size), max(1, step))
         _refuse_pieces(-(-size // max(1, step)), shape, axis)
         return tuple(min(step, size - start) for start in starts)
-    lengths = sizes((given,), "split")
+    lengths = sizes((piece_sizes,), "split")
     if sum(lengths) != size:
         raise shape_error(
             f"cannot split axis {axis} of shape {shape} into {lengths}",

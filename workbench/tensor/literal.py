@@ -31,14 +31,18 @@ def as_dtype(dtype: DType | str) -> DType:
 
     Errors: DTypeError if there is none, or if tensors cannot have it.
     """
-    found = dtype if isinstance(dtype, DType) else _named(str(dtype))
-    if found is None or found.kind in ("index", "void") or found.count > 1:
+    element_type = dtype if isinstance(dtype, DType) else _named(str(dtype))
+    if (
+        element_type is None
+        or element_type.kind in ("index", "void")
+        or element_type.count > 1
+    ):
         raise dtype_error(
             f"no tensor has the element type {str(dtype):.40}",
             "the element types are " + ", ".join(_TENSOR_DTYPES),
             "dtypes.float32, or another of these",
         )
-    return found
+    return element_type
 
 
 def literal(data: object, device: str, dtype: DType | None) -> UOp:
@@ -189,11 +193,11 @@ def _plain(item: Any) -> Any:
     return item.tolist() if isinstance(item, np.generic | np.ndarray) else item
 
 
-def _ragged(depth: int, number: int, found: str, length: int | None) -> Exception:
+def _ragged(depth: int, number: int, difference: str, length: int | None) -> Exception:
     first = "a scalar" if length is None else f"a list of {length} items"
     return shape_error(
         "cannot make a tensor from a ragged list",
-        f"at depth {depth} the first item is {first}, and item {number} {found}",
+        f"at depth {depth} the first item is {first}, and item {number} {difference}",
         "pad the inner lists to one length",
     )
 

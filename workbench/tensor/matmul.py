@@ -44,10 +44,10 @@ class Matmul(Base):
         right = other.unsqueeze(1) if other.ndim == 1 else other
         left, right = (t.cast(wide_dtype(t.dtype)) for t in (left, right))
         products = left.unsqueeze(-2) * right.transpose(-1, -2).unsqueeze(-3)
-        made = products.sum(-1, dtype=dtype).cast(kind)
+        output = products.sum(-1, dtype=dtype).cast(kind)
         if self.ndim == 1:
-            made = made.squeeze(-2)
-        return made.squeeze(-1) if other.ndim == 1 else made
+            output = output.squeeze(-2)
+        return output.squeeze(-1) if other.ndim == 1 else output
 
     def __matmul__(self, x: Operand) -> Self:
         return self.matmul(x)

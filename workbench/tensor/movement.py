@@ -84,19 +84,19 @@ class Movement(Base):
         """
         new, old = flat(shape), self.shape
         lead = len(new) - len(old)
-        kept = [
+        entries = [
             old[i - lead] if i >= lead and (s is None or is_minus_one(s)) else s
             for i, s in enumerate(new)
         ]
-        wanted = sizes((kept,), "expand")
-        pairs = zip(old, wanted[max(lead, 0) :], strict=False)
+        target = sizes((entries,), "expand")
+        pairs = zip(old, target[max(lead, 0) :], strict=False)
         if lead < 0 or any(have not in (1, want) for have, want in pairs):
             raise shape_error(
                 f"cannot expand shape {old} to {new}",
                 "axes are aligned at the last one, and only axes of size 1 can be repeated",
                 "reshape or unsqueeze first, so that the axes to repeat have size 1",
             )
-        return self._with(expanded(self.uop, wanted))
+        return self._with(expanded(self.uop, target))
 
     def broadcast_to(self, *shape: Any) -> Self:
         """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
@@ -137,20 +137,20 @@ class Movement(Base):
                 "only constant padding is built",
                 'mode="constant"',
             )
-        given = listed(padding, "pad: padding")
+        amounts = listed(padding, "pad: padding")
         fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
-        box = _padding(given, self.shape)
-        kept = tuple(
+        box = _padding(amounts, self.shape)
+        bounds = tuple(
             (max(0, -before), size - max(0, -after))
             for (before, after), size in zip(box, self.shape, strict=True)
         )
-        if any(lo > hi for lo, hi in kept):
+        if any(lo > hi for lo, hi in bounds):
             raise shape_error(
-                f"cannot pad shape {self.shape} by {given}",
+                f"cannot pad shape {self.shape} by {amounts}",
                 "it cuts off more than there is",
             )
         added = tuple((max(0, before), max(0, after)) for before, after in box)
-        return self._with(padded(shrunk(self.uop, kept), added, fill))
+        return self._with(padded(shrunk(self.uop, bounds), added, fill))
 
     def flip(self, axis: int | Sequence[int], *more: int) -> Self:
         """Return the tensor with the order along the axes named reversed."""
@@ -266,31 +266,31 @@ def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
     return inside.where(zeros, value.like(fill))
 
 
-def _padding(given: tuple[Any, ...], shape: Shape) -> Box:
-    if given and all(isinstance(n, int | np.integer) for n in given):
-        if len(given) % 2 or len(given) > 2 * len(shape):
+def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
+    if amounts and all(isinstance(n, int | np.integer) for n in amounts):
+        if len(amounts) % 2 or len(amounts) > 2 * len(shape):
             raise shape_error(
-                f"cannot pad shape {shape} by {given}",
+                f"cannot pad shape {shape} by {amounts}",
                 f"the flat form has two numbers per axis, from the last axis on, at most"
-                f" {2 * len(shape)} here, and this has {len(given)}",
+                f" {2 * len(shape)} here, and this has {len(amounts)}",
             )
-        numbers = [int(n) for n in given]
+        numbers = [int(n) for n in amounts]
         ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
         return ((0, 0),) * (len(shape) - len(ends)) + tuple(reversed(ends))
-    pairs = _one_per_axis("pad", given, shape)
+    pairs = _one_per_axis("pad", amounts, shape)
     return tuple((0, 0) if pair is None else pair for pair in pairs)
 
 
 def _one_per_axis(
-    what: str, given: tuple[Any, ...], shape: Shape
+    what: str, entries: tuple[Any, ...], shape: Shape
 ) -> list[tuple[int, int] | None]:
     pairs = all(
-        p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in given
+        p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in entries
     )
-    if len(given) != len(shape) or not pairs:
+    if len(entries) != len(shape) or not pairs:
         raise shape_error(
-            f"cannot {what} shape {shape} by {short(given)}",
+            f"cannot {what} shape {shape} by {short(entries)}",
             f"it takes a pair of numbers or None for each of the {len(shape)} axes",
         )
     name = f"{what}: a number of a pair"
-    return [p if p is None else (whole(p[0], name), whole(p[1], name)) for p in given]
+    return [p if p is None else (whole(p[0], name), whole(p[1], name)) for p in entries]

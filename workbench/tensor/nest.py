@@ -48,9 +48,11 @@ def without_tensors(nest: Any) -> Any:
     return changed(nest, lambda leaf: HOLE if isinstance(leaf, Tensor) else leaf)
 
 
-def with_tensors(nest: Any, given: Iterator[Tensor]) -> Any:
-    """Return a nest with the next of `given` for each tensor."""
-    return changed(nest, lambda leaf: next(given) if isinstance(leaf, Tensor) else leaf)
+def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
+    """Return a nest with the next of `replacements` for each tensor."""
+    return changed(
+        nest, lambda leaf: next(replacements) if isinstance(leaf, Tensor) else leaf
+    )
 
 
 def same(a: Any, b: Any) -> bool:

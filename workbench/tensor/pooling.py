@@ -68,8 +68,8 @@ class Pooling(Base):
             "avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode
         )
         value = self._wide()
-        seen = value._with(windows(padded_for(value.uop, each, 0), each))
-        means = seen.sum(_last(each)) / value._counts(each, count_include_pad)
+        patches = value._with(windows(padded_for(value.uop, each, 0), each))
+        means = patches.sum(_last(each)) / value._counts(each, count_include_pad)
         return means.cast(self._fraction())
 
     def _windows(

@@ -24,14 +24,14 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     whole = math.trunc(abs(exponent))
     kind, x = x.dtype, cast_to(x, wide_dtype(x.dtype))
     if whole == abs(exponent):
-        made = _product(x, whole)
+        value = _product(x, whole)
     elif exponent == 0.5:
-        made = x.sqrt()
+        value = x.sqrt()
     else:
         size = magnitude(x)
         root = size.sqrt()
-        made = _no_root(x).where(x.like(math.nan), _product(size, whole) * root)
-    return cast_to(1.0 / made if exponent < 0 else made, kind)
+        value = _no_root(x).where(x.like(math.nan), _product(size, whole) * root)
+    return cast_to(1.0 / value if exponent < 0 else value, kind)
 
 
 def power(x: UOp, y: UOp) -> UOp:
@@ -69,30 +69,30 @@ def integer_power(x: UOp, y: UOp | int) -> UOp:
     if y.is_const and y.arg >= 0:
         return _product(x, y.arg)
     x, y = filled(x, y)
-    made, square = x.like(1), x
+    product, square = x.like(1), x
     for bit in range(int(y.dtype.max).bit_length()):
         is_set = (y & (1 << bit)).ne(0)
-        made = is_set.where(made * square, made)
+        product = is_set.where(product * square, product)
         square = square * square
     if y.vmin >= 0:
-        return made
+        return product
     one, minus = x.eq(1), x.eq(-1)
     is_even = (y & 1).eq(0)
     inverse = minus.where(is_even.where(x.like(1), x), one.where(x, x.like(0)))
-    return (y < 0).where(inverse, made)
+    return (y < 0).where(inverse, product)
 
 
 def _product(x: UOp, count: int) -> UOp:
     """Return x multiplied with itself `count` times, by repeated squaring."""
     if count == 0:
         return expanded(x.like(1), x.shape)
-    made: UOp | None = None
+    product: UOp | None = None
     square = x
     while count:
         if count & 1:
-            made = square if made is None else made * square
+            product = square if product is None else product * square
         count >>= 1
         if count:
             square = square * square
-    assert made is not None
-    return made
+    assert product is not None
+    return product

@@ -207,8 +207,8 @@ class Random(Creation):
             return empty
         words = [n // step % _WORD for n in (seed, first) for step in (1, _WORD)]
         start = cls(np.array(words, np.uint32), device)
-        made = formula(*_words(start.uop, count), kind)
-        stored = UOp(Ops.CONTIGUOUS, kind, (reshaped(cast_to(made, kind), shape),))
+        values = formula(*_words(start.uop, count), kind)
+        stored = UOp(Ops.CONTIGUOUS, kind, (reshaped(cast_to(values, kind), shape),))
         return start._with(stored)
 
 

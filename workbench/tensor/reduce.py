@@ -126,9 +126,9 @@ class Reduce(Base):
         if axis is None:
             if not self.numel():
                 raise self._nothing_to(what, tuple(range(self.ndim)))
-            found = self.reshape(-1)._position_of(what, 0, False)
-            kept = flag(keepdim, "keepdim")
-            return found.reshape((1,) * self.ndim) if kept else found
+            position = self.reshape(-1)._position_of(what, 0, False)
+            keeps_axes = flag(keepdim, "keepdim")
+            return position.reshape((1,) * self.ndim) if keeps_axes else position
         place = one_axis(axis, self.ndim, what)
         size = self.shape[place] if self.ndim else 1
         if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
@@ -162,8 +162,8 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     """Return `value` combined over `axes`, which keep size 1; the one place where reductions
     are made. float16 and bfloat16 are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
-    made = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
-    return cast_to(made, value.dtype)
+    reduction = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
+    return cast_to(reduction, value.dtype)
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:

@@ -139,9 +139,9 @@ class Tensor(
         if name == from_device:
             return self
         uop, own = moved(self.uop, from_device, name)
-        made = self._with(uop)
-        made._device, made.requires_grad = own, self.requires_grad
-        return made
+        tensor = self._with(uop)
+        tensor._device, tensor.requires_grad = own, self.requires_grad
+        return tensor
 
     def contiguous(self) -> Self:
         """Return the tensor stored: later kernels read it instead of computing it again."""
@@ -178,8 +178,8 @@ class Tensor(
 
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
-        return found
+        numpy_dtype: np.dtype[Any] = np.dtype(dtype)
+        return numpy_dtype
     except (TypeError, ValueError):
         raise dtype_error(
             f"{short(dtype)} names no numpy type",

@@ -138,17 +138,17 @@ def cosh(x: UOp) -> UOp:
 def asinh(x: UOp) -> UOp:
     """Return log(x + sqrt(x**2 + 1)) as log1p(a + a**2 / (1 + sqrt(a**2 + 1))), a = |x|."""
     size = magnitude(x)
-    held, large = _below_overflow(size)
-    square = held * held
+    argument, large = _below_overflow(size)
+    square = argument * argument
     root = (square + 1.0).sqrt()
-    near = log1p(held + square / (root + 1.0))
+    near = log1p(argument + square / (root + 1.0))
     return _with_sign_of(x, large.where(_log_of_twice(size), near))
 
 
 def acosh(x: UOp) -> UOp:
     """Return log(x + sqrt(x**2 - 1)) as log1p(t + sqrt(t * (t + 2))), t = x - 1; NaN below 1."""
-    held, large = _below_overflow(x)
-    t = (x < 1.0).where(x.like(math.nan), held - 1.0)
+    argument, large = _below_overflow(x)
+    t = (x < 1.0).where(x.like(math.nan), argument - 1.0)
     return large.where(_log_of_twice(x), log1p(t + (t * (t + 2.0)).sqrt()))
 
 

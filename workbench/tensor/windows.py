@@ -40,9 +40,9 @@ class Window(NamedTuple):
         room = length + self.before + self.after - self.extent
         if not self.ceil:
             return room // self.stride + 1
-        found = -(-room // self.stride) + 1
+        number = -(-room // self.stride) + 1
         # A window must begin before the padding at the end does.
-        return found - ((found - 1) * self.stride >= length + self.before)
+        return number - ((number - 1) * self.stride >= length + self.before)
 
     def padding(self, length: int) -> tuple[int, int]:
         """Return the padding before and after that the windows of `length` elements need."""
@@ -75,29 +75,29 @@ def windows_of(
 
 
 def per_axis(
-    what: str, name: str, given: Any, axes: int, least: int = 1
+    what: str, name: str, value: Any, axes: int, least: int = 1
 ) -> tuple[int, ...]:
     """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`."""
-    numbers = one_or_many(given, axes, f"{what}: {name}")
+    numbers = one_or_many(value, axes, f"{what}: {name}")
     if len(numbers) != axes:
         raise shape_error(
-            f"{what}: {name} {short(given)} does not fit",
+            f"{what}: {name} {short(value)} does not fit",
             f"there are {axes} axes to slide along, and {len(numbers)} numbers",
             f"one number for all, or {axes}",
         )
     if any(not isinstance(n, int) or n < least for n in numbers):
         raise shape_error(
-            f"{what}: {name} {short(given)} does not fit",
+            f"{what}: {name} {short(value)} does not fit",
             f"it is an integer, {least} or more",
         )
     return numbers
 
 
-def one_or_many(given: Any, count: int, name: str) -> tuple[Any, ...]:
+def one_or_many(value: Any, count: int, name: str) -> tuple[Any, ...]:
     """Return `count` times one number, or the numbers of a list."""
-    if isinstance(given, int | np.integer):
-        return (int(given),) * count
-    return flat((listed(given, name),))
+    if isinstance(value, int | np.integer):
+        return (int(value),) * count
+    return flat((listed(value, name),))
 
 
 def windows(value: UOp, each: Sequence[Window]) -> UOp:
@@ -158,9 +158,9 @@ def check_fits(what: str, shape: Shape, each: Sequence[Window]) -> None:
 
 
 def _sides(what: str, padding: Any, axes: int) -> tuple[tuple[int, int], ...]:
-    given = one_or_many(padding, axes, f"{what}: padding")
-    if len(given) == 2 * axes:
-        numbers = per_axis(what, "padding", given, 2 * axes, 0)
+    amounts = one_or_many(padding, axes, f"{what}: padding")
+    if len(amounts) == 2 * axes:
+        numbers = per_axis(what, "padding", amounts, 2 * axes, 0)
         pairs = [(numbers[i], numbers[i + 1]) for i in range(0, 2 * axes, 2)]
         return tuple(reversed(pairs))
     return tuple((n, n) for n in per_axis(what, "padding", padding, axes, 0))

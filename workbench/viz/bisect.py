@@ -43,22 +43,24 @@ def bisected(
     steps = list(scheduled(records))[at].records
     graphs = [r for r in steps if r.parent is None and _is_of_tensors(r.after)]
     with unobserved():
-        found = first_wrong(graphs, _TensorJudge(graphs[0].before))
-        if found is not None:
-            return found
-        made = next(i for r in steps for i in _items(r.after) if i.nodes == item.nodes)
+        culprit = first_wrong(graphs, _TensorJudge(graphs[0].before))
+        if culprit is not None:
+            return culprit
+        draft_item = next(
+            i for r in steps for i in _items(r.after) if i.nodes == item.nodes
+        )
         memory = _memory(items, item)
-    judge = _judge(made, memory, kernel)
-    if judge(made.kernel):
-        rangeify = next(r for r in steps if made in _items(r.after))
-        problem = str(judge(made.kernel))
+    judge = _judge(draft_item, memory, kernel)
+    if judge(draft_item.kernel):
+        rangeify = next(r for r in steps if draft_item in _items(r.after))
+        problem = str(judge(draft_item.kernel))
         return Culprit(
             rangeify.name,
             0,
             0,
             None,
-            made.nodes[0],
-            made.kernel,
+            draft_item.nodes[0],
+            draft_item.kernel,
             problem,
             ("pass decide",),
         )
@@ -69,9 +71,9 @@ def bisected(
         (merged, final),
         (kernel.observed(kernel.device), final),
     ):
-        found = first_wrong(passes, judged)
-        if found is not None:
-            return found
+        culprit = first_wrong(passes, judged)
+        if culprit is not None:
+            return culprit
     return None
 
 
@@ -90,22 +92,22 @@ def _is_kernel(state: Any) -> bool:
 
 def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Array]:
     """Return what the BUFFERs hold when `last` runs, by interpreting what is stored before it."""
-    held: dict[UOp, Array] = {}
+    memory: dict[UOp, Array] = {}
     stored: dict[UOp, UOp] = {}
     for item in items:
         for node, buffer in zip(item.nodes, item.outputs, strict=True):
             cut = node.substitute(stored)  # over what is stored before it
-            held |= memory_below({n: None for n in cut.toposort() if n not in held})
-            value = interpret_tensor(cut, held)
+            memory |= memory_below({n: None for n in cut.toposort() if n not in memory})
+            value = interpret_tensor(cut, memory)
             if item is last:
-                held[node] = value
-                held[buffer] = interpret_tensor(cut, held, widen=True)
+                memory[node] = value
+                memory[buffer] = interpret_tensor(cut, memory, widen=True)
             else:
-                held[buffer] = value.reshape(node.shape)
+                memory[buffer] = value.reshape(node.shape)
         if item is last:
             break
         stored |= zip(item.nodes, item.outputs, strict=True)
-    return held
+    return memory
 
 
 def _judge(item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel) -> KernelJudge:
@@ -125,18 +127,18 @@ class _TensorJudge:
     """Judges the states of a graph of tensors: the values of all its outputs."""
 
     def __init__(self, graph: UOp):
-        found = graph.toposort()
-        elements = sum(n.size for n in found if n.op is not Ops.SINK)
+        nodes = graph.toposort()
+        elements = sum(n.size for n in nodes if n.op is not Ops.SINK)
         if elements > MOST_ELEMENTS:
             because = f"its tensors have {elements:,} elements"
             hint = "the same on smaller shapes"
             raise WorkbenchError(
                 "this expression is too large to bisect", because, hint
             )
-        self.memory = memory_below(found)
+        self.memory = memory_below(nodes)
         wide = interpret_tensors(graph.src, self.memory, widen=True)
         narrow = interpret_tensors(graph.src, self.memory)
-        sums = [n for n in found if n.op is Ops.REDUCE_AXIS and n.size]
+        sums = [n for n in nodes if n.op is Ops.REDUCE_AXIS and n.size]
         steps = max((n.src[0].size // n.size for n in sums), default=1)
         self.shapes = [n.shape for n in graph.src]
         self.reference = Reference(
@@ -149,11 +151,11 @@ class _TensorJudge:
         if not _is_of_tensors(state):
             return None
         try:
-            found = state.toposort()
-            held = self.memory | memory_below(
-                {n: None for n in found if n not in self.memory}
+            nodes = state.toposort()
+            memory = self.memory | memory_below(
+                {n: None for n in nodes if n not in self.memory}
             )
-            got = interpret_tensors(state.src, held)
+            got = interpret_tensors(state.src, memory)
             return self.reference.problem(dict(enumerate(self._full(got))))
         except Exception as error:  # whatever it is: the state before had none
             return f"it fails: {error}"

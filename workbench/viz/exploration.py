@@ -160,9 +160,9 @@ class Exploration(Unpicklable, Displayed):
         """
         chosen = range(len(self.kernels)) if kernel is None else [kernel]
         for place, form in map(self.form, chosen):
-            found = bisected(self.passes, self.items, form, place)
-            if found is not None:
-                return found
+            culprit = bisected(self.passes, self.items, form, place)
+            if culprit is not None:
+                return culprit
         return None
 
     def why_not(
@@ -299,15 +299,15 @@ def of(
     forced: Mapping[UOp, bool],
     rules_off: tuple[str, ...] = (),
     show: str = "",
-    asked: Calls = (),
+    viewer: Calls = (),
 ) -> Exploration:
-    """Return the Exploration of `tensors` as scheduled now; `asked` are the calls that led
+    """Return the Exploration of `tensors` as scheduled now; `viewer` are the calls that led
     here."""
-    found = planned(tensors, forced, rules_off, asked)
+    plan = planned(tensors, forced, rules_off, viewer)
     return Exploration(
-        tensors, tuple(found.kernels), tuple(found.items), Decisions(found.decisions),
-        PassTable(found.passes), tuple(found.outputs), page, found.line, found.lines, asked, show,
-        forced, rules_off, found.error,
+        tensors, tuple(plan.kernels), tuple(plan.items), Decisions(plan.decisions),
+        PassTable(plan.passes), tuple(plan.outputs), page, plan.line, plan.lines, viewer, show,
+        forced, rules_off, plan.error,
     )  # fmt: skip
 
 

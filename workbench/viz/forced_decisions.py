@@ -22,9 +22,9 @@ def forced_by(
     Errors: WorkbenchError for what is no such dict, and for a value that no kernel computes.
     """
     named = {_node_of(value): store for value, store in _changes(changes)}
-    known = UOp.sink(*outputs).toposort()
+    nodes = UOp.sink(*outputs).toposort()
     for node in named:
-        if node not in known:
+        if node not in nodes:
             what = f"there is no value {label_of(node)} {shape_text(node.shape)} here"
             hint = "a node of .decisions, or a tensor of the expression"
             raise WorkbenchError(what, "none of the kernels computes it", hint)

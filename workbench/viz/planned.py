@@ -41,51 +41,53 @@ def planned(
     tensors: tuple[Tensor, ...],
     forced: Mapping[UOp, bool],
     rules_off: tuple[str, ...],
-    asked: Calls = (),
+    viewer: Calls = (),
 ) -> Planned:
     """Return what computing `tensors` would run; nothing is computed. `forced` says of values
-    that they are stored (True) or fused (False); `rules_off` names rules to do without; `asked`
+    that they are stored (True) or fused (False); `rules_off` names rules to do without; `viewer`
     are the calls that led here.
 
     Errors: WorkbenchError where a value cannot be, or a rule does not exist.
     """
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
-    found = Planned()
+    plan = Planned()
     roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
     for device, group in _by_device(tensors).items():
         with Context(DEV=device), without(rules_off), observe() as watching:
             try:
-                made, outputs = engine.planned([t.uop for t in group], forced)
+                schedule, outputs = engine.planned([t.uop for t in group], forced)
             except Exception as error:
                 if not _is_of_a_rule(error):
                     raise
-                found.error = error
-        if found.error is not None:
-            found.kernels, found.items, found.decisions = [], [], []
-            found.passes += watching.records
-            found.outputs = roots
+                plan.error = error
+        if plan.error is not None:
+            plan.kernels, plan.items, plan.decisions = [], [], []
+            plan.passes += watching.records
+            plan.outputs = roots
             break
-        run = Run(made.items)
+        run = Run(schedule.items)
         shapes = {base(output): output.shape for output in outputs}
-        for number, item in enumerate(made.items):
+        for number, item in enumerate(schedule.items):
             if item.kernel is not None:
-                seen = tuple([shapes.get(node, node.shape) for node in item.nodes])
+                output_shapes = tuple(
+                    [shapes.get(node, node.shape) for node in item.nodes]
+                )
                 data = FromSchedule(run, number)
                 off = tuple(name for name in rules_off if name in of_kernels)
-                found.kernels.append(_kernel(item.kernel, seen, data, off))
-        found.items += made.items
-        found.decisions += made.decisions
-        found.passes += watching.records
-        found.outputs += outputs
-    lines = found.lines = UserLines(roots, derivations, asked, found.passes)
-    found.line = next((li for root in roots if (li := lines.nearest(root))), None)
-    stored = [item.nodes[0] for item in found.items if item.kernel is not None]
-    found.kernels = [
+                plan.kernels.append(_kernel(item.kernel, output_shapes, data, off))
+        plan.items += schedule.items
+        plan.decisions += schedule.decisions
+        plan.passes += watching.records
+        plan.outputs += outputs
+    lines = plan.lines = UserLines(roots, derivations, viewer, plan.passes)
+    plan.line = next((li for root in roots if (li := lines.nearest(root))), None)
+    stored = [item.nodes[0] for item in plan.items if item.kernel is not None]
+    plan.kernels = [
         replace(kernel, line=lines.nearest(node))
-        for kernel, node in zip(found.kernels, stored, strict=True)
+        for kernel, node in zip(plan.kernels, stored, strict=True)
     ]
-    return found
+    return plan
 
 
 def _is_of_a_rule(error: Exception) -> bool:

@@ -17,12 +17,12 @@ PLACES = ("variant", "node", "line")
 FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
 
 
-def checked_view(ex: Exploration, asked: Mapping[str, Any]) -> dict[str, Any]:
+def checked_view(ex: Exploration, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a page is told to show; a Kernel becomes its number.
 
     Errors: WorkbenchError for a name or a value that a page does not know.
     """
-    return {name: _value(ex, name, value) for name, value in asked.items()}
+    return {name: _value(ex, name, value) for name, value in view.items()}
 
 
 def _value(ex: Exploration, name: str, value: Any) -> Any:
@@ -44,10 +44,12 @@ def _value(ex: Exploration, name: str, value: Any) -> Any:
     return value
 
 
-def _one_of(known: tuple[str, ...], name: str, value: Any) -> str:
-    if isinstance(value, str) and value in known:
+def _one_of(choices: tuple[str, ...], name: str, value: Any) -> str:
+    if isinstance(value, str) and value in choices:
         return value
-    raise _refused(name, value, f"there are {', '.join(known)}", f'{name}="{known[0]}"')
+    raise _refused(
+        name, value, f"there are {', '.join(choices)}", f'{name}="{choices[0]}"'
+    )
 
 
 def _has_axes(ex: Exploration) -> bool:

@@ -65,28 +65,28 @@ def race(
         buffers, others = data.on(form["device"]), data.on(against["device"])
         source, run = bound(form, buffers)
         go_on()
-        found: Row = {"digest": key_of(source.language, source.text)[:16]}
-        if found["digest"] in rules.known:
-            return {"same": found["digest"]}
+        row: Row = {"digest": key_of(source.language, source.text)[:16]}
+        if row["digest"] in rules.known:
+            return {"same": row["digest"]}
         _, other = bound(against, others)
         silent(rules.limit_s)
         with within(rules.limit_s):
             first_s, answer = _first_run(run, buffers, outputs)
         go_on()
     except OverTime:
-        return found | {"over": rules.limit_s}
+        return row | {"over": rules.limit_s}
     except WorkbenchError as error:
         return {"error": told(error)}
     if form == against:  # by itself
-        taken = _alone(run, first_s, rules, stop)
-        return found | {"samples": taken, "against": taken}
-    other_s, wanted = _first_run(other, others, outputs)
+        times = _alone(run, first_s, rules, stop)
+        return row | {"samples": times, "against": times}
+    other_s, expected = _first_run(other, others, outputs)
     if rules.compares:
-        found["differs"] = not all(map(_are_close, wanted, answer))
+        row["differs"] = not all(map(_are_close, expected, answer))
     go_on()
     if max(first_s, other_s) < SLOW * rules.budget_s:
-        return found | _in_turns(run, other, rules, go_on)
-    return found | {
+        return row | _in_turns(run, other, rules, go_on)
+    return row | {
         "samples": _few(run, first_s, rules, stop),
         "against": _few(other, other_s, rules, stop),
     }
@@ -117,38 +117,38 @@ def _few(
     """Return times of a slow kernel: few, and of a very slow one that which is known."""
     if first_s > VERY_SLOW * rules.budget_s:
         return [first_s]
-    taken: list[float] = []
-    while len(taken) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
-        taken.append(seconds_of(run))
-    return taken or [first_s]
+    times: list[float] = []
+    while len(times) < FAIR_ROUNDS and time.perf_counter() + first_s < stop:
+        times.append(seconds_of(run))
+    return times or [first_s]
 
 
 def _in_turns(
     run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]
 ) -> Row:
     stop = time.perf_counter() + rules.budget_s
-    taken: dict[str, Samples] = {}
+    times: dict[str, Samples] = {}
     gc.disable()
     try:
-        for number, taken in enumerate(rounds({"samples": run, "against": other}), 1):
+        for number, times in enumerate(rounds({"samples": run, "against": other}), 1):
             go_on()
             is_over = time.perf_counter() > stop or number >= rules.samples
-            if is_over or _is_hopeless(number, taken, rules) or _are_settled(taken):
+            if is_over or _is_hopeless(number, times, rules) or _are_settled(times):
                 break
     finally:
         gc.enable()
-    return {name: list(samples.samples_s) for name, samples in taken.items()}
+    return {name: list(samples.samples_s) for name, samples in times.items()}
 
 
 def _is_hopeless(
-    number: int, taken: dict[str, Samples], rules: BenchmarkSettings
+    number: int, times: dict[str, Samples], rules: BenchmarkSettings
 ) -> bool:
-    slow, best = taken["samples"], taken["against"]
+    slow, best = times["samples"], times["against"]
     return number >= FAIR_ROUNDS and slow.min_s > rules.hopeless * best.median_s
 
 
-def _are_settled(taken: dict[str, Samples]) -> bool:
-    return all(is_settled(samples) for samples in taken.values())
+def _are_settled(times: dict[str, Samples]) -> bool:
+    return all(is_settled(samples) for samples in times.values())
 
 
 def is_settled(samples: Samples) -> bool:
@@ -158,17 +158,17 @@ def is_settled(samples: Samples) -> bool:
     return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
 
 
-def _are_close(wanted: Array, got: Array) -> bool:
+def _are_close(expected: Array, got: Array) -> bool:
     """Whether floats agree to a share of the greatest of them, and others exactly."""
-    if wanted.dtype.kind in "biu":
-        return bool(np.array_equal(wanted, got))
-    bits = 8 * wanted.dtype.itemsize
+    if expected.dtype.kind in "biu":
+        return bool(np.array_equal(expected, got))
+    bits = 8 * expected.dtype.itemsize
     share = {16: 0.1, 32: 1e-3}.get(bits, 1e-9)
-    wanted, got = wanted.astype(np.float64), got.astype(np.float64)
-    finite = np.isfinite(wanted)
-    if not np.array_equal(wanted[~finite], got[~finite], equal_nan=True):
+    expected, got = expected.astype(np.float64), got.astype(np.float64)
+    finite = np.isfinite(expected)
+    if not np.array_equal(expected[~finite], got[~finite], equal_nan=True):
         return False
     if not finite.any():
         return True
-    greatest = float(np.abs(wanted[finite]).max())
-    return bool(np.abs(wanted - got)[finite].max() <= share * greatest)
+    greatest = float(np.abs(expected[finite]).max())
+    return bool(np.abs(expected - got)[finite].max() <= share * greatest)

@@ -101,10 +101,10 @@ def bound(form: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
 
 def parsed(text: str) -> UOp:
     """Return the kernel that IR text says. Errors: ParseError."""
-    found = parse(text)
-    if not isinstance(found, UOp):
+    kernel = parse(text)
+    if not isinstance(kernel, UOp):
         raise ParseError("the text is no kernel", "it is a linear program")
-    return found
+    return kernel
 
 
 def told(error: Exception) -> dict[str, str]:

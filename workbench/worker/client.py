@@ -185,13 +185,15 @@ class Worker:
                     progress(message["value"])
                 deadline = time.monotonic() + quiet  # whoever listens may take long
             elif message["kind"] == "done":
-                found: Row = message["value"]
-                return found
+                answer: Row = message["value"]
+                return answer
             elif message["kind"] == "stopped":
                 raise TaskStopped()
             elif message["kind"] == "error":
-                told = message["value"]
-                raise WorkbenchError(told["what"], told["because"], told["try"])
+                failure = message["value"]
+                raise WorkbenchError(
+                    failure["what"], failure["because"], failure["try"]
+                )
 
 
 class _Process:
@@ -264,9 +266,9 @@ class _Process:
             self._process.wait(timeout=LAST_WORDS_S)
         self._reader.join(LAST_WORDS_S)
         lines = self._said.decode(errors="replace").split("\n")
-        said = [line.strip() for line in lines if line.strip()]
+        words = [line.strip() for line in lines if line.strip()]
         status = self._process.returncode
-        return (0 if status is None else status), (said[-1] if said else "")
+        return (0 if status is None else status), (words[-1] if words else "")
 
     def _listen(self) -> None:
         stream: IO[bytes] | None = self._process.stdout
@@ -287,8 +289,8 @@ class _Process:
 
 def _quiet(progress: Row, quiet_s: float) -> float:
     """Return the seconds that a worker may be silent for: less than ever where it says so."""
-    told = progress.get("silent_s")
-    return quiet_s if told is None else min(quiet_s, LATE * told + LATE_S)
+    silent_s = progress.get("silent_s")
+    return quiet_s if silent_s is None else min(quiet_s, LATE * silent_s + LATE_S)
 
 
 def slots_and_bytes(
@@ -323,14 +325,14 @@ def _hung(quiet_s: float) -> WorkerEnded:
 
 
 def _crashed(process: _Process) -> WorkerEnded:
-    status, said = process.ending()
+    status, last_line = process.ending()
     how = f"its process ended with status {status}"
     name = _signal_name(-status) if status < 0 else ""
     if name:
         how = f"its process was ended by {name}"
     if name == "SIGKILL":  # nothing that a program does by itself
         how += ", by the system, as it does when memory runs out, or by somebody"
-    because = f"{how}: {said}" if said else how
+    because = f"{how}: {last_line}" if last_line else how
     what = "the program was killed" if name == "SIGKILL" else "the program crashed"
     return WorkerEnded(what, because, AFTER.get(name, ""))
 

@@ -44,11 +44,11 @@ def receive(stream: IO[bytes]) -> tuple[Head, list[bytearray]]:
 
 def _exactly(stream: IO[bytes], size: int) -> bytearray:
     data = bytearray(size)
-    view, done = memoryview(data), 0
-    while done < size:
-        piece = stream.read(min(size - done, 1 << 20))
+    view, offset = memoryview(data), 0
+    while offset < size:
+        piece = stream.read(min(size - offset, 1 << 20))
         if not piece:
             raise EOFError
-        view[done : done + len(piece)] = piece
-        done += len(piece)
+        view[offset : offset + len(piece)] = piece
+        offset += len(piece)
     return data

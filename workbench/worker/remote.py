@@ -22,17 +22,17 @@ def race_text(task: str) -> str:
     The task has the un-optimised "kernel" as text, the "form", what it is "against", and the
     "rules".
     """
-    asked = json.loads(task)
+    request = json.loads(task)
     rules = BenchmarkSettings(
-        **asked["rules"] | {"known": tuple(asked["rules"]["known"])}
+        **request["rules"] | {"known": tuple(request["rules"]["known"])}
     )
     try:
-        data, slots = _data(asked["kernel"])
+        data, slots = _data(request["kernel"])
         with unobserved():
-            found = race(asked["form"], asked["against"], data, slots, rules)
+            row = race(request["form"], request["against"], data, slots, rules)
     except Exception as error:  # it must come back as text
-        found = {"error": told(error)}
-    return json.dumps(found)
+        row = {"error": told(error)}
+    return json.dumps(row)
 
 
 @lru_cache(maxsize=2)

@@ -15,17 +15,17 @@ FILL = 0xA5
 class Guarded:
     """A copy of a buffer, on a device, between two strips of memory that nobody may write to."""
 
-    def __init__(self, held: Buffer, device: str):
-        self._held, strip = held, STRIP_BYTES // max(1, held.dtype.itemsize)
-        self._whole = Buffer(device, held.dtype, held.size + 2 * strip)
+    def __init__(self, original: Buffer, device: str):
+        self._held, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
+        self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
         self._whole.copy_in(np.full(self._whole.nbytes, FILL, np.uint8))
-        self.buffer = self._whole.window(strip, held.size)
-        self.buffer.copy_from(held)
+        self.buffer = self._whole.window(strip, original.size)
+        self.buffer.copy_from(original)
 
     def spoilt(self, slot: int, is_output: bool) -> str:
         """Return what was written where it may not be; "" for nothing."""
-        found = self._bytes()
-        strips = np.concatenate([found[:STRIP_BYTES], found[-STRIP_BYTES:]])
+        contents = self._bytes()
+        strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):
             return f"writes outside of buffer {slot}"
         before, after = (b.to_numpy().view(np.uint8) for b in (self._held, self.buffer))

@@ -50,13 +50,13 @@ class Desk:
         blobs: Sequence[bytearray | memoryview],
     ) -> None:
         """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
-        made = []
+        buffers = []
         for (name, size), blob in zip(slots, blobs, strict=True):
             dtype = dtypes.named(name)
             zeros = np.zeros(0 if blob else size, dtype.numpy)
             values = np.frombuffer(blob, dtype.numpy) if blob else zeros
-            made.append(Buffer.of(HOST, dtype, values))
-        self._data[key] = KernelData(made)
+            buffers.append(Buffer.of(HOST, dtype, values))
+        self._data[key] = KernelData(buffers)
 
     def drop(self, key: str) -> None:
         """Forget data."""
@@ -106,20 +106,20 @@ class Desk:
         if not runs:
             return
         stop = time.perf_counter() + task["budget_s"]
-        for number, taken in enumerate(rounds(runs, self._go_on), 1):
-            for name, samples in taken.items():
+        for number, times in enumerate(rounds(runs, self._go_on), 1):
+            for name, samples in times.items():
                 rows[int(name)]["samples"] = samples.samples_s
             self._continue(number, task["samples"], "timing, warm")
             is_over = time.perf_counter() > stop or number >= task["samples"]
-            if is_over or all(is_settled(s) for s in taken.values()):
+            if is_over or all(is_settled(s) for s in times.values()):
                 break
 
     def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:
         def go_on(number: int) -> None:
             self._continue(number, cold_cache.ROUNDS, "timing, cold")
 
-        for name, taken in cold_cache.measure_cold(runs, go_on=go_on).items():
-            rows[int(name)]["cold"] = list(taken.samples_s)
+        for name, samples in cold_cache.measure_cold(runs, go_on=go_on).items():
+            rows[int(name)]["cold"] = list(samples.samples_s)
 
     def race(self, task: Row) -> Row:
         """Return what comes of one form against another (see `race`)."""
@@ -136,33 +136,33 @@ class Desk:
     def check(self, task: Row) -> Row:
         """Return whether a kernel's answer is that of the un-optimised kernel, interpreted.
         "silent_s", which may be left out, is how long it may run."""
-        held = self._data[task["data"]].buffers
+        originals = self._data[task["data"]].buffers
         original = parsed(task["original"])
         slots = original.outputs
         device = Device.canonical(task["kernel"]["device"])
-        guards = [Guarded(b, device) for b in held]
+        guards = [Guarded(b, device) for b in originals]
         buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
         _, run = bound(task["kernel"], buffers)
         self._continue(1, 3, "running", task.get("silent_s"))
         run()
         self._continue(2, 3, "comparing with the reference interpreter")
-        found = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
-        if any(found):
-            said = " and ".join(filter(None, found))
-            return {"ok": False, "text": f"WRONG: the program {said}"}
-        inputs = arrays(held, slots)
+        problems = [g.spoilt(slot, slot in slots) for slot, g in enumerate(guards)]
+        if any(problems):
+            problem = " and ".join(filter(None, problems))
+            return {"ok": False, "text": f"WRONG: the program {problem}"}
+        inputs = arrays(originals, slots)
         got = [buffers[slot].to_numpy() for slot in slots]
         outcome = checking.check(original, slots, inputs, got)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
 
     def _continue(
-        self, done: int, total: int, text: str, silent_s: float | None = None
+        self, step: int, total: int, text: str, silent_s: float | None = None
     ) -> None:
         """Report, and how long nothing will be heard, where that is known: who waits need not
         wait for longer. Errors: Stopped."""
-        told = {"done": done, "total": total, "text": text, "silent_s": silent_s}
-        self._report(told)
+        message = {"done": step, "total": total, "text": text, "silent_s": silent_s}
+        self._report(message)
         self._go_on()
 
     def _go_on(self) -> None:

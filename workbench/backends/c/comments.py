@@ -30,11 +30,11 @@ class Follower:
     def __init__(self, block: UOp, tree: UOp | None = None):
         """`tree` has the same statements in the words that comments should use."""
         written = tree_statements(block)
-        meant = written if tree is None else tree_statements(tree)
-        if len(meant) != len(written):
-            tree, meant = block, written
+        originals = written if tree is None else tree_statements(tree)
+        if len(originals) != len(written):
+            tree, originals = block, written
         self._words = statement_lines(tree or block)
-        self._meant = dict(zip(written, meant, strict=True))
+        self._meant = dict(zip(written, originals, strict=True))
         self._levels: list[Iterator[UOp]] = [iter(block.src)]
         self._leaf: UOp | None = None
         self._left = 0
@@ -75,10 +75,10 @@ class Follower:
         if len(lines) == 1 and len(lines[0]) <= _LONGEST:
             return lines[0]
         target = _SIGN.split(lines[-1], maxsplit=1)[0]
-        found = leaf.src[1].toposort()
-        places = dict.fromkeys(memory(n.src[0]) for n in found if n.op is Ops.LOAD)
+        nodes = leaf.src[1].toposort()
+        places = dict.fromkeys(memory(n.src[0]) for n in nodes if n.op is Ops.LOAD)
         names = ", ".join(_name(place) for place in places)
-        functions = dict.fromkeys(n.op.name.lower() for n in found if n.op in _LONG)
+        functions = dict.fromkeys(n.op.name.lower() for n in nodes if n.op in _LONG)
         by = f", with {' and '.join(functions)}" if functions else ""
         return f"{target} from {names}{by}" if names else target + by
 

@@ -75,7 +75,7 @@ class Compiler:
             ) from error
 
     def _run(self, *arguments: str, text: str = "") -> str:
-        done = subprocess.run(
+        process = subprocess.run(
             [*self.command, *arguments],
             input=text,
             capture_output=True,
@@ -84,15 +84,15 @@ class Compiler:
             env=self._environment(),
             timeout=_TIMEOUT_S,
         )
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
+        if process.returncode:
+            lines = [line for line in process.stderr.splitlines() if line.strip()]
             because = "\n           ".join(lines[:_SHOWN_LINES])
             raise CompileError(
                 "c",
-                because or f"{self.command[0]} ended with status {done.returncode}",
+                because or f"{self.command[0]} ended with status {process.returncode}",
                 last_good=text or None,
             )
-        return done.stdout
+        return process.stdout
 
     def _environment(self) -> dict[str, str] | None:
         """Zig keeps what it builds in folders that need not be there, or writable."""
@@ -111,14 +111,14 @@ def compiler() -> Compiler:
 
     Errors: DeviceError where there is none, with how to get one.
     """
-    found = find_compiler()
-    if found is None:
+    c_compiler = find_compiler()
+    if c_compiler is None:
         raise DeviceError(
             "the device C needs a C compiler",
             "$CC names none, and there is no cc, clang or gcc on PATH",
             "pip install 'workbench[c]'",
         )
-    return found
+    return c_compiler
 
 
 def find_compiler() -> Compiler | None:
@@ -155,6 +155,6 @@ def _words(named: str) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _version(found: Compiler) -> str:
-    lines = found._run("--version").splitlines()
-    return lines[0].strip() if lines else found.command[0]
+def _version(c_compiler: Compiler) -> str:
+    lines = c_compiler._run("--version").splitlines()
+    return lines[0].strip() if lines else c_compiler.command[0]

@@ -158,8 +158,8 @@ class Prelude:
         least, most = constant(dtype.min, dtype), constant(dtype.max, dtype)
         low = constant(float(dtype.min), source)
         high = constant(float(int(dtype.max) + 1), source)
-        kind, given = self.type(dtype), self.type(source)
-        head = f"{kind} %({given} x)"
+        kind, source_type = self.type(dtype), self.type(source)
+        head = f"{kind} %({source_type} x)"
         if dtype.count == 1:
             inside = f"x >= {low} ? ({kind})x : x == x ? {least} : 0"
             body = f"return x >= {high} ? {most} : {inside};"
@@ -171,7 +171,7 @@ class Prelude:
         lines = [
             f"{wide} below = x < {low}, above = x >= {high};",
             f"{wide} inside = (x >= {low}) & (x < {high});",
-            f"{given} safe = ({given})(({wide})x & inside);",
+            f"{source_type} safe = ({source_type})(({wide})x & inside);",
             f"{kind} least = {{0}}, most = {{0}};",
             f"least += {_fitting(least, dtype)};",
             f"most += {_fitting(most, dtype)};",
@@ -183,11 +183,11 @@ class Prelude:
 
     def bits(self, source: DType, dtype: DType) -> str:
         """The same bits as another type."""
-        kind, given = self.type(dtype), self.type(source)
+        kind, source_type = self.type(dtype), self.type(source)
         return self._add(
             f"{vector_name(dtype)}_bits_of_{vector_name(source)}",
-            f"{kind} %({given} x)",
-            f"union {{ {given} from; {kind} to; }} both = {{x}};",
+            f"{kind} %({source_type} x)",
+            f"union {{ {source_type} from; {kind} to; }} both = {{x}};",
             "return both.to;",
             about="the same bits",
         )

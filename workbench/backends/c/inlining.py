@@ -37,11 +37,11 @@ class InliningPlan:
 
 def lay_out(linear: Sequence[UOp]) -> InliningPlan:
     """Walk a program and return what the renderer needs to know."""
-    found = InliningPlan()
+    plan = InliningPlan()
     paths = _paths(linear)
-    _find_inline(linear, paths, found)
-    _find_beginnings(linear, paths, found)
-    return found
+    _find_inline(linear, paths, plan)
+    _find_beginnings(linear, paths, plan)
+    return plan
 
 
 def _paths(linear: Sequence[UOp]) -> list[tuple[int, ...]]:
@@ -58,7 +58,7 @@ def _paths(linear: Sequence[UOp]) -> list[tuple[int, ...]]:
 
 
 def _find_inline(
-    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], found: InliningPlan
+    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], plan: InliningPlan
 ) -> None:
     users = _users(linear)
     lasts = [-1] * len(linear)  # where a value's text is written at the latest
@@ -68,15 +68,15 @@ def _find_inline(
         if node.op in _STATEMENTS:
             lasts[position] = position
             continue
-        uses = [u for u in users[position] if u not in found.unused]
+        uses = [u for u in users[position] if u not in plan.unused]
         if not uses:
-            found.unused.add(position)
+            plan.unused.add(position)
             continue
         lasts[position] = max(lasts[u] for u in uses)
         if node.op in TRANSPARENT:
             continue
         if _is_arithmetic(node):
-            found.anywhere.add(position)
+            plan.anywhere.add(position)
         ends = _ends(linear, users, position)
         if len(ends) != 1 or paths[ends[0]] != paths[position]:
             lasts[position] = position
@@ -87,18 +87,18 @@ def _find_inline(
         ):
             lasts[position] = position
             continue
-        found.once.add(position)
+        plan.once.add(position)
 
 
 def _users(linear: Sequence[UOp]) -> list[list[int]]:
     """Return per position the positions that use its value, until it is computed again."""
     users: list[list[int]] = [[] for _ in linear]
-    made: dict[UOp, int] = {}
+    definitions: dict[UOp, int] = {}
     for position, node in enumerate(linear):
         for source in node.src:
-            if source in made and node.op not in (Ops.LOOP, Ops.ENDLOOP):
-                users[made[source]].append(position)
-        made[node] = position
+            if source in definitions and node.op not in (Ops.LOOP, Ops.ENDLOOP):
+                users[definitions[source]].append(position)
+        definitions[node] = position
     return users
 
 
@@ -117,36 +117,36 @@ def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[
 
 def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
     """Return where each register is set and each memory is written."""
-    found: dict[UOp, list[int]] = {}
+    changes: dict[UOp, list[int]] = {}
     stores: list[int] = []
     for position, node in enumerate(linear):
         if node.op is Ops.SET:
-            found.setdefault(node.src[0], []).append(position)
+            changes.setdefault(node.src[0], []).append(position)
         elif node.op is Ops.STORE:
             place = memory(node.src[0])
             if place.op is Ops.DEFINE:
-                found.setdefault(place, []).append(position)
+                changes.setdefault(place, []).append(position)
             else:
                 stores.append(position)
     for node in linear:  # arguments may share memory
         if node.op is Ops.LOAD and memory(node.src[0]).op is Ops.PARAM:
-            found[memory(node.src[0])] = stores
-    return found
+            changes[memory(node.src[0])] = stores
+    return changes
 
 
 def _reads(node: UOp) -> list[UOp]:
     """Return the registers and the memory that a node itself reads, BROADCASTs seen through."""
-    found = []
+    reads = []
     if node.op is Ops.LOAD:
-        found.append(memory(node.src[0]))
+        reads.append(memory(node.src[0]))
     pending = list(node.src)
     while pending:
         source = pending.pop()
         if source.op is Ops.REG:
-            found.append(source)
+            reads.append(source)
         elif source.op in TRANSPARENT:
             pending += source.src
-    return found
+    return reads
 
 
 def _is_arithmetic(node: UOp) -> bool:
@@ -159,7 +159,7 @@ def _is_arithmetic(node: UOp) -> bool:
 
 
 def _find_beginnings(
-    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], found: InliningPlan
+    linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], plan: InliningPlan
 ) -> None:
     """Declare each register in the innermost loop around all its uses, at its first SET if
     that is there, else before the loop that holds the first SET."""
@@ -169,12 +169,12 @@ def _find_beginnings(
         for source in node.src:
             if source.op is Ops.REG:
                 firsts.setdefault(source, position)
-                known = homes.get(source, paths[position])
-                homes[source] = _common(known, paths[position])
+                path = homes.get(source, paths[position])
+                homes[source] = _common(path, paths[position])
     for register, first in firsts.items():
         home = homes[register]
         inner = paths[first][len(home) :]
-        found.begins.setdefault(inner[0] if inner else first, []).append(register)
+        plan.begins.setdefault(inner[0] if inner else first, []).append(register)
 
 
 def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

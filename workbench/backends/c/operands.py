@@ -92,8 +92,8 @@ class COperands:
     def scalar_of(self, node: UOp, tight: int = LOOSE) -> str:
         """Return the one value of all lanes, in the element's type: a vector insists on it."""
         if is_constant(node):
-            held = node if node.is_const else node.src[0]
-            return constant(held.arg, node.dtype.scalar)
+            scalar = node if node.is_const else node.src[0]
+            return constant(scalar.arg, node.dtype.scalar)
         inner = node.src[0]
         text = self.text(inner)
         small = inner.dtype.is_int and inner.dtype.bits < 32

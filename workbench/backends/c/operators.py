@@ -192,8 +192,8 @@ def _has_opposite(node: UOp) -> bool:
     """Whether a node is a constant whose negative its dtype holds: int8 has -128 and no 128."""
     if not is_constant(node):
         return False
-    held = node if node.is_const else node.src[0]
-    return node.dtype.is_float or bool(held.arg != node.dtype.min)
+    scalar = node if node.is_const else node.src[0]
+    return node.dtype.is_float or bool(scalar.arg != node.dtype.min)
 
 
 SPECIAL: dict[Ops, Callable[[COperands, UOp, int], Expression]] = {

@@ -24,8 +24,8 @@ class CWriter(Names):
     `at` are those of what is being written.
     """
 
-    def __init__(self, taken: Iterable[str]):
-        super().__init__({*_TAKEN, *taken}, identifier, "_")
+    def __init__(self, reserved: Iterable[str]):
+        super().__init__({*_TAKEN, *reserved}, identifier, "_")
         self.lines: list[str] = []
         self.positions: list[tuple[int, ...]] = []
         self.at: tuple[int, ...] = ()

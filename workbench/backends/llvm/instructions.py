@@ -250,19 +250,19 @@ def _cast(node: UOp, arg: str, emit: Emit) -> str:
 def _saturated(source: DType, dtype: DType, arg: str, emit: Emit) -> str:
     """Clamp by comparisons of vectors, and convert only what fits: the intrinsic would be taken
     apart into single lanes. A float16 has not all limits of integers, and keeps it."""
-    given, kind = type_of(source), type_of(dtype)
+    source_type, kind = type_of(source), type_of(dtype)
     bit = type_of(dtypes.bool.vec(dtype.count))
     low = constant(float(dtype.min), source)
     high = constant(float(int(dtype.max) + 1), source)
-    below = emit(f"fcmp olt {given} {arg}, {low}")
-    above = emit(f"fcmp oge {given} {arg}, {high}")
-    reaches = emit(f"fcmp oge {given} {arg}, {low}")  # NaN does not
-    fits = emit(f"fcmp olt {given} {arg}, {high}")
+    below = emit(f"fcmp olt {source_type} {arg}, {low}")
+    above = emit(f"fcmp oge {source_type} {arg}, {high}")
+    reaches = emit(f"fcmp oge {source_type} {arg}, {low}")  # NaN does not
+    fits = emit(f"fcmp olt {source_type} {arg}, {high}")
     inside = emit(f"and {bit} {reaches}, {fits}")
     zero = constant(0.0, source)
-    safe = emit(f"select {bit} {inside}, {given} {arg}, {given} {zero}")
+    safe = emit(f"select {bit} {inside}, {source_type} {arg}, {source_type} {zero}")
     word = "fptoui" if dtype.kind == "uint" else "fptosi"
-    whole = emit(f"{word} {given} {safe} to {kind}")
+    whole = emit(f"{word} {source_type} {safe} to {kind}")
     least, most = constant(dtype.min, dtype), constant(dtype.max, dtype)
     raised = emit(f"select {bit} {below}, {kind} {least}, {kind} {whole}")
     return f"select {bit} {above}, {kind} {most}, {kind} {raised}"

@@ -90,8 +90,8 @@ def _frame(
         zeros = f"[{flow.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
         head.append(f"@zeros = private constant {zeros}")
     thread = ", i64 %thread" if plan.threads > 1 else ""
-    taken = f"ptr %args, i64 %lo, i64 %hi{thread}"
-    define = f"define void {global_name(name)}({taken}) #0 {{"
+    parameters = f"ptr %args, i64 %lo, i64 %hi{thread}"
+    define = f"define void {global_name(name)}({parameters}) #0 {{"
     attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
     marks = ["!0 = !{i32 1}"] if past_caches else []
     return [*head, define], ["}", attributes, *marks, ""]

@@ -48,14 +48,14 @@ def _carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
 
     A loop body runs from top to bottom, so the first thing that touches a register decides.
     """
-    found: dict[int, tuple[UOp, ...]] = {}
+    by_loop: dict[int, tuple[UOp, ...]] = {}
     open_loops: list[tuple[int, dict[UOp, bool], dict[UOp, None]]] = []
     for position, node in enumerate(linear):
         if node.op is Ops.LOOP:
             open_loops.append((position, {}, {}))
         elif node.op is Ops.ENDLOOP:
             start, read_first, changed = open_loops.pop()
-            found[start] = tuple(r for r in changed if read_first[r])
+            by_loop[start] = tuple(r for r in changed if read_first[r])
         else:
             reads = node.src[1:] if node.op is Ops.SET else node.src
             for _, read_first, changed in open_loops:
@@ -65,7 +65,7 @@ def _carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
                 if node.op is Ops.SET:
                     read_first.setdefault(node.src[0], False)
                     changed[node.src[0]] = None
-    return found
+    return by_loop
 
 
 def _folded(linear: tuple[UOp, ...]) -> frozenset[UOp]:

@@ -15,8 +15,8 @@ class LLVMWriter(Names):
     `at` is the position that is being written.
     """
 
-    def __init__(self, taken: Iterable[str]):
-        super().__init__({*taken}, _spelled, ".")
+    def __init__(self, reserved: Iterable[str]):
+        super().__init__({*reserved}, _spelled, ".")
         self.lines: list[str] = []
         self.positions: list[tuple[int, ...]] = []
         self.at: tuple[int, ...] = ()

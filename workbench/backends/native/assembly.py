@@ -43,12 +43,12 @@ def code_loops(lines: Sequence[AsmLine]) -> list[range]:
     labels = {
         line.text[:-1]: place for place, line in enumerate(lines) if line.is_label
     }
-    found: list[range] = []
+    loops: list[range] = []
     for place, line in enumerate(lines):
         start = labels.get(line.text.split()[-1], place)
         if start < place:
-            found.append(range(start, place + 1))
-    return sorted(found, key=len, reverse=True)
+            loops.append(range(start, place + 1))
+    return sorted(loops, key=len, reverse=True)
 
 
 def _instructions(assembly: str) -> Iterator[AsmLine]:
@@ -60,8 +60,8 @@ def _instructions(assembly: str) -> Iterator[AsmLine]:
         if label := _LABEL.match(words):
             if is_code:
                 yield AsmLine(label[0], None)
-        elif found := _LOC.match(words):
-            number = int(found[1]) or None
+        elif location := _LOC.match(words):
+            number = int(location[1]) or None
         elif words.startswith((".section", ".text", ".data", ".bss")):
             is_code = ".text" in words or "__text" in words
         elif words and is_code and not words.startswith("."):

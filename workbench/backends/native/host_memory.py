@@ -63,8 +63,8 @@ def _address(array: Bytes) -> int:
 
 def available_bytes() -> int | None:
     """Return how much memory can be had without swapping; None if the system does not say."""
-    known = [n for n in (_system_available(), _container_available()) if n is not None]
-    return min(known, default=None)
+    limits = [n for n in (_system_available(), _container_available()) if n is not None]
+    return min(limits, default=None)
 
 
 def _system_available() -> int | None:

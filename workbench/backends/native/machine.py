@@ -23,7 +23,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 @cache
 def caches(folder: Path = CACHES) -> Caches:
     """Return the data caches that core 0 sees; () where the system does not say."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for index in sorted(folder.glob("index*")):
         try:
             level, kind, size = (
@@ -33,8 +33,8 @@ def caches(folder: Path = CACHES) -> Caches:
             continue
         amount = re.fullmatch(r"(\d+)([KMG]?)", size)
         if amount and kind in ("Data", "Unified"):
-            found[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
-    return tuple(sorted(found.items(), key=lambda level: level[1]))
+            sizes[f"L{level}"] = int(amount[1]) * _UNITS[amount[2]]
+    return tuple(sorted(sizes.items(), key=lambda level: level[1]))
 
 
 def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:

@@ -31,9 +31,9 @@ def cache_folder() -> Path:
     A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from
     whatever folder one works in.
     """
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if given.is_absolute():
-        return given / "workbench"
+    xdg_cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if xdg_cache.is_absolute():
+        return xdg_cache / "workbench"
     if sys.platform == "win32":
         return (
             Path(os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()) / "workbench"

@@ -60,13 +60,13 @@ class NativeProgram(Unpicklable, ABC):
         # the last ones may be inputs that simplification has made needless
         return NativeLaunch(self, buffers[: len(self.source.params)])
 
-    def pack(self, addresses: Sequence[int], held: list[Buffer]) -> Any:
-        """Return an array of pointers, the last to scratch memory of its own, put in `held`."""
+    def pack(self, addresses: Sequence[int], buffers: list[Buffer]) -> Any:
+        """Return an array of pointers, the last to scratch memory of its own, put in `buffers`."""
         own = list(addresses)
         if self.source.scratch_bytes:
             scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
             own.append(scratch.address)
-            held.append(scratch)
+            buffers.append(scratch)
         return self._array(*own)
 
     def run(self, kernel: KernelCall, arguments: int) -> None:
@@ -109,15 +109,15 @@ class NativeProgram(Unpicklable, ABC):
         Slices aim at half the limit and grow eightfold at most: what a few steps took says
         little about many.
         """
-        done, length, measured = 0, self._slice, (0, 0.0)
-        while done < self._steps:
-            upto = min(self._steps, done + length)
+        position, length, measured = 0, self._slice, (0, 0.0)
+        while position < self._steps:
+            upto = min(self._steps, position + length)
             start = time.perf_counter()
-            kernel(arguments, done, upto)
-            step_s = (time.perf_counter() - start) / (upto - done)
-            measured = max(measured, (upto - done, step_s))
+            kernel(arguments, position, upto)
+            step_s = (time.perf_counter() - start) / (upto - position)
+            measured = max(measured, (upto - position, step_s))
             length = min(8 * length, _steps_in_slice(step_s))
-            done = upto
+            position = upto
         self._slice = _steps_in_slice(measured[1])
 
     def _check(self, buffers: Sequence[Buffer]) -> None:

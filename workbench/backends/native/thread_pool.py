@@ -106,13 +106,13 @@ class ThreadPool:
 
     def _life(self) -> None:
         while True:
-            seen = self._work(self._shared)
+            ticket = self._work(self._shared)
             bell = threading.Lock()
             bell.acquire()
             sleeper = bell, threading.get_native_id()
             self._asleep.append(sleeper)
             # A job posted before the bell hung there rang nothing: look before sleeping.
-            if self._ticket.value >> 16 == seen >> 16:
+            if self._ticket.value >> 16 == ticket >> 16:
                 bell.acquire()
             else:
                 with suppress(ValueError):  # the bell has been taken and rung meanwhile

@@ -69,8 +69,8 @@ def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
 
 
 def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    found = {memory(n) for n in linear if n.op is Ops.INDEX}
-    return tuple(sorted((n for n in found if n.op is Ops.PARAM), key=_slot))
+    memories = {memory(n) for n in linear if n.op is Ops.INDEX}
+    return tuple(sorted((n for n in memories if n.op is Ops.PARAM), key=_slot))
 
 
 def _slot(param: UOp) -> int:

@@ -9,19 +9,19 @@ class Names:
     """Hands out names. `spell` turns a wish into what the language allows; `joint` stands
     between a name and the number that its second use gets."""
 
-    def __init__(self, taken: set[str], spell: Callable[[str], str], joint: str):
-        self._taken, self._spell, self._joint = taken, spell, joint
+    def __init__(self, reserved: set[str], spell: Callable[[str], str], joint: str):
+        self._taken, self._spell, self._joint = reserved, spell, joint
         self._counts: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
         """Return `name` as the language has it, with a number behind it from its second use on."""
         name = self._spell(name)
-        found, number = name, 1
-        while found in self._taken:
+        unique_name, number = name, 1
+        while unique_name in self._taken:
             number += 1
-            found = f"{name}{self._joint}{number}"
-        self._taken.add(found)
-        return found
+            unique_name = f"{name}{self._joint}{number}"
+        self._taken.add(unique_name)
+        return unique_name
 
     def numbered(self, name: str) -> str:
         """Return `name0`, `name1`, ... in turn."""

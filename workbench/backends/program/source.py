@@ -44,6 +44,6 @@ class Source:
 def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
     """Return (dtype, elements) by slot from PARAMs; a slot that none of them has is void and
     empty."""
-    found = {p.slot: (p.dtype.scalar, p.length) for p in params}
-    slots = range(max(found, default=-1) + 1)
-    return tuple(found.get(slot, (dtypes.void, 0)) for slot in slots)
+    by_slot = {p.slot: (p.dtype.scalar, p.length) for p in params}
+    slots = range(max(by_slot, default=-1) + 1)
+    return tuple(by_slot.get(slot, (dtypes.void, 0)) for slot in slots)

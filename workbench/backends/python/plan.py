@@ -102,20 +102,20 @@ def _body(
 def _lanes(
     body: Sequence[EmulatorLoop | EmulatorStatement], storage: Sequence[UOp]
 ) -> int:
-    held = [math.prod(define.arg.shape) for define in storage]
+    sizes = [math.prod(define.arg.shape) for define in storage]
     for part in body:
         if isinstance(part, EmulatorStatement):
-            held.append(math.prod(axis.extent for axis in part.lanes))
+            sizes.append(math.prod(axis.extent for axis in part.lanes))
         else:
-            held.append(part.lanes * (part.axis.extent if part.independent else 1))
-    return max(1, *held) if held else 1
+            sizes.append(part.lanes * (part.axis.extent if part.independent else 1))
+    return max(1, *sizes) if sizes else 1
 
 
 def _statement(node: UOp) -> EmulatorStatement:
     order = _values(node)
     last = {source: i for i, value in enumerate(order) for source in _needs(value)}
-    for kept in _needs(node):
-        last.pop(kept, None)
+    for operand in _needs(node):
+        last.pop(operand, None)
     unneeded = defaultdict(list)
     for value, i in last.items():
         unneeded[i].append(value)
@@ -128,18 +128,18 @@ def _statement(node: UOp) -> EmulatorStatement:
 
 def _values(statement: UOp) -> list[UOp]:
     """Return the values that a statement needs, sources first; addresses are no values."""
-    done: dict[UOp, None] = {}
+    visited: dict[UOp, None] = {}
     stack = [(need, False) for need in reversed(_needs(statement))]
     while stack:
         node, ready = stack.pop()
-        if node in done:
+        if node in visited:
             continue
         if ready:
-            done[node] = None
+            visited[node] = None
         else:
             stack.append((node, True))
             stack.extend((need, False) for need in reversed(_needs(node)))
-    return list(done)
+    return list(visited)
 
 
 def _needs(node: UOp) -> tuple[UOp, ...]:

@@ -133,7 +133,7 @@ class _Run:
 
     def pieces(self, loop: EmulatorLoop) -> Iterator[tuple[int, int]]:
         """Yield (first step, steps) so that no statement has too many lanes at once."""
-        held = math.prod(self.state.count[axis] for axis in self.state.axes[:-1])
-        step = max(1, self.lanes_at_once // (held * loop.lanes))
+        lanes = math.prod(self.state.count[axis] for axis in self.state.axes[:-1])
+        step = max(1, self.lanes_at_once // (lanes * loop.lanes))
         for first in range(0, loop.axis.extent, step):
             yield first, min(step, loop.axis.extent - first)

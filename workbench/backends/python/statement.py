@@ -64,8 +64,8 @@ class _Frame:
     def execute(self) -> None:
         for node, unneeded in self.statement.steps:
             self.values[node] = _MEANINGS.get(node.op, _elementwise)(self, node)
-            for done in unneeded:
-                del self.values[done]
+            for operand in unneeded:
+                del self.values[operand]
         node = self.statement.node
         _EFFECTS[node.op](self, node)
 
@@ -137,23 +137,25 @@ class _Frame:
         a dimension per axis and the key is everything; else the key gathers.
         """
         define = self.statement.accesses[at][0]
-        found = [self.values[index] for index in indexes]
+        offsets = [self.values[index] for index in indexes]
         if valid is not None:
-            found = [np.where(valid, index, 0) for index in found]
+            offsets = [np.where(valid, index, 0) for index in offsets]
         data = self.state.storage[define]
         depth = data.ndim - len(indexes)
-        for size, value in zip(data.shape[depth:], found, strict=True):
+        for size, value in zip(data.shape[depth:], offsets, strict=True):
             self.check(value, size, define, at, "reaches")
         places: list[int] = list(range(depth))
         picks: list[Any] = [slice(None)] * depth
-        for size, index, value in zip(data.shape[depth:], indexes, found, strict=True):
+        for size, index, value in zip(
+            data.shape[depth:], indexes, offsets, strict=True
+        ):
             if np.ndim(value) == 0:
                 picks.append(int(value))
             elif self._covers(index, size) and self.place[index] not in places:
                 picks.append(slice(None))
                 places.append(self.place[index])
             else:
-                return data, self._gather(depth, found)
+                return data, self._gather(depth, offsets)
         view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
         dims = range(len(self.axes))
         spread = tuple(slice(None) if i in places else None for i in dims)
@@ -163,10 +165,10 @@ class _Frame:
     def _covers(self, index: UOp, size: int) -> bool:
         return index in self.place and self.span(index) == (0, size)
 
-    def _gather(self, depth: int, found: Sequence[Array]) -> tuple[Array, ...]:
+    def _gather(self, depth: int, offsets: Sequence[Array]) -> tuple[Array, ...]:
         """Return the key of storage: its own loops, counted from 0, and then its indexes."""
         own = [self.steps(axis) - self.state.first[axis] for axis in self.axes[:depth]]
-        return (*own, *found)
+        return (*own, *offsets)
 
 
 def _constant(frame: _Frame, node: UOp) -> Array:

@@ -69,8 +69,8 @@ class Addresses:
         return self._parts(split_gate(flat(place))[0]).strides
 
     def _parts(self, index: UOp) -> Parts:
-        found = self.sums.get(index)
-        if found is None:
+        index_parts = self.sums.get(index)
+        if index_parts is None:
             parts, constant = terms(index)
             strides = {
                 a: k
@@ -86,8 +86,8 @@ class Addresses:
                 a: k for a, k in parts.items() if a not in strides and a not in odd
             }
             base = self._ordered(loops, 0)
-            found = self.sums[index] = Parts(base, strides, odd, constant)
-        return found
+            index_parts = self.sums[index] = Parts(base, strides, odd, constant)
+        return index_parts
 
     def _ordered(self, parts: Mapping[UOp, int], constant: int) -> UOp:
         """Return the sum, what changes in outer loops first: prefixes of it hoist."""
@@ -103,8 +103,8 @@ def _atom(node: UOp, lanes: At, value: Value) -> UOp:
     if reads_memory(node):
         return value(node, None, lanes)
     fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}
-    made: UOp = SIMPLIFY_INDEX(node.substitute(fixed))
-    return made
+    expression: UOp = SIMPLIFY_INDEX(node.substitute(fixed))
+    return expression
 
 
 def flat(place: UOp) -> UOp:

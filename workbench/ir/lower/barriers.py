@@ -28,7 +28,7 @@ def barriers(kernel: UOp) -> int:
             if node.op is Ops.STAGE and is_shared(maker.statement, reader.statement):
                 loop, between = _between(maker, reader)
                 waits.setdefault(loop, []).append(between)
-    return sum(_trips(loop) * _fewest(found) for loop, found in waits.items())
+    return sum(_trips(loop) * _fewest(intervals) for loop, intervals in waits.items())
 
 
 def is_shared(tile: Statement, reader: Statement) -> bool:
@@ -50,13 +50,13 @@ def _between(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
 def _positions(item: Item) -> dict[Loop, int]:
     """Return the loops around an item, innermost first, and the position in each of what holds
     the item."""
-    found: dict[Loop, int] = {}
+    positions: dict[Loop, int] = {}
     child: Loop | Item = item
     loop: Loop | None = item.place
     while loop is not None:
-        found[loop] = loop.body.index(child)
+        positions[loop] = loop.body.index(child)
         child, loop = loop, loop.parent
-    return found
+    return positions
 
 
 def _trips(loop: Loop) -> int:

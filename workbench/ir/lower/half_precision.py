@@ -97,8 +97,10 @@ def on_small_floats(n: UOp) -> bool:
 def in_float32(n: UOp) -> UOp:
     """Compute in float32 and round the result."""
     wide = [s.cast(_F32) if s.dtype.is_small_float else s for s in n.src]
-    made = UOp(n.op, _F32 if n.dtype.is_small_float else n.dtype, tuple(wide), n.arg)
-    return made.cast(n.dtype)
+    operation = UOp(
+        n.op, _F32 if n.dtype.is_small_float else n.dtype, tuple(wide), n.arg
+    )
+    return operation.cast(n.dtype)
 
 
 def is_to_small(n: UOp, x: UOp) -> bool:
@@ -216,9 +218,9 @@ def _of_bits(node: UOp) -> UOp:
 
 
 def _bits_of(value: float, dtype: DType, other: DType) -> int | float | bool:
-    held = np.asarray(value, dtype.numpy)
-    found: int | float | bool = bitcast_array(held, dtype, other).item()
-    return found
+    array = np.asarray(value, dtype.numpy)
+    bits: int | float | bool = bitcast_array(array, dtype, other).item()
+    return bits
 
 
 def _shl(x: UOp, amount: int) -> UOp:

@@ -166,9 +166,9 @@ class _Linearizer:
         count = 1 if vector is None else self.widths[vector.axis_name]
         if value.dtype.count < count:
             value = UOp(Ops.BROADCAST, value.dtype.vec(count), (value,))
-        held = self.registers.get(target.src[0])
-        if held is not None:
-            register, _ = held.at(here)
+        accumulator = self.registers.get(target.src[0])
+        if accumulator is not None:
+            register, _ = accumulator.at(here)
             value = self._machine(value)
             self._emit(value)
             self._append(UOp(Ops.SET, dtypes.void, (register, value)))
@@ -271,9 +271,12 @@ def _homes(block: UOp) -> dict[str, tuple[UOp, ...]]:
             stack.extend((child, (*path, node)) for child in node.src[1:])
             continue
         for define in leaves([node], Ops.DEFINE):
-            known = homes.get(define.arg.name, path)
+            common_path = homes.get(define.arg.name, path)
             shared = 0
-            while shared < min(len(known), len(path)) and known[shared] is path[shared]:
+            while (
+                shared < min(len(common_path), len(path))
+                and common_path[shared] is path[shared]
+            ):
                 shared += 1
             homes[define.arg.name] = path[:shared]
     return homes

@@ -56,24 +56,25 @@ class Loads:
         """Whether the first load below `value` that depends on `lane` reads neighbours along it."""
         for node in value.toposort():
             if node.op is Ops.LOAD and lane in node.ranges:
-                held = self.registers.get(node.place.memory)
-                if held is not None:
-                    return held.vector is lane
+                accumulator = self.registers.get(node.place.memory)
+                if accumulator is not None:
+                    return accumulator.vector is lane
                 return self.addresses.strides(node.src[0]).get(lane) == 1
         return False
 
     def _register(self, place: UOp, vector: UOp | None, lanes: At) -> UOp:
         """Read an accumulator: a whole register where the vectors agree, else lane by lane."""
-        held = self.registers[place.src[0]]
-        if vector is None or vector not in held.dims:
-            return held.element(lanes)
-        if held.vector is vector:
-            return held.at(lanes)[0]
+        accumulator = self.registers[place.src[0]]
+        if vector is None or vector not in accumulator.dims:
+            return accumulator.element(lanes)
+        if accumulator.vector is vector:
+            return accumulator.at(lanes)[0]
         count = self.widths[vector.axis_name]
         each = [
-            held.element({**lanes, vector: lanes[vector] + i}) for i in range(count)
+            accumulator.element({**lanes, vector: lanes[vector] + i})
+            for i in range(count)
         ]
-        return UOp(Ops.STACK, held.dtype.vec(count), tuple(each))
+        return UOp(Ops.STACK, accumulator.dtype.vec(count), tuple(each))
 
     def _unit_lane(self, node: UOp, vector: UOp, lanes: At) -> UOp | None:
         """Return another lane axis along which `node` loads neighbours, as wide as `vector`."""

@@ -141,10 +141,10 @@ class _Emission:
         place = tuple(a if a in here else zero for a in array)
         with derived_from(node):
             value = _load(_at(define, (*place, *lanes)))
-            held = self.vectors.held(self.placed.found[node])
-            if not held:
+            reduction_lanes = self.vectors.held(self.placed.found[node])
+            if not reduction_lanes:
                 return value
-            return UOp(Ops.REDUCE, node.dtype, (value, *held), node.arg)
+            return UOp(Ops.REDUCE, node.dtype, (value, *reduction_lanes), node.arg)
 
     def _stage_reads(
         self,

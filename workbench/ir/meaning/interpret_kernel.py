@@ -36,11 +36,11 @@ def interpret_kernel(
     Elements that the kernel does not write keep their input; `arrays` are not changed.
     Errors: VerifyError naming an index that is out of range, or an array that does not fit.
     """
-    found = sink.toposort()
-    ends = [n for n in found if n.op is Ops.END]
-    inputs = {n.slot: _memory(n, arrays, widen) for n in found if n.op is Ops.PARAM}
+    nodes = sink.toposort()
+    ends = [n for n in nodes if n.op is Ops.END]
+    inputs = {n.slot: _memory(n, arrays, widen) for n in nodes if n.op is Ops.PARAM}
     outputs = {slot: inputs[slot].copy() for slot in sink.outputs}
-    machine = _Machine(_ranks(sink, found), inputs, outputs, widen)
+    machine = _Machine(_ranks(sink, nodes), inputs, outputs, widen)
     for end in ends:
         steps = steps_of(end.store)
         for windows in windows_of(end, steps, machine.rank):
@@ -61,11 +61,11 @@ def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
     return array.reshape(-1).astype(held_as(param.dtype, widen), copy=False)
 
 
-def _ranks(sink: UOp, found: Iterable[UOp]) -> dict[UOp, int]:
+def _ranks(sink: UOp, nodes: Iterable[UOp]) -> dict[UOp, int]:
     """Return the place of each range among the axes of arrays: loops in order, then lanes."""
     order = sink.arg.order if isinstance(sink.arg, KernelInfo) else ()
     place = {name: i for i, name in enumerate(order)}
-    ranges = [n for n in found if n.op is Ops.RANGE]
+    ranges = [n for n in nodes if n.op is Ops.RANGE]
     ranges.sort(key=lambda r: place.get(r.axis_name, len(place)))
     return {r: i for i, r in enumerate(ranges)}
 
@@ -86,9 +86,9 @@ class _Value(NamedTuple):
         return None if self.valid is None else _along(self.valid, self.axes, axes)
 
 
-def _along(array: Array, axes: tuple[UOp, ...], wanted: Sequence[UOp]) -> Array:
+def _along(array: Array, axes: tuple[UOp, ...], target_axes: Sequence[UOp]) -> Array:
     sizes = dict(zip(axes, array.shape, strict=True))
-    return array.reshape([sizes.get(r, 1) for r in wanted])
+    return array.reshape([sizes.get(r, 1) for r in target_axes])
 
 
 class _Machine:
@@ -265,10 +265,12 @@ class _Machine:
         for factor in factors:
             operands += [self._full(factor, factor.axes, factor.axes)]
             operands += [[number[r] for r in factor.axes]]
-        kept = tuple(r for r in axes if r not in closes)
+        output_axes = tuple(r for r in axes if r not in closes)
         with np.errstate(all="ignore"):
-            total = np.einsum(*operands, [number[r] for r in kept], optimize=True)  # type: ignore[call-overload]
-        return _Value(np.asarray(total), kept)
+            total = np.einsum(
+                *operands, [number[r] for r in output_axes], optimize=True
+            )  # type: ignore[call-overload]
+        return _Value(np.asarray(total), output_axes)
 
     def _stage(self, node: UOp) -> _Value:
         value, shape = self.values[node.src[0]], node.stage_shape

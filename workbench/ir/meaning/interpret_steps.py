@@ -33,11 +33,11 @@ class InterpreterStep(NamedTuple):
 
 def steps_of(store: UOp) -> list[InterpreterStep]:
     """Return the steps that carry out a STORE, each after those it takes values of."""
-    found = store.toposort(lambda n: n.op is not Ops.AFTER)
-    uses = Counter(s for n in found for s in n.src)
-    contracted = {n.src[0]: n for n in found if _contracts(n, uses)}
+    nodes = store.toposort(lambda n: n.op is not Ops.AFTER)
+    uses = Counter(s for n in nodes for s in n.src)
+    contracted = {n.src[0]: n for n in nodes if _contracts(n, uses)}
     steps = []
-    for node in found:
+    for node in nodes:
         if node in contracted or node.op in (Ops.PARAM, Ops.AFTER):
             continue
         if contracted.get(node.src[0] if node.src else node) is node:

@@ -23,29 +23,29 @@ class MemoryAccess(NamedTuple):
 
 def buffers_of(block: UOp) -> list[UOp]:
     """Return the buffers of a statement tree: arguments by slot, then arrays in scratch."""
-    found = [n for n in block.toposort() if is_buffer(n)]
-    return sorted(found, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
+    buffers = [n for n in block.toposort() if is_buffer(n)]
+    return sorted(buffers, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
 
 
 def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
     """Return what a STORE or ACCUMULATE reads and writes in buffers."""
     target = statement.src[0]
     loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
-    found = [MemoryAccess(at.src[0], _flat(at), False) for at in loads]
+    memory_accesses = [MemoryAccess(at.src[0], _flat(at), False) for at in loads]
     updates = statement.op is Ops.ACCUMULATE
-    found += [
+    memory_accesses += [
         MemoryAccess(target.src[0], _flat(target), w) for w in {True, not updates}
     ]
-    return tuple(a for a in found if is_buffer(a.buffer))
+    return tuple(a for a in memory_accesses if is_buffer(a.buffer))
 
 
 def lanes_of(statement: UOp) -> tuple[UOp, ...]:
     """Return the lane axes of a statement, the one that becomes the vector last."""
     vector = vector_of(statement)
-    found = [
+    lanes = [
         n for n in statement.toposort() if n.op is Ops.RANGE and n.axis_kind.is_lane
     ]
-    return tuple(sorted(found, key=lambda r: (r.axis_name == vector, r.axis_name)))
+    return tuple(sorted(lanes, key=lambda r: (r.axis_name == vector, r.axis_name)))
 
 
 def vector_of(statement: UOp) -> str | None:

@@ -44,32 +44,32 @@ def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touch
     """Return how many of a buffer's `size` elements the flat `indexes`, gated or not, reach
     while the ranges `inside` run and all others stand still."""
     different = tuple(dict.fromkeys(indexes))
-    found = list(dict.fromkeys(index_steps(index, inside) for index in different))
-    if len(found) == 1:
-        one = _one(found[0])
+    footprints = list(dict.fromkeys(index_steps(index, inside) for index in different))
+    if len(footprints) == 1:
+        one = _one(footprints[0])
         if one is not None and one.exact:
             return Touched(min(one.elements, size))
     points = sum(_points(index, inside) for index in different)
     if points <= ENUMERATED:
-        reached = _enumerated(different, found, inside)
+        reached = _enumerated(different, footprints, inside)
         if reached is not None:
             return Touched(len(reached))
-    return Touched(min(_together(found), size), exact=False)
+    return Touched(min(_together(footprints), size), exact=False)
 
 
-def _one(found: IndexSteps) -> Touched | None:
+def _one(footprint: IndexSteps) -> Touched | None:
     """Return how many elements one index meets; None where no formula counts them."""
-    count = count_sums(found.steps)
-    if count is None or found.others > 1 < count:
+    count = count_sums(footprint.steps)
+    if count is None or footprint.others > 1 < count:
         return None  # parts without steps and others may meet
-    return Touched(count * found.others, found.exact)
+    return Touched(count * footprint.others, footprint.exact)
 
 
-def _together(found: Sequence[IndexSteps]) -> int:
+def _together(footprints: Sequence[IndexSteps]) -> int:
     """Return how many elements indexes meet at most: of those that differ in where they start,
     as windows do, what the box around them holds."""
     alike: dict[IndexSteps, list[int]] = {}
-    for one in found:
+    for one in footprints:
         alike.setdefault(one._replace(start=0), []).append(one.start)
     return sum(_at_most(*pair) for pair in alike.items())
 
@@ -137,7 +137,7 @@ def runs(
     Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
     another. What is no step, as an index that is loaded, begins one for each of its points.
     """
-    found: dict[tuple[object, ...], Runs] = {}
+    runs_by_key: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):
         one = index_steps(index, inside)
         length, far = _unbroken(one.steps, line)
@@ -146,8 +146,8 @@ def runs(
         key: tuple[object, ...] = far, length, one.fixed, one.start // line
         if one.others > 1:
             step, key = 0, (index,)
-        found[key] = Runs(number, length, step)
-    return tuple(found.values())
+        runs_by_key[key] = Runs(number, length, step)
+    return tuple(runs_by_key.values())
 
 
 def _unbroken(steps: Iterable[Step], line: int) -> tuple[int, tuple[Step, ...]]:
@@ -167,13 +167,13 @@ def _unbroken(steps: Iterable[Step], line: int) -> tuple[int, tuple[Step, ...]]:
 def strides(indexes: Iterable[UOp], axis: UOp) -> tuple[int, ...] | None:
     """Return the different steps, in elements, that one step of `axis` makes in the flat
     `indexes`; None where a step is not the same everywhere."""
-    found: dict[int, None] = {}
+    steps: dict[int, None] = {}
     for index in indexes:
         parts, _ = terms(split_gate(index)[0])
         if any(atom is not axis and axis in atom.ranges for atom in parts):
             return None
-        found[parts.get(axis, 0)] = None
-    return tuple(sorted(found))
+        steps[parts.get(axis, 0)] = None
+    return tuple(sorted(steps))
 
 
 def _points(index: UOp, inside: Collection[UOp]) -> int:
@@ -181,11 +181,11 @@ def _points(index: UOp, inside: Collection[UOp]) -> int:
 
 
 def _enumerated(
-    indexes: Sequence[UOp], found: Sequence[IndexSteps], inside: Collection[UOp]
+    indexes: Sequence[UOp], footprints: Sequence[IndexSteps], inside: Collection[UOp]
 ) -> set[int] | None:
     """Return the elements reached, one by one; None where that depends on what is fixed."""
     moving = any(r not in inside for index in indexes for r in index.ranges)
-    fixed = {one.fixed for one in found}
+    fixed = {one.fixed for one in footprints}
     if moving and (len(fixed) > 1 or any(_mixes(index, inside) for index in indexes)):
         return None
     reached: set[int] = set()
@@ -209,11 +209,11 @@ def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
     """Return every value of a gated index where it is valid; fixed ranges stand at 0."""
     plain, gate = split_gate(index)
     axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
-    found = index_values(
+    arrays = index_values(
         [plain] if gate is None else [plain, gate], axes, ENUMERATED, others_stand=True
     )
-    if found is None:
+    if arrays is None:
         return None
-    values, *gates = np.broadcast_arrays(*found)
-    kept: list[int] = np.unique(values[gates[0]] if gates else values).tolist()
-    return kept
+    values, *gates = np.broadcast_arrays(*arrays)
+    elements: list[int] = np.unique(values[gates[0]] if gates else values).tolist()
+    return elements

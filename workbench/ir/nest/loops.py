@@ -43,18 +43,18 @@ def statements(sink: UOp) -> Mapping[UOp, Statement]:
     """
     info: KernelInfo = sink.arg
     position = {name: i for i, name in enumerate(info.order)}
-    found, reads = _reads(sink)
-    consumers: dict[UOp, list[UOp]] = {n: [] for n in found}
-    for node in found:
+    nodes, reads = _reads(sink)
+    consumers: dict[UOp, list[UOp]] = {n: [] for n in nodes}
+    for node in nodes:
         for producer in reads[node]:
             consumers[producer].append(node)
     ends = {end.src[0]: end for end in sink.src}
     result: dict[UOp, Statement] = {}
-    for node in reversed(found):
-        made = _statement(
+    for node in reversed(nodes):
+        fields = _statement(
             node, ends.get(node), [result[c] for c in consumers[node]], position
         )
-        result[node] = Statement(*made, tuple(reads[node]))
+        result[node] = Statement(*fields, tuple(reads[node]))
     return dict(reversed(result.items()))
 
 
@@ -90,7 +90,7 @@ def _statement(
 
 def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
     """Return the statements, producers first, and per statement those whose values it reads."""
-    found: list[UOp] = []
+    nodes: list[UOp] = []
     reads: dict[UOp, list[UOp]] = {}
     below: dict[UOp, dict[UOp, None]] = {}
     for node in sink.toposort():
@@ -100,11 +100,11 @@ def _reads(sink: UOp) -> tuple[list[UOp], dict[UOp, list[UOp]]]:
             if more and more is not merged:  # a table of its own only where two meet
                 merged = {**merged, **more} if merged else more
         if is_statement(node):
-            found.append(node)
+            nodes.append(node)
             reads[node] = list(merged)
             merged = _NOTHING if node.op is Ops.STORE else {node: None}
         below[node] = merged
-    return found, reads
+    return nodes, reads
 
 
 _NOTHING: dict[UOp, None] = {}
@@ -112,15 +112,15 @@ _NOTHING: dict[UOp, None] = {}
 
 def tree_statements(block: UOp) -> list[UOp]:
     """Return the STOREs and ACCUMULATEs under a BLOCK or LOOP, in program order."""
-    found: list[UOp] = []
+    leaves: list[UOp] = []
     stack = list(reversed(block.src))
     while stack:
         node = stack.pop()
         if node.op is Ops.LOOP:
             stack.extend(reversed(node.src[1:]))
         elif node.op in (Ops.STORE, Ops.ACCUMULATE):
-            found.append(node)
-    return found
+            leaves.append(node)
+    return leaves
 
 
 def is_statement(node: UOp) -> bool:

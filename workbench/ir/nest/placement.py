@@ -56,20 +56,20 @@ class Item:
         return () if self.init else self.statement.own
 
 
-def place(found: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
+def place(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
     """Return the root of the loops of a kernel's statements, and what stands in them, each item
     after what it needs."""
-    items = _items(found)
+    items = _items(statements)
     root = Loop(None, None)
     _fill(root, items, 0)
     return root, items
 
 
-def _items(found: Mapping[UOp, Statement]) -> list[Item]:
+def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
     """Return the items, each after what it needs."""
     work: dict[UOp, Item] = {}
     items: list[Item] = []
-    for node, statement in found.items():
+    for node, statement in statements.items():
         item = Item(
             statement, False, statement.nest, [work[r] for r in statement.reads]
         )

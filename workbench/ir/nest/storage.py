@@ -72,24 +72,28 @@ class StoragePlan:
 
     def excess(self, target: Target) -> Excess | None:
         """Return why arrays and stages are more than `target.scratch_bytes`, or None."""
-        sizes = {node: kept.scratch_bytes for node, kept in self.kept.items()}
+        sizes = {
+            node: allocation.scratch_bytes for node, allocation in self.kept.items()
+        }
         total, limit = sum(sizes.values()), target.scratch_bytes
         if total <= limit:
             return None
         largest = max(sizes, key=lambda node: sizes[node])
-        kept = self.kept[largest]
-        split = tuple(a.axis_name for a in kept.array)
-        return Excess(kept.define.arg.name, split, sizes[largest], total, limit)
+        allocation = self.kept[largest]
+        split = tuple(a.axis_name for a in allocation.array)
+        return Excess(allocation.define.arg.name, split, sizes[largest], total, limit)
 
 
 def layout(sink: UOp, target: Target) -> StoragePlan:
     """Return where the statements of a kernel stand for `target`, and their values."""
-    found = statements(sink)
-    root, items = place(found)
-    vectors = choose_vectors(found, target)
-    values = [n for n in found if n.op is not Ops.STORE]
-    kept = {n: _kept(n, i, found, items, vectors) for i, n in enumerate(values)}
-    return StoragePlan(found, root, items, vectors, kept)
+    by_node = statements(sink)
+    root, items = place(by_node)
+    vectors = choose_vectors(by_node, target)
+    values = [n for n in by_node if n.op is not Ops.STORE]
+    allocations = {
+        n: _kept(n, i, by_node, items, vectors) for i, n in enumerate(values)
+    }
+    return StoragePlan(by_node, root, items, vectors, allocations)
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
@@ -100,11 +104,11 @@ def excess(sink: UOp, target: Target) -> Excess | None:
     return layout(sink, target).excess(target)
 
 
-def _most_bytes(found: Mapping[UOp, Statement]) -> int:
+def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
     """Return the bytes that the values would take if all were arrays over every loop they could
     be arrays over: not those that every statement stands in, which are never split."""
     total = 0
-    for node, statement in found.items():
+    for node, statement in by_node.items():
         if node.op is Ops.STORE:
             continue
         loops = [r.extent for r in statement.pre if r.axis_kind not in _NEVER_SPLIT]
@@ -120,11 +124,11 @@ def _most_bytes(found: Mapping[UOp, Statement]) -> int:
 def _kept(
     node: UOp,
     number: int,
-    found: Mapping[UOp, Statement],
+    by_node: Mapping[UOp, Statement],
     items: list[Item],
     vectors: Vectors,
 ) -> Allocation:
-    statement = found[node]
+    statement = by_node[node]
     array = _array(statement, items)
     extents = [a.extent for a in array]
     if node.op is Ops.STAGE:

@@ -35,13 +35,13 @@ class Vectors:
         return (chosen,) if statement.node in self.own and chosen is not None else ()
 
 
-def choose_vectors(found: Mapping[UOp, Statement], target: Target) -> Vectors:
+def choose_vectors(statements: Mapping[UOp, Statement], target: Target) -> Vectors:
     """Return the vector axis of every statement."""
     axes: dict[UOp, UOp | None] = {}
     own: set[UOp] = set()
-    for node, statement in reversed(list(found.items())):
+    for node, statement in reversed(list(statements.items())):
         if node.op is Ops.REDUCE:
-            axes[node] = _reduce_axis(statement, found, axes)
+            axes[node] = _reduce_axis(statement, statements, axes)
             if axes[node] is None:
                 axes[node] = lane = _own_lane(statement, target)
                 if lane is not None:
@@ -75,9 +75,11 @@ def _unit_lane(statement: Statement) -> UOp | None:
 
 
 def _reduce_axis(
-    statement: Statement, found: Mapping[UOp, Statement], axes: Mapping[UOp, UOp | None]
+    statement: Statement,
+    statements: Mapping[UOp, Statement],
+    axes: Mapping[UOp, UOp | None],
 ) -> UOp | None:
-    for consumer in found.values():
+    for consumer in statements.values():
         if statement.node in consumer.reads:
             chosen = axes[consumer.node]
             if chosen is not None and chosen in statement.lanes:

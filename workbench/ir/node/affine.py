@@ -16,7 +16,7 @@ Terms = dict[UOp, int]
 
 def terms(node: UOp) -> tuple[Terms, int]:
     """Return ({atom: coefficient}, constant) of an integer expression, in order of appearance."""
-    found: Terms = {}
+    coefficients: Terms = {}
     constant = 0
     stack = [(node, 1)]
     while stack:
@@ -28,8 +28,8 @@ def terms(node: UOp) -> tuple[Terms, int]:
         elif part.op is Ops.MUL and part.src[1].op is Ops.CONST:
             stack.append((part.src[0], factor * part.src[1].arg))
         else:
-            found[part] = found.get(part, 0) + factor
-    return {atom: factor for atom, factor in found.items() if factor}, constant
+            coefficients[part] = coefficients.get(part, 0) + factor
+    return {atom: factor for atom, factor in coefficients.items() if factor}, constant
 
 
 def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
@@ -46,17 +46,17 @@ def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
 
 def divisor(index: UOp) -> int:
     """Return a number that divides every value of `index`; 0 divides only zero."""
-    done: dict[UOp, int] = {}
+    divisors: dict[UOp, int] = {}
     for node in index.toposort():
-        below = [done[s] for s in node.src]
+        below = [divisors[s] for s in node.src]
         if node.op is Ops.CONST and node.dtype.is_int:  # a float may be infinite
-            done[node] = abs(int(node.arg))
+            divisors[node] = abs(int(node.arg))
         elif node.op is Ops.ADD:
-            done[node] = math.gcd(*below)
+            divisors[node] = math.gcd(*below)
         elif node.op is Ops.MUL:
-            done[node] = below[0] * below[1]
+            divisors[node] = below[0] * below[1]
         elif node.op is Ops.SHL and node.src[1].op is Ops.CONST:
-            done[node] = below[0] << int(node.src[1].arg)
+            divisors[node] = below[0] << int(node.src[1].arg)
         else:
-            done[node] = 1
-    return done[index]
+            divisors[node] = 1
+    return divisors[index]

@@ -47,14 +47,16 @@ def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
     """Return the elements that a flat index, gated or not, meets while the ranges `inside` run
     and all others stand still."""
     plain, gate = split_gate(index)
-    found, start = terms(plain)
+    coefficients, start = terms(plain)
     moving = frozenset(inside)
-    fixed = {a: k for a, k in found.items() if a.ranges.isdisjoint(moving)}
+    fixed = {a: k for a, k in coefficients.items() if a.ranges.isdisjoint(moving)}
     fixed = {a: k for a, k in fixed.items() if not loads(a)}
     gates, exact = _conditions(gate, moving)
     steps: list[Step] = []
     others = 1
-    for part in _parts([p for p in found.items() if p[0] not in fixed], gates, moving):
+    for part in _parts(
+        [p for p in coefficients.items() if p[0] not in fixed], gates, moving
+    ):
         values = _values(part, moving)
         if values is None:
             others, exact = others * _most(part), False
@@ -79,17 +81,17 @@ def loads(node: UOp) -> bool:
 def _conditions(gate: UOp | None, moving: frozenset[UOp]) -> tuple[list[UOp], bool]:
     """Return what must be true together, as far as moving ranges decide it; the rest counts as
     true. And whether that is all."""
-    found: list[UOp] = []
+    conditions: list[UOp] = []
     exact, stack = True, [] if gate is None else [gate]
     while stack:
         part = stack.pop()
         if part.op is Ops.AND:
             stack.extend(part.src)
         elif part.ranges <= moving and not loads(part):
-            found.append(part)
+            conditions.append(part)
         else:
             exact = False
-    return found, exact
+    return conditions, exact
 
 
 def _parts(
@@ -118,15 +120,15 @@ def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] 
         return narrowed
     axes = sorted(part.ranges, key=lambda r: r.axis_name)
     roots = [*part.gates, *(atom for atom, _ in part.terms)]
-    found = index_values(roots, axes, TRIED_OUT)
-    if found is None:
+    arrays = index_values(roots, axes, TRIED_OUT)
+    if arrays is None:
         return None
     number = len(part.gates)
     valid = np.ones([r.extent for r in axes], bool)
-    for gate in found[:number]:
+    for gate in arrays[:number]:
         valid &= gate
     total = np.zeros(valid.shape, np.int64)
-    for (_, factor), atom in zip(part.terms, found[number:], strict=True):
+    for (_, factor), atom in zip(part.terms, arrays[number:], strict=True):
         total += factor * atom
     different = np.unique(total[valid])
     if different.size < 2:

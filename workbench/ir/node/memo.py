@@ -16,12 +16,12 @@ T = TypeVar("T")
 def remembered(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
     """Return `derive`, which answers a second time what it answered the first. Whoever asks shares
     the answer and must not change it; it must not hold the node itself, which then stayed."""
-    known: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
+    cache: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
 
     @wraps(derive)
     def derived(node: UOp) -> T:
-        if node not in known:
-            known[node] = derive(node)
-        return known[node]
+        if node not in cache:
+            cache[node] = derive(node)
+        return cache[node]
 
     return derived

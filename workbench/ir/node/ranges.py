@@ -31,8 +31,8 @@ def ranges_of(node: Node) -> frozenset[Node]:
 def closed(node: Node) -> tuple[Node, ...]:
     """Return the ranges that a REDUCE, END or STAGE closes, in the order they are listed."""
     if node.op is Ops.STAGE:
-        found = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
-        return tuple(found)
+        ranges = {r: None for s in node.src[1:] for r in sorted(s.ranges, key=_name)}
+        return tuple(ranges)
     return node.src[1:]  # type: ignore[no-any-return]
 
 

@@ -139,8 +139,8 @@ class UOp(Views):
 
     def replace(self, **fields: Any) -> UOp:
         """Return this node with some of op, dtype, src, arg changed."""
-        kept = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
-        return UOp(**(kept | fields))
+        current = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
+        return UOp(**(current | fields))
 
     # derived, lazily, without recursion
 
@@ -345,20 +345,20 @@ class UOp(Views):
 
         `gate(node)` False keeps the node and does not look at its sources.
         """
-        done: dict[UOp, None] = {}
+        visited: dict[UOp, None] = {}
         stack: list[tuple[UOp, bool]] = [(self, False)]
         while stack:
             node, ready = stack.pop()
-            if node in done:
+            if node in visited:
                 continue
             if ready or not node.src or (gate is not None and not gate(node)):
-                done[node] = None
+                visited[node] = None
                 continue
             stack.append((node, True))
             for source in reversed(node.src):
-                if source not in done:
+                if source not in visited:
                     stack.append((source, False))
-        return done
+        return visited
 
     def substitute(self, changes: Mapping[UOp, UOp]) -> UOp:
         """Return the graph with each key replaced by its value, everywhere, once.
@@ -367,16 +367,18 @@ class UOp(Views):
         REDUCE or END is replaced by an expression, the list gets all ranges of the expression
         instead: the one place where substitution is not plain.
         """
-        done: dict[UOp, UOp] = dict(changes)
+        substitutes: dict[UOp, UOp] = dict(changes)
         graph = self.toposort(lambda n: n not in changes)
         with derived_from():
             for node in graph:
-                if node not in done:
-                    done[node] = node.rebuild(tuple([done[s] for s in node.src]))
+                if node not in substitutes:
+                    substitutes[node] = node.rebuild(
+                        tuple([substitutes[s] for s in node.src])
+                    )
         if observer() is not None:
-            replaced(done)
+            replaced(substitutes)
             _derive_indexes(changes, graph)
-        return done[self]
+        return substitutes[self]
 
     def rebuild(self, src: tuple[UOp, ...]) -> UOp:
         """Return this node over other sources (see `substitute` for lists of ranges)."""
@@ -458,9 +460,9 @@ def split_gate(index: UOp) -> tuple[UOp, UOp | None]:
 
 def leaves(roots: Iterable[UOp], op: Ops) -> Iterator[UOp]:
     """Yield every node of `op` under `roots`, each once."""
-    seen: set[UOp] = set()
+    visited: set[UOp] = set()
     for root in roots:
         for node in root.toposort():
-            if node.op is op and node not in seen:
-                seen.add(node)
+            if node.op is op and node not in visited:
+                visited.add(node)
                 yield node

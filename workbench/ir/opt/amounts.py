@@ -20,8 +20,8 @@ def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
     tried = range(2, min(extent, LARGEST) + 1)
     legal = [n for n in tried if extent % n == 0 and is_legal(of(n))]
     if legal:
-        wanted = opt.arg if isinstance(opt.arg, int) and opt.arg else extent
-        nearest = min(legal, key=lambda n: abs(n - wanted))
+        target = opt.arg if isinstance(opt.arg, int) and opt.arg else extent
+        nearest = min(legal, key=lambda n: abs(n - target))
         return f"{of(nearest)}   (legal here: {', '.join(map(str, legal))})"
     if is_legal(of(0)):
         return f"{of(0)}   (legal here: {extent}, the whole axis)"

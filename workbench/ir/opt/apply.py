@@ -26,10 +26,10 @@ def resolve(kernel: UOp, opt: Opt) -> Opt:
 
 def _applies_to(kernel: UOp, op: OptKind) -> list[str]:
     """Return the axes that an integer counts, in the order in which axes are listed."""
-    found = ranges(kernel)
+    axes = ranges(kernel)
     if op.applies_to:
-        return [name for name, r in found.items() if r.axis_kind in op.applies_to]
-    return [name for name in found if name in kernel.arg.order]
+        return [name for name, r in axes.items() if r.axis_kind in op.applies_to]
+    return [name for name in axes if name in kernel.arg.order]
 
 
 def _named(axis: str | int | None, names: list[str]) -> str | int | None:
@@ -50,12 +50,12 @@ def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
         named = resolve(kernel, opt)
-        made = _made(kernel, named, target)
-        if isinstance(made, Refusal) and opt.op.argument == "amount":
+        outcome = _made(kernel, named, target)
+        if isinstance(outcome, Refusal) and opt.op.argument == "amount":
             return _or_padded(
-                kernel, named, _with_amounts(kernel, named, made, target), target
+                kernel, named, _with_amounts(kernel, named, outcome, target), target
             )
-        return made
+        return outcome
 
 
 def _made(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
@@ -74,14 +74,14 @@ def _applied(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     refusal = opt.op.why_not(kernel, opt, target)
     if refusal is not None:
         return refusal
-    made = opt.op.apply(kernel, opt)
-    return refuse_bytes(opt, made, target) or made
+    next_kernel = opt.op.apply(kernel, opt)
+    return refuse_bytes(opt, next_kernel, target) or next_kernel
 
 
 def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
     """Return `kernel` with `opt` applied, its axes by name; None where it is not legal."""
-    made = _made(kernel, opt, target)
-    return None if isinstance(made, Refusal) else made
+    outcome = _made(kernel, opt, target)
+    return None if isinstance(outcome, Refusal) else outcome
 
 
 def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
@@ -116,16 +116,16 @@ def apply_opt(
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.
     """
-    made = _tried(kernel, opt, target)
-    if isinstance(made, Refusal):
-        raise refusal_error(opt, made, where)
+    outcome = _tried(kernel, opt, target)
+    if isinstance(outcome, Refusal):
+        raise refusal_error(opt, outcome, where)
     named = resolve(kernel, opt)
     with recording(f"opt-{opt.op.name.lower()}", opt.op.caption, kernel) as record:
         if record.matches is not None:  # once more, for whoever watches
-            made = opt.op.apply(kernel, named)
-            record.matches.append(Match(named, kernel, made))
-        record.after = made
-    return made, named
+            outcome = opt.op.apply(kernel, named)
+            record.matches.append(Match(named, kernel, outcome))
+        record.after = outcome
+    return outcome, named
 
 
 def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
@@ -141,13 +141,13 @@ def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
 
 def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
     """Return the legal opts of the action table, equal results once, and why others are not."""
-    found: dict[UOp, Opt] = {}
+    opts_by_kernel: dict[UOp, Opt] = {}
     refused: dict[Opt, str] = {}
     with unobserved():
         for opt in actions(kernel, target):
-            made = _made(kernel, opt, target)
-            if isinstance(made, Refusal):
-                refused[opt] = made.because
+            outcome = _made(kernel, opt, target)
+            if isinstance(outcome, Refusal):
+                refused[opt] = outcome.because
             else:
-                found.setdefault(made, opt)
-    return tuple(found.values()), refused
+                opts_by_kernel.setdefault(outcome, opt)
+    return tuple(opts_by_kernel.values()), refused

@@ -27,11 +27,11 @@ def stage_bytes(kernel: UOp) -> int:
     return total
 
 
-def refuse_bytes(opt: Opt, made: UOp, target: Target) -> Refusal | None:
-    """Return why `made`, what an opt made, holds too much, or None."""
-    needed, limit = stage_bytes(made), target.scratch_bytes
+def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
+    """Return why `next_kernel`, what an opt made, holds too much, or None."""
+    needed, limit = stage_bytes(next_kernel), target.scratch_bytes
     if needed <= limit:
-        over = excess(made, target)
+        over = excess(next_kernel, target)
         return None if over is None else Refusal(str(over), opt.op.less_memory(over))
     because = (
         f"it needs {needed:,} bytes of local memory, and this device gives {limit:,}"

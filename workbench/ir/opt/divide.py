@@ -47,9 +47,9 @@ def settled(kernel: UOp) -> UOp:
 
 def unused(kernel: UOp, kind: AxisType) -> str:
     """Return the first free name for an axis of `kind`."""
-    taken = ranges(kernel)
+    names = ranges(kernel)
     number = 0
-    while f"{kind.letter}{number}" in taken:
+    while f"{kind.letter}{number}" in names:
         number += 1
     return f"{kind.letter}{number}"
 
@@ -64,9 +64,9 @@ def refuse_amount(
 
     Where another amount may do, the hint is left out: whoever can judge opts offers some.
     """
-    found = ranges(kernel)
-    axis = found.get(str(opt.axis))
-    candidates = [r for r in found.values() if r.axis_kind in opt.op.applies_to]
+    axes = ranges(kernel)
+    axis = axes.get(str(opt.axis))
+    candidates = [r for r in axes.values() if r.axis_kind in opt.op.applies_to]
     names = ", ".join(f"{r.axis_name} ({r.extent})" for r in candidates) or "none"
     if axis is None:
         return Refusal(
@@ -109,12 +109,12 @@ def lanes_beside(kernel: UOp, name: str) -> int:
     """Return the most lanes that a statement inside of axis `name` holds at once. Lanes of
     different statements (a row's fill, the sum over it) never are, so they do not add up."""
     axis = ranges(kernel).get(name)
-    held = [1]
+    lane_counts = [1]
     for statement in statements(kernel).values():
         if axis in statement.nest:
             together = (*statement.lanes, *statement.own_lanes)
-            held.append(math.prod(r.extent for r in together))
-    return max(held)
+            lane_counts.append(math.prod(r.extent for r in together))
+    return max(lane_counts)
 
 
 def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:

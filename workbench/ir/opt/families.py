@@ -17,21 +17,21 @@ def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
     axis of the plain kernel was split into, the outer part first; what else opts add stands
     alone. After UPCAST("g0", 4) and LOCAL("g0", 2) they are (g0, l0, u0) and (r0).
     """
-    known = [[name] for name in ranges(kernel)]
+    groups = [[name] for name in ranges(kernel)]
     for opt in opts:
         with unobserved():
             changed = opt.op.apply(kernel, opt)
         before, after = ranges(kernel), ranges(changed)
-        family = next((names for names in known if opt.axis in names), None)
+        family = next((names for names in groups if opt.axis in names), None)
         for name in [n for n in after if n not in before]:
             if family is not None and after[name].axis_kind is _part(opt, before):
                 family.insert(family.index(str(opt.axis)) + 1, name)
             else:
-                known.append([name])
+                groups.append([name])
         # the name of an axis that is gone is free, and another one may get it
-        known = [[n for n in names if n in after] for names in known]
+        groups = [[n for n in names if n in after] for names in groups]
         kernel = changed
-    return tuple(tuple(names) for names in known if names)
+    return tuple(tuple(names) for names in groups if names)
 
 
 def _part(opt: Opt, axes: Mapping[str, UOp]) -> AxisType | None:

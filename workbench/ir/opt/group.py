@@ -72,26 +72,30 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     place = member * left + inner if opt.op is GROUPTOP else inner * n + member
     split = member if left == 1 else place
     stages = _names(kernel)
-    done: dict[UOp, UOp] = {}
+    replacements: dict[UOp, UOp] = {}
     for node in kernel.toposort():
         if node is old:
             continue
         with derived_from(node):
             if node.op is Ops.REDUCE and old in node.src[1:]:
-                value = done[node.src[0]].substitute({old: split})
-                kept = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
-                part = node.rebuild((value, *kept)) if kept else value
+                value = replacements[node.src[0]].substitute({old: split})
+                axes = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
+                part = node.rebuild((value, *axes)) if axes else value
                 row = UOp(Ops.STAGE, node.dtype, (part, member), (next(stages), (n,)))
-                held = UOp(Ops.INDEX, node.dtype, (row, again))
-                read = UOp(Ops.LOAD, node.dtype, (held,))
-                done[node] = node.rebuild((read, again))
+                element = UOp(Ops.INDEX, node.dtype, (row, again))
+                read = UOp(Ops.LOAD, node.dtype, (element,))
+                replacements[node] = node.rebuild((read, again))
             else:
-                done[node] = node.rebuild(tuple([done.get(s, s) for s in node.src]))
+                replacements[node] = node.rebuild(
+                    tuple([replacements.get(s, s) for s in node.src])
+                )
     order = list(kernel.arg.order)
     order.insert(_after_all_own(kernel, old), again.axis_name)
     at = order.index(old.axis_name)
     order[at : at + 1] = [member.axis_name, *([old.axis_name] if left > 1 else [])]
-    return settled(done[kernel].replace(arg=kernel.arg._replace(order=tuple(order))))
+    return settled(
+        replacements[kernel].replace(arg=kernel.arg._replace(order=tuple(order)))
+    )
 
 
 def _after_all_own(kernel: UOp, axis: UOp) -> int:
@@ -105,9 +109,9 @@ def _after_all_own(kernel: UOp, axis: UOp) -> int:
 
 def _names(kernel: UOp) -> Iterator[str]:
     """Yield names for new stages."""
-    taken = {n.stage_name for n in kernel.toposort() if n.op is Ops.STAGE}
+    stage_names = {n.stage_name for n in kernel.toposort() if n.op is Ops.STAGE}
     names = (f"group{number}" for number in count())
-    return (name for name in names if name not in taken)
+    return (name for name in names if name not in stage_names)
 
 
 GROUP = OptKind(

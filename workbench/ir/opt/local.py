@@ -35,8 +35,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     Rewrite:  for g0 in N: s   ->   for g0 in N/16: .. for l0 in 16 (local): s[g0 := 16*g0 + l0]
     Also known as: gpu_threads (Halide); on a CPU an inner tile.
     """
-    found = ranges(kernel)
-    outer = [n for n in kernel.arg.order if found[n].axis_kind in _OUTSIDE]
+    axes = ranges(kernel)
+    outer = [n for n in kernel.arg.order if axes[n].axis_kind in _OUTSIDE]
     position = {n: i for i, n in enumerate(kernel.arg.order)}
     last = max([str(opt.axis), *outer], key=lambda n: position[n])
     return divide(

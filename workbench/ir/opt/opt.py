@@ -144,8 +144,8 @@ class OptKinds:
         kind = self.__dict__.get("__members__", {}).get(name)
         if kind is None:
             raise AttributeError(f"there is no opt {name}: known are {self!r}")
-        found: OptKind = kind
-        return found
+        opt_kind: OptKind = kind
+        return opt_kind
 
     def __iter__(self) -> Iterator[OptKind]:
         return iter(self.__members__.values())
@@ -237,25 +237,25 @@ REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 def store_strides(kernel: UOp) -> dict[UOp, int]:
     """Return how far one step of each axis moves in the result: the first of those it moves in."""
-    found: dict[UOp, int] = {}
+    strides: dict[UOp, int] = {}
     for store in reversed(kernel.stores):
-        found |= terms(split_gate(store.place.flat_index)[0])[0]
-    return found
+        strides |= terms(split_gate(store.place.flat_index)[0])[0]
+    return strides
 
 
 @remembered
 def ranges(kernel: UOp) -> Mapping[str, UOp]:
     """Return the RANGEs of a kernel by axis name, in the order in which axes are listed."""
     position = {name: i for i, name in enumerate(kernel.arg.order)}
-    found = [n for n in kernel.toposort() if n.op is Ops.RANGE]
-    found.sort(
+    axis_nodes = [n for n in kernel.toposort() if n.op is Ops.RANGE]
+    axis_nodes.sort(
         key=lambda r: (
             AXIS_ORDER[r.axis_kind],
             position.get(r.axis_name, 0),
             r.axis_name,
         )
     )
-    return {r.axis_name: r for r in found}
+    return {r.axis_name: r for r in axis_nodes}
 
 
 def axes(kernel: UOp) -> tuple[Axis, ...]:

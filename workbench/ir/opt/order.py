@@ -48,9 +48,9 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(f"the kernel has no axis {name}", loops)
     if opt.axis == opt.arg:
         return Refusal("a loop cannot move past itself", loops)
-    found = ranges(kernel)
+    axes = ranges(kernel)
     for name in (str(opt.axis), str(opt.arg)):
-        if found[name].axis_kind is AxisType.THREAD:
+        if axes[name].axis_kind is AxisType.THREAD:
             because = f"{name} is spread over threads, and they run all the rest"
             return Refusal(because, f"another loop; {name} stays outermost")
     if opt.op is ORDER and order.index(str(opt.axis)) + 1 == order.index(str(opt.arg)):

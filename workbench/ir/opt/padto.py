@@ -84,19 +84,19 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     amount = int(opt.arg or 0)
     extent = -(-old.extent // amount) * amount
     axis = UOp.range(extent, old.axis_name, old.axis_kind)
-    done: dict[UOp, UOp] = {old: axis}
+    replacements: dict[UOp, UOp] = {old: axis}
     shapes = _grown(kernel, old, axis)
     for node in kernel.toposort():
-        if node in done:
+        if node in replacements:
             continue
         with derived_from(node):
-            made = node.rebuild(tuple([done[s] for s in node.src]))
+            replacement = node.rebuild(tuple([replacements[s] for s in node.src]))
             if node in shapes:
-                made = made.replace(arg=(node.stage_name, shapes[node]))
-            if axis in made.ranges or axis in made.src:
-                made = _masked(made, axis, old.extent)
-        done[node] = made
-    return settled(done[kernel])
+                replacement = replacement.replace(arg=(node.stage_name, shapes[node]))
+            if axis in replacement.ranges or axis in replacement.src:
+                replacement = _masked(replacement, axis, old.extent)
+        replacements[node] = replacement
+    return settled(replacements[kernel])
 
 
 def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:

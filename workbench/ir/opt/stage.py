@@ -37,8 +37,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     if not isinstance(opt.axis, str) or opt.axis not in order:
         loops = "one of the loops: " + " ".join(order)
         return Refusal(f"the kernel has no loop {opt.axis} to stage inside of", loops)
-    found, is_slot = _loads(kernel), type(opt.arg) is int
-    if not is_slot or opt.arg not in found:
+    loads, is_slot = _loads(kernel), type(opt.arg) is int
+    if not is_slot or opt.arg not in loads:
         slots = ", ".join(map(str, inputs(kernel))) or "none"
         staged = [
             n.stage_name for n in _stages(kernel) if is_slot and _slot(n) == opt.arg
@@ -49,7 +49,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
         return Refusal(because, f"one of these inputs: {slots}")
     load = read_by(kernel, int(opt.arg or 0), opt.axis)
     if load is None:
-        count = len(found[opt.arg])
+        count = len(loads[opt.arg])
         because = (
             f"input {opt.arg} is read at {count} different indexes, and it is not just one of them"
             f" that changes with {opt.axis}"
@@ -98,9 +98,9 @@ def fill_name(slot: int, axis: UOp) -> str:
 def read_by(kernel: UOp, slot: int, axis: str) -> UOp | None:
     """Return the LOAD of input `slot` that STAGE inside of a loop copies, None where it is not
     clear which: its only one, or the only one that changes with the loop."""
-    found = _loads(kernel)[slot]
-    changing = [n for n in found if ranges(kernel)[axis] in n.ranges]
-    only = found if len(found) == 1 else changing
+    loads = _loads(kernel)[slot]
+    changing = [n for n in loads if ranges(kernel)[axis] in n.ranges]
+    only = loads if len(loads) == 1 else changing
     return only[0] if len(only) == 1 else None
 
 
@@ -127,15 +127,15 @@ def _unused_fill(kernel: UOp, slot: int, axis: UOp) -> str:
 def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
     staged = {n.src[0] for n in _stages(kernel)}
-    found: dict[object, list[UOp]] = {}
+    by_slot: dict[object, list[UOp]] = {}
     for node in kernel.toposort():
         if (
             node.op is Ops.LOAD
             and node.place.memory.op is Ops.PARAM
             and node not in staged
         ):
-            found.setdefault(node.place.memory.slot, []).append(node)
-    return found
+            by_slot.setdefault(node.place.memory.slot, []).append(node)
+    return by_slot
 
 
 @remembered
@@ -157,11 +157,11 @@ def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
     inside = set(order[order.index(axis) + 1 :])
     strides, _ = terms(split_gate(load.place.flat_index)[0])
     stored = store_strides(kernel)
-    found = [r for r in ranges(kernel).values() if r in load.ranges]
-    found = [r for r in found if r.axis_kind.is_lane or r.axis_name in inside]
+    axes = [r for r in ranges(kernel).values() if r in load.ranges]
+    axes = [r for r in axes if r.axis_kind.is_lane or r.axis_name in inside]
     position = {name: i for i, name in enumerate(order)}
     return sorted(
-        found,
+        axes,
         key=lambda r: (
             r.axis_kind.is_lane,
             r.axis_kind is AxisType.UPCAST,
@@ -181,9 +181,9 @@ def _fill(axis: UOp, name: str, load: UOp) -> UOp:
 
 def unused_stage(kernel: UOp, name: str) -> str:
     """Return a name for a stage that no other stage of the kernel has."""
-    taken = {n.stage_name for n in _stages(kernel)}
+    names = {n.stage_name for n in _stages(kernel)}
     number, free = 1, name
-    while free in taken:
+    while free in names:
         number, free = number + 1, f"{name}{number + 1}"
     return free
 

@@ -50,16 +50,16 @@ class Explanation(Printed):
 def explain(rule: Rule, node: UOp, rules: RuleSet | None = None) -> Explanation:
     """Return why `rule` fires, or does not fire, at `node`. `rules` is the set that it is tried
     as a row of: there an earlier row may come first, and the set may refuse the result."""
-    found, text = _FailureReader(rule), str(rule)
-    problem = found.problem(node)
+    reader, text = _FailureReader(rule), str(rule)
+    problem = reader.problem(node)
     if problem is None:
-        problem = _earlier(rule, node, rules) or found.refusal(node, rules)
+        problem = _earlier(rule, node, rules) or reader.refusal(node, rules)
     if problem is not None:
         (start, end), because = problem
-        return Explanation(rule, node, False, text, start, end, because, found.bound)
-    because = f"{_short(node)} becomes {_short(found.after)}"
+        return Explanation(rule, node, False, text, start, end, because, reader.bound)
+    because = f"{_short(node)} becomes {_short(reader.after)}"
     return Explanation(
-        rule, node, True, text, 0, len(text), because, found.bound, found.after
+        rule, node, True, text, 0, len(text), because, reader.bound, reader.after
     )
 
 
@@ -91,38 +91,38 @@ class _FailureReader:
         where = self.rule.where
         if where is None:
             return None
-        held, error = self._call(where)
-        if held and error is None:
+        answer, error = self._call(where)
+        if answer and error is None:
             return None
-        return self.where, self._said(where, error or f"is {held}")
+        return self.where, self._said(where, error or f"is {answer}")
 
     def refusal(self, node: UOp, rules: RuleSet | None) -> Problem | None:
         """Return why the node stays as it is though the pattern fits."""
         becomes = self.rule.becomes
-        made: UOp | None
+        replacement: UOp | None
         if isinstance(becomes, Pat):
-            made, error = self.rule.matcher(node), None
+            replacement, error = self.rule.matcher(node), None
         else:
-            made, error = self._call(becomes)
-            if error is not None or made is None:
+            replacement, error = self._call(becomes)
+            if error is not None or replacement is None:
                 return self.becomes, self._said(becomes, error or "gives None")
-        assert made is not None
+        assert replacement is not None
         if rules is not None and rules.keep is not None:
-            kept = rules.keep(node, made)
-            if kept is node and made is not node:
+            choice = rules.keep(node, replacement)
+            if choice is node and replacement is not node:
                 because = f"the set {rules.name} leaves this node alone"
                 return self.becomes, f"{because} ({_doc(rules.keep)})"
-            made = kept
-        if made is node:
+            replacement = choice
+        if replacement is node:
             return self.becomes, "what it makes of the node is the node itself"
-        self.after = made
+        self.after = replacement
         return None
 
     def _mismatch(self, pat: Pat, node: UOp) -> str | None:
         """Return why `pat`, its sources apart, does not fit `node`; else bind its name."""
         if pat.ops is not None and node.op not in pat.ops:
-            wanted = op_names(pat.ops).replace("|", " or ")
-            return f"the op is {node.op.name}, and {wanted} is needed"
+            names = op_names(pat.ops).replace("|", " or ")
+            return f"the op is {node.op.name}, and {names} is needed"
         if pat.kind is not None and not fits_kind(pat.kind, node.dtype):
             return f"the dtype is {node.dtype}, and {pat.kind} is needed"
         if pat.value is not None and node.arg != pat.value:
@@ -130,9 +130,9 @@ class _FailureReader:
         if pat.arg is not None and node.arg != pat.arg:
             return f"its arg is {_words(node.arg)}, and {_words(pat.arg)} is needed"
         if pat.name is not None:
-            known = self.bound.setdefault(pat.name, node)
-            if known is not node:
-                same = f"{pat.name} is {_short(known)} already"
+            binding = self.bound.setdefault(pat.name, node)
+            if binding is not node:
+                same = f"{pat.name} is {_short(binding)} already"
                 return f"{same}, and here stands {_short(node)}"
         if pat.src is not None and len(node.src) != len(pat.src):
             return f"it has {len(node.src)} sources, and {len(pat.src)} are needed"
@@ -149,9 +149,9 @@ class _FailureReader:
     def _said(self, function: Callable[..., Any], outcome: str) -> str:
         names = inspect.signature(function).parameters
         values = ", ".join(f"{n} = {_short(self.bound[n])}" for n in names)
-        said = f"{function.__name__} {outcome} with {values}"
+        sentence = f"{function.__name__} {outcome} with {values}"
         doc = _doc(function)
-        return f"{said} ({doc})" if doc else said
+        return f"{sentence} ({doc})" if doc else sentence
 
 
 def _parts(way: Way, pat: Pat, node: UOp) -> Iterator[tuple[Way, Pat, UOp]]:
@@ -166,8 +166,8 @@ def _earlier(rule: Rule, node: UOp, rules: RuleSet | None) -> Problem | None:
     for row, matcher in () if rules is None else rules.by_op[node.op]:
         if row.name == rule.name:
             return None
-        made = matcher(node)
-        if made is not None and made is not node:
+        replacement = matcher(node)
+        if replacement is not None and replacement is not node:
             return (0, len(rule.name)), f"{row.name}, an earlier rule, fires here first"
     return None
 

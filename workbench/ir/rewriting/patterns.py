@@ -203,8 +203,8 @@ class _Code:
     def need(self, condition: str) -> None:
         self.lines.append(f"    if not ({condition}): return None")
 
-    def match(self, pat: Pat, node: str, known: bool = False) -> None:
-        if pat.ops is not None and not known:
+    def match(self, pat: Pat, node: str, is_op_checked: bool = False) -> None:
+        if pat.ops is not None and not is_op_checked:
             ops = [self.bind(o, "op") for o in pat.ops]
             self.need(" or ".join(f"{node}.op is {o}" for o in ops))
         if pat.kind is not None:
@@ -277,7 +277,7 @@ def compile_rule(
 ) -> Matcher:
     """Return a function from a node (whose op fits) to its replacement, or None."""
     code = _Code()
-    code.match(match, "n", known=match.ops is not None and len(match.ops) == 1)
+    code.match(match, "n", is_op_checked=match.ops is not None and len(match.ops) == 1)
     if where is not None:
         code.need(code.call(where))
     result = (

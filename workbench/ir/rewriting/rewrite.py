@@ -137,19 +137,19 @@ class RuleSet:
 
     def less(self, off: frozenset[str]) -> RuleSet:
         """Return the set without those of its rules that are named in `off`; made once."""
-        found = self._less.get(off)
-        if found is None:
+        subset = self._less.get(off)
+        if subset is None:
             here = [r.name for r in self.rules if r.name in off]
-            found = self._less[off] = self.without(*here) if here else self
-        return found
+            subset = self._less[off] = self.without(*here) if here else self
+        return subset
 
     def more(self, added: tuple[RuleSet, ...]) -> RuleSet:
         """Return the set with other sets' rules before its own; made once."""
-        found = self._more.get(added)
-        if found is None:
+        union = self._more.get(added)
+        if union is None:
             rules = [rule for each in (*added, self) for rule in each.rules]
-            found = self._more[added] = RuleSet(self.name, rules, self.keep)
-        return found
+            union = self._more[added] = RuleSet(self.name, rules, self.keep)
+        return union
 
     def __add__(self, other: RuleSet) -> RuleSet:
         return RuleSet(f"{self.name}+{other.name}", self.rules + other.rules, self.keep)
@@ -234,13 +234,13 @@ def without(names: Iterable[str]) -> Iterator[None]:
 
 def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
     """Errors: WorkbenchError where a name is that of none of the rules."""
-    known = {rule.name for rule in rules}
+    rule_names = {rule.name for rule in rules}
     for name in names:
-        if not isinstance(name, str) or name not in known:
-            near = get_close_matches(str(name), known, 3, 0.4)
+        if not isinstance(name, str) or name not in rule_names:
+            near = get_close_matches(str(name), rule_names, 3, 0.4)
             raise WorkbenchError(
                 f"there is no rule {name!r:.60} to switch off",
-                f"{len(known)} rules are used here, and none has that name",
+                f"{len(rule_names)} rules are used here, and none has that name",
                 " or ".join(near),
             )
 
@@ -278,26 +278,28 @@ def _run(
     matches: list[Match] | None,
     limit: int | None,
 ) -> UOp:
-    done: dict[UOp, UOp] = {}
+    replacements: dict[UOp, UOp] = {}
     stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
     fuse = FUSE if limit is None else limit
     while stack:
         node, stage, result = stack.pop()
-        if node in done:
+        if node in replacements:
             continue
         if node._rest is by_op:  # an earlier rewrite came to rest here
-            done[node] = node
+            replacements[node] = node
             continue
         if stage == 0:
             stack.append((node, 1, node))
-            stack.extend([(s, 0, s) for s in reversed(node.src) if s not in done])
+            stack.extend(
+                [(s, 0, s) for s in reversed(node.src) if s not in replacements]
+            )
             continue
         if stage == 2:
-            done[node] = done[result]
+            replacements[node] = replacements[result]
             continue
-        rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
-        if rebuilt is not node and rebuilt in done:
-            done[node] = done[rebuilt]
+        rebuilt = node.rebuild(tuple([replacements[s] for s in node.src]))
+        if rebuilt is not node and rebuilt in replacements:
+            replacements[node] = replacements[rebuilt]
             continue
         for rule, matcher in by_op[rebuilt.op] if fuse > 0 else ():
             after = matcher(rebuilt)
@@ -315,10 +317,10 @@ def _run(
                 stack.append((after, 0, after))
                 break
         else:
-            done[node] = done[rebuilt] = rebuilt
+            replacements[node] = replacements[rebuilt] = rebuilt
             if fuse > 0:
                 rest(rebuilt, by_op)
-    return done[root]
+    return replacements[root]
 
 
 Note = Callable[[UOp, UOp], None]
@@ -339,28 +341,28 @@ def replay(
     every node that is made: by a match, or by building a node over other sources.
     """
     changes = {m.before: m.after for m in matches[:count]}
-    done: dict[UOp, UOp] = {}
+    replacements: dict[UOp, UOp] = {}
     begun: set[UOp] = set()
     stack: list[tuple[UOp, int, UOp]] = [(before, 0, before)]
     while stack:
         node, stage, result = stack.pop()
-        if node in done:
+        if node in replacements:
             continue
         if stage == 0:
             stack.append((node, 1, node))
-            stack.extend([(s, 0, s) for s in node.src if s not in done])
+            stack.extend([(s, 0, s) for s in node.src if s not in replacements])
         elif stage == 2:
-            done[node] = done[result]
+            replacements[node] = replacements[result]
         else:
-            rebuilt = node.rebuild(tuple([done[s] for s in node.src]))
+            rebuilt = node.rebuild(tuple([replacements[s] for s in node.src]))
             after = changes.get(rebuilt)
             if note is not None and rebuilt is not node:
                 note(rebuilt, node)
             if note is not None and after is not None:
                 note(after, rebuilt)
             if after is None or rebuilt in begun:
-                done[node] = done.get(rebuilt, rebuilt)
+                replacements[node] = replacements.get(rebuilt, rebuilt)
             else:
                 begun.add(rebuilt)
                 stack.extend([(node, 2, after), (rebuilt, 2, after), (after, 0, after)])
-    return done[before]
+    return replacements[before]

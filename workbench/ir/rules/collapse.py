@@ -51,10 +51,10 @@ def counted(n: UOp) -> UOp | None:
         if not of_axis or axis in value.ranges or None in bounds:
             continue
         low, high = ZERO, UOp.index(axis.extent)
-        for found in bounds:
-            assert found is not None
-            low = low if found[0] is None else low.max(found[0])
-            high = high if found[1] is None else high.min(found[1])
+        for bound in bounds:
+            assert bound is not None
+            low = low if bound[0] is None else low.max(bound[0])
+            high = high if bound[1] is None else high.min(bound[1])
         count = (high - low).max(ZERO)
         total = value * count.cast(n.dtype)
         conditions = [m for m in mask if m not in of_axis]
@@ -115,27 +115,27 @@ def _difference(part: UOp, axis: UOp) -> tuple[int, UOp] | None:
     ends = [end for s in (left, right) if axis in s.ranges for end in s.bounds]
     if any(abs(int(end)) >= FAR for end in ends):
         return None
-    found, constant = terms(left + right * -1)
-    k = found.pop(axis, 0)
-    if k not in (1, -1) or any(axis in atom.ranges for atom in found):
+    coefficients, constant = terms(left + right * -1)
+    k = coefficients.pop(axis, 0)
+    if k not in (1, -1) or any(axis in atom.ranges for atom in coefficients):
         return None
-    return k, from_terms({a: -f for a, f in found.items()}, -constant, ZERO)
+    return k, from_terms({a: -f for a, f in coefficients.items()}, -constant, ZERO)
 
 
 def _solved(part: UOp, axis: UOp) -> UOp | None:
     """Return the one position of `axis` at which an equality holds, or None."""
-    found = _difference(part, axis) if part.op is Ops.CMPEQ else None
-    return None if found is None else found[1] * found[0]
+    difference = _difference(part, axis) if part.op is Ops.CMPEQ else None
+    return None if difference is None else difference[1] * difference[0]
 
 
 def _bound(part: UOp, axis: UOp) -> tuple[UOp | None, UOp | None] | None:
     """Return (low, high) of low <= axis < high where `part` says that and no more, else None."""
     negated = part.op is Ops.NOT
     part = part.src[0] if negated else part
-    found = _difference(part, axis) if part.op in (Ops.CMPLT, Ops.CMPLE) else None
-    if found is None:
+    difference = _difference(part, axis) if part.op in (Ops.CMPLT, Ops.CMPLE) else None
+    if difference is None:
         return None
-    k, limit = found
+    k, limit = difference
     equal = part.op is Ops.CMPLE
     if k == 1:  # axis < limit, or axis <= limit
         high = limit + int(equal)
@@ -170,8 +170,8 @@ def _all(conditions: Iterable[UOp]) -> UOp:
 
 def _reduced(n: UOp, axis: UOp, value: UOp) -> UOp:
     """Return `value` summed over the ranges that are left."""
-    kept = tuple(r for r in n.src[1:] if r is not axis)
-    return UOp(Ops.REDUCE, n.dtype, (value, *kept), n.arg) if kept else value
+    others = tuple(r for r in n.src[1:] if r is not axis)
+    return UOp(Ops.REDUCE, n.dtype, (value, *others), n.arg) if others else value
 
 
 def is_sum(n: UOp) -> bool:

@@ -78,14 +78,14 @@ def _fits(rest: UOp, by: int) -> bool:
 
 def mod_congruent(i: UOp, c: UOp) -> UOp | None:
     """(10*a + b) % 9 is (a + b) % 9, and a + b where that stays below 9."""
-    found = _congruent(i, int(c.arg))
-    return None if found is None else found[1]
+    division = _congruent(i, int(c.arg))
+    return None if division is None else division[1]
 
 
 def div_congruent(i: UOp, c: UOp) -> UOp | None:
     """(10*a + b) // 9 is a + (a + b)//9, and a where a + b stays below 9."""
-    found = _congruent(i, int(c.arg))
-    return None if found is None else found[0]
+    division = _congruent(i, int(c.arg))
+    return None if division is None else division[0]
 
 
 def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
@@ -108,19 +108,19 @@ def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
 
 def div_common(i: UOp, c: UOp) -> UOp | None:
     """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but a small rest."""
-    found = _reduced(i, c)
-    if found is None:
+    parts = _reduced(i, c)
+    if parts is None:
         return None
-    reduced, factor, _ = found
+    reduced, factor, _ = parts
     return reduced // (int(c.arg) // factor)
 
 
 def mod_common(i: UOp, c: UOp) -> UOp | None:
     """(g*a + b) % (g*d) is g*((a + b//g) % d) + b%g, where g divides all coefficients."""
-    found = _reduced(i, c)
-    if found is None:
+    parts = _reduced(i, c)
+    if parts is None:
         return None
-    reduced, factor, rest = found
+    reduced, factor, rest = parts
     return (reduced % (int(c.arg) // factor)) * factor + rest
 
 
@@ -170,12 +170,12 @@ def rejoin(n: UOp) -> UOp | None:
         inner, by = atom.src
         quotient = _quotient(inner, by.arg)
         if parts.get(quotient) == k * by.arg:
-            kept: dict[UOp, int] = {}
+            coefficients: dict[UOp, int] = {}
             for part, factor in parts.items():
                 if part is not quotient:  # i may stand in the sum by itself as well
                     whole = inner if part is atom else part
-                    kept[whole] = kept.get(whole, 0) + factor
-            return from_terms(kept, constant, n)
+                    coefficients[whole] = coefficients.get(whole, 0) + factor
+            return from_terms(coefficients, constant, n)
     return None
 
 
@@ -249,15 +249,15 @@ def _implies(strong: UOp, weak: UOp) -> bool:
 
 def conjuncts(node: UOp) -> list[UOp]:
     """Return the parts of a chain of ANDs, each once, in order."""
-    found: dict[UOp, None] = {}
+    parts: dict[UOp, None] = {}
     stack = [node]
     while stack:
         part = stack.pop()
         if part.op is Ops.AND:
             stack.extend(reversed(part.src))
         else:
-            found[part] = None
-    return list(found)
+            parts[part] = None
+    return list(parts)
 
 
 def and_twice(n: UOp) -> UOp | None:
@@ -291,9 +291,9 @@ def zero(n: UOp) -> UOp:
 def reduce_independent(n: UOp) -> UOp | None:
     """A value that does not depend on a range it is reduced over is combined with itself."""
     value = n.src[0]
-    kept = [r for r in n.src[1:] if r in value.ranges]
+    axes = [r for r in n.src[1:] if r in value.ranges]
     times = math.prod(r.extent for r in n.src[1:] if r not in value.ranges)
-    if times == 1 and len(kept) == len(n.src) - 1:
+    if times == 1 and len(axes) == len(n.src) - 1:
         return None
     if value.dtype.is_float and not math.isfinite(value.dtype.const(times)):
         return None  # the count is no number of this dtype, though the sum may be
@@ -301,7 +301,7 @@ def reduce_independent(n: UOp) -> UOp | None:
         value = value * times
     elif n.arg is Ops.MUL and not value.dtype.is_bool:
         value = _power(value, times)
-    return UOp(Ops.REDUCE, n.dtype, (value, *kept), n.arg) if kept else value
+    return UOp(Ops.REDUCE, n.dtype, (value, *axes), n.arg) if axes else value
 
 
 def _power(value: UOp, exponent: int) -> UOp:

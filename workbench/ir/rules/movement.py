@@ -104,10 +104,10 @@ def piece_of_pad(n: UOp, x: UOp) -> UOp | None:
 def piece_of_choice(n: UOp) -> UOp | None:
     """A piece of a choice (of what `cat` makes) is a piece of the one that is chosen there."""
     condition, yes, no = n.src[0].src
-    known = _constant_in(condition, n.arg)
-    if known is None:
+    constant = _constant_in(condition, n.arg)
+    if constant is None:
         return None
-    chosen = yes if known.arg else no
+    chosen = yes if constant.arg else no
     if not chosen.shape:
         return full(n.shape, chosen)
     return UOp(Ops.SHRINK, n.dtype, (chosen,), n.arg)
@@ -119,11 +119,11 @@ Piece = tuple[tuple[int, int], ...]
 
 def _constant_in(node: UOp, piece: Piece) -> UOp | None:
     """Return the CONST that a value is everywhere in a piece of it; None if that is not known."""
-    while (found := constant_of(node)) is None:
+    while (constant := constant_of(node)) is None:
         if node.op is Ops.EXPAND:
             (node,) = node.src
-            kept = piece[len(piece) - len(node.shape) :]
-            sizes = zip(kept, node.shape, strict=True)
+            tail = piece[len(piece) - len(node.shape) :]
+            sizes = zip(tail, node.shape, strict=True)
             piece = tuple((0, 1) if size == 1 else part for part, size in sizes)
         elif node.op is Ops.PAD:
             if _is_outside(node, piece):
@@ -134,17 +134,21 @@ def _constant_in(node: UOp, piece: Piece) -> UOp | None:
             (node,), piece = node.src, inside
         else:
             return None
-    return found
+    return constant
 
 
 def _in_source(pad: UOp, piece: Piece) -> Piece | None:
     """Return a piece of a PAD as one of its source; None where it has some padding."""
-    found = tuple(
+    source_piece = tuple(
         (low - before, high - before)
         for (low, high), (before, _) in zip(piece, pad.arg, strict=True)
     )
-    sizes = zip(found, pad.src[0].shape, strict=True)
-    return found if all(low >= 0 and high <= n for (low, high), n in sizes) else None
+    sizes = zip(source_piece, pad.src[0].shape, strict=True)
+    return (
+        source_piece
+        if all(low >= 0 and high <= n for (low, high), n in sizes)
+        else None
+    )
 
 
 def _is_outside(pad: UOp, piece: Piece) -> bool:

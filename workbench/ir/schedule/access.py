@@ -84,8 +84,8 @@ def simplified(node: UOp) -> UOp:
     """Return an index or condition in its simplest form."""
     if node.op in (Ops.RANGE, Ops.CONST):
         return node
-    made: UOp = SIMPLIFY_INDEX(node)
-    return made
+    simplest: UOp = SIMPLIFY_INDEX(node)
+    return simplest
 
 
 def settle(access: Access) -> Access:
@@ -140,8 +140,8 @@ def _permute(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 
 def _expand(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
     shape = node.src[0].shape
-    kept = indices[len(indices) - len(shape) :]
-    return tuple(ZERO if n == 1 else i for n, i in zip(shape, kept, strict=True))
+    tail = indices[len(indices) - len(shape) :]
+    return tuple(ZERO if n == 1 else i for n, i in zip(shape, tail, strict=True))
 
 
 def _shrink(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:

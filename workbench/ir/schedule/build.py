@@ -77,15 +77,15 @@ def build(
 
 def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the device of every value: of the nearest COPY or BUFFER below; "" for none."""
-    found: dict[UOp, str] = {}
+    devices: dict[UOp, str] = {}
     for node in nodes:
         if node.op is Ops.COPY:
-            found[node] = node.arg
+            devices[node] = node.arg
         elif node.op is Ops.BUFFER:
-            found[node] = node.device
+            devices[node] = node.device
         else:
-            found[node] = next((found[s] for s in node.src if found[s]), "")
-    return found
+            devices[node] = next((devices[s] for s in node.src if devices[s]), "")
+    return devices
 
 
 def _value(
@@ -156,22 +156,22 @@ def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of a STORE in the loops `outer`: buffers become PARAMs,
     ranges get their lasting names."""
     target = store.place.memory
-    found = store.toposort()
-    inner = [n for n in found if n.op is Ops.RANGE and n not in outer]
-    params = [target, *[n for n in found if n.op is Ops.BUFFER and n is not target]]
+    nodes = store.toposort()
+    inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]
+    params = [target, *[n for n in nodes if n.op is Ops.BUFFER and n is not target]]
     changes = {
         b: UOp(Ops.PARAM, b.dtype, (), (slot, b.size)) for slot, b in enumerate(params)
     }
-    order = [*outer, *_nested_last(inner, found)]
+    order = [*outer, *_nested_last(inner, nodes)]
     end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
     draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
     return named(kinds(draft)), tuple(params)
 
 
-def _nested_last(inner: list[UOp], found: dict[UOp, None]) -> list[UOp]:
+def _nested_last(inner: list[UOp], nodes: dict[UOp, None]) -> list[UOp]:
     """Order reduce ranges so that a reduction inside another's value comes after it."""
     depth = dict.fromkeys(inner, 0)
-    for node in reversed(found):
+    for node in reversed(nodes):
         if node.op is Ops.REDUCE:
             below = max(depth[r] for r in node.src[1:]) + 1
             for reduce in node.src[0].toposort():

@@ -52,10 +52,10 @@ class Facts:
 
 
 def choose(
-    node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
+    node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
 ) -> tuple[Decision, Staging | None]:
     """Return the decision for `node`, read as `reads` says, and how to stage it if it is.
-    `held` counts the steps that computing one element takes in each kernel so far."""
+    `step_counts` counts the steps that computing one element takes in each kernel so far."""
     if node in facts.asked:
         return Decision("store-asked", node, True, facts.asked[node]), None
     if node in facts.forced:
@@ -67,7 +67,7 @@ def choose(
         return Decision("store-long-index", node, True, reason), None
     if _is_free(node):
         return _moved(node, reads), None
-    obstacle = _obstacle(node, reads, facts, held)
+    obstacle = _obstacle(node, reads, facts, step_counts)
     if obstacle is not None:
         figures = _figures(node, reads, facts, facts.whole_cost)
         return Decision(obstacle[0], node, True, obstacle[1], figures), None
@@ -167,10 +167,10 @@ def _is_constant(node: UOp) -> bool:
 
 
 def _obstacle(
-    node: UOp, reads: list[Access], facts: Facts, held: Mapping[UOp, int]
+    node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
 ) -> tuple[str, str] | None:
     """Return (name, reason) of what keeps a value from being fused whatever it costs."""
-    if any(held[a.root] > MAX_STEPS for a in reads):
+    if any(step_counts[a.root] > MAX_STEPS for a in reads):
         return "store-large-kernel", "the kernel that reads it is full"
     if len(reads) > MAX_READS:
         return "store-many-reads", "it is read in too many ways"

@@ -84,12 +84,12 @@ def _own(node: UOp) -> float:
 
 def reducing(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
     """Return per node whether it has a reduction below it, up to the values already stored."""
-    found: dict[UOp, bool] = {}
+    reduces: dict[UOp, bool] = {}
     for node in nodes:
-        found[node] = node.op is Ops.REDUCE_AXIS or any(
-            found[s] and s not in boundaries for s in node.src
+        reduces[node] = node.op is Ops.REDUCE_AXIS or any(
+            reduces[s] and s not in boundaries for s in node.src
         )
-    return found
+    return reduces
 
 
 def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bool]:
@@ -97,13 +97,16 @@ def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bo
     reads its operands REREADS times over, with its epilogue: element by element, up to where
     the value is stored or has several users."""
     users = Counter(s for node in nodes for s in set(node.src))
-    found: dict[UOp, bool] = {}
+    products: dict[UOp, bool] = {}
     for node in nodes:
-        found[node] = rereads(node, boundaries) or any(
-            found[s] and users[s] == 1 and s not in boundaries and s.size == node.size
+        products[node] = rereads(node, boundaries) or any(
+            products[s]
+            and users[s] == 1
+            and s not in boundaries
+            and s.size == node.size
             for s in node.src
         )
-    return found
+    return products
 
 
 def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:

@@ -56,14 +56,14 @@ def decide(
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
     nodes.popitem()
-    asked = _asked(roots, nodes)
-    _check_forced(forced, nodes, asked)
-    stops = set(asked)
+    reasons = _asked(roots, nodes)
+    _check_forced(forced, nodes, reasons)
+    stops = set(reasons)
     products = products_below(nodes, stops)
     facts = Facts(
-        asked,
-        totals(nodes, asked),
-        totals(nodes, asked, products),
+        reasons,
+        totals(nodes, reasons),
+        totals(nodes, reasons, products),
         reducing(nodes, stops),
         products,
         forced,
@@ -79,14 +79,14 @@ def decide(
 def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
     """Return the plan for `nodes`, decided one by one."""
     plan = SchedulePlan(nodes)
-    found: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
-    held: dict[UOp, int] = {}
+    accesses: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
+    step_counts: dict[UOp, int] = {}
     for node in reversed(nodes):
         if node.op in LEAVES and node not in facts.asked:
-            plan.reads[node] = list(found[node])
+            plan.reads[node] = list(accesses[node])
             continue
-        reads = list(found[node])
-        decision, row = choose(node, reads, facts, held)
+        reads = list(accesses[node])
+        decision, row = choose(node, reads, facts, step_counts)
         if decision.stored:
             plan.stored[node] = decision
             reads = [root_access(node)]
@@ -98,28 +98,28 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
             plan.fused.append(decision)
         plan.reads[node] = reads
         for access in reads:
-            held[access.root] = held.get(access.root, 0) + steps(node)
+            step_counts[access.root] = step_counts.get(access.root, 0) + steps(node)
             with derived_from(node):
                 plan.links[node, access] = below = push(node, access)
             for source, at in zip(node.src, below, strict=True):
                 if at is not None:
-                    found[source][at] = None
+                    accesses[source][at] = None
     return plan
 
 
 def _asked(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the values that are stored whatever it costs, with the reason."""
-    asked = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
+    reasons = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
     for node in nodes:
         if node.op is Ops.COPY:
-            asked[node] = f"it is copied to device {node.arg}"
+            reasons[node] = f"it is copied to device {node.arg}"
             if node.src[0].op is not Ops.BUFFER:
-                asked[node.src[0]] = f"a copy to device {node.arg} reads it"
-    return asked | dict.fromkeys(roots, "it is a result that was asked for")
+                reasons[node.src[0]] = f"a copy to device {node.arg} reads it"
+    return reasons | dict.fromkeys(roots, "it is a result that was asked for")
 
 
 def _check_forced(
-    forced: Mapping[UOp, bool], nodes: dict[UOp, None], asked: Mapping[UOp, str]
+    forced: Mapping[UOp, bool], nodes: dict[UOp, None], reasons: Mapping[UOp, str]
 ) -> None:
     for node, stored in forced.items():
         what = (
@@ -128,5 +128,5 @@ def _check_forced(
         if node in nodes and node.op in LEAVES:
             because = "it is in memory, or known, already: nothing computes it"
             raise WorkbenchError(what, because)
-        if not stored and node in asked:
-            raise WorkbenchError(what, asked[node], "another value")
+        if not stored and node in reasons:
+            raise WorkbenchError(what, reasons[node], "another value")

@@ -64,8 +64,8 @@ class ScheduleItem:
     def computed(self, ends: set[UOp]) -> list[UOp]:
         """Return what the item computes: from its values down to `ends`, what others store."""
         stops = ends.difference(self.nodes)
-        found = UOp.sink(*self.nodes).toposort(lambda n: n not in stops)
-        return [n for n in found if n not in stops and n.op is not Ops.SINK]
+        nodes = UOp.sink(*self.nodes).toposort(lambda n: n not in stops)
+        return [n for n in nodes if n not in stops and n.op is not Ops.SINK]
 
     @property
     def device(self) -> str:

@@ -21,8 +21,8 @@ def merge_axes(kernel: UOp) -> UOp:
     changed = True
     while changed:
         changed = False
-        found = {n.axis_name: n for n in kernel.toposort() if n.op is Ops.RANGE}
-        order = [found[name] for name in kernel.arg.order]
+        axes = {n.axis_name: n for n in kernel.toposort() if n.op is Ops.RANGE}
+        order = [axes[name] for name in kernel.arg.order]
         for outer, inner in zip(order, order[1:], strict=False):
             merged = _merged(kernel, outer, inner)
             if merged is not None:

@@ -58,27 +58,29 @@ def stored_apart(
         if node.op is Ops.REDUCE_AXIS and node.src[0].size > node.size:
             for access in reads[node]:
                 kernels.setdefault(access.root, []).append(node)
-    several = [found for found in kernels.values() if len(found) > 1]
+    several = [reductions for reductions in kernels.values() if len(reductions) > 1]
     work = {
         node: node.src[0].size if is_product(node, stored) else 0
-        for node in {n for found in several for n in found}
+        for node in {n for reductions in several for n in reductions}
     }
     # the only product of a kernel, fused by hand with sums, stays with them: so it was asked for
     several = [
-        found for found in several if any(forced.get(n, True) for n in found if work[n])
+        reductions
+        for reductions in several
+        if any(forced.get(n, True) for n in reductions if work[n])
     ]
     if not several:
         return {}
     alone, fixed = _alone(nodes, stored), {*stored, *forced}
     apart: dict[UOp, Decision] = {}
-    for found in several:
-        times = Counter(found)
+    for reductions in several:
+        times = Counter(reductions)
         members = []
         for node in times:
             value = _to_store(alone[node], reads, fixed)
             again = 0.0 if work[node] else costs[node]
             members.append(Member(node, value, work[node], again))
-        lost = sum(work[n] for n in found) * UNTILED_COST
+        lost = sum(work[n] for n in reductions) * UNTILED_COST
         chosen, cost = _cheapest(members, times)
         if cost < lost:
             for member in chosen:
@@ -93,9 +95,9 @@ def _cheapest(
     """Return the members whose storing costs least while each product left in the kernel has it
     to itself, and what that costs."""
     plans = [
-        [m for m in members if m is not kept]
-        for kept in members
-        if kept.work and times[kept.reduction] == 1
+        [m for m in members if m is not product]
+        for product in members
+        if product.work and times[product.reduction] == 1
     ]
     plans.append([m for m in members if m.work])
     costs = [sum(m.cost for m in {m.value: m for m in plan}.values()) for plan in plans]
@@ -127,7 +129,7 @@ def _alone(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UO
         for source in dict.fromkeys(node.src):
             users[source].append(node)
     reduces = reducing(nodes, set(stored))
-    found: dict[UOp, list[UOp]] = {}
+    chains: dict[UOp, list[UOp]] = {}
     for node in nodes:
         if node.op is not Ops.REDUCE_AXIS:
             continue
@@ -142,22 +144,22 @@ def _alone(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UO
             ):
                 break
             chain.append(user)
-        found[node] = chain
-    return found
+        chains[node] = chain
+    return chains
 
 
 def _to_store(
     chain: list[UOp], reads: Mapping[UOp, list[Access]], fixed: Collection[UOp]
 ) -> UOp | None:
     """Return the value of a chain to store: the last of the smallest ones that are read whole."""
-    found = [
+    candidates = [
         value
         for value in chain
         if value not in fixed
         and value.op not in MOVEMENT - {Ops.SHRINK}
         and sum(a.evaluations for a in reads[value]) >= value.size
     ]
-    return min(reversed(found), key=_bytes, default=None)
+    return min(reversed(candidates), key=_bytes, default=None)
 
 
 def _bytes(value: UOp) -> int:

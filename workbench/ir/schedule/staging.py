@@ -60,16 +60,16 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
     )
 
 
-def stage(node: UOp, held: Staging, value: UOp, name: str) -> UOp:
+def stage(node: UOp, row: Staging, value: UOp, name: str) -> UOp:
     """Return the STAGE that holds the row."""
-    indices = tuple(held.fill.indices[axis] for axis in held.private)
-    shape = tuple(node.shape[axis] for axis in held.private)
+    indices = tuple(row.fill.indices[axis] for axis in row.private)
+    shape = tuple(node.shape[axis] for axis in row.private)
     return UOp(Ops.STAGE, node.dtype, (value, *indices), (name, shape))
 
 
-def read(staged: UOp, held: Staging, access: Access) -> UOp:
+def read(staged: UOp, row: Staging, access: Access) -> UOp:
     """Return the element of a row that `access` reads."""
-    indices = tuple(access.indices[axis] for axis in held.private)
+    indices = tuple(access.indices[axis] for axis in row.private)
     return UOp(
         Ops.LOAD, staged.dtype, (UOp(Ops.INDEX, staged.dtype, (staged, *indices)),)
     )

@@ -84,26 +84,26 @@ class _Line(NamedTuple):
         """Return the line's node and whether it is a step; name it in `values`."""
         if self.text in values:
             return values[self.text], True
-        found = _NODE.fullmatch(self.text)
-        if found is None:
+        match = _NODE.fullmatch(self.text)
+        if match is None:
             raise self.fail("not a node", "name = OP.dtype sources {arg}")
-        op = Ops.__members__.get(found["op"])
+        op = Ops.__members__.get(match["op"])
         if op is None:
             raise self.fail(
-                f"{found['op']} is neither an op nor a value named above", "an op"
+                f"{match['op']} is neither an op nor a value named above", "an op"
             )
-        dtype = dtypes.void if found["dtype"] is None else self.dtype(found["dtype"])
-        words = [w.strip() for w in found["src"].split(",")] if found["src"] else []
+        dtype = dtypes.void if match["dtype"] is None else self.dtype(match["dtype"])
+        words = [w.strip() for w in match["src"].split(",")] if match["src"] else []
         src = tuple([self.operand(w, dtype, values) for w in words])
-        node = self.node(op, dtype, src, found["arg"])
-        name = found["name"]
+        node = self.node(op, dtype, src, match["arg"])
+        name = match["name"]
         if name is not None and (name in values or name in RESERVED):
             raise self.fail(
                 f"the name {name} is taken", "a name of its own for each value"
             )
         if name is not None:
             values[name] = node
-        return node, found["let"] is None
+        return node, match["let"] is None
 
     def node(
         self, op: Ops, dtype: DType, src: tuple[UOp, ...], words: str | None
@@ -194,12 +194,12 @@ class _Line(NamedTuple):
         )
 
     def member(self, table: str, name: str) -> Any:
-        known = _TABLES.get(table, {})
-        if name not in known:
+        members = _TABLES.get(table, {})
+        if name not in members:
             raise self.fail(
-                f"no {table} {name}", "one of " + ", ".join(known or _TABLES)
+                f"no {table} {name}", "one of " + ", ".join(members or _TABLES)
             )
-        return known[name]
+        return members[name]
 
     def call(self, tree: ast.Call, args: list[Any], op: Ops) -> Any:
         match tree.func:

@@ -111,18 +111,18 @@ def number_text(value: Const) -> str:
 def _listing(program: Iterable[UOp]) -> list[tuple[UOp, bool]]:
     """List (node, whether it is a step): what a step needs comes before it."""
     listed: list[tuple[UOp, bool]] = []
-    done: set[UOp] = set()
+    visited: set[UOp] = set()
     for step in program:
-        below = step.toposort(lambda n: n not in done)
+        below = step.toposort(lambda n: n not in visited)
         listed.extend(
             [
                 (n, False)
                 for n in below
-                if n is not step and n not in done and not n.is_const
+                if n is not step and n not in visited and not n.is_const
             ]
         )
         listed.append((step, True))
-        done.update(below)
+        visited.update(below)
     return listed
 
 
@@ -143,8 +143,8 @@ def _without_defaults(arg: KernelInfo | Storage) -> tuple[Any, ...]:
 
 def _arg_text(arg: Any, op: Ops, top: bool = False) -> str:
     if isinstance(arg, (KernelInfo, Storage)):
-        said = [_arg_text(a, op) for a in _without_defaults(arg)]
-        return f"{type(arg).__name__}({', '.join(said)})"
+        fields = [_arg_text(a, op) for a in _without_defaults(arg)]
+        return f"{type(arg).__name__}({', '.join(fields)})"
     if isinstance(arg, tuple):
         inner = ", ".join(_arg_text(a, op) for a in arg) + (
             "," if len(arg) == 1 else ""

@@ -39,24 +39,24 @@ def to_expr(ir: UOp | Sequence[UOp]) -> str:
         return to_text(ir)
     if ir.op is Ops.BLOCK:
         return "\n".join(_tree(ir))
-    found = ir.toposort()
-    shapes = any(n.op in _TENSOR for n in found)
+    nodes = ir.toposort()
+    shapes = any(n.op in _TENSOR for n in nodes)
     writer = _TreeWriter(NodeNames(), shapes)
-    lines = _header(ir, list(found), writer)
+    lines = _header(ir, list(nodes), writer)
     roots = ir.src if ir.op is Ops.SINK else (ir,)
-    writer.count(found)
+    writer.count(nodes)
     for root in roots:
         lines += [*writer.lines_before(root), _root_line(root, writer)]
     return "\n".join(lines)
 
 
-def _header(ir: UOp, found: list[UOp], writer: _TreeWriter) -> list[str]:
+def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
     """Return a line per buffer and per axis of a whole kernel, and its loop order."""
     lines = []
     whole = ir.arg is not None and ir.op in (Ops.SINK, Ops.BLOCK)
     if whole:
         lines.append(f"kernel {ir.arg.name}")
-    leaves = [n for n in found if n.op in _LEAVES]
+    leaves = [n for n in nodes if n.op in _LEAVES]
     place = {name: i for i, name in enumerate(ir.arg.order)} if whole else {}
     leaves.sort(key=lambda n: (n.op is Ops.RANGE, _rank(n, place)))
     for node in leaves:
@@ -128,14 +128,14 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
     """Return the lines of each STORE and ACCUMULATE of a statement tree, as `to_expr` has them."""
     writer = _TreeWriter(NodeNames(), shapes=False)
     _header(block, list(block.toposort()), writer)
-    found: dict[UOp, tuple[str, ...]] = {}
+    lines_by_node: dict[UOp, tuple[str, ...]] = {}
     for node in tree_statements(block):
         writer.count(node.toposort())
         before = writer.lines_before(node)
         target = writer.words(node.src[0])
         sign = "=" if node.op is Ops.STORE else REDUCTIONS[node.arg[0]].update
-        found[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
-    return found
+        lines_by_node[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
+    return lines_by_node
 
 
 def _statement(node: UOp, writer: _TreeWriter) -> str:
@@ -171,10 +171,10 @@ class _TreeWriter:
         self._texts: dict[UOp, Text] = {}
         self._uses: Counter[UOp] = Counter()
 
-    def count(self, found: dict[UOp, None]) -> None:
+    def count(self, graph: dict[UOp, None]) -> None:
         """Start on a graph: what it uses twice will be named."""
         self._texts = {}
-        self._uses = Counter(s for node in found for s in node.src)
+        self._uses = Counter(s for node in graph for s in node.src)
 
     def words(self, node: UOp, tight: int = _LOOSE) -> str:
         """Return a node's words, in parentheses if they bind less than `tight`."""

@@ -162,8 +162,8 @@ def few_lanes(node: UOp) -> str:
 
 
 def slots(node: UOp) -> str:
-    found = Counter(p.arg[0] for p in node.toposort() if p.op is Ops.PARAM)
-    twice = sorted(slot for slot, count in found.items() if count > 1)
+    counts = Counter(p.arg[0] for p in node.toposort() if p.op is Ops.PARAM)
+    twice = sorted(slot for slot, count in counts.items() if count > 1)
     return f"slot {twice[0]} has two parameters" if twice else ""
 
 
@@ -204,13 +204,13 @@ def statements(node: UOp) -> str:
 def _shared_loops(block: UOp) -> list[UOp]:
     """Return the loops that a launch takes a part of: a "thread" loop that is all there is, and
     in it, or alone, a "sliced" one."""
-    found: list[UOp] = []
+    launch_loops: list[UOp] = []
     body = block.src
     for arg in ("thread", "sliced"):
         if len(body) == 1 and body[0].op is Ops.LOOP and body[0].arg == arg:
-            found.append(body[0])
+            launch_loops.append(body[0])
             body = body[0].src[1:]
-    return found
+    return launch_loops
 
 
 def loops(node: UOp) -> str:
@@ -219,7 +219,7 @@ def loops(node: UOp) -> str:
     stack = [(s, False) for s in reversed(node.src)]
     shared = _shared_loops(node)
     while stack:
-        inner, done = stack.pop()
+        inner, is_done = stack.pop()
         if inner.op is not Ops.LOOP:
             free = {r for r in inner.ranges if not r.axis_kind.is_lane} - opened
             if free:
@@ -227,7 +227,7 @@ def loops(node: UOp) -> str:
                 return f"{inner.op.name} uses {names} outside of its loop"
             continue
         axis = inner.src[0]
-        if done:
+        if is_done:
             opened.remove(axis)
             continue
         if axis in opened:

@@ -159,8 +159,10 @@ def _bool(node: UOp) -> str:
     left, right = node.src
     if left.dtype is not right.dtype:
         return f"it compares {left.dtype} with {right.dtype}"
-    wanted = dtypes.bool.vec(left.dtype.count)
-    return "" if node.dtype is wanted else f"the result is {node.dtype}, not {wanted}"
+    expected = dtypes.bool.vec(left.dtype.count)
+    return (
+        "" if node.dtype is expected else f"the result is {node.dtype}, not {expected}"
+    )
 
 
 def _float(node: UOp) -> str:
@@ -219,8 +221,10 @@ def _lanes(node: UOp) -> str:
     if node.op is Ops.SHUFFLE:
         fits = isinstance(node.arg, tuple) and len(node.arg) == count == vector
         fits = fits and node.src[1].dtype.count == vector > 1
-        known = fits and all(type(i) is int and 0 <= i < 2 * vector for i in node.arg)
-        return "" if known else f"{node.arg} does not pick lanes of two such vectors"
+        is_valid = fits and all(
+            type(i) is int and 0 <= i < 2 * vector for i in node.arg
+        )
+        return "" if is_valid else f"{node.arg} does not pick lanes of two such vectors"
     if count > 1 or vector == 1:
         return "it makes a scalar of a vector"
     if node.op is Ops.HREDUCE:

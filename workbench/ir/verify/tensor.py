@@ -53,8 +53,8 @@ def expand(node: UOp) -> str:
     source, target = node.src[0].shape, node.arg
     if not is_shape(target) or len(target) < len(source):
         return f"{target!r} has fewer axes than {source}"
-    kept = target[len(target) - len(source) :]
-    fits = all(n in (1, m) for n, m in zip(source, kept, strict=True))
+    tail = target[len(target) - len(source) :]
+    fits = all(n in (1, m) for n, m in zip(source, tail, strict=True))
     return "" if fits else f"{source} does not expand to {target}"
 
 

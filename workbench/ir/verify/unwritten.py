@@ -65,23 +65,23 @@ def refuse_unwritten(kernel: UOp) -> None:
 
 def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
     """Yield each read of a STAGE that a statement needs; those of a fill are the STAGE's own."""
-    seen: set[tuple[UOp, Conditions]] = set()
+    visited: set[tuple[UOp, Conditions]] = set()
     todo = [(source, conditions) for source in root.src]
     while todo:
-        node, known = todo.pop()
-        if (node, known) in seen or node.op is Ops.STAGE:
+        node, facts = todo.pop()
+        if (node, facts) in visited or node.op is Ops.STAGE:
             continue
-        seen.add((node, known))
+        visited.add((node, facts))
         if node.op is Ops.LOAD and node.place.memory.op is Ops.STAGE:
             gates = [split_gate(index)[1] for index in node.place.indexes]
-            yield Read(node.src[0], known | _known(gates))
-        if node.op is Ops.WHERE and len(known) < MOST_CONDITIONS:
+            yield Read(node.src[0], facts | _known(gates))
+        if node.op is Ops.WHERE and len(facts) < MOST_CONDITIONS:
             chosen, value, other = node.src
-            todo.append((chosen, known))
-            todo.append((value, known | _known([chosen])))
-            todo.append((other, known | _known([~chosen])))
+            todo.append((chosen, facts))
+            todo.append((value, facts | _known([chosen])))
+            todo.append((other, facts | _known([~chosen])))
         else:
-            todo += [(source, known) for source in node.src]
+            todo += [(source, facts) for source in node.src]
 
 
 def _known(conditions: Iterable[UOp | None]) -> Conditions:
@@ -108,16 +108,16 @@ def _written(stage: UOp, written: dict[UOp, Written]) -> Written:
     if not doubtful:
         return Written(lengths, None if lengths else _positions(Read(stage)))
     outer = tuple(sorted(_axes(doubtful) & stage.ranges, key=lambda r: r.axis_name))
-    found = _steps([Read(stage, outer=outer), *doubtful])
-    if found is None:
+    steps = _steps([Read(stage, outer=outer), *doubtful])
+    if steps is None:
         return Written(None, None)
-    (at, is_open), *others = found
+    (at, is_open), *others = steps
     spoilt = np.zeros((), bool)
     for read, (place, used) in zip(doubtful, others, strict=True):
-        held = _held(written[read.stage], read.stage)
-        if held is None:
+        fill_positions = _held(written[read.stage], read.stage)
+        if fill_positions is None:
             return Written(None, None)
-        spoilt = spoilt | (used & ~np.isin(place, held))
+        spoilt = spoilt | (used & ~np.isin(place, fill_positions))
     at, is_open, spoilt = np.broadcast_arrays(at, is_open, spoilt)
     return Written(None, np.setdiff1d(at[is_open], at[spoilt]), outer)
 
@@ -127,14 +127,17 @@ def _refuse(read: Read, written: dict[UOp, Written]) -> None:
         return
     name, shape = read.stage.arg
     read = read._replace(outer=written[read.stage].outer)
-    held, found = _held(written[read.stage], read.stage), _positions(read)
-    if held is None or found is None:
+    fill_positions, read_positions = (
+        _held(written[read.stage], read.stage),
+        _positions(read),
+    )
+    if fill_positions is None or read_positions is None:
         raise VerifyError(
             f"an element of the STAGE {name} may be read and never written",
             "its fill is no plain sum of ranges, and too large to try every position",
             "an index that is a range, or tiles like 4*a + b, over each whole dimension",
         )
-    missing = np.setdiff1d(found, held)
+    missing = np.setdiff1d(read_positions, fill_positions)
     if missing.size:
         at = tuple(
             int(n) for n in np.unravel_index(missing[0] % math.prod(shape), shape)
@@ -158,11 +161,11 @@ def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
             if length <= 0:
                 return True
             shorter[axis] = UOp.range(length, axis.axis_name, axis.axis_kind)
-    for index, held, size in zip(
+    for index, limit, size in zip(
         read.place.indexes, lengths, read.stage.stage_shape, strict=True
     ):
         inner = split_gate(index)[0].substitute(shorter)
-        if held < size and not (inner.vmin >= 0 and inner.vmax < held):
+        if limit < size and not (inner.vmin >= 0 and inner.vmax < limit):
             return False
     return True
 
@@ -170,13 +173,13 @@ def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
 def _lengths(stage: UOp) -> tuple[int, ...] | None:
     """Return how many elements from 0 on each index of a STAGE takes, where it is a sum of ranges
     of its own: like 4*a + b with b in 4, each range begins where the finer ones end."""
-    seen: set[UOp] = set()
+    atoms: set[UOp] = set()
     lengths = []
     for index in stage.src[1:]:
         parts, low = terms(index)
-        if low or not seen.isdisjoint(parts):
+        if low or not atoms.isdisjoint(parts):
             return None
-        seen.update(parts)
+        atoms.update(parts)
         length = 1
         for axis, factor in sorted(parts.items(), key=lambda part: part[1]):
             if axis.op is not Ops.RANGE or not 0 < factor <= length:
@@ -193,10 +196,10 @@ def _held(written: Written, stage: UOp) -> Array | None:
 
 def _positions(read: Read) -> Array | None:
     """Return the flat positions at which a STAGE is written or used."""
-    found = _steps([read])
-    if found is None:
+    steps = _steps([read])
+    if steps is None:
         return None
-    at, is_open = np.broadcast_arrays(*found[0])
+    at, is_open = np.broadcast_arrays(*steps[0])
     return np.unique(at[is_open])
 
 
@@ -214,14 +217,14 @@ def _wanted(read: Read) -> list[UOp]:
 def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
     """Return for each read, at every step of all their ranges, the flat position in its STAGE and
     whether its conditions hold; None where steps are too many, or memory decides."""
-    wanted = [node for read in reads for node in _wanted(read)]
-    if any(node.op is Ops.INVALID for node in wanted):
+    nodes = [node for read in reads for node in _wanted(read)]
+    if any(node.op is Ops.INVALID for node in nodes):
         return None
     axes = sorted(_axes(reads), key=lambda r: r.axis_name)
-    values = index_values(wanted, axes, POINTS)
+    values = index_values(nodes, axes, POINTS)
     if values is None:
         return None
-    at = dict(zip(wanted, values, strict=True))
+    at = dict(zip(nodes, values, strict=True))
     return [_step(read, at) for read in reads]
 
 

@@ -44,9 +44,9 @@ def verify(ir: UOp | Sequence[UOp], level: Level) -> None:
         return
     root = _ROOTS.get(level, ir.op)
     if level == "linear" or ir.op is not root:
-        wanted = "a tuple of steps" if level == "linear" else root.name
+        expected = "a tuple of steps" if level == "linear" else root.name
         raise VerifyError(
-            f"root: level {level} has {wanted} as its root", where=brief(ir)
+            f"root: level {level} has {expected} as its root", where=brief(ir)
         )
     table = LEVELS[level]
     for node in ir.toposort():

@@ -73,7 +73,7 @@ def _settle(
     gap: float,
 ) -> None:
     """Put a row where it is best, given the vertices beside."""
-    offsets, wanted = [], []
+    offsets, targets = [], []
     at = before = 0.0
     for vertex in row:
         half = graph.width[vertex] / 2
@@ -84,15 +84,15 @@ def _settle(
         for near, shift, strength in beside[vertex]:
             total += (x[near] + shift) * strength
             weight += strength
-        wanted.append((total / weight - at, weight))
-    for vertex, level, offset in zip(row, rising(wanted), offsets, strict=True):
+        targets.append((total / weight - at, weight))
+    for vertex, level, offset in zip(row, rising(targets), offsets, strict=True):
         x[vertex] = level + offset
 
 
-def rising(wanted: Sequence[tuple[float, float]]) -> list[float]:
+def rising(targets: Sequence[tuple[float, float]]) -> list[float]:
     """Return the rising sequence nearest to (value, weight), by weighted squares."""
     blocks: list[tuple[float, float, int]] = []
-    for value, weight in wanted:
+    for value, weight in targets:
         mean, count = value, 1
         while blocks and blocks[-1][0] > mean:
             other, other_weight, members = blocks.pop()

@@ -81,14 +81,14 @@ class Order:
 
     def crossings_by_row(self) -> list[int]:
         """Return how often lines cross below each row but the last."""
-        found = []
-        for row, known in enumerate(self.counts):
-            if known is None:
+        crossings = []
+        for row, count in enumerate(self.counts):
+            if count is None:
                 order = self.orders[row]
                 ordered = self._below(row).take(order, 0).take(order, 1)
-                self.counts[row] = known = int(np.triu(ordered, 1).sum())
-            found.append(known)
-        return found
+                self.counts[row] = count = int(np.triu(ordered, 1).sum())
+            crossings.append(count)
+        return crossings
 
     def improve(self, row: int) -> bool:
         """Move vertices of a row while that helps, the best move first; whether one did."""
@@ -117,8 +117,8 @@ class Order:
 
     def _above(self, row: int) -> Array:
         """Return the crossings of lines that come from the row above."""
-        known = self.above[row]
-        if known is None:
+        crossings = self.above[row]
+        if crossings is None:
             count = len(self.orders[row])
             tops, ends = self.lines[row - 1] if row else (EMPTY, EMPTY)
             place = _inverse(self.orders[row - 1])[tops] if row else EMPTY
@@ -127,13 +127,13 @@ class Order:
             starts = starts.reshape(-1, count)
             # a line crosses those of vertices to its right that start further left
             left = starts.cumsum(0) - starts
-            known = self.above[row] = _summed(left[place], ends, count)
-        return known
+            crossings = self.above[row] = _summed(left[place], ends, count)
+        return crossings
 
     def _below(self, row: int) -> Array:
         """Return the crossings of lines that lead to the row below, port by port."""
-        known = self.below[row]
-        if known is None:
+        crossings = self.below[row]
+        if crossings is None:
             count = len(self.orders[row])
             tops = EMPTY
             if row + 1 < len(self.orders):
@@ -143,8 +143,8 @@ class Order:
             lines = np.zeros((len(tops), count), np.int64)
             lines[np.arange(len(tops)), tops] = 1
             left = lines.cumsum(0) - lines
-            known = self.below[row] = _summed(left, tops, count)
-        return known
+            crossings = self.below[row] = _summed(left, tops, count)
+        return crossings
 
 
 def _summed(rows: Array, groups: Array, count: int) -> Array:
@@ -154,8 +154,8 @@ def _summed(rows: Array, groups: Array, count: int) -> Array:
     rows[order].cumsum(0, out=sums[1:])
     ends = np.bincount(groups, minlength=count).cumsum()
     starts = np.concatenate((EMPTY_START, ends[:-1]))
-    found: Array = sums[ends] - sums[starts]
-    return found
+    totals: Array = sums[ends] - sums[starts]
+    return totals
 
 
 def _best_move(excess: Array) -> tuple[int, int] | None:

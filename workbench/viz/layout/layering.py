@@ -20,7 +20,7 @@ def layers_of(count: int, edges: Sequence[Edge]) -> list[int]:
     """Return a layer (from 0) for each of `count` nodes; edges are (source, target), no cycle."""
     if not count:
         return []
-    found = longest_path(count, edges)
+    layers = longest_path(count, edges)
     readers: list[set[int]] = [set() for _ in range(count)]
     for source, target in edges:
         readers[source].add(target)
@@ -29,20 +29,20 @@ def layers_of(count: int, edges: Sequence[Edge]) -> list[int]:
         if len(below) == 1:
             springs += [Spring(source, t, 1, LINE) for t in below]
         elif below:
-            spare = len(found)
-            found.append(max(found[t] for t in below))
+            spare = len(layers)
+            layers.append(max(layers[t] for t in below))
             springs += [Spring(t, spare, 0, 0) for t in below]
             springs.append(Spring(source, spare, 1, LINE))
-    return _from_the_top(count, found, springs)
+    return _from_the_top(count, layers, springs)
 
 
 def longest_path(count: int, edges: Sequence[Edge]) -> list[int]:
     """Return for each node the length of the longest path to it."""
-    found = [0] * count
+    lengths = [0] * count
     for node, targets in in_order(count, edges):
         for target in targets:
-            found[target] = max(found[target], found[node] + 1)
-    return found
+            lengths[target] = max(lengths[target], lengths[node] + 1)
+    return lengths
 
 
 def in_order(count: int, edges: Sequence[Edge]) -> list[tuple[int, list[int]]]:
@@ -65,7 +65,7 @@ def _from_the_top(
     count: int, layers: Sequence[int], springs: Sequence[Spring]
 ) -> list[int]:
     """Return short layers; parts that no edge connects begin at layer 0 each."""
-    found = list(layers)
+    levels = list(layers)
     for part in _parts(len(layers), springs):
         place = {node: i for i, node in enumerate(part)}
         inside = [
@@ -76,8 +76,8 @@ def _from_the_top(
         short = shortest([layers[n] for n in part], inside)
         top = min(short)
         for node, layer in zip(part, short, strict=True):
-            found[node] = layer - top
-    return found[:count]
+            levels[node] = layer - top
+    return levels[:count]
 
 
 def _parts(count: int, springs: Sequence[Spring]) -> list[list[int]]:
@@ -85,16 +85,16 @@ def _parts(count: int, springs: Sequence[Spring]) -> list[list[int]]:
     for source, target, _, _ in springs:
         beside[source].append(target)
         beside[target].append(source)
-    seen = [False] * count
+    visited = [False] * count
     parts = []
     for start in range(count):
-        if seen[start]:
+        if visited[start]:
             continue
-        seen[start], part = True, [start]
+        visited[start], part = True, [start]
         for node in part:
             for near in beside[node]:
-                if not seen[near]:
-                    seen[near] = True
+                if not visited[near]:
+                    visited[near] = True
                     part.append(near)
         parts.append(part)
     return parts

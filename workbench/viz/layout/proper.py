@@ -51,12 +51,12 @@ def proper(
         len(layers), list(layers), list(widths), [[] for _ in layers],
         [[] for _ in layers], [[] for _ in layers], [[] for _ in layers], [], [],
     )  # fmt: skip
-    operands, seen = [0] * len(layers), [0] * len(layers)
+    operands, numbers = [0] * len(layers), [0] * len(layers)
     for _, target in edges:
         operands[target] += 1
     for source, target in edges:
-        seen[target] += 1
-        port = seen[target] / (operands[target] + 1) - 0.5
+        numbers[target] += 1
+        port = numbers[target] / (operands[target] + 1) - 0.5
         graph.ports.append(port)
         if layers[target] > ends[source]:
             graph.leaves.append(None)

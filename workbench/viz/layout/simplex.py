@@ -117,12 +117,12 @@ class _Tree:
         return self.pull[node] > 0 if is_source else self.pull[node] < 0
 
     def _below(self, node: int) -> set[int]:
-        found, stack = {node}, [node]
+        nodes, stack = {node}, [node]
         while stack:
             children = self.children[stack.pop()]
-            found |= children
+            nodes |= children
             stack += children
-        return found
+        return nodes
 
     def _exchange(self, node: int, hanging: set[int]) -> list[int]:
         """Move what hangs on `node` as far as it wants to and can, and hang it there.

@@ -56,14 +56,14 @@ class Ancestry:
 
     def of(self, node: UOp) -> dict[UOp, None]:
         """Return a node and all that it was made from, at every level, as an ordered set."""
-        found = {node: None}
+        origins = {node: None}
         pending = [node]
         while pending:
             for source in self._causes.get(pending.pop(), ()):
-                if source not in found:
-                    found[source] = None
+                if source not in origins:
+                    origins[source] = None
                     pending.append(source)
-        return found
+        return origins
 
     def __iter__(self) -> Iterator[UOp]:
         """Yield the nodes that were made of others."""
@@ -77,45 +77,51 @@ class Ancestry:
         """Return all that led to some nodes, the latest first: each match once, and each pass that
         made something of it as a whole once. An index is a sum that lowering sorts anew, so what
         led to its parts led to it."""
-        found: dict[tuple[int, int], Cause] = {}
-        seen, pending = set(nodes), list(nodes)
+        causes: dict[tuple[int, int], Cause] = {}
+        visited, pending = set(nodes), list(nodes)
         for node in pending:  # it grows: breadth first
             for cause in self.causes(node):
                 key = cause[:2]
-                if key not in found:
-                    found[key] = cause
-                elif found[key].source is cause.made:  # the pass went on from there
-                    found[key] = cause._replace(made=found[key].made)
+                if key not in causes:
+                    causes[key] = cause
+                elif causes[key].source is cause.made:  # the pass went on from there
+                    causes[key] = cause._replace(made=causes[key].made)
             before = [cause.source for cause in self.causes(node)]
             if node.dtype.kind == "index":
                 before += [s for s in node.src if s.dtype.kind == "index"]
-            pending += [n for n in dict.fromkeys(before) if n not in seen]
-            seen.update(before)
-        return [found[key] for key in sorted(found, reverse=True) if key[1] != REBUILT]
+            pending += [n for n in dict.fromkeys(before) if n not in visited]
+            visited.update(before)
+        return [
+            causes[key] for key in sorted(causes, reverse=True) if key[1] != REBUILT
+        ]
 
-    def _link(self, place: int, number: int, made: UOp, source: UOp) -> None:
-        is_split = source.op is Ops.RANGE and made.dtype.kind == "index"
-        if made is source or _is_shared(made) or (_is_shared(source) and not is_split):
+    def _link(self, place: int, number: int, target: UOp, source: UOp) -> None:
+        is_split = source.op is Ops.RANGE and target.dtype.kind == "index"
+        if (
+            target is source
+            or _is_shared(target)
+            or (_is_shared(source) and not is_split)
+        ):
             return
-        known = self._causes.setdefault(made, {})
-        known.setdefault(source, Cause(place, number, made, source))
+        causes = self._causes.setdefault(target, {})
+        causes.setdefault(source, Cause(place, number, target, source))
 
     def _rewritten(self, record: PassRecord, place: int) -> None:
         matches = record.matches
         by_node = {m.before: (i, m) for i, m in enumerate(matches, 1)}
-        known = set(record.before.toposort())
+        existing = set(record.before.toposort())
 
-        def note(made: UOp, source: UOp) -> None:
+        def note(target: UOp, source: UOp) -> None:
             number, match = by_node.get(source, (REBUILT, None))
-            if match is None or match.after is not made:
-                self._link(place, REBUILT, made, source)
+            if match is None or match.after is not target:
+                self._link(place, REBUILT, target, source)
             else:
-                taken = list(_taken_apart(match.rule.match, source))
-                for node in (made, *_below(made, known)):
-                    for one in taken:
+                parts = list(_taken_apart(match.rule.match, source))
+                for node in (target, *_below(target, existing)):
+                    for one in parts:
                         self._link(place, number, node, one)
-            known.add(made)
-            known.update(_below(made, known))
+            existing.add(target)
+            existing.update(_below(target, existing))
 
         replay(record.before, matches, note=note)
 
@@ -124,16 +130,16 @@ def _is_shared(node: UOp) -> bool:
     return node.op in _SHARED or node.op is Ops.BROADCAST and node.src[0].is_const
 
 
-def _below(made: UOp, known: set[UOp]) -> Iterator[UOp]:
-    """Yield the nodes below `made` that are not known, down to those that are."""
-    pending, seen = list(made.src), set(made.src)
+def _below(root: UOp, existing: set[UOp]) -> Iterator[UOp]:
+    """Yield the nodes below `root` that are not known, down to those that are."""
+    pending, visited = list(root.src), set(root.src)
     while pending:
         node = pending.pop()
-        if node in known:
+        if node in existing:
             continue
         yield node
-        pending += [s for s in node.src if s not in seen]
-        seen.update(node.src)
+        pending += [s for s in node.src if s not in visited]
+        visited.update(node.src)
 
 
 def _taken_apart(pattern: Pat, node: UOp) -> Iterator[UOp]:

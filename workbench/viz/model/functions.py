@@ -75,17 +75,17 @@ def _template(name: str, dtype: DType) -> tuple[UOp, UOp]:
 
 def _is_filled(template: UOp, blank: UOp, node: UOp, operand: UOp) -> bool:
     """Whether `template` with `operand` in place of `blank` is `node`; no node is made for it."""
-    todo, known = [(template, node)], set()
+    todo, visited = [(template, node)], set()
     while todo:
-        pair = wanted, found = todo.pop()
-        if wanted is blank or not wanted.src:
-            if found is not (operand if wanted is blank else wanted):
+        pair = pattern, candidate = todo.pop()
+        if pattern is blank or not pattern.src:
+            if candidate is not (operand if pattern is blank else pattern):
                 return False
-        elif pair not in known:
-            known.add(pair)
-            if _without_sources(wanted) != _without_sources(found):
+        elif pair not in visited:
+            visited.add(pair)
+            if _without_sources(pattern) != _without_sources(candidate):
                 return False
-            todo += zip(wanted.src, found.src, strict=True)
+            todo += zip(pattern.src, candidate.src, strict=True)
     return True
 
 

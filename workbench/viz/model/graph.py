@@ -187,10 +187,10 @@ def _with_functions(graph: TensorGraph) -> TensorGraph:
         nodes[node.number] = node
         edges += below
         stack += [e.source for e in below]
-    kept = tuple(nodes[n.number] for n in graph.nodes if n.number in nodes)
-    places = {n.number: i for i, n in enumerate(kept)}
+    remaining = tuple(nodes[n.number] for n in graph.nodes if n.number in nodes)
+    places = {n.number: i for i, n in enumerate(remaining)}
     edges.sort(key=lambda e: (places[e.target], e.position))
-    return TensorGraph(kept, tuple(edges), graph.titles)
+    return TensorGraph(remaining, tuple(edges), graph.titles)
 
 
 def _without_constants(graph: TensorGraph) -> TensorGraph:
@@ -205,8 +205,8 @@ def _without_constants(graph: TensorGraph) -> TensorGraph:
         if any(e.source in constants for e in below) and node.operand is None:
             node = replace(node, label=_call_text(node.label, words))
         nodes.append(node)
-    kept = {n.number for n in nodes}
-    edges = [e for e in graph.edges if e.source in kept and e.target in kept]
+    numbers = {n.number for n in nodes}
+    edges = [e for e in graph.edges if e.source in numbers and e.target in numbers]
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
 
 
@@ -279,17 +279,17 @@ def _folds(node: GraphNode) -> bool:
 
 
 def _sources(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
-    found: defaultdict[int, list[GraphEdge]] = defaultdict(list)
+    by_target: defaultdict[int, list[GraphEdge]] = defaultdict(list)
     for edge in edges:
-        found[edge.target].append(edge)
-    return found
+        by_target[edge.target].append(edge)
+    return by_target
 
 
 def _readers(edges: Sequence[GraphEdge]) -> Mapping[int, list[GraphEdge]]:
-    found: defaultdict[int, list[GraphEdge]] = defaultdict(list)
+    by_source: defaultdict[int, list[GraphEdge]] = defaultdict(list)
     for edge in edges:
-        found[edge.source].append(edge)
-    return found
+        by_source[edge.source].append(edge)
+    return by_source
 
 
 def size_text(node: GraphNode) -> str:

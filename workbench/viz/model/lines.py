@@ -26,7 +26,7 @@ class UserLines:
         self,
         roots: Iterable[UOp] = (),
         derivations: Iterable[Derivation | None] = (),
-        asked: Calls = (),
+        viewer: Calls = (),
         passes: Sequence[PassRecord] = (),
     ):
         self.roots = tuple(roots)
@@ -41,26 +41,26 @@ class UserLines:
                 continue
             pieces.append((derivation.calls, _made_with(node, ends)))
             ends.add(node)
-        pieces.sort(key=lambda piece: not _is_near(piece[0], asked))
+        pieces.sort(key=lambda piece: not _is_near(piece[0], viewer))
         for calls, nodes in pieces:
-            line = seen_from(calls, asked)
+            line = seen_from(calls, viewer)
             if line is not None:
                 for node in nodes:
-                    known = self._own.setdefault(node, {})
-                    known.setdefault((line, *line.inner), line)
+                    own_lines = self._own.setdefault(node, {})
+                    own_lines.setdefault((line, *line.inner), line)
 
     def of(self, node: UOp) -> tuple[SourceLine, ...]:
         """Return the lines that made `node`, the one to show first."""
-        found: dict[tuple[SourceLine, ...], SourceLine] = {}
-        pending, seen = deque([node]), {node}
+        lines: dict[tuple[SourceLine, ...], SourceLine] = {}
+        pending, visited = deque([node]), {node}
         while pending:  # what was replaced last is next
             one = pending.popleft()
             for chain, line in self._own.get(one, {}).items():
-                found.setdefault(chain, line)
+                lines.setdefault(chain, line)
             sources = [c.source for c in self._ancestry.causes(one)]
-            pending.extend(s for s in sources if s not in seen)
-            seen.update(sources)
-        return tuple(found.values())
+            pending.extend(s for s in sources if s not in visited)
+            visited.update(sources)
+        return tuple(lines.values())
 
     def own(self, node: UOp) -> Iterable[SourceLine]:
         """Return the lines that made `node` itself, and not what a rewrite replaced by it."""
@@ -72,30 +72,30 @@ class UserLines:
 
     def nearest(self, node: UOp) -> SourceLine | None:
         """Return the line of `node` that is shown, or else of the nearest node below it."""
-        queue, seen = deque([node]), {node}
+        queue, visited = deque([node]), {node}
         while queue:
             below = queue.popleft()
             line = self.first(below)
             if line is not None:
                 return line
             if below.op is not Ops.BUFFER:
-                queue.extend(s for s in below.src if s not in seen)
-                seen.update(below.src)
+                queue.extend(s for s in below.src if s not in visited)
+                visited.update(below.src)
         return None
 
     @cached_property
     def _ancestry(self) -> Ancestry:
-        found = Ancestry()
+        ancestry = Ancestry()
         for record in _of_tensors(self._passes):
-            found.add(record)
-        return found
+            ancestry.add(record)
+        return ancestry
 
 
 def with_inner(lines: Iterable[SourceLine]) -> tuple[SourceLine, ...]:
     """Return lines in the order of the code, then those in functions that they called."""
-    known = list(lines)
-    outer = sorted(set(known), key=_place)
-    inner = sorted({i for line in known for i in line.inner} - {*outer}, key=_place)
+    all_lines = list(lines)
+    outer = sorted(set(all_lines), key=_place)
+    inner = sorted({i for line in all_lines for i in line.inner} - {*outer}, key=_place)
     return (*outer, *inner)
 
 
@@ -105,14 +105,14 @@ def _place(line: SourceLine) -> tuple[str, int]:
 
 def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
     """Yield derivations, each once, what something was made of before it."""
-    seen: set[Derivation] = set()
+    visited: set[Derivation] = set()
     stack = [(root, False) for root in roots][::-1]
     while stack:
         derivation, is_ready = stack.pop()
         if is_ready:
             yield derivation
-        elif derivation not in seen:
-            seen.add(derivation)
+        elif derivation not in visited:
+            visited.add(derivation)
             stack.append((derivation, True))
             stack += [(source, False) for source in derivation.sources[::-1]]
 
@@ -120,17 +120,17 @@ def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
 def _made_with(node: UOp, ends: set[UOp]) -> list[UOp]:
     """Return `node` and what was made below it, down to the `ends`. Leaves are shared by all
     (constants, host memory): nobody's line made them."""
-    found, seen = [node], {node}
-    for one in found:  # it grows
-        below = [s for s in one.src if s.src and s not in seen and s not in ends]
-        seen.update(below)
-        found += dict.fromkeys(below)
-    return found
+    nodes, visited = [node], {node}
+    for one in nodes:  # it grows
+        below = [s for s in one.src if s.src and s not in visited and s not in ends]
+        visited.update(below)
+        nodes += dict.fromkeys(below)
+    return nodes
 
 
-def _is_near(calls: Calls, asked: Calls) -> bool:
+def _is_near(calls: Calls, viewer: Calls) -> bool:
     """Whether something was made by the run of the cell or script that asks about it."""
-    return bool(calls and asked) and calls[-1][0] is asked[-1][0]
+    return bool(calls and viewer) and calls[-1][0] is viewer[-1][0]
 
 
 def _of_tensors(records: Iterable[PassRecord]) -> Iterator[PassRecord]:

@@ -57,14 +57,14 @@ class Links:
     def of(self, *nodes: UOp) -> Origin:
         """Return where nodes of any state of the compilation come from; the axes are those they
         depend on."""
-        found = {a: None for node in nodes for a in self.ancestry.of(node)}
-        depends = [n for n in found if n in self.tree] + list(nodes)
+        origins = {a: None for node in nodes for a in self.ancestry.of(node)}
+        depends = [n for n in origins if n in self.tree] + list(nodes)
         ranges = {r for n in depends for r in n.ranges}
-        lines = [line for n in found for line in self.lines.own(n)]
+        lines = [line for n in origins for line in self.lines.own(n)]
         return Origin(
             tuple(sorted(r.axis_name for r in ranges)),
-            tuple(n for n in found if n in self.kernel),
-            tuple(n for n in found if n in self.tensor),
+            tuple(n for n in origins if n in self.kernel),
+            tuple(n for n in origins if n in self.tensor),
             with_inner(lines),
         )
 
@@ -98,15 +98,15 @@ class Links:
         belongs to the loops that all else in its loop of the machine code is in.
         """
         around = [self._loops_of(line) for line in lines]
-        found = [self.of_line(line.source_line or 0) for line in lines]
+        origins = [self.of_line(line.source_line or 0) for line in lines]
         for loop in code_loops(lines):
-            known = [a for place in loop if (a := around[place]) is not None]
-            if known:
-                shared = Origin(reduce(_common, known))
+            loop_origins = [a for place in loop if (a := around[place]) is not None]
+            if loop_origins:
+                shared = Origin(reduce(_common, loop_origins))
                 unknown = [p for p in loop if around[p] is None]
                 for place in unknown:
-                    found[place] = Origin() if lines[place].is_label else shared
-        return tuple(found)
+                    origins[place] = Origin() if lines[place].is_label else shared
+        return tuple(origins)
 
     def _loops_of(self, line: AsmLine) -> tuple[str, ...] | None:
         """Return the loops around an instruction; None where they are not known."""
@@ -124,24 +124,24 @@ class Links:
 
     @once
     def _by_line(self) -> dict[SourceLine, tuple[int, ...]]:
-        found: dict[SourceLine, tuple[int, ...]] = {}
+        numbers: dict[SourceLine, tuple[int, ...]] = {}
         for number, origin in enumerate(self._origins, 1):
             for line in origin.lines:
-                found[line] = (*found.get(line, ()), number)
-        return found
+                numbers[line] = (*numbers.get(line, ()), number)
+        return numbers
 
     @once
     def _loops(self) -> list[tuple[str, ...]]:
         """Per place of the program the names of the loops it is in; a loop is in itself."""
-        found = []
+        paths = []
         path: tuple[str, ...] = ()
         for node in self.linear:
             if node.op is Ops.LOOP:
                 path = (*path, node.src[0].axis_name)
-            found.append(path)
+            paths.append(path)
             if node.op is Ops.ENDLOOP:
                 path = path[:-1]
-        return found
+        return paths
 
     @once
     def _lanes(self) -> frozenset[str]:
@@ -163,9 +163,9 @@ def links_of(
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
     tensor: set[UOp] = set()
-    for made in scheduled(schedule):
-        if made.kernel is original and value in (None, made.stored):
-            for place, record in zip(made.places, made.records, strict=True):
+    for entry in scheduled(schedule):
+        if entry.kernel is original and value in (None, entry.stored):
+            for place, record in zip(entry.places, entry.records, strict=True):
                 ancestry.add(record, place)
                 if record.name == "decide":
                     tensor.update(record.before.toposort())
@@ -201,8 +201,8 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
         begins = record is None or record.parent is None and record.name in _BEGIN
         if own and begins:
             outer = [r for r, _ in own if r.parent is None]
-            found, places = zip(*shared, *own, strict=True)
-            yield Scheduled(outer[0].before, outer[-1].after, found, places)
+            passes, places = zip(*shared, *own, strict=True)
+            yield Scheduled(outer[0].before, outer[-1].after, passes, places)
             own = []
         if record is None:
             return

@@ -33,25 +33,25 @@ def decoded(kernel: UOp) -> str:
 
 def title_of(kernel: UOp) -> str:
     """Return what a kernel (a SINK) computes, its steps in order, joined by "+"."""
-    found = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
-    functions = {n: f for n in found if (f := named(n)) is not None}
+    nodes = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
+    functions = {n: f for n in nodes if (f := named(n)) is not None}
     parts = {p for n, f in functions.items() for p in between(n, f.operand)}
-    found = [n for n in found if n not in parts]
-    readers: dict[UOp, list[UOp]] = {n: [] for n in found}
-    for node in found:
+    nodes = [n for n in nodes if n not in parts]
+    readers: dict[UOp, list[UOp]] = {n: [] for n in nodes}
+    for node in nodes:
         for source in node.src:
             if source in readers:
                 readers[source].append(node)
     output = frozenset().union(*[store.ranges for store in kernel.stores])
     strong = {
         n: functions[n].name if n in functions else _strong(n, readers, output)
-        for n in found
+        for n in nodes
     }
-    reduces = any(n.op is Ops.REDUCE for n in found)
+    reduces = any(n.op is Ops.REDUCE for n in nodes)
     words = [w for w in strong.values() if w]
     if not reduces:
         words = [w for w in [s or _weak(n) for n, s in strong.items()] if w]
-    return _joined(words, found, reduces)
+    return _joined(words, nodes, reduces)
 
 
 def value_name(node: UOp) -> str:
@@ -70,10 +70,10 @@ def value_name(node: UOp) -> str:
     return OPS[node.op].word or label_of(node)
 
 
-def _joined(words: list[str], found: list[UOp], reduces: bool) -> str:
+def _joined(words: list[str], nodes: list[UOp], reduces: bool) -> str:
     words = [word for word, _ in groupby(words)]
     if not words:
-        return "copy" if any(n.op is Ops.LOAD for n in found) else "fill"
+        return "copy" if any(n.op is Ops.LOAD for n in nodes) else "fill"
     more = ["..."] if len(words) > LONGEST else []
     title = "+".join(words[:LONGEST] + more)
     return title if reduces else f"elementwise {title}"

@@ -30,12 +30,16 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
         )
     named = rule.name if isinstance(rule, Rule) else str(rule)
     tables = _tables()
-    found = next((r for s in tables.values() for r in s.rules if r.name == named), None)
-    chosen = rule if isinstance(rule, Rule) else found
+    named_rule = next(
+        (r for s in tables.values() for r in s.rules if r.name == named), None
+    )
+    chosen = rule if isinstance(rule, Rule) else named_rule
     if chosen is None:
-        known = [r.name for s in tables.values() for r in s.rules]
-        near = difflib.get_close_matches(named, known, 3, 0.4)
-        because = f"the passes have {len(dict.fromkeys(known))} rules, of other names"
+        rule_names = [r.name for s in tables.values() for r in s.rules]
+        near = difflib.get_close_matches(named, rule_names, 3, 0.4)
+        because = (
+            f"the passes have {len(dict.fromkeys(rule_names))} rules, of other names"
+        )
         hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
         raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
     table = tables.get(of_pass)
@@ -46,14 +50,14 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
 def _tables() -> dict[str, RuleSet]:
     """Return every table of rules that a module of the package holds, by its name and by that
     of the pass which it is."""
-    found: dict[str, RuleSet] = {}
+    tables: dict[str, RuleSet] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):
             continue
         for value in list(vars(module).values()):
             if isinstance(value, Pass) and isinstance(value.run, RuleSet):
-                found[value.name] = value.run
+                tables[value.name] = value.run
             elif isinstance(value, RuleSet):
-                found.setdefault(value.name, value)
-    found = {name: with_added(rules, name) for name, rules in found.items()}
-    return found | {each.rules.name: each.rules for each in added_rules()}
+                tables.setdefault(value.name, value)
+    tables = {name: with_added(rules, name) for name, rules in tables.items()}
+    return tables | {each.rules.name: each.rules for each in added_rules()}

@@ -33,10 +33,10 @@ def language_rows() -> list[dict[str, str]]:
     those of the devices, each with the device that runs it, machine code and the statement
     tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
-    found = [(d.language, d.name) for d in devices if d.language is not None]
+    pairs = [(d.language, d.name) for d in devices if d.language is not None]
     return [
         asdict(language) | {"device": device}
-        for language, device in (*found, (ASSEMBLY, ""), (STATEMENTS, ""))
+        for language, device in (*pairs, (ASSEMBLY, ""), (STATEMENTS, ""))
     ]
 
 

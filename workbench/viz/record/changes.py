@@ -30,22 +30,22 @@ class Changes:
         """Return what was added and set since the last call."""
         append: dict[str, Any] = {}
         begins = dict(self._sent)
-        for name, sent in self._sent.items():
+        for name, start in self._sent.items():
             table = self._record[name]
             if name == "nodes":
-                new: Any = {column: values[sent:] for column, values in table.items()}
+                new: Any = {column: values[start:] for column, values in table.items()}
                 size = len(next(iter(table.values())))
             else:
-                new, size = table[sent:], len(table)
-            if size > sent:
+                new, size = table[start:], len(table)
+            if size > start:
                 append[name], self._sent[name] = new, size
-        found = [
+        updates = [
             [list(path), value]
             for path, value in self._set.items()
             if not _is_new(path, begins)
         ]
         self._set.clear()
-        return {"append": append, "set": found}
+        return {"append": append, "set": updates}
 
 
 def _is_new(path: Path, begins: dict[str, int]) -> bool:

@@ -53,18 +53,18 @@ class Linker:
     def source(self) -> list[Link | None]:
         """Return the link of every line of the source; None for a brace or a comment. Where a
         loop begins or ends, it has the user's lines of all that is in the loop."""
-        found = [
+        links = [
             self._link(self.links.of_line(number), places) if places else None
             for number, places in enumerate(self.links.positions, 1)
         ]
-        known = [link for link in found if link is not None]
-        for places, link in zip(self.links.positions, found, strict=True):
+        code_links = [link for link in links if link is not None]
+        for places, link in zip(self.links.positions, links, strict=True):
             if link is not None and self._is_loop(places):
                 depth = len(link["axes"])
-                inside = [k for k in known if k["axes"][:depth] == link["axes"]]
+                inside = [k for k in code_links if k["axes"][:depth] == link["axes"]]
                 lines = (line for other in inside for line in other["lines"])
                 link["lines"] = list(dict.fromkeys(lines))
-        return found
+        return links
 
     def _is_loop(self, places: Sequence[int]) -> bool:
         linear = self.links.linear
@@ -72,16 +72,16 @@ class Linker:
 
     def assembly(self, code: Sequence[AsmLine]) -> list[Link | None]:
         """Return the link of every line of the assembly; None for a label."""
-        found: list[Link | None] = []
+        links: list[Link | None] = []
         for line, origin in zip(code, self.links.of_assembly(code), strict=True):
             number = line.source_line or 0
             places = self.links.positions[number - 1] if number else ()
             is_known = bool(places or origin.axes)
             link = self._link(origin, places) if is_known else None
-            found.append(None if link is None else link | {"source": [number]})
+            links.append(None if link is None else link | {"source": [number]})
             if link is not None and not number:
-                found[-1] = link
-        return found
+                links[-1] = link
+        return links
 
     def _link(self, origin: Origin, places: Sequence[int]) -> Link:
         program = dict.fromkeys(self.links.linear[p] for p in places)
@@ -101,32 +101,34 @@ class Linker:
     def made(self) -> Iterator[tuple[int, list[Row]]]:
         """Yield why nodes of the record are there, one step back: the rewrite or pass, and what
         was there before. Nodes that the record does not have are left out of the way."""
-        known: dict[UOp, list[Row]] = {}
+        cache: dict[UOp, list[Row]] = {}
         for node in self.links.ancestry:
             if node in self.nodes:
-                rows = self._back(node, known)
+                rows = self._back(node, cache)
                 if rows:
                     yield self.nodes.add(node), rows[:MOST_NODES]
 
-    def _back(self, node: UOp, known: dict[UOp, list[Row]]) -> list[Row]:
-        if node in known:
-            return known[node]
-        known[node] = rows = []
+    def _back(self, node: UOp, cache: dict[UOp, list[Row]]) -> list[Row]:
+        if node in cache:
+            return cache[node]
+        cache[node] = rows = []
         for place, number, _, source in self.links.ancestry.causes(node):
-            shown = self.passes[place]
+            row_place = self.passes[place]
             if number > passes.MOST_REWRITES:  # it is not listed
                 number = WHOLE
-            if shown is not None and source in self.nodes:
-                rows.append([shown, number, self.nodes.add(source)])
+            if row_place is not None and source in self.nodes:
+                rows.append([row_place, number, self.nodes.add(source)])
                 continue
-            for row in self._back(source, known):
-                said = row if shown is None or number < row[1] else [shown, number]
-                rows.append([*said[:2], row[2]])
+            for row in self._back(source, cache):
+                cause = (
+                    row if row_place is None or number < row[1] else [row_place, number]
+                )
+                rows.append([*cause[:2], row[2]])
         return rows
 
     def _lines(self, origin: Origin) -> list[int]:
-        found = [self.lines.add(line) for line in origin.lines]
-        return [place for place in found if place is not None]
+        places = [self.lines.add(line) for line in origin.lines]
+        return [place for place in places if place is not None]
 
 
 def readable(kernel: Kernel) -> Recorded:

@@ -20,20 +20,20 @@ def machine(speeds: Speeds | None = None) -> dict[str, Any]:
     }
 
 
-def speed_rows(found: Speeds | None) -> dict[str, Any]:
+def speed_rows(speeds: Speeds | None) -> dict[str, Any]:
     """Return the fields of a machine that tell its speeds.
 
     Units: peak in operations a second, bandwidth (of reading) and copy in bytes a second.
     """
-    if found is None:
+    if speeds is None:
         return dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
     return {
-        "peak": {kind: rate.together for kind, rate in found.peak.items()},
-        "bandwidth": [[level, rate.together] for level, rate in found.read.items()],
-        "copy": [[level, rate.together] for level, rate in found.copy.items()],
+        "peak": {kind: rate.together for kind, rate in speeds.peak.items()},
+        "bandwidth": [[level, rate.together] for level, rate in speeds.read.items()],
+        "copy": [[level, rate.together] for level, rate in speeds.copy.items()],
         "one_thread": {
-            "peak": {kind: rate.one for kind, rate in found.peak.items()},
-            "bandwidth": [[level, rate.one] for level, rate in found.read.items()],
-            "copy": [[level, rate.one] for level, rate in found.copy.items()],
+            "peak": {kind: rate.one for kind, rate in speeds.peak.items()},
+            "bandwidth": [[level, rate.one] for level, rate in speeds.read.items()],
+            "copy": [[level, rate.one] for level, rate in speeds.copy.items()],
         },
     }

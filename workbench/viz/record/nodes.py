@@ -66,11 +66,11 @@ class Lines:
 class Nodes:
     """Every UOp that a record speaks of, as columns."""
 
-    def __init__(self, lines: Lines, known: UserLines):
+    def __init__(self, lines: Lines, user_lines: UserLines):
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
-        self._lines, self._known = lines, known
+        self._lines, self._known = lines, user_lines
 
     def __len__(self) -> int:
         return len(self._places)
@@ -84,20 +84,20 @@ class Nodes:
 
     def add(self, root: UOp) -> int:
         """Return the place of `root`; it and what it is made of are added where they are new."""
-        known = self._places
-        if root not in known:
-            for node in root.toposort(lambda n: n not in known):
-                if node not in known:
+        places = self._places
+        if root not in places:
+            for node in root.toposort(lambda n: n not in places):
+                if node not in places:
                     self._append(node)
-        return known[root]
+        return places[root]
 
     def add_all(self, roots: Iterable[UOp]) -> list[int]:
         """Return the places of several nodes."""
         return [self.add(root) for root in roots]
 
     def _append(self, node: UOp) -> None:
-        known = self._known.first(node)
-        line = self._lines.add(known)
+        source_line = self._known.first(node)
+        line = self._lines.add(source_line)
         row: tuple[Any, ...] = (
             node.op.name,
             str(node.dtype),
@@ -106,7 +106,7 @@ class Nodes:
             [self._places[s] for s in node.src],
             short(node_label(node)),
             -1 if line is None else line,
-            self._lines.inner(known),
+            self._lines.inner(source_line),
             [],
         )
         for column, value in zip(self.columns.values(), row, strict=True):

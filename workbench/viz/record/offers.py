@@ -31,13 +31,15 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first. Without `speeds` nothing is predicted."""
     legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
-    found: dict[tuple[OptKind, object, str], dict[str, Any]] = {}
+    refusals: dict[tuple[OptKind, object, str], dict[str, Any]] = {}
     for opt, because in refused.items():
-        found.setdefault((opt.op, opt.axis, because), {"opt": str(opt), "why": because})
-    known = _predicted(kernel, legal, speeds)
-    offers = [_offer(kernel.ast, opt, known.get(opt)) for opt in legal]
+        refusals.setdefault(
+            (opt.op, opt.axis, because), {"opt": str(opt), "why": because}
+        )
+    predictions = _predicted(kernel, legal, speeds)
+    offers = [_offer(kernel.ast, opt, predictions.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer["predicted"] or 0.0))
-    return offers, list(found.values())[:MOST_REFUSED]
+    return offers, list(refusals.values())[:MOST_REFUSED]
 
 
 def _predicted(

@@ -50,8 +50,8 @@ class PassRows:
 
     def place(self, record: PassRecord) -> int | None:
         """Return the place of a pass that was added; None for another, however alike."""
-        found = self._places.get(id(record))
-        return None if found is None else found[0]
+        entry = self._places.get(id(record))
+        return None if entry is None else entry[0]
 
     def add(
         self,
@@ -177,17 +177,17 @@ def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:
     those after the pass that made the kernels, one kernel after the other."""
     numbers: dict[int, int] = {}
     waiting: list[tuple[int, UOp]] = []
-    made, current = 0, None
+    total, current = 0, None
     for place, record in enumerate(records):
         items = record.after if isinstance(record.after, tuple) else ()
-        found = [i.kernel for i in items if isinstance(i, ScheduleItem) and i.kernel]
-        if found:
-            waiting = list(enumerate(found, made))
-            made, current = made + len(found), None
+        kernels = [i.kernel for i in items if isinstance(i, ScheduleItem) and i.kernel]
+        if kernels:
+            waiting = list(enumerate(kernels, total))
+            total, current = total + len(kernels), None
         elif waiting and record.before is waiting[0][1]:
             current = waiting.pop(0)[0]
         elif isinstance(record.before, UOp) and record.before.arg is None:
             current = None  # a tensor graph: the next device's turn
-        if current is not None and not found:
+        if current is not None and not kernels:
             numbers[place] = current
     return numbers

@@ -40,14 +40,14 @@ def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
     graph = folded(ex.graph)
     if len(graph.nodes) > MOST_DRAWN:
         return {}
-    found = graph_nodes(ex.outputs)
+    uops = graph_nodes(ex.outputs)
     drawn = picture(graph)
     places = {node.number: i for i, node in enumerate(graph.nodes)}
     return {
         "width": round(drawn.width),
         "height": round(drawn.height),
         "nodes": [
-            _node(node, found[node.number], box, nodes, ex.lines, lines)
+            _node(node, uops[node.number], box, nodes, ex.lines, lines)
             for node, box in zip(graph.nodes, drawn.boxes, strict=True)
         ],
         "edges": [
@@ -64,9 +64,14 @@ def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
 
 
 def _node(
-    node: GraphNode, uop: UOp, box: Box, nodes: Nodes, known: UserLines, lines: Lines
+    node: GraphNode,
+    uop: UOp,
+    box: Box,
+    nodes: Nodes,
+    user_lines: UserLines,
+    lines: Lines,
 ) -> dict[str, Any]:
-    line = lines.add(known.first(uop))
+    line = lines.add(user_lines.first(uop))
     return {
         "n": nodes.add(uop),
         "label": short(node.label),
@@ -125,10 +130,10 @@ def decided_name(node: UOp, title: str) -> str:
 
 def kernels_of(ex: Exploration) -> Mapping[UOp, int]:
     """Return per value the kernel that stores it, else the first that computes it."""
-    found: dict[UOp, int] = {}
+    numbers: dict[UOp, int] = {}
     kernels = [item for item in ex.items if item.kernel is not None]
     ends = {node for item in ex.items for node in item.nodes}
     for number, item in enumerate(kernels):
         for node in item.computed(ends):
-            found.setdefault(node, number)
-    return found
+            numbers.setdefault(node, number)
+    return numbers

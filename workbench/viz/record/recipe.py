@@ -17,10 +17,10 @@ def recipe(ex: Exploration) -> str:
     """Return code that binds `ex` to an exploration equal to this one. It names what the user's
     own line names; where that line does not tell, `y` stands for the tensors."""
     off = f", without={ex.rules_off!r}" if ex.rules_off else ""
-    given = _explored(ex)
-    note = "" if given else f"  # {_meant(ex)}"
+    expression = _explored(ex)
+    note = "" if expression else f"  # {_meant(ex)}"
     unknown = "y" if len(ex.tensors) == 1 else "*y"
-    lines = [f"ex = {EXPLORE}({given or unknown}{off}){note}"]
+    lines = [f"ex = {EXPLORE}({expression or unknown}{off}){note}"]
     if ex.forced:
         changes = (f"{_named(ex, n)}: {store}" for n, store in ex.forced.items())
         lines.append(f"ex = ex.replan({{{', '.join(changes)}}})")
@@ -59,7 +59,7 @@ def _named(ex: Exploration, node: UOp) -> str:
         if decision.node is node:
             return f"ex.decisions[{place}].node"
     for place, output in enumerate(ex.outputs):
-        for number, found in enumerate(output.toposort()):
-            if found is node:
+        for number, candidate in enumerate(output.toposort()):
+            if candidate is node:
                 return f"list(ex.outputs[{place}].toposort())[{number}]"
     return "y"  # it was not forced in this expression

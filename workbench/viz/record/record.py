@@ -194,24 +194,26 @@ class Recorder:
     def _add_auto(self, variant: int) -> None:
         auto = self.kernels[variant].optimized()
         if auto.applied_opts:
-            made = self.variant_of(variant, auto)
-            if made is None:
+            auto_variant = self.variant_of(variant, auto)
+            if auto_variant is None:
                 number = self.record["variants"][variant]["kernel"]
-                made = self.add_variant(number, auto, "auto", variant)
+                auto_variant = self.add_variant(number, auto, "auto", variant)
             else:  # somebody was quicker, by hand or by a search
-                self.put(("variants", made, "name"), "auto")
-                self.put(("variants", made, "steps"), rows.step_rows(auto.steps))
-            self.add_compiled(made)
+                self.put(("variants", auto_variant, "name"), "auto")
+                self.put(
+                    ("variants", auto_variant, "steps"), rows.step_rows(auto.steps)
+                )
+            self.add_compiled(auto_variant)
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
         """Return the variant that `kernel` is, one of the kernel of variant `root`, and not source
         edited by hand; None where there is none."""
         listed = self.record["variants"]
-        for variant, known in enumerate(self.kernels):
+        for variant, candidate in enumerate(self.kernels):
             row = listed[variant]
             same = row["kernel"] == listed[root]["kernel"] and not row["edited"]
-            same = same and known.rules_off == kernel.rules_off
-            if same and known.ast is kernel.ast:
+            same = same and candidate.rules_off == kernel.rules_off
+            if same and candidate.ast is kernel.ast:
                 return variant
         return None
 
@@ -267,11 +269,11 @@ class Recorder:
         as they came."""
         kernel = self.kernels[variant]
         owner = Owner(variant, kernel.device)
-        known = self._compilations.get(owner)
-        if known is not None:
-            return known
+        cached = self._compilations.get(owner)
+        if cached is not None:
+            return cached
         try:
-            found = self._compilations[owner] = (
+            compilation = self._compilations[owner] = (
                 loaded(kernel, self._readable(variant))
                 if kernel.device == Device.reader.name
                 else kernel.compile()
@@ -282,14 +284,14 @@ class Recorder:
                 self._failures[failure] = kernel.observed(kernel.device)
             self._add_passes(variant, self._failures[failure])
             raise
-        return found
+        return compilation
 
     def _readable(self, variant: int) -> Recorded:
         """Return a variant up to its readable source, lowered and rendered once."""
-        known = self._sources.get(variant)
-        if known is None:
-            known = self._sources[variant] = readable(self.kernels[variant])
-        return known
+        cached = self._sources.get(variant)
+        if cached is None:
+            cached = self._sources[variant] = readable(self.kernels[variant])
+        return cached
 
     def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
         """Show the passes of compiling a variant for its device; they are its own."""
@@ -304,8 +306,8 @@ class Recorder:
         self.add_speeds()
         timing = self.record["variants"][variant]["timing"]
         measured_s = timing and timing["median_s"]
-        found = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
-        for name, value in found.items():
+        costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
+        for name, value in costs.items():
             self.put(("variants", variant, name), value)
 
     def add_speeds(self) -> None:
@@ -330,9 +332,9 @@ class Recorder:
                 beaten(self.speeds, timing["kind"], timing["threads"], speed)
             )
 
-    def _put_speeds(self, found: Speeds) -> None:
-        self.speeds = found
-        for name, value in speed_rows(found).items():
+    def _put_speeds(self, machine_speeds: Speeds) -> None:
+        self.speeds = machine_speeds
+        for name, value in speed_rows(machine_speeds).items():
             if self.record["machine"][name] != value:
                 self.put(("machine", name), value)
 
@@ -376,8 +378,10 @@ class Recorder:
         try:
             yield
         except Exception as error:
-            known = self.record["variants"][variant]["error"]
-            if known is None or isinstance(error, WorkbenchError):  # it says more
+            earlier_error = self.record["variants"][variant]["error"]
+            if earlier_error is None or isinstance(
+                error, WorkbenchError
+            ):  # it says more
                 self.put(("variants", variant, "error"), rows.error_row(error))
 
     def _draw(self) -> None:
@@ -421,10 +425,10 @@ class Recorder:
 
     def _add_made(self, linker: Linker) -> None:
         """Add why nodes are there to what was known of them: kernels may share nodes."""
-        for node, found in linker.made():
-            known = self.record["nodes"]["made"][node]
-            both = [*known, *(row for row in found if row not in known)]
-            if both != known:
+        for node, causes in linker.made():
+            current = self.record["nodes"]["made"][node]
+            both = [*current, *(row for row in causes if row not in current)]
+            if both != current:
                 self.put(("nodes", "made", node), both)
 
     def _add_texts(self, places: Sequence[int], records: Sequence[PassRecord]) -> None:

@@ -90,7 +90,7 @@ def place_of(rule: Rule) -> Place:
 @cache
 def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
     """Return per rule the smallest named table that holds it, and the module of that."""
-    found: dict[Rule, tuple[int, str, ModuleType]] = {}
+    tables: dict[Rule, tuple[int, str, ModuleType]] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):
             continue
@@ -98,9 +98,9 @@ def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
             if isinstance(table, RuleSet):
                 size = len(table.rules)
                 for rule in table.rules:
-                    if rule not in found or size < found[rule][0]:
-                        found[rule] = size, table.name, module
-    return {rule: (name, module) for rule, (_, name, module) in found.items()}
+                    if rule not in tables or size < tables[rule][0]:
+                        tables[rule] = size, table.name, module
+    return {rule: (name, module) for rule, (_, name, module) in tables.items()}
 
 
 @cache
@@ -110,13 +110,13 @@ def _rows(module: ModuleType) -> dict[str, int]:
         lines = inspect.getsource(module).split("\n")
     except OSError:  # installed without sources
         return {}
-    found: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         words = line.strip()
         quoted = words.removeprefix("Rule(")
         if quoted.startswith('"'):
-            found.setdefault(quoted[1:].partition('"')[0], number)
-    return found
+            line_numbers.setdefault(quoted[1:].partition('"')[0], number)
+    return line_numbers
 
 
 def _relative(module: ModuleType) -> str:

@@ -47,13 +47,13 @@ class States:
 
     def _above(self, nodes: Iterable[UOp]) -> set[UOp]:
         """Return nodes and all whose values are made from theirs."""
-        found = set(nodes)
-        stack = list(found)
+        dependents = set(nodes)
+        stack = list(dependents)
         while stack:
-            above = self._readers[stack.pop()] - found
-            found |= above
+            above = self._readers[stack.pop()] - dependents
+            dependents |= above
             stack += above
-        return found
+        return dependents
 
     def _settle(self, nodes: Iterable[UOp]) -> None:
         """Work out the values of nodes, and of what they are made from."""
@@ -82,10 +82,10 @@ class States:
         """Return a node over the values of its sources, and note that it is that now."""
         for source in node.src:
             self._readers[source].add(node)
-        made = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
+        replacement = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))
         before = self._rebuilt.get(node)
         if before is not None:
             self._same[before].discard(node)
-        self._rebuilt[node] = made
-        self._same[made].add(node)
-        return made
+        self._rebuilt[node] = replacement
+        self._same[replacement].add(node)
+        return replacement

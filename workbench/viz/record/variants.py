@@ -78,8 +78,8 @@ def bar_rows(kernel: Kernel) -> list[list[int]]:
     """Return the axes of a kernel, by place, as they were split from those of the plain one."""
     places = {axis.name: place for place, axis in enumerate(kernel.axes)}
     with without(kernel.rules_off):
-        found = families(kernel.original, kernel.applied_opts)
-    return [[places[name] for name in names] for names in found]
+        axis_families = families(kernel.original, kernel.applied_opts)
+    return [[places[name] for name in names] for names in axis_families]
 
 
 def error_row(error: Exception) -> dict[str, str]:
@@ -123,10 +123,10 @@ def _lead_loops(rows: Sequence[dict[str, Any]]) -> None:
 def _row(
     row: LoopRow, nodes: Nodes, caches: Caches, linker: Linker | None
 ) -> dict[str, Any]:
-    shown: list[int] = [] if row.node is None else [nodes.add(row.node)]
+    places: list[int] = [] if row.node is None else [nodes.add(row.node)]
     lines: list[int] = []
     if linker is not None and row.node is not None and row.kind == "statement":
-        shown, lines = linker.statement(row.node)
+        places, lines = linker.statement(row.node)
     return {
         "kind": row.kind,
         "depth": row.depth,
@@ -137,7 +137,7 @@ def _row(
         "vector": row.is_vector,
         "text": row.text,
         "uses": {name: _use(use, caches) for name, use in row.uses.items()},
-        "nodes": shown,
+        "nodes": places,
         "lines": lines,
     }
 
@@ -169,9 +169,9 @@ def compiled_code(
     if own is not first and own.language is not None:
         rows.append(code_row(own, compiled.source.split("\n"), linker.source()))
     if getattr(compiled.built.program, "assembly", None) is not None:
-        found = compiled.assembly_lines
-        text = [line.text for line in found]
-        rows.append(code_row(own, text, linker.assembly(found), ASSEMBLY))
+        asm_lines = compiled.assembly_lines
+        text = [line.text for line in asm_lines]
+        rows.append(code_row(own, text, linker.assembly(asm_lines), ASSEMBLY))
     tree = to_expr(compiled["lowered"]).split("\n")
     return [*rows, code_row(own, tree, language=STATEMENTS)]
 
@@ -186,17 +186,17 @@ def code_row(
     language unless another is named."""
     written = language or device.language
     assert written is not None, f"{device.name} has no language"
-    shown = [line.expandtabs(8) for line in lines[:MOST_LINES]]
-    while shown and not shown[-1]:
-        shown.pop()
-    linked: list[Link | None] = [*links, *[None] * len(lines)][: len(shown)]
+    page_lines = [line.expandtabs(8) for line in lines[:MOST_LINES]]
+    while page_lines and not page_lines[-1]:
+        page_lines.pop()
+    linked: list[Link | None] = [*links, *[None] * len(lines)][: len(page_lines)]
     if len(lines) > MOST_LINES:
-        shown.append(f"... and {len(lines) - MOST_LINES:,} more lines")
+        page_lines.append(f"... and {len(lines) - MOST_LINES:,} more lines")
         linked.append(None)
     return {
         "language": written.name,
         "device": device.name,
-        "lines": shown,
+        "lines": page_lines,
         "links": linked,
     }
 
@@ -214,21 +214,21 @@ def cost_rows(
     if speeds is None or not (device.is_processor or device.is_emulator):
         return {}
     try:
-        found = cost_of(kernel, kernel.device, speeds)
+        cost = cost_of(kernel, kernel.device, speeds)
     except WorkbenchError:
         return {}
     return {
-        "bound": str(bound(found, kernel.target, measured_s)),
+        "bound": str(bound(cost, kernel.target, measured_s)),
         "cost": {
-            "kind": found.kind,
-            "threads": found.threads,
-            "flops": found.estimates.flops,
-            "bytes": dict(found.bytes_from),
-            "seconds": dict(found.seconds),
-            "roofs": found.roofs(),
-            "limit": found.limit,
-            "predicted_s": found.predicted_s,
-            "launch_s": found.launch_s,
+            "kind": cost.kind,
+            "threads": cost.threads,
+            "flops": cost.estimates.flops,
+            "bytes": dict(cost.bytes_from),
+            "seconds": dict(cost.seconds),
+            "roofs": cost.roofs(),
+            "limit": cost.limit,
+            "predicted_s": cost.predicted_s,
+            "launch_s": cost.launch_s,
         },
     }
 

@@ -46,15 +46,15 @@ def measure_all(session: Session) -> dict[str, Any]:
     Errors: WorkbenchError where none was, and on an emulator, whose times say nothing;
     TaskStopped.
     """
-    given = known(session)
-    if not given:
+    baselines = known(session)
+    if not baselines:
         hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
         because = "what to compare with is yours to say, and no function was given"
         raise WorkbenchError("there is no baseline to time", because, hint)
     if Device[session.device].is_emulator:
         because = "an emulator's times stand beside no others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
-    for name, run in given.items():
+    for name, run in baselines.items():
         if session.jobs.is_stopped():
             raise TaskStopped()
         session.status("baseline", 0, 1, name)
@@ -80,8 +80,8 @@ def add_row(session: Session, name: str) -> int:
     for place, row in enumerate(rows):
         if row["name"] == name:
             return place
-    made = [*rows, {"name": name, "timing": None, "error": None}]
-    session.put(("baselines",), made)
+    table = [*rows, {"name": name, "timing": None, "error": None}]
+    session.put(("baselines",), table)
     return len(rows)
 
 
@@ -119,8 +119,8 @@ def _our_run(kernel: Kernel) -> Run:
     device = kernel.device
     with unobserved(), without(kernel.rules_off):
         program = build(kernel.ast, device).program
-        found: Run = program.bind(kernel.data.buffers(kernel.original, device))
-    return found
+        launch: Run = program.bind(kernel.data.buffers(kernel.original, device))
+    return launch
 
 
 def _show(session: Session, name: str, outcome: Row, ours: Row | None) -> None:

@@ -77,38 +77,38 @@ def bisect(session: Session, variant: int) -> Result:
     ex = session.recorder.exploration
     session.status("bisect", 0, 1, "computing states")
     try:
-        found = bisected(ex.passes, ex.items, kernel, row["kernel"])
+        culprit = bisected(ex.passes, ex.items, kernel, row["kernel"])
     finally:
         session.status(None)
-    if found is None:
+    if culprit is None:
         return {"text": "every state computes the same", "pass": None, "step": 0}
     with session.lock:
         if not row["passes"]:
             session.recorder.add_compiled(variant)
-        place = _place_of(session, variant, found)
-    return {"text": str(found).split("\n")[0], "pass": place, "step": found.number}
+        place = _place_of(session, variant, culprit)
+    return {"text": str(culprit).split("\n")[0], "pass": place, "step": culprit.number}
 
 
-def _place_of(session: Session, variant: int, found: Culprit) -> int | None:
+def _place_of(session: Session, variant: int, culprit: Culprit) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
-    scheduling = [p for p, found in enumerate(rows) if found["variant"] is None]
+    scheduling = [p for p, culprit in enumerate(rows) if culprit["variant"] is None]
     places = [*scheduling, *row["passes"]]
     named = [
         p for p in places
-        if rows[p]["name"] == found.stage and rows[p]["kernel"] in (None, row["kernel"])
+        if rows[p]["name"] == culprit.stage and rows[p]["kernel"] in (None, row["kernel"])
     ]  # fmt: skip
-    made = [p for p in named if _has_step(session, rows[p], found)]
-    return next(iter(made or reversed(named)), None)
+    matches = [p for p in named if _has_step(session, rows[p], culprit)]
+    return next(iter(matches or reversed(named)), None)
 
 
-def _has_step(session: Session, row: Result, found: Culprit) -> bool:
+def _has_step(session: Session, row: Result, culprit: Culprit) -> bool:
     """Whether the pass of a row has the rewrite: others may have its name."""
-    if not 0 < found.number <= len(row["rewrites"]):
+    if not 0 < culprit.number <= len(row["rewrites"]):
         return False
-    _, before, after, _ = row["rewrites"][found.number - 1]
+    _, before, after, _ = row["rewrites"][culprit.number - 1]
     node = session.recorder.node
-    return node(before) is found.before and node(after) is found.after
+    return node(before) is culprit.before and node(after) is culprit.after
 
 
 def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:
@@ -117,12 +117,16 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
     Errors: WorkbenchError for what is an opt or a step and no rule.
     """
     of_pass = session.record["passes"][place]["name"]
-    found = why.why_not(rule_at(session, rule), session.recorder.node(node), of_pass)
-    because = f"it fires: {found.because}" if found.fires else found.because
+    explanation = why.why_not(
+        rule_at(session, rule), session.recorder.node(node), of_pass
+    )
+    because = (
+        f"it fires: {explanation.because}" if explanation.fires else explanation.because
+    )
     return {
-        "text": found.text,
-        "caret_start": found.start,
-        "caret_end": found.end,
+        "text": explanation.text,
+        "caret_start": explanation.start,
+        "caret_end": explanation.end,
         "because": because,
     }
 
@@ -132,8 +136,8 @@ def rule_at(session: Session, place: int) -> Rule:
 
     Errors: WorkbenchError for what is an opt or a step and no rule.
     """
-    found = session.recorder.rule(place)
-    if found is None:
+    rule = session.recorder.rule(place)
+    if rule is None:
         name = session.record["rules"][place]["name"]
         raise WorkbenchError(f"{name} is no rule", "it is a step of its own")
-    return found
+    return rule

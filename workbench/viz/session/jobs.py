@@ -107,18 +107,18 @@ class Jobs:
     def _drop(self, is_meant: Callable[[_Job], bool]) -> int:
         """Close the jobs that wait, and abandon the one at work; return how many there were."""
         with self._lock:
-            meant = list(filter(is_meant, self._pending.values()))
-            waiting = [job for job in meant if job is not self._running]
-            for job in meant:
+            targets = list(filter(is_meant, self._pending.values()))
+            waiting = [job for job in targets if job is not self._running]
+            for job in targets:
                 job.is_dropped = True
             for job in waiting:
                 del self._pending[job.number]
             # While the lock is held no job begins, so that this stops no task of another one.
-            if len(waiting) < len(meant) and self._busy is not None:
+            if len(waiting) < len(targets) and self._busy is not None:
                 self._busy.stop()
         for job in waiting:
             job.close()
-        return len(meant)
+        return len(targets)
 
     def _work(self) -> None:
         while True:
@@ -157,9 +157,9 @@ class Jobs:
 @lru_cache(maxsize=1)
 def jobs() -> Jobs:
     """Return the queue of this Python session; a forked child has one of its own."""
-    made = Jobs()
-    atexit.register(made.close)
-    return made
+    job_queue = Jobs()
+    atexit.register(job_queue.close)
+    return job_queue
 
 
 if hasattr(os, "register_at_fork"):

@@ -53,8 +53,8 @@ class SessionCache:
     def _are_too_many(self) -> bool:
         if len(self) <= LEAST_SESSIONS:
             return False
-        held = frozenset().union(*self._sessions.values())
-        return len(self) > MOST_SESSIONS or sum(map(_size_bytes, held)) > MOST_BYTES
+        buffers = frozenset().union(*self._sessions.values())
+        return len(self) > MOST_SESSIONS or sum(map(_size_bytes, buffers)) > MOST_BYTES
 
 
 def _memory(session: Session) -> frozenset[UOp]:

@@ -69,29 +69,29 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
     with session.jobs.lend(session.device) as worker:
         try:
             report(Candidate(0, None, (), "starting"))
-            found = searching.run(
-                kernel, budget_s=budget_s, shown=False, worker=worker,
+            outcome = searching.run(
+                kernel, budget_s=budget_s, shows_progress=False, worker=worker,
                 stop=session.jobs.is_stopped, report=report,
             )  # fmt: skip
         finally:
             session.status(None)
-    if session.jobs.is_stopped() and not found.ranked():
+    if session.jobs.is_stopped() and not outcome.ranked():
         raise TaskStopped()
     with session.lock:
         name = tuning.free_name(session, session.row(variant)["kernel"], "search")
-        best = tuning.on_device(found.kernel, session.kernels[variant].device)
-        made = tuning.variant_of(session, best, variant, name)
-        session.set(made, "note", session.row(made)["note"] or found.ended)
-        session.set(made, "search", search_row(found))
+        best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
+        child = tuning.variant_of(session, best, variant, name)
+        session.set(child, "note", session.row(child)["note"] or outcome.ended)
+        session.set(child, "search", search_row(outcome))
         session.tell_changes()
     if not session.jobs.is_stopped():
         number = session.row(variant)["kernel"]
-        group = [variant, made, reference(session, variant)]
+        group = [variant, child, reference(session, variant)]
         group = list(dict.fromkeys(group + headline(session, number)))
         # What was found stays.
         with suppress(TaskStopped), lent(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
-    return {"variant": made}
+    return {"variant": child}
 
 
 def edit(session: Session, variant: int, language: str, text: str) -> Result:
@@ -102,21 +102,21 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
     """
     name = _runs(language)
     with session.lock:
-        made = tuning.edited_variant(session, tuning.Edited(name, text), variant)
+        child = tuning.edited_variant(session, tuning.Edited(name, text), variant)
         session.tell_changes()
     try:
-        with lent(session, [made]) as worker:
-            check_variant(session, worker, made)
+        with lent(session, [child]) as worker:
+            check_variant(session, worker, child)
             number = session.row(variant)["kernel"]
-            group = [variant, made, reference(session, variant)]
+            group = [variant, child, reference(session, variant)]
             group = list(dict.fromkeys(group + headline(session, number)))
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     except TaskStopped:
         raise
     except WorkbenchError as error:
         with session.lock:
-            session.set(made, "error", error_row(error))
-    return {"variant": made}
+            session.set(child, "error", error_row(error))
+    return {"variant": child}
 
 
 def _runs(language: str) -> str:
@@ -147,11 +147,11 @@ def check_variant(session: Session, worker: Worker, variant: int) -> None:
         "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
         "silent_s": _patience(session, [variant]),
     }
-    found = ask(session, worker, task, "check")
+    outcome = ask(session, worker, task, "check")
     with session.lock:
-        session.checks[variant, form["device"]] = found
+        session.checks[variant, form["device"]] = outcome
         if is_shown(session, variant, form):
-            session.set(variant, "check", found)
+            session.set(variant, "check", outcome)
 
 
 def time_group(
@@ -171,8 +171,8 @@ def time_group(
     ):  # beside edited source, which runs elsewhere, others are not timed
         variants = [v for v in variants if worker.serves(device_of(session, v))]
         forms = [sent(session, v) for v in variants]
-    found = times(session, worker, variants[0], forms, cold, budget_s, samples)
-    results = dict(zip(variants, zip(forms, found, strict=True), strict=True))
+    timings = times(session, worker, variants[0], forms, cold, budget_s, samples)
+    results = dict(zip(variants, zip(forms, timings, strict=True), strict=True))
     with session.lock:
         _set_timings(session, results)
         session.tell_changes()
@@ -200,8 +200,8 @@ def times(
         "silent_s": _patience(session, [variant]),
     }
     answer = ask(session, worker, task, "measure")
-    found: list[Result] = answer["kernels"]
-    return found
+    rows: list[Result] = answer["kernels"]
+    return rows
 
 
 def _set_timings(
@@ -209,18 +209,18 @@ def _set_timings(
 ) -> None:
     """Set what came of variants, each with the form that was measured: its device stays that of
     the times, and they are shown only where the session has not gone to another one."""
-    made: dict[int, Result] = {}
+    rows: dict[int, Result] = {}
     run = run_name()
     for variant, (form, result) in results.items():
         if "error" in result and is_shown(session, variant, form):
             session.set(variant, "error", result["error"])
         if result.get("samples"):
             kernel = session.kernels[variant]
-            made[variant] = timing_row(
+            rows[variant] = timing_row(
                 result["samples"], kernel.estimates, form["device"],
                 float_kind(kernel.original), result["threads"], result.get("cold", ()), run,
             )  # fmt: skip
-    for variant, row in made.items():
+    for variant, row in rows.items():
         session.timings[variant, row["device"]] = row
         if is_shown(session, variant, results[variant][0]):
             show_timing(session, variant, row)
@@ -274,8 +274,8 @@ def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
     Errors: as `Worker.ask`.
     """
 
-    def progress(told: Result) -> None:
-        session.status(name, told["done"], told["total"], told["text"])
+    def progress(message: Result) -> None:
+        session.status(name, message["done"], message["total"], message["text"])
         if session.jobs.is_stopped():
             worker.stop()
 
@@ -302,8 +302,8 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
 
     def buffers() -> list[tuple[Buffer, bool]]:
         written = kernel.original.outputs
-        made = kernel.data.buffers(kernel.original, device)
-        return [(buffer, slot in written) for slot, buffer in enumerate(made)]
+        memory = kernel.data.buffers(kernel.original, device)
+        return [(buffer, slot in written) for slot, buffer in enumerate(memory)]
 
     worker.hold(key, buffers)
 
@@ -341,5 +341,5 @@ def _patience(session: Session, variants: Sequence[int]) -> float | None:
     if not any(v in session.edited for v in variants):
         return None
     parents = [session.row(v)["parent"] for v in variants if v in session.edited]
-    known = [session.row(p)["timing"] for p in parents]
-    return EDITED_S + 20 * max((t["median_s"] for t in known if t), default=0.0)
+    timings = [session.row(p)["timing"] for p in parents]
+    return EDITED_S + 20 * max((t["median_s"] for t in timings if t), default=0.0)

@@ -27,25 +27,25 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
     try:
         tree = ast.parse(text.strip())
-        found = [opt for statement in tree.body for opt in _of_statement(statement)]
+        opts = [opt for statement in tree.body for opt in _of_statement(statement)]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, ParseError):
             raise
         because = getattr(error, "msg", None) or "it is nested too deeply"
         raise ParseError("cannot read the opts", str(because), EXAMPLE) from None
-    if len(found) > MOST_OPTS:
-        because = f"there are {len(found)} of them, more than {MOST_OPTS}"
+    if len(opts) > MOST_OPTS:
+        because = f"there are {len(opts)} of them, more than {MOST_OPTS}"
         raise ParseError("cannot read the opts", because, EXAMPLE)
-    return tuple(found)
+    return tuple(opts)
 
 
 def parse_opt(text: str) -> Opt:
     """Return the one opt that `text` says. Errors: ParseError for none, or several."""
-    found = parse_opts(text)
-    if len(found) != 1:
-        because = f"it holds {len(found)} opts"
+    opts = parse_opts(text)
+    if len(opts) != 1:
+        because = f"it holds {len(opts)} opts"
         raise ParseError(f"{_short(text)} is not one opt", because, EXAMPLE)
-    return found[0]
+    return opts[0]
 
 
 def _of_statement(statement: ast.stmt) -> Iterator[Opt]:
@@ -91,14 +91,14 @@ def _op_of(value: ast.expr) -> OptKind:
 def _opt(
     whole: ast.expr, op: OptKind, parts: list[ast.expr], words: list[ast.keyword]
 ) -> Opt:
-    given = dict(zip(("axis", "arg"), map(_literal, parts), strict=False))
+    fields = dict(zip(("axis", "arg"), map(_literal, parts), strict=False))
     for word in words:
-        if word.arg not in ("axis", "arg") or word.arg in given:
+        if word.arg not in ("axis", "arg") or word.arg in fields:
             raise _not_an_opt(whole)
-        given[word.arg] = _literal(word.value)
+        fields[word.arg] = _literal(word.value)
     if len(parts) > 2:
         raise _not_an_opt(whole)
-    return Opt(op, given.get("axis"), given.get("arg"))
+    return Opt(op, fields.get("axis"), fields.get("arg"))
 
 
 def _literal(value: ast.expr) -> int | str | None:
@@ -109,9 +109,9 @@ def _literal(value: ast.expr) -> int | str | None:
 
 
 def _not_an_opt(node: ast.AST) -> ParseError:
-    known = ", ".join(OptOps.__members__)
+    names = ", ".join(OptOps.__members__)
     return ParseError(
-        f"{_short(ast.unparse(node))} is not an opt", f"there are {known}", EXAMPLE
+        f"{_short(ast.unparse(node))} is not an opt", f"there are {names}", EXAMPLE
     )
 
 

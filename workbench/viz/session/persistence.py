@@ -106,12 +106,12 @@ def _digest(device: str, text: str) -> str:
 def _entries(
     record: Mapping[str, Any], timings: Timings, edited: Mapping[int, SavedSource]
 ) -> dict[Key, Entry]:
-    found: dict[Key, Entry] = {}
+    entries: dict[Key, Entry] = {}
     for place, row in enumerate(record["variants"]):
         source = edited.get(place)
         if row["rules_off"] or not _is_short(source):
             continue
-        found[key_for(row, source)] = {
+        entries[key_for(row, source)] = {
             "name": row["name"],
             "note": row["note"],
             "search": _short(row["search"]),
@@ -127,7 +127,7 @@ def _entries(
                 "error": row["error"],
             },
         }
-    return found
+    return entries
 
 
 def _is_short(source: SavedSource | None) -> bool:
@@ -139,21 +139,23 @@ def _short(search: Entry | None) -> Entry | None:
 
 
 def _merged(
-    known: Mapping[Key, Entry], fresh: Mapping[Key, Entry], before: Mapping[Key, Entry]
+    on_disk: Mapping[Key, Entry],
+    fresh: Mapping[Key, Entry],
+    before: Mapping[Key, Entry],
 ) -> dict[Key, Entry]:
     is_pinned_here = any(
         entry["pinned"] is not before.get(key, UNKNOWN)["pinned"]
         for key, entry in fresh.items()
     )
-    merged = dict(known)
+    merged = dict(on_disk)
     for key, entry in fresh.items():
-        there = known.get(key, UNKNOWN)
+        there = on_disk.get(key, UNKNOWN)
         timings = there["timings"] | entry["timings"]
         search = entry["search"] or there["search"]
         merged[key] = entry | {"timings": timings, "search": search}
-        if key in known and entry["note"] == before.get(key, UNKNOWN)["note"]:
+        if key in on_disk and entry["note"] == before.get(key, UNKNOWN)["note"]:
             merged[key]["note"] = there["note"]
-    pins = fresh if is_pinned_here else {**fresh, **known}
+    pins = fresh if is_pinned_here else {**fresh, **on_disk}
     for key, entry in merged.items():
         merged[key] = entry | {"pinned": pins.get(key, UNKNOWN)["pinned"]}
     youngest = sorted(merged, key=lambda k: -merged[k]["when"])
@@ -229,15 +231,15 @@ def _runs_text(device: Any) -> bool:
 
 def _timing(row: Mapping[str, Any]) -> Entry:
     numbers = ("median_s", "min_s", "spread", "gflops", "gbytes")
-    found: Entry = {name: _number(row[name]) for name in numbers}
-    found["cold_s"] = _maybe(row["cold_s"])
-    found |= {
+    timing: Entry = {name: _number(row[name]) for name in numbers}
+    timing["cold_s"] = _maybe(row["cold_s"])
+    timing |= {
         "kind": _kind(row.get("kind")),
         "threads": _threads(row.get("threads", 1)),
     }
-    found["samples"] = [_number(s) for s in row["samples"]][:100]
-    found |= {"device": str(row["device"])[:40], "emulator": row["emulator"] is True}
-    return found | {"run": str(row.get("run", ""))[:40], "earlier": True}
+    timing["samples"] = [_number(s) for s in row["samples"]][:100]
+    timing |= {"device": str(row["device"])[:40], "emulator": row["emulator"] is True}
+    return timing | {"run": str(row.get("run", ""))[:40], "earlier": True}
 
 
 def _kind(value: Any) -> str | None:

@@ -48,19 +48,19 @@ def before(session: Session) -> Before:
     return Before(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
-def compare(session: Session, was: Before, asked: UOp | None) -> None:
+def compare(session: Session, was: Before, target: UOp | None) -> None:
     """Say in the record how many kernels there were, and what is cut elsewhere now that the
-    decision about `asked` was turned round (None: a rule was). Times come with `measure`.
+    decision about `target` was turned round (None: a rule was). Times come with `measure`.
 
     The row has places in the list of decisions: `asked`, and `moved`, the others that changed.
     """
     ex = session.recorder.exploration
     moved = [
         place for place, d in enumerate(ex.decisions)
-        if d.node is not asked and d.stored is not was.stored.get(d.node, d.stored)
+        if d.node is not target and d.stored is not was.stored.get(d.node, d.stored)
     ]  # fmt: skip
     session.before = was
-    places = [place for place, d in enumerate(ex.decisions) if d.node is asked]
+    places = [place for place, d in enumerate(ex.decisions) if d.node is target]
     row = {
         "kernels": [len(was.kernels), len(ex.kernels)],
         "asked": places[0] if places else None,
@@ -93,24 +93,24 @@ def measure(session: Session) -> Row:
         for number, kernels in pairs:
             plans.append([])
             for place, kernel in enumerate(kernels):
-                made = variants.on_device(kernel, device).optimized()
-                form = made.to_text(), ",".join(made.rules_off)
+                candidate = variants.on_device(kernel, device).optimized()
+                form = candidate.to_text(), ",".join(candidate.rules_off)
                 if form not in forms:
                     forms[form] = len(tasks)
                     key = f"{number}-{place}"
-                    measurement.hold(worker, made, key)
-                    tasks.append(measurement.form_of(made) | {"data": key})
+                    measurement.hold(worker, candidate, key)
+                    tasks.append(measurement.form_of(candidate) | {"data": key})
                 plans[-1].append(forms[form])
         task = {
             "do": "measure", "kernels": tasks, "cold": False, "budget_s": BUDGET_S,
             "samples": SAMPLES,
         }  # fmt: skip
-        found = measurement.ask(session, worker, task, "plans")["kernels"]
-    seconds, told = _held_against(found, plans)
+        rows = measurement.ask(session, worker, task, "plans")["kernels"]
+    seconds, comparison = _held_against(rows, plans)
     with session.lock:
         if session.recorder is mine:  # else it was planned again meanwhile
             row = mine.record["plan"]["compared"]
-            session.put(AT, row | {"seconds": seconds, "told": told})
+            session.put(AT, row | {"seconds": seconds, "told": comparison})
             session.tell_changes()
     return {}
 
@@ -141,20 +141,20 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 
 
 def _held_against(
-    found: Sequence[Row], plans: Sequence[Sequence[int]]
+    rows: Sequence[Row], plans: Sequence[Sequence[int]]
 ) -> tuple[list[float], str]:
     """Return the seconds of each plan, and in words how the second compares with the first.
     Samples of one round were taken together, so it is rounds that are added up.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
-    for row in found:
+    for row in rows:
         if "error" in row:
             error = row["error"]
             raise WorkbenchError(error["what"], error["because"], error["try"])
         if not row.get("samples"):
             raise TaskStopped()
-    rounds = min(len(row["samples"]) for row in found)
-    taken = np.array([row["samples"][:rounds] for row in found])
-    was, now = (taken[list(places)].sum(axis=0) for places in plans)
+    rounds = min(len(row["samples"]) for row in rows)
+    samples = np.array([row["samples"][:rounds] for row in rows])
+    was, now = (samples[list(places)].sum(axis=0) for places in plans)
     return [float(np.median(t)) for t in (was, now)], str(ratio(was, now))

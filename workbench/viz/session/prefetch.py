@@ -133,7 +133,7 @@ def _measure_offers(
             form = kernel.apply(parse_opt(listed[place]["opt"]))
             forms.append(measurement.form_of(form))
         with session.jobs.lend(session.device) as worker:
-            found = measurement.times(
+            rows = measurement.times(
                 session, worker, variant, forms, False, BUDGET_S, SAMPLES
             )
     except WorkbenchError:
@@ -141,7 +141,7 @@ def _measure_offers(
     with session.lock:
         if session.row(variant)["offers"] is not listed:
             return
-        for place, result in zip(places, found[1:], strict=True):
+        for place, result in zip(places, rows[1:], strict=True):
             if result.get("samples"):
                 samples = Samples(tuple(result["samples"]))
                 median_s, is_one_run = samples.median_s, len(samples.samples_s) < 2

@@ -53,13 +53,13 @@ def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:
         raise WorkbenchError("this is no request", 'it has no "do"')
     do = request["do"]
     if do not in FIELDS:
-        known = ", ".join(FIELDS)
-        raise WorkbenchError(f"cannot do {do[:40]!r}", f"known are {known}")
-    given = set(request) - {"id", "do"}
-    unknown = sorted(map(str, given - set(FIELDS[do])))
+        actions = ", ".join(FIELDS)
+        raise WorkbenchError(f"cannot do {do[:40]!r}", f"known are {actions}")
+    names = set(request) - {"id", "do"}
+    unknown = sorted(map(str, names - set(FIELDS[do])))
     if unknown:
         raise WorkbenchError(f"{do} takes no {', '.join(unknown)[:80]}")
-    found: Fields = {}
+    fields: Fields = {}
     for name, kind in FIELDS[do].items():
         if name not in request and name not in _MAY_LACK:
             raise WorkbenchError(f"{do} needs {name}", "the request has none")
@@ -67,8 +67,8 @@ def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:
         if not _KINDS[kind](value, record):
             because = f"{_shown(value)} is not {_NAMES.get(kind, f'a {kind}')} here"
             raise WorkbenchError(f"{do} cannot take this {name}", because)
-        found["place" if name == "pass" else name] = value
-    return do, found
+        fields["place" if name == "pass" else name] = value
+    return do, fields
 
 
 def _is_place(value: Any, table: Any) -> bool:

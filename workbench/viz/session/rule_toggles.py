@@ -41,8 +41,8 @@ def rule_off(
     name = rule if isinstance(rule, str) else inspection.rule_at(session, rule).name
     ex = session.recorder.exploration
     if name in ex.rules_off or (not on and schedules(ex, name)):
-        kept = tuple(known for known in ex.rules_off if known != name)
-        off = kept if on else (*kept, name)
+        others = tuple(other for other in ex.rules_off if other != name)
+        off = others if on else (*others, name)
         return session.reopen(
             exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.asked)
         )
@@ -65,25 +65,27 @@ def _variant(
 ) -> Result:
     root = session.record["kernels"][kernel]["root"]
     chosen = root if of is None else of
-    known, everywhere = session.kernels[chosen], session.kernels[root].rules_off
-    off = {n: None for n in known.rules_off if n != name and n not in everywhere}
+    current, everywhere = session.kernels[chosen], session.kernels[root].rules_off
+    off = {n: None for n in current.rules_off if n != name and n not in everywhere}
     if not on:
         off[name] = None
-    made = session.kernels[root].without(*off).apply(*known.applied_opts)
+    candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
     parent = session.row(chosen)["parent"] if on else chosen
     named = tuning.free_name(session, kernel, "without") if off else ""
     parent = root if parent is None else parent
-    return {"variant": tuning.variant_of(session, made, parent, named)}
+    return {"variant": tuning.variant_of(session, candidate, parent, named)}
 
 
 def compare(session: Session, was: Mapping[str, Any]) -> None:
     """Say in the record how the C of all kernels, un-optimised, differs from that of the record
     there `was` before other rules were switched off."""
     before, now = was["without"], session.record["without"]
-    said = before["differs"]
+    difference = before["differs"]
     if before["rules"] != now["rules"]:
-        said = _differs(_plain_c(was), _plain_c(session.record)) if now["rules"] else ""
-    session.put(("without", "differs"), said)
+        difference = (
+            _differs(_plain_c(was), _plain_c(session.record)) if now["rules"] else ""
+        )
+    session.put(("without", "differs"), difference)
 
 
 def _plain_c(record: Mapping[str, Any]) -> list[str]:

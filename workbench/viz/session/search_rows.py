@@ -14,32 +14,32 @@ MOST_TEXT = 300
 Row = dict[str, Any]
 
 
-def search_row(found: SearchResult) -> Row:
+def search_row(search: SearchResult) -> Row:
     """Return a search as plain data.
 
     `trials` are [number, parent, how, seconds, note], a parent before its children; `parent` is
     None for a start, `seconds` None for what was not timed. Units: seconds of one run.
     """
-    way = _way(found)
-    shown = [t for t in found.tried if t.number < MOST_TRIALS or t.number in way]
+    way = _way(search)
+    trials = [t for t in search.tried if t.number < MOST_TRIALS or t.number in way]
     return {
-        "tried": len(found.tried),
-        "timed": len(found.ranked()),
-        "best": found.best,
-        "speedup": found.speedup,
-        "seconds": found.seconds,
-        "ended": found.ended,
-        "device": found.device,
-        "trials": [_trial_row(t) for t in shown],
+        "tried": len(search.tried),
+        "timed": len(search.ranked()),
+        "best": search.best,
+        "speedup": search.speedup,
+        "seconds": search.seconds,
+        "ended": search.ended,
+        "device": search.device,
+        "trials": [_trial_row(t) for t in trials],
     }
 
 
-def _way(found: SearchResult) -> set[int]:
+def _way(search: SearchResult) -> set[int]:
     """Return the numbers of the best and of all that it comes from."""
-    way, at = set[int](), found.best
+    way, at = set[int](), search.best
     while at not in way:
         way.add(at)
-        parent = found.tried[at].parent
+        parent = search.tried[at].parent
         at = at if parent is None else parent
     return way
 
@@ -57,13 +57,13 @@ def search_read(row: Mapping[str, Any] | None) -> Row | None:
     if row is None:
         return None
     trials: list[list[Any]] = []
-    known: set[int] = set()
+    numbers: set[int] = set()
     for number, parent, how, seconds, note in row["trials"][: 2 * MOST_TRIALS]:
-        if number in known or parent not in {None, *known}:
+        if number in numbers or parent not in {None, *numbers}:
             raise ValueError("a form comes after the one that it was made from, once")
-        known.add(_count(number))
+        numbers.add(_count(number))
         trials.append([number, parent, *_told(how, seconds, note)])
-    if row["best"] not in known:
+    if row["best"] not in numbers:
         raise ValueError("the best form is one of those that were tried")
     return {
         "tried": _count(row["tried"]),

@@ -149,8 +149,8 @@ class Session:
 
     def row(self, variant: int) -> dict[str, Any]:
         """Return a variant's row of the record."""
-        found: dict[str, Any] = self.record["variants"][variant]
-        return found
+        variant_row: dict[str, Any] = self.record["variants"][variant]
+        return variant_row
 
     def set(self, variant: int, name: str, value: Any) -> None:
         """Set a field of a variant."""
@@ -206,19 +206,19 @@ class Session:
 
         Errors: WorkbenchError where that cannot be.
         """
-        asked = self.recorder.node(node)
-        return self.reopen(self.recorder.exploration.replan({asked: store}), asked)
+        target = self.recorder.node(node)
+        return self.reopen(self.recorder.exploration.replan({target: store}), target)
 
-    def reopen(self, planned: Exploration, asked: UOp | None = None) -> dict[str, Any]:
+    def reopen(self, planned: Exploration, target: UOp | None = None) -> dict[str, Any]:
         """Begin anew with another exploration of the same tensors, held against the one before
-        it; `asked` is the value that was decided about."""
+        it; `target` is the value that was decided about."""
         with self.lock:
             self._patches += 1
             was, ex = self.record, self.recorder.exploration
             planned.held["baselines"] = ex.held.setdefault("baselines", {})
             plan = plan_comparison.before(self)
             self._open(planned, self.recorder.speeds)
-            plan_comparison.compare(self, plan, asked)
+            plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
             self.recorder.patch()  # it is in the record, here as well
             # now, because patches of what is begun come before the reply
@@ -276,11 +276,11 @@ class Session:
                 self.tell({"patch": patch})
 
     def status(
-        self, task: str | None, done: int = 0, total: int = 0, text: str = ""
+        self, task: str | None, step: int = 0, total: int = 0, text: str = ""
     ) -> None:
         """Say what is going on; None: nothing is."""
-        told = {"task": task, "done": done, "total": total, "text": text}
-        self.tell({"status": told})
+        message = {"task": task, "done": step, "total": total, "text": text}
+        self.tell({"status": message})
 
     def tell(self, message: Message) -> None:
         """Send a message to everybody."""
@@ -289,16 +289,16 @@ class Session:
                 listener.tell(message)
 
     def _take_patch(self) -> dict[str, Any] | None:
-        found = self.recorder.patch()
-        if not found["append"] and not found["set"]:
+        patch = self.recorder.patch()
+        if not patch["append"] and not patch["set"]:
             return None
         self._patches += 1
         self.record["n"] = self._patches
-        found["set"].append([["n"], self._patches])
+        patch["set"].append([["n"], self._patches])
         if self._listeners and not self._is_renewing:
             self._is_renewing = True
             self.jobs.submit(self.recorder, self._renewing(), AHEAD)
-        return found
+        return patch
 
     # ahead of being asked
 
@@ -312,10 +312,10 @@ class Session:
 
     def begin_after(self, seconds: float) -> None:
         """Begin by then, though nobody may have asked anything."""
-        known = ref(self)  # a timer keeps nothing alive
+        session_ref = ref(self)  # a timer keeps nothing alive
 
         def begin() -> None:
-            session = known()
+            session = session_ref()
             if session is not None:
                 session.begin()
 

@@ -49,11 +49,11 @@ class LivePage:
 
     def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
         try:
-            shown = self.to_widget(ex, view)._repr_mimebundle_()
+            bundle = self.to_widget(ex, view)._repr_mimebundle_()
         except Exception:  # the picture is there all the same
             _LOG.exception("the workbench cannot be shown; this is its picture")
             return {}
-        return {WIDGET: (shown[0] if isinstance(shown, tuple) else shown)[WIDGET]}
+        return {WIDGET: (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]}
 
     def to_widget(self, ex: Exploration, view: Mapping[str, Any] = NO_VIEW) -> Any:
         """Return a widget of the exploration's session."""
@@ -100,12 +100,12 @@ class LivePage:
 def session_of(ex: Exploration) -> Session:
     """Return the session of an exploration, begun if need be."""
     with _lock:
-        known: Session | None = ex.held.get("session")
-        if known is None:
-            known = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
-            known.begin_after(PAGE_S)
-    KEPT.use(known)
-    return known
+        session: Session | None = ex.held.get("session")
+        if session is None:
+            session = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
+            session.begin_after(PAGE_S)
+    KEPT.use(session)
+    return session
 
 
 def is_live() -> bool:

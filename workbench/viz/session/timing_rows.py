@@ -32,15 +32,15 @@ def timing_row(
     """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
     on so many threads. `run` names the measurement: what was timed in one was timed in turns, and
     a ratio means something between such times only; a machine is slower an hour later."""
-    found = Samples(tuple(samples_s))
-    median, gflops = found.median_s, work.flops / found.median_s / 1e9
+    samples = Samples(tuple(samples_s))
+    median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     info = Device[device] if device in Device.names() else None  # a baseline's name
     is_emulator = info is not None and info.is_emulator
     is_compared = info is None or info.is_processor or is_emulator
     return {
         "median_s": median,
-        "min_s": found.min_s,
-        "spread": found.spread_s / median,
+        "min_s": samples.min_s,
+        "spread": samples.spread_s / median,
         "samples": [float(f"{s:.4g}") for s in samples_s[:MOST_SAMPLES]],
         "cold_s": statistics.median(cold_s) if cold_s else None,
         "gflops": gflops,

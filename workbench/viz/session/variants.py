@@ -41,8 +41,8 @@ OF_DEVICE = (
 
 def apply(session: Session, variant: int, opt: str) -> Result:
     """Apply one opt to a variant; return the variant that this makes."""
-    made = session.kernels[variant].apply(parse_opt(opt))
-    return {"variant": variant_of(session, made, variant)}
+    kernel = session.kernels[variant].apply(parse_opt(opt))
+    return {"variant": variant_of(session, kernel, variant)}
 
 
 def paste(session: Session, variant: int, text: str) -> Result:
@@ -53,23 +53,23 @@ def paste(session: Session, variant: int, text: str) -> Result:
     """
     root = _root(session, variant)
     kernel, chosen = session.kernels[root], parse_opts(text)
-    done, error = _as_far_as_possible(kernel, chosen)
-    if error is not None and done is kernel:
+    candidate, error = _as_far_as_possible(kernel, chosen)
+    if error is not None and candidate is kernel:
         raise error
-    made = variant_of(session, done, root)
+    child = variant_of(session, candidate, root)
     if error is not None:
-        session.set(made, "error", error_row(error))
-    return {"variant": made}
+        session.set(child, "error", error_row(error))
+    return {"variant": child}
 
 
 def auto(session: Session, kernel: int) -> Result:
     """Return the variant with the default opts."""
     root = session.record["kernels"][kernel]["root"]
     chosen = session.kernels[root].optimized()
-    made = variant_of(session, chosen, root, "auto")
+    variant = variant_of(session, chosen, root, "auto")
     # it may have been there, made by hand
-    session.set(made, "steps", step_rows(chosen.steps))
-    return {"variant": made}
+    session.set(variant, "steps", step_rows(chosen.steps))
+    return {"variant": variant}
 
 
 def code(session: Session, variant: int, language: str) -> Result:
@@ -128,16 +128,16 @@ def _show_device(session: Session, variant: int) -> None:
     is_apart = edited is not None and not Device[session.device].is_emulator
     here = variant, edited.device if edited and is_apart else session.device
     row = session.row(variant)
-    known = session.elsewhere.get((variant, session.device))
-    if known is None:  # its loops, and its C, are the same everywhere
-        kept = [c for c in row["code"] if c["device"] == Device.reader.name]
-        known = {"code": kept, "loops": row["loops"], "passes": []}
-        known |= {"offers": [], "refused": [], "counts": None}
-        known |= {"bound": None, "cost": None, "error": None}
+    fields = session.elsewhere.get((variant, session.device))
+    if fields is None:  # its loops, and its C, are the same everywhere
+        reader_code = [c for c in row["code"] if c["device"] == Device.reader.name]
+        fields = {"code": reader_code, "loops": row["loops"], "passes": []}
+        fields |= {"offers": [], "refused": [], "counts": None}
+        fields |= {"bound": None, "cost": None, "error": None}
     if edited is not None:
-        known = known | {"code": row["code"], "error": row["error"]}
+        fields = fields | {"code": row["code"], "error": row["error"]}
     figures = {"timing": session.timings.get(here), "check": session.checks.get(here)}
-    for field, value in (known | figures).items():
+    for field, value in (fields | figures).items():
         session.set(variant, field, value)
 
 
@@ -156,16 +156,16 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
 
     Errors: WorkbenchError where there are too many.
     """
-    known = session.recorder.variant_of(parent, kernel)
-    if known is not None:
-        return known
+    existing = session.recorder.variant_of(parent, kernel)
+    if existing is not None:
+        return existing
     _leave_room(session)
     number = session.row(parent)["kernel"]
     named = name or free_name(session, number, "mine")
-    made = session.recorder.add_variant(number, kernel, named, parent)
-    session.set(made, "rules_off", list(kernel.rules_off))
-    adopt(session, made)
-    return made
+    variant = session.recorder.add_variant(number, kernel, named, parent)
+    session.set(variant, "rules_off", list(kernel.rules_off))
+    adopt(session, variant)
+    return variant
 
 
 def edited_variant(
@@ -179,11 +179,11 @@ def edited_variant(
     number = session.row(parent)["kernel"]
     named = name or free_name(session, number, "edited")
     kernel, lines = session.kernels[parent], source.text.split("\n")
-    made = session.recorder.add_variant(number, kernel, named, parent)
-    session.edited[made] = source
-    session.set(made, "edited", True)
-    session.set(made, "code", [code_row(Device[source.device], lines)])
-    return made
+    variant = session.recorder.add_variant(number, kernel, named, parent)
+    session.edited[variant] = source
+    session.set(variant, "edited", True)
+    session.set(variant, "code", [code_row(Device[source.device], lines)])
+    return variant
 
 
 def _leave_room(session: Session) -> None:
@@ -194,10 +194,10 @@ def _leave_room(session: Session) -> None:
 
 def free_name(session: Session, number: int, word: str) -> str:
     """Return "mine 1", or the next number that no variant of the kernel has."""
-    taken = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
-    taken |= {entry["name"] for entry in session.kept.values()}
+    names = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
+    names |= {entry["name"] for entry in session.kept.values()}
     count = 1
-    while f"{word} {count}" in taken:
+    while f"{word} {count}" in names:
         count += 1
     return f"{word} {count}"
 
@@ -239,9 +239,9 @@ def _restore(session: Session, key: persistence.Key, entry: Result) -> None:
     root = session.record["kernels"][key.kernel]["root"]
     try:
         chosen = [parse_opt(text) for text in key.opts]
-        made = variant_of(session, session.kernels[root].apply(*chosen), root)
+        variant = variant_of(session, session.kernels[root].apply(*chosen), root)
         if entry["edited"] is not None:
-            _restore_edited(session, made, entry)
+            _restore_edited(session, variant, entry)
     except WorkbenchError:
         return  # saved by a version with other opts
 
@@ -251,18 +251,18 @@ def _restore_edited(session: Session, parent: int, entry: Result) -> None:
     source = Edited(was["device"], was["text"])
     if source in session.edited.values():
         return  # somebody was quicker
-    made = edited_variant(session, source, parent, entry["name"])
-    adopt(session, made)
-    session.set(made, "error", was["error"])
-    session.set(made, "check", was["check"])
+    variant = edited_variant(session, source, parent, entry["name"])
+    adopt(session, variant)
+    session.set(variant, "error", was["error"])
+    session.set(variant, "check", was["check"])
     if was["check"] is not None:
-        session.checks[made, source.device] = was["check"]
+        session.checks[variant, source.device] = was["check"]
 
 
 def _root(session: Session, variant: int) -> int:
     number = session.row(variant)["kernel"]
-    found: int = session.record["kernels"][number]["root"]
-    return found
+    root: int = session.record["kernels"][number]["root"]
+    return root
 
 
 def _as_far_as_possible(

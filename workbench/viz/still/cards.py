@@ -73,8 +73,8 @@ def _kernel_title(kernel: Kernel, number: int | None) -> str:
     about = ". ".join(filter(None, [NAMED, decoded(kernel.original)]))
     parts.append(tag("span", code(kernel.name), "mu", title=about))
     applied = ", ".join(str(opt) for opt in kernel.applied_opts)
-    done = tag("div", "Applied: " + code(applied), "capt") if applied else ""
-    return tag("div", " ".join(parts), "title") + done + _steps_part(kernel)
+    opts_part = tag("div", "Applied: " + code(applied), "capt") if applied else ""
+    return tag("div", " ".join(parts), "title") + opts_part + _steps_part(kernel)
 
 
 def _steps_part(kernel: Kernel) -> str:
@@ -198,12 +198,12 @@ def _compiled_part(kernel: Kernel) -> str:
     try:
         compiled = kernel.compile(_device(kernel))
     except Exception as error:
-        seen = kernel.observed(_device(kernel))
+        passes = kernel.observed(_device(kernel))
         return _failed(error_text(error)) + passes_part(
-            "Compiling, as far as it came", seen
+            "Compiling, as far as it came", passes
         )
-    made = fold(source_summary(compiled), source(compiled.source))
-    return made + passes_part("Compiling", compiled.passes)
+    source_part = fold(source_summary(compiled), source(compiled.source))
+    return source_part + passes_part("Compiling", compiled.passes)
 
 
 def source_summary(compiled: Compiled) -> str:

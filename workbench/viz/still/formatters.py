@@ -109,9 +109,9 @@ def compiled_bundle(compiled: Compiled) -> Bundle:
     words = [f"{figure_text(value)} {name}" for name, value in figures]
     words.append(f"{bytes_text(counts.bytes_loaded)} loaded")
     words.append(f"{bytes_text(counts.bytes_stored)} stored")
-    made = compiled.built.source
-    about = f"{made.language} for device {compiled.device}"
-    head = tag("b", escape(made.name)) + muted(about)
+    program = compiled.built.source
+    about = f"{program.language} for device {compiled.device}"
+    head = tag("b", escape(program.name)) + muted(about)
     body = [
         tag("div", head, "title"),
         tag("div", escape("One run: " + ", ".join(words)), "capt"),

@@ -20,8 +20,8 @@ def page(*parts: str) -> str:
 
 def tag(name: str, content: str, kind: str = "", **more: str) -> str:
     """Return an element around `content`, which is HTML already; attributes are escaped."""
-    given = ({"class": kind} if kind else {}) | more
-    attributes = "".join(f' {key}="{escape(value)}"' for key, value in given.items())
+    pairs = ({"class": kind} if kind else {}) | more
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in pairs.items())
     return f"<{name}{attributes}>{content}</{name}>"
 
 
@@ -60,8 +60,8 @@ def table(
         tag("tr", "".join(tag("td", c, k) for c, k in zip(row, kinds, strict=True)))
         for row in rows
     )
-    made = f"<table><thead>{tag('tr', head)}</thead><tbody>{body}</tbody></table>"
-    return tag("div", made, "scroll")
+    markup = f"<table><thead>{tag('tr', head)}</thead><tbody>{body}</tbody></table>"
+    return tag("div", markup, "scroll")
 
 
 def chip(kind: AxisType) -> str:

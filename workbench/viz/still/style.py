@@ -92,15 +92,15 @@ _RULES = """
 
 def _scoped(rules: str) -> str:
     """Put `.wb-ex.wb-ex` before every selector; a rule without one is for the box itself."""
-    made = []
+    blocks = []
     for rule in " ".join(rules.split()).split("}"):
         selectors, brace, body = rule.partition("{")
         if brace:
             named = ",".join(
                 f"{SCOPE} {s.strip()}".strip() for s in selectors.split(",")
             )
-            made.append(f"{named}{{{body}}}")
-    return "\n".join(made)
+            blocks.append(f"{named}{{{body}}}")
+    return "\n".join(blocks)
 
 
 SCOPE = ".wb-ex.wb-ex"

@@ -31,17 +31,17 @@ MOST_NODES = 150
 
 def graph_picture(graph: TensorGraph) -> str:
     """Return the picture of a graph as an <img>, or a sentence where it is too large for one."""
-    shown = folded(graph)
-    if len(shown.nodes) > MOST_NODES:
+    folded_graph = folded(graph)
+    if len(folded_graph.nodes) > MOST_NODES:
         return (
-            f"<p>The graph has {plural(len(shown.nodes), 'node')}, too many for this picture "
+            f"<p>The graph has {plural(len(folded_graph.nodes), 'node')}, too many for this picture "
             f"(at most {MOST_NODES}). <code>.to_networkx()</code> and "
             "<code>.to_graphviz()</code> have all of it.</p>"
         )
-    drawn = picture(shown)
+    drawn = picture(folded_graph)
     data = b64encode(graph_svg(drawn).encode()).decode()
     return (
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(shown))}" '
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(folded_graph))}" '
         f'width="{drawn.width:.0f}" height="{drawn.height:.0f}">'
     )
 
@@ -49,13 +49,13 @@ def graph_picture(graph: TensorGraph) -> str:
 def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
     """Return what the picture shows as rows, sources first: (value, size, computed from,
     kernels, line)."""
-    shown = folded(graph)
-    labels = {node.number: node.label for node in shown.nodes}
+    folded_graph = folded(graph)
+    labels = {node.number: node.label for node in folded_graph.nodes}
     read: defaultdict[int, list[GraphEdge]] = defaultdict(list)
-    for edge in sorted(shown.edges, key=lambda edge: edge.position):
+    for edge in sorted(folded_graph.edges, key=lambda edge: edge.position):
         read[edge.target].append(edge)
     rows = []
-    for node in shown.nodes[:MOST_NODES]:
+    for node in folded_graph.nodes[:MOST_NODES]:
         sources = ", ".join(labels[edge.source] for edge in read[node.number])
         kernels = ", ".join(str(kernel_number(k)) for k in node.kernels)
         if node.stored_by is not None:

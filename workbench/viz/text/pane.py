@@ -146,11 +146,11 @@ def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
     how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
     yield f"  {row['name']}: {'; '.join([opts, *how])}"
     yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
-    found = [
+    remarks = [
         row["check"] and row["check"]["text"],
         row["error"] and _said(row["error"]),
     ]
-    for words in (*found, row["note"]):
+    for words in (*remarks, row["note"]):
         if words:
             yield f"    {words}"
 

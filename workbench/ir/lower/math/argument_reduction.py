@@ -32,8 +32,8 @@ def quarter_turns(x: UOp) -> tuple[UOp, UOp, UOp]:
     mantissa = (bits & ((1 << form.fraction_bits) - 1)) | (1 << form.fraction_bits)
     place = shr(bits, form.fraction_bits) + (1 - form.bias)
     window = _window(place, two_over_pi(form))
-    found = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
-    high, low = _words(found, form)
+    product = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
+    high, low = _words(product, form)
     # Half a quarter more, and half of `high`'s last bit: cutting off then rounds to the nearest.
     half = 1 << (form.uint.bits - 3)
     high = high + (half | half >> form.fraction_bits)
@@ -73,20 +73,22 @@ def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
     then neighbours are shifted together.
     """
     width = place.dtype.bits
-    held = [place.like(word) for word in words]
+    candidates = [place.like(word) for word in words]
     step = 1 << ((len(words) - WINDOW - 1).bit_length() - 1)
     while step:
         skip = (place & (step * width)).ne(0)
-        held = [
-            skip.where(held[i + step], held[i]) if i + step < len(held) else held[i]
-            for i in range(min(len(held), WINDOW + step))
+        candidates = [
+            skip.where(candidates[i + step], candidates[i])
+            if i + step < len(candidates)
+            else candidates[i]
+            for i in range(min(len(candidates), WINDOW + step))
         ]
         step //= 2
     left, right = place & (width - 1), ~place & (width - 1)
     # In two shifts, because one by the whole width has no meaning.
-    pairs = zip(held, held[1:], strict=False)
-    found = [shl(a, left) | shr(shr(b, 1), right) for a, b in pairs]
-    return found[::-1]
+    pairs = zip(candidates, candidates[1:], strict=False)
+    window = [shl(a, left) | shr(shr(b, 1), right) for a, b in pairs]
+    return window[::-1]
 
 
 def _limbs(word: UOp) -> list[UOp]:
@@ -101,18 +103,18 @@ def _product(a: Sequence[UOp], b: Sequence[UOp]) -> list[UOp]:
 
     A product of limbs and two more limbs fit into 64 bits.
     """
-    found: list[UOp] = []
+    limbs: list[UOp] = []
     for i, factor in enumerate(a):
         carry: UOp | None = None
         for j, limb in enumerate(b[: len(b) - i]):
             value = factor * limb
             if i > 0:
-                value = value + found[i + j]
+                value = value + limbs[i + j]
             if carry is not None:
                 value = value + carry
-            found[i + j : i + j + 1] = [value & LIMB]
+            limbs[i + j : i + j + 1] = [value & LIMB]
             carry = shr(value, 32)
-    return found[len(a) :]
+    return limbs[len(a) :]
 
 
 def _words(limbs: Sequence[UOp], form: FloatFormat) -> tuple[UOp, UOp]:

@@ -90,17 +90,17 @@ def heuristic(
             step = propose(kernel, target)
             if step is None:
                 continue
-            before, taken = kernel, []
+            before, step_opts = kernel, []
             with unobserved():
                 for opt in step.opts:
-                    made = form(kernel, opt, target)
-                    if made is not None:
-                        kernel = made
-                        taken.append(opt)
-            if not taken:
+                    next_kernel = form(kernel, opt, target)
+                    if next_kernel is not None:
+                        kernel = next_kernel
+                        step_opts.append(opt)
+            if not step_opts:
                 continue
-            step = replace(step, opts=tuple(taken))
-            applied += taken
+            step = replace(step, opts=tuple(step_opts))
+            applied += step_opts
             fired.append(step)
             if record.matches is not None:
                 record.matches.append(Match(step, before, kernel))
@@ -173,11 +173,11 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
     """An operand that vector lanes walk and an outer loop does not: read again at every step of
     it, from lines far apart. The loops that it depends on go outside, and its tile is packed
     once for all the others."""
-    found = reduces(kernel)
-    if len(found) != 1:
+    reductions = reduces(kernel)
+    if len(reductions) != 1:
         return None
     moves, most = store_strides(kernel), PACKED_SHARE * target.l2_bytes
-    for load in loads(found[0].src[0]):
+    for load in loads(reductions[0].src[0]):
         if load.place.memory.op is not Ops.PARAM:
             continue  # it is packed already
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
@@ -186,10 +186,10 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         inside = [r for r in ranges(kernel).values() if r in load.ranges]
         tile = [r for r in inside if r not in around]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
-        held = _held(load, tile) * load.dtype.itemsize
+        bytes_in_place = _held(load, tile) * load.dtype.itemsize
         reuse = math.prod(r.extent for r in again)
         least = REUSE if lanes_are_neighbours(load) else GATHERED_REUSE
-        if not around or reuse < least or min(copied, held) > most:
+        if not around or reuse < least or min(copied, bytes_in_place) > most:
             continue
         slot, order = load.place.memory.slot, kernel.arg.order
         first = min(order.index(r.axis_name) for r in again)
@@ -204,14 +204,14 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
                 f"; the loop over {block[0].axis_name} comes in blocks (see sum-blocks)"
             )
             return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
-        if copied < OVERLAP * held:
+        if copied < OVERLAP * bytes_in_place:
             opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
             opts += _turned_fill(load, tile, target)
         else:
             why += (
                 "; it stays where it is, since a copy holds each element several times"
             )
-            figures["bytes_in_place"] = held
+            figures["bytes_in_place"] = bytes_in_place
         return HeuristicStep("pack-operand", tuple(opts), why, figures)
     return None
 
@@ -242,11 +242,11 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
     """A reduction along which the operand that is not packed is read across, a line of the cache
     for each step: in blocks whose lines the cache keeps for the next rows. The sums wait in
     memory, and the packed tile is one of a block."""
-    found = reduces(kernel)
-    if len(found) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+    reductions = reduces(kernel)
+    if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
     moves = store_strides(kernel)
-    for load in loads(found[0].src[0]):
+    for load in loads(reductions[0].src[0]):
         around, again = loops_of(kernel, load)
         lanes = [r for r in load.ranges if r.axis_kind.is_lane and moves.get(r) == 1]
         if not lanes or not around or not again:

@@ -34,12 +34,12 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
     for axis in ranges(kernel).values():
         if axis.axis_kind is not AxisType.GLOBAL:
             continue
-        found = borders(kernel, axis)
-        length = math.gcd(axis.extent, *found)
+        positions = borders(kernel, axis)
+        length = math.gcd(axis.extent, *positions)
         count = axis.extent // length
         # along the vector a piece is whole vectors, or halves of them: no store needs a mask
         lanes = next((n for n in (2 * wide, wide, wide // 2) if length % n == 0), 0)
-        if not found or count > MOST_PIECES or (axis is unit and lanes < 2):
+        if not positions or count > MOST_PIECES or (axis is unit and lanes < 2):
             continue
         name, opts = axis.axis_name, []
         if length > 1:
@@ -48,23 +48,23 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
         if axis is unit:
             opts.append(Opt(OptOps.UPCAST, unused(kernel, AxisType.GLOBAL), lanes))
         why = f"what is computed changes along {name}, and in no piece of it"
-        figures = {"borders": len(found), "pieces": count, "length": length}
+        figures = {"borders": len(positions), "pieces": count, "length": length}
         return HeuristicStep("pieces", tuple(opts), why, figures)
     return None
 
 
 def borders(kernel: UOp, axis: UOp) -> set[int]:
     """Return where along `axis` the conditions that compare it with a number change."""
-    found: set[int] = set()
+    positions: set[int] = set()
     for node in kernel.toposort():
         if node.op not in _BEYOND or axis not in node.ranges:
             continue
         (left, low), (right, high) = terms(node.src[0]), terms(node.src[1])
         if left == {axis: 1} and not right:
-            found.add(high - low + _BEYOND[node.op])
+            positions.add(high - low + _BEYOND[node.op])
         elif right == {axis: 1} and not left:
-            found.add(low - high + 1 - _BEYOND[node.op])
-    return found
+            positions.add(low - high + 1 - _BEYOND[node.op])
+    return positions
 
 
 _BEYOND = {Ops.CMPLT: 0, Ops.CMPLE: 1}

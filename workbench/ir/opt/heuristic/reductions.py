@@ -97,18 +97,18 @@ def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
 def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
     """A reduction of a few steps, as over a window or three coordinates, without its loops: as
     many of them, from the inside, as the lanes and the length of the code allow."""
-    found = reduces(kernel)
-    if len(found) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
+    reductions = reduces(kernel)
+    if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
     loops = [ranges(kernel)[name] for name in kernel.arg.order]
-    inside = [r for r in reversed(loops) if r in found[0].src[1:]]
+    inside = [r for r in reversed(loops) if r in reductions[0].src[1:]]
     lanes = math.prod(r.extent for r in ranges(kernel).values() if r.axis_kind.is_lane)
     whole = math.prod(r.extent for r in inside)
-    held = _held_registers(found[0], target)
-    if whole > SHORT_IN_ALL or held > target.vector_registers:
+    registers = _held_registers(reductions[0], target)
+    if whole > SHORT_IN_ALL or registers > target.vector_registers:
         return None
     opts: list[Opt] = []
-    figures: dict[str, float] = {"steps": whole, "lanes": lanes, "registers": held}
+    figures: dict[str, float] = {"steps": whole, "lanes": lanes, "registers": registers}
     steps = 1
     for axis, loop in zip(inside, reversed(loops), strict=False):
         steps *= axis.extent

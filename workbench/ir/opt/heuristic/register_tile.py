@@ -61,10 +61,10 @@ class Tile:
 def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     """An output axis as vector lanes, and others that some operand of the reduction does not
     depend on as rows: its loads are reused."""
-    axis, found = vector_axis(kernel), reduces(kernel)
-    if axis is None or len(found) != 1:
+    axis, reductions = vector_axis(kernel), reduces(kernel)
+    if axis is None or len(reductions) != 1:
         return None
-    operands = loads(found[0].src[0])
+    operands = loads(reductions[0].src[0])
     others = [r for r in ranges(kernel).values() if r.axis_kind is AxisType.GLOBAL]
     rows = [
         r

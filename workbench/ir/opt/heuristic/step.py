@@ -69,13 +69,13 @@ def chosen_lanes(
     the axis, it is rounded up if that costs little. The others are what is left.
     """
     extent = axis.extent
-    wanted = choices[: max(1, len(choices) // 2)]
-    found = _divisor(extent, wanted)
-    found = found or _rounded(extent, wanted, LITTLE)
-    found = found or _rounded(extent, wanted, PADDING)
-    found = found or _divisor(extent, choices)
-    found = found or _rounded(extent, choices, PADDING) or 1
-    return found, split(axis, op, found)
+    preferences = choices[: max(1, len(choices) // 2)]
+    lanes = _divisor(extent, preferences)
+    lanes = lanes or _rounded(extent, preferences, LITTLE)
+    lanes = lanes or _rounded(extent, preferences, PADDING)
+    lanes = lanes or _divisor(extent, choices)
+    lanes = lanes or _rounded(extent, choices, PADDING) or 1
+    return lanes, split(axis, op, lanes)
 
 
 def _divisor(extent: int, choices: tuple[int, ...]) -> int:

@@ -29,24 +29,22 @@ def strides(load: UOp) -> dict[UOp, int]:
 
 def unit_axis(kernel: UOp) -> UOp | None:
     """Return the loop along which the first result's elements are neighbours."""
-    found = [
-        a for a, k in store_strides(kernel).items() if k == 1 and a.op is Ops.RANGE
-    ]
-    return found[0] if found and not found[0].axis_kind.is_lane else None
+    axes = [a for a, k in store_strides(kernel).items() if k == 1 and a.op is Ops.RANGE]
+    return axes[0] if axes and not axes[0].axis_kind.is_lane else None
 
 
 def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
     """Return the loop of a reduction along which the loads that move do so in the shortest steps,
     all of them in steps of one length each, and the longest of these: 1 where it is neighbours
     that are combined. A loop too short for a vector, as a window's is, is none."""
-    found: list[tuple[int, UOp]] = []
+    candidates: list[tuple[int, UOp]] = []
     for axis in reduce.src[1:]:
         if axis.extent < FEW_LANES:
             continue
         steps = [step(n, axis) for n in loads(reduce.src[0]) if axis in n.ranges]
         if axis.axis_kind in REDUCE_KINDS and steps and max(steps) < FAR:
-            found.append((max(steps), axis))
-    least, best = min(found, key=lambda pair: pair[0], default=(FAR, None))
+            candidates.append((max(steps), axis))
+    least, best = min(candidates, key=lambda pair: pair[0], default=(FAR, None))
     return best, least
 
 
@@ -81,11 +79,11 @@ def lanes_are_neighbours(load: UOp) -> bool:
 
 def packs(kernel: UOp, axis: UOp) -> bool:
     """Whether what is gathered along `axis` is used so often that packing it first pays."""
-    found = reduces(kernel)
+    reductions = reduces(kernel)
     gathered = [
         n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1
     ]
-    if len(found) != 1 or len(gathered) != 1 or axis in found[0].src[1:]:
+    if len(reductions) != 1 or len(gathered) != 1 or axis in reductions[0].src[1:]:
         return False
     around, again = loops_of(kernel, gathered[0])
     source = gathered[0].place.memory
@@ -97,14 +95,14 @@ def packs(kernel: UOp, axis: UOp) -> bool:
         return (
             False  # the loop that it would be packed inside of takes half of the lanes
         )
-    least = PACKED_REUSE if dot_axis(found[0])[1] == 1 else GATHERED_REUSE
+    least = PACKED_REUSE if dot_axis(reductions[0])[1] == 1 else GATHERED_REUSE
     return math.prod(r.extent for r in again) >= least
 
 
 def loops_of(kernel: UOp, load: UOp) -> tuple[list[UOp], list[UOp]]:
     """Return the output loops that a load depends on, and those it does not, outermost first."""
-    found = ranges(kernel)
-    outputs = [found[n] for n in kernel.arg.order if found[n].axis_kind in OUTPUT_KINDS]
+    axes = ranges(kernel)
+    outputs = [axes[n] for n in kernel.arg.order if axes[n].axis_kind in OUTPUT_KINDS]
     around = [r for r in outputs if r in load.ranges]
     return around, [r for r in outputs if r not in load.ranges]
 
