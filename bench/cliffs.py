@@ -61,30 +61,30 @@ def main() -> int:
         os.sched_setaffinity(0, {min(allowed)})
         (Tensor([1.0]) + 1).numpy()
         os.sched_setaffinity(0, allowed)
-    found: list[Row] = []
+    rows: list[Row] = []
     for case in cases():
         if options.words and not any(word in case.name for word in options.words):
             continue
-        found.append(measured(case, options.seconds))
-        print(line(found[-1]), file=sys.stderr, flush=True)
+        rows.append(measured(case, options.seconds))
+        print(line(rows[-1]), file=sys.stderr, flush=True)
     for seed in range(options.random):
         row = beside_numpy(seed, options.seconds)
         if row is not None:
-            found.append(row)
+            rows.append(row)
             print(line(row), file=sys.stderr, flush=True)
-    found.sort(key=lambda row: (not row.error, -row.ratio))
-    print("\n".join(line(row) for row in found))
-    judged = [row for row in found if row.theirs_s >= JUDGED_S and not row.error]
+    rows.sort(key=lambda row: (not row.error, -row.ratio))
+    print("\n".join(line(row) for row in rows))
+    judged = [row for row in rows if row.theirs_s >= JUDGED_S and not row.error]
     over = [row for row in judged if row.ratio > CLIFF]
     mean = statistics.geometric_mean([row.ratio for row in judged]) if judged else 1.0
     print(
         f"{len(judged)} rows of {1e6 * JUDGED_S:.0f} us or more: geometric mean {mean:.2f},"
-        f" {len(over)} above {CLIFF:g}, {sum(bool(r.error) for r in found)} wrong"
+        f" {len(over)} above {CLIFF:g}, {sum(bool(r.error) for r in rows)} wrong"
     )
     if options.json:
-        text = json.dumps([asdict(row) for row in found], indent=1)
+        text = json.dumps([asdict(row) for row in rows], indent=1)
         options.json.write_text(text, encoding="utf-8")
-    return int(any(row.error for row in found))
+    return int(any(row.error for row in rows))
 
 
 def _options() -> argparse.Namespace:
@@ -175,12 +175,12 @@ def beside_numpy(seed: int, budget_s: float) -> Row | None:
     from tests import expressions
     from workbench import Tensor, TinyJit, dtypes
 
-    kept = expressions.SIZES
+    sizes = expressions.SIZES
     expressions.SIZES = (1, 64, 96, 127, 128)
     try:
         case = expressions.case(seed)
     finally:
-        expressions.SIZES = kept
+        expressions.SIZES = sizes
     largest = max(a.size for a in case.arrays.values())
     if largest < 1 << 14 or largest > 1 << 24:
         return None
@@ -196,10 +196,10 @@ def beside_numpy(seed: int, budget_s: float) -> Row | None:
     }
     inputs = [case.arrays[f"t{i}"] for i in leaves]
 
-    def ours(*given: Any) -> Any:
+    def ours(*values: Any) -> Any:
         env = base | {"rng": np.random.default_rng(seed)}
         env |= {f"n{i}": a for i, a in zip(leaves, inputs, strict=True)}
-        env |= {f"t{i}": t for i, t in zip(leaves, given, strict=True)}
+        env |= {f"t{i}": t for i, t in zip(leaves, values, strict=True)}
         for one in rest:
             exec(one.split("; ", 1)[1], env)
         return env[f"t{last}"]
@@ -213,54 +213,54 @@ def beside_numpy(seed: int, budget_s: float) -> Row | None:
 
     try:
         with np.errstate(all="ignore"):
-            given = [Tensor(a).realize() for a in inputs]
+            values = [Tensor(a).realize() for a in inputs]
             call = TinyJit(ours)
             start = time.perf_counter()
-            call(*given)
+            call(*values)
             compile_s = time.perf_counter() - start
-            call(*given)
-            found = in_turn(lambda: call(*given), theirs, budget_s)
+            call(*values)
+            times = in_turn(lambda: call(*values), theirs, budget_s)
     except Exception as error:
         return Row(name, 0.0, 0.0, 0.0, 0.0, error=f"{type(error).__name__}: {error}")
-    return Row(name, *found, call.count, compile_s)
+    return Row(name, *times, call.count, compile_s)
 
 
 def _arrays(case: Case) -> list[np.ndarray[Any, Any]]:
     rng = np.random.default_rng(0)
-    made = []
+    arrays = []
     for each in case.inputs:
         kind: Any = "float32"
         if each and not isinstance(each[-1], int):
             *shape, kind = each
         elif each and each[-1] < 0:  # whole numbers below it
             *shape, bound = each
-            made.append(rng.integers(0, -bound, shape).astype(np.int64))
+            arrays.append(rng.integers(0, -bound, shape).astype(np.int64))
             continue
         else:
             shape = list(each)
         if kind == "bool":
-            made.append(rng.integers(0, 2, shape).astype(bool))
+            arrays.append(rng.integers(0, 2, shape).astype(bool))
         elif kind.startswith(("int", "uint")):
-            made.append(rng.integers(0, 100, shape).astype(kind))
+            arrays.append(rng.integers(0, 100, shape).astype(kind))
         else:
-            made.append(rng.standard_normal(shape).astype(kind))
-    return made
+            arrays.append(rng.standard_normal(shape).astype(kind))
+    return arrays
 
 
-def _fault(found: Any, expected: Any) -> str:
-    if found.shape != expected.shape:
-        return f"shape {found.shape}, not {expected.shape}"
-    if found.dtype.kind in "biu" or expected.dtype.kind in "biu":
-        wrong = int((found != expected).sum())
-        return f"{wrong} of {found.size} elements differ" if wrong else ""
-    share = TOLERANCE[found.dtype.name]
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
-    if not found.size:
+def _fault(actual: Any, expected: Any) -> str:
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape}, not {expected.shape}"
+    if actual.dtype.kind in "biu" or expected.dtype.kind in "biu":
+        wrong = int((actual != expected).sum())
+        return f"{wrong} of {actual.size} elements differ" if wrong else ""
+    share = TOLERANCE[actual.dtype.name]
+    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    if not actual.size:
         return ""
     finite = np.isfinite(expected)
-    if (np.isfinite(found) != finite).any():
+    if (np.isfinite(actual) != finite).any():
         return "not finite in other places"
-    off = np.abs(found - expected)[finite].max(initial=0.0)
+    off = np.abs(actual - expected)[finite].max(initial=0.0)
     limit = share * max(1e-30, np.abs(expected[finite]).max(initial=0.0))
     return f"off by {off:g}, more than {limit:g}" if off > limit else ""
 

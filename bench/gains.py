@@ -45,8 +45,8 @@ def main() -> int:
         for op in (OptOps.THREAD, OptOps.STAGE):
             if op in ops:
                 gain, loop = gains(default, without(plain, default, op))
-                said, bad = verdict(name, op, gain, loop)
-                print(f"{name:44} {op.name:7} {gain:5.2f}  {said}")
+                text, bad = verdict(name, op, gain, loop)
+                print(f"{name:44} {op.name:7} {gain:5.2f}  {text}")
                 missed += bad
     return int(missed > 0)
 
@@ -87,9 +87,9 @@ def gains(default: Kernel, lesser: Kernel) -> tuple[float, float]:
         "one": run_peak(dtypes.float32).run,
         "all": run_peak(dtypes.float32, cores()).run,
     }
-    taken = in_turn({name: sampler(run) for name, run in runs.items()}, BUDGET_S)
-    ones, alls = taken["one"], taken["all"]
-    gain = map(lambda less, more: less / more, taken["without"], taken["with"])
+    samples = in_turn({name: sampler(run) for name, run in runs.items()}, BUDGET_S)
+    ones, alls = samples["one"], samples["all"]
+    gain = map(lambda less, more: less / more, samples["without"], samples["with"])
     loop = map(lambda one, both: cores() * one / both, ones, alls)
     return statistics.median(gain), statistics.median(loop)
 

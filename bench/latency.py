@@ -73,8 +73,8 @@ def report(title: str, work: Callable[[], object]) -> None:
     for module, seconds in own.most_common(12):
         print(f"  {1e3 * seconds:7.1f} ms  own   {module}")
     dearest = sorted(rows, key=lambda row: -row[1][3])
-    shown = [row for row in dearest if "workbench" in row[0][0]][:24]
-    for (file, line, function), (_, calls, _, cumulative, _) in shown:
+    entries = [row for row in dearest if "workbench" in row[0][0]][:24]
+    for (file, line, function), (_, calls, _, cumulative, _) in entries:
         where = f"{place(file)}:{line} {function}"
         print(f"  {1e3 * cumulative:7.1f} ms  total {where}, {calls} calls")
 

@@ -70,12 +70,12 @@ def is_within(page: Any, name: str, bound: float) -> bool:
 
 def moving(page: Any) -> list[str]:
     """Say how many rewrites move what they left alone; return the views in which too many do."""
-    found, worse = moves(page), []
+    all_moves, worse = moves(page), []
     for view, share in STILL.items():
-        seen = [move for move in found if move.view == view]
-        still = sum(move.most < 1 for move in seen) / len(seen)
+        in_view = [move for move in all_moves if move.view == view]
+        still = sum(move.most < 1 for move in in_view) / len(in_view)
         print(
-            f"{view}: {still:.1%} of {len(seen)} rewrites move nothing else by a layer"
+            f"{view}: {still:.1%} of {len(in_view)} rewrites move nothing else by a layer"
         )
         if still < share:
             worse.append(f"rewrites, {view}")

@@ -113,12 +113,12 @@ def raced(entry: Entry, runs: Mapping[str, Run]) -> Speeds:
             if PEERS[name].is_installed:
                 workers[PEERS[name]].prepare(entry.name, False)
                 samplers[name] = partial(workers[PEERS[name]].sample, SAMPLE_S)
-        taken = in_turn(samplers, BUDGET_S)
+        times = in_turn(samplers, BUDGET_S)
     return {
         name: tuple(
             (peak.flops if name == "peak" else flops) / s / 1e9 for s in samples
         )
-        for name, samples in taken.items()
+        for name, samples in times.items()
     }
 
 
@@ -170,13 +170,13 @@ def only_vector_fmas(lines: list[str]) -> bool:
 
 
 def verdict(lines: list[str]) -> str:
-    found = arithmetic(lines)
+    instructions = arithmetic(lines)
     only = (
         "all of them vector FMAs"
         if only_vector_fmas(lines)
-        else f"NOT only vector FMAs: {found}"
+        else f"NOT only vector FMAs: {instructions}"
     )
-    return f"{len(found)} arithmetic instructions on floats, {only}"
+    return f"{len(instructions)} arithmetic instructions on floats, {only}"
 
 
 if __name__ == "__main__":

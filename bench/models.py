@@ -139,10 +139,10 @@ def resnet18(lib: Any, w: Callable[..., Any], smoke: bool) -> Callable[[Any], An
             side, three = w(channels, inputs, 1, 1), norm(channels)
 
         def run(x: Any) -> Any:
-            made = one(lib.conv(x, first, stride, 1)).relu()
-            made = two(lib.conv(made, second, 1, 1))
-            kept = x if side is None else three(lib.conv(x, side, stride))
-            return (made + kept).relu()
+            output = one(lib.conv(x, first, stride, 1)).relu()
+            output = two(lib.conv(output, second, 1, 1))
+            shortcut = x if side is None else three(lib.conv(x, side, stride))
+            return (output + shortcut).relu()
 
         return run
 
@@ -178,9 +178,9 @@ def transformer(lib: Any, w: Callable[..., Any], smoke: bool) -> Callable[[Any],
             qkv = lib.layer_norm(x, *norms[0]) @ joint.transpose(0, 1) + joint_bias
             parts = qkv.reshape(batch, tokens, 3, HEADS, width // HEADS)
             parts = parts.permute(2, 0, 3, 1, 4)
-            made = lib.attention(parts[0], parts[1], parts[2])
-            made = made.transpose(1, 2).reshape(batch, tokens, width)
-            x = x + made @ out.transpose(0, 1) + out_bias
+            output = lib.attention(parts[0], parts[1], parts[2])
+            output = output.transpose(1, 2).reshape(batch, tokens, width)
+            x = x + output @ out.transpose(0, 1) + out_bias
             hidden = lib.layer_norm(x, *norms[1]) @ up.transpose(0, 1) + up_bias
             return x + lib.gelu(hidden) @ down.transpose(0, 1) + down_bias
 
@@ -251,10 +251,10 @@ def compared(name: str, options: argparse.Namespace) -> bool:
         right = bool(apart <= WITHIN * np.abs(answers["torch"]).max())
         print(f"{name}: answers {'agree' if right else 'DIFFER'}, by {apart:.1e}")
     times = in_turn(runs, options.seconds)
-    for label, taken in times.items():
-        middle, least = statistics.median(taken) * 1e3, min(taken) * 1e3
+    for label, samples in times.items():
+        middle, least = statistics.median(samples) * 1e3, min(samples) * 1e3
         text = f"{name}: {label:10} median {middle:7.2f} ms, least {least:7.2f} ms"
-        print(f"{text}, {len(taken)} runs on {cores()} cores")
+        print(f"{text}, {len(samples)} runs on {cores()} cores")
     if "torch" in times:
         pairs = zip(times["workbench"], times["torch"], strict=True)
         ratio = statistics.median(one / other for one, other in pairs)

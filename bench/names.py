@@ -98,13 +98,13 @@ def opted(k: Kernel) -> Kernel:
 
 def compiled(fast: Kernel) -> None:
     title("compile: source, assembly, passes, levels, figures")
-    made = fast.compile("LLVM")
-    print(f"source: {len(made.source.splitlines())} lines of LLVM IR")
-    print(f"assembly: {len(made.assembly.splitlines())} lines")
-    print(f"passes: {', '.join(p.name for p in made.passes if not p.parent)}")
-    print(f"lowered: {len(made['lowered'].toposort())} nodes")
-    print(f"linear: {len(made['linear'])} instructions")
-    print(made.estimates)
+    program = fast.compile("LLVM")
+    print(f"source: {len(program.source.splitlines())} lines of LLVM IR")
+    print(f"assembly: {len(program.assembly.splitlines())} lines")
+    print(f"passes: {', '.join(p.name for p in program.passes if not p.parent)}")
+    print(f"lowered: {len(program['lowered'].toposort())} nodes")
+    print(f"linear: {len(program['linear'])} instructions")
+    print(program.estimates)
     print(fast.counts)
 
 
@@ -112,9 +112,9 @@ def run(k: Kernel, fast: Kernel) -> None:
     title("run, check and time on every device that is here")
     for device in filter(Device.available, Device.names()):
         for kernel in (k, fast):
-            (found,) = kernel.run(device)
+            (actual,) = kernel.run(device)
             result = kernel.check(device)
-            assert np.allclose(found, EXPECTED, atol=1e-4) and result.ok
+            assert np.allclose(actual, EXPECTED, atol=1e-4) and result.ok
             print(f"{device:6} {len(kernel.applied_opts)} opts: {result}")
             print(f"{'':6} {kernel.time(device, budget_s=0.2)}")
 

@@ -70,8 +70,10 @@ class Steps(NamedTuple):
 
 
 def main() -> int:
-    found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-    if found is None:
+    chromium_path = next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
+    )
+    if chromium_path is None:
         print("not measured: no Chromium on PATH")
         return 0
     print(
@@ -79,7 +81,9 @@ def main() -> int:
     )
     over = []
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=found, args=[*FLAGS])
+        browser = playwright.chromium.launch(
+            executable_path=chromium_path, args=[*FLAGS]
+        )
         for name in NAMES:
             record = json.loads(json.dumps(build(explore(EXPRESSIONS[name]()))))
             path = Path(folder) / "page.html"

@@ -62,10 +62,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="kernels whose name has this")
     options = parser.parse_args()
     measured()
-    found = []
+    scores = []
     for name, make in KERNELS.items():
         if options.only in name:
-            found.append(
+            scores.append(
                 report(
                     name,
                     forms_of(make(), options.alone),
@@ -73,7 +73,7 @@ def main() -> None:
                     options.verbose,
                 )
             )
-    print(f"{'median':18} rank {statistics.median(found):5.2f}")
+    print(f"{'median':18} rank {statistics.median(scores):5.2f}")
 
 
 def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
@@ -83,15 +83,15 @@ def forms_of(value: Tensor, alone: bool) -> list[Kernel]:
     plain = max(kernels, key=lambda k: k.estimates.flops + k.estimates.bytes)
     best = plain.optimized().applied_opts
     best = tuple(o for o in best if not (alone and o.op is OptOps.THREAD))
-    made = [plain.apply(*best[:n]) for n in range(len(best) + 1)]
-    bases = [k for k in made if is_quick(k)] or made[-1:]
+    candidates = [plain.apply(*best[:n]) for n in range(len(best) + 1)]
+    bases = [k for k in candidates if is_quick(k)] or candidates[-1:]
     for turn in range(FORMS):
         for base in (bases[0], bases[-1], bases[len(bases) // 2]):
             listed = base.legal_opts()
             legal = [o for o in listed if not (alone and o.op is OptOps.THREAD)]
-            made.append(base.apply(legal[(7 * turn + 3) % len(legal)]))
-    kept = {k.ast: k for k in made if is_quick(k)}
-    return list(kept.values())[:FORMS]
+            candidates.append(base.apply(legal[(7 * turn + 3) % len(legal)]))
+    by_ast = {k.ast: k for k in candidates if is_quick(k)}
+    return list(by_ast.values())[:FORMS]
 
 
 def is_quick(kernel: Kernel) -> bool:
@@ -111,14 +111,14 @@ def report(name: str, forms: Sequence[Kernel], seconds: float, verbose: bool) ->
         except WorkbenchError:
             continue
         runs[str(place)] = program.bind(kernel.data.buffers(kernel.original, "LLVM"))
-    taken = interleave(runs, budget_s=seconds * len(runs), samples=15)
+    timings = interleave(runs, budget_s=seconds * len(runs), samples=15)
     rows = [
         (
             cost(forms[int(n)].ast, target, speeds(), forms[int(n)].original),
             s.min_s,
             forms[int(n)],
         )
-        for n, s in taken.items()
+        for n, s in timings.items()
     ]
     guessed, real = [c.predicted_s for c, _, _ in rows], [s for _, s, _ in rows]
     rank = spearman(guessed, real)

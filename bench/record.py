@@ -87,11 +87,11 @@ def sizes(both: tuple[int, int]) -> str:
 
 def parts(record: dict[str, Any]) -> list[tuple[str, Any]]:
     """Return the fields of a record, the large ones taken apart."""
-    found = [(k, v) for k, v in record.items() if k not in ("nodes", "variants")]
-    found += [(f"nodes.{k}", v) for k, v in record["nodes"].items()]
+    columns = [(k, v) for k, v in record.items() if k not in ("nodes", "variants")]
+    columns += [(f"nodes.{k}", v) for k, v in record["nodes"].items()]
     for field in record["variants"][0] if record["variants"] else ():
-        found.append((f"variants.{field}", [v[field] for v in record["variants"]]))
-    return sorted(found, key=lambda part: -packed(part[1])[1])[:16]
+        columns.append((f"variants.{field}", [v[field] for v in record["variants"]]))
+    return sorted(columns, key=lambda part: -packed(part[1])[1])[:16]
 
 
 def array(*shape: int) -> Tensor:

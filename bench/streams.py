@@ -107,10 +107,10 @@ def followed(run: Run, reader: Run) -> Run:
 def gain(runs: dict[str, Run]) -> tuple[float, float]:
     """Return the median of the ratios of neighbours in time, and the ratio of the least."""
     samplers = {key: sampler(run) for key, run in runs.items()}
-    taken = in_turn(samplers, BUDGET_S, most=MOST)
-    pairs = zip(taken["with"], taken["without"], strict=True)
+    samples = in_turn(samplers, BUDGET_S, most=MOST)
+    pairs = zip(samples["with"], samples["without"], strict=True)
     median = statistics.median(new / old for new, old in pairs)
-    return median, min(taken["with"]) / min(taken["without"])
+    return median, min(samples["with"]) / min(samples["without"])
 
 
 def sampler(run: Run) -> Callable[[], float]:

@@ -31,24 +31,26 @@ MODES = {"tune": "1", "plan": "3"}
 
 def main() -> int:
     page = made_page()
-    found = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-    if found is None:
+    chromium_path = next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome"))), None
+    )
+    if chromium_path is None:
         print("no pictures: no Chromium on PATH")
         return 1
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "page.html"
         path.write_text(page, encoding="utf-8")
         browser = playwright.chromium.launch(
-            executable_path=found, args=["--no-sandbox"]
+            executable_path=chromium_path, args=["--no-sandbox"]
         )
-        shown = browser.new_page(viewport={"width": 1400, "height": 760})
-        shown.goto(path.as_uri())
-        shown.wait_for_selector(".wb")
+        tab = browser.new_page(viewport={"width": 1400, "height": 760})
+        tab.goto(path.as_uri())
+        tab.wait_for_selector(".wb")
         for name, key in MODES.items():
-            shown.focus(".wb")
-            shown.keyboard.press(key)
-            shown.wait_for_timeout(500)
-            shown.screenshot(path=DOCS / f"{name}.png")
+            tab.focus(".wb")
+            tab.keyboard.press(key)
+            tab.wait_for_timeout(500)
+            tab.screenshot(path=DOCS / f"{name}.png")
         browser.close()
     return 0
 

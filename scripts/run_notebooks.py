@@ -70,10 +70,10 @@ def main() -> int:
             print(error, file=sys.stderr)
             failed = True
             continue
-        found = list(problems(text))
-        for problem in found:
+        violations = list(problems(text))
+        for problem in violations:
             print(f"{path.name}: {problem}", file=sys.stderr)
-        failed = failed or bool(found)
+        failed = failed or bool(violations)
         target = path if options.out is None else options.out / path.name
         target.write_text(text, encoding="utf-8")
         print(f"{path.name}: {len(text.encode()) / 1000:.0f} kB")
@@ -83,12 +83,12 @@ def main() -> int:
 def kept(executed: NotebookNode, before: NotebookNode) -> NotebookNode:
     """Return `executed` with what its measured cells showed `before`, where their source is as
     it was and they showed something."""
-    shown = {
+    outputs = {
         c.source: c.outputs for c in before.cells if _is(c, MEASURED) and c.outputs
     }
     for cell in executed.cells:
         if _is(cell, MEASURED):
-            cell.outputs = shown.get(cell.source, cell.outputs)
+            cell.outputs = outputs.get(cell.source, cell.outputs)
     return executed
 
 
@@ -101,10 +101,10 @@ def stripped(notebook: NotebookNode) -> NotebookNode:
     metadata = {"kernelspec": KERNEL, "language_info": {"name": "python"}}
     if "title" in notebook.metadata:
         metadata["title"] = notebook.metadata.title
-    made: NotebookNode = nbformat.from_dict(
+    copy: NotebookNode = nbformat.from_dict(
         {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     )
-    return made
+    return copy
 
 
 def dumps(notebook: NotebookNode) -> str:

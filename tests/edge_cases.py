@@ -59,17 +59,19 @@ def numbers(dtype: DType) -> Array:
     near = {n + step for n in (0, *limits) for step in (-1, 0, 1)}
     near |= {2**24 + 1, 2**53 + 1, 2**60 + 2**36 + 1, 65504, 65519, 65520, 2049, 257}
     if dtype.is_int:
-        held = sorted(n for n in near if dtype.min <= n <= dtype.max)
-        return np.array(held, dtype.numpy)
+        whole_numbers = sorted(n for n in near if dtype.min <= n <= dtype.max)
+        return np.array(whole_numbers, dtype.numpy)
     fractions = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 2.5, 0.1, 255.5, -128.5, 65519.99]
     tiny = [2.0**-n for n in (14, 15, 24, 25, 126, 133, 134, 149, 150, 1022, 1074)]
     ties = [1.5 * 2.0**-25, 1 + 2.0**-11, 1 + 2.0**-11 + 2.0**-30, 1 + 2.0**-8]
     ties += [1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8, 3.3e38, 3.39e38, 3.5e38, 1e300]
     special = [math.inf, -math.inf, math.nan]
-    found = [*map(float, sorted(near)), *fractions, *tiny, *ties, *special]
-    found += [-value for value in tiny + ties]
-    held = {np.float64(dtype.const(v)).tobytes(): dtype.const(v) for v in found}
-    return np.array(list(held.values()), dtype.numpy)
+    floats = [*map(float, sorted(near)), *fractions, *tiny, *ties, *special]
+    floats += [-value for value in tiny + ties]
+    whole_numbers = {
+        np.float64(dtype.const(v)).tobytes(): dtype.const(v) for v in floats
+    }
+    return np.array(list(whole_numbers.values()), dtype.numpy)
 
 
 def casts() -> Iterator[Case]:
@@ -187,9 +189,9 @@ def compile_together(tensors: Iterable[Tensor]) -> None:
 
 def interpreted(tensor: Tensor) -> Array:
     """Return what the reference interpreter makes of a tensor that is not computed."""
-    found = [n for n in tensor.uop.toposort() if n.op is Ops.BUFFER]
-    held = {n: engine.memory_of(n).array.reshape(n.shape) for n in found}
-    return interpret_tensor(tensor.uop, held)
+    buffers = [n for n in tensor.uop.toposort() if n.op is Ops.BUFFER]
+    memory = {n: engine.memory_of(n).array.reshape(n.shape) for n in buffers}
+    return interpret_tensor(tensor.uop, memory)
 
 
 def padded(case: Case, lanes: int = 16) -> Case:
@@ -229,8 +231,8 @@ def _cell(case: Case, got: Array) -> str:
     if not wrong.size:
         return "same"
     first = wrong[0]
-    given = ", ".join(str(a[first]) for a in case.inputs)
-    return f"{wrong.size} differ: {given} gives {got[first]}, not {case.want[first]}"
+    operands = ", ".join(str(a[first]) for a in case.inputs)
+    return f"{wrong.size} differ: {operands} gives {got[first]}, not {case.want[first]}"
 
 
 def main() -> None:

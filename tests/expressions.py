@@ -65,35 +65,37 @@ class Case:
 def case(seed: int, steps: int = 0) -> Case:
     """Return the random expression of `seed`."""
     pick = random.Random(seed)
-    made = Case(seed)
+    expression = Case(seed)
     env: dict[str, Any] = {"np": np, "rng": np.random.default_rng(seed)}
     env["bfloat16"] = ml_dtypes.bfloat16
     for _ in range(pick.randint(1, 3)):
-        _leaf(made, env, pick)
+        _leaf(expression, env, pick)
     for _ in range(steps or pick.randint(2, 9)):
         for _attempt in range(20):
-            if _step(made, env, pick):
+            if _step(expression, env, pick):
                 break
-    last = f"t{len(made.arrays) - 1}"
-    if made.arrays[last].dtype.name == "bfloat16":  # numpy cannot compare it
-        _unary_widened(made, env, last)
-    return made
+    last = f"t{len(expression.arrays) - 1}"
+    if expression.arrays[last].dtype.name == "bfloat16":  # numpy cannot compare it
+        _unary_widened(expression, env, last)
+    return expression
 
 
-def add(made: Case, env: dict[str, Any], tensor: str, array: str, exact: bool) -> None:
+def add(
+    expression: Case, env: dict[str, Any], tensor: str, array: str, exact: bool
+) -> None:
     """Add a line: `tensor` and `array` are the expressions of its two sides."""
-    name = f"t{len(made.arrays)}"
+    name = f"t{len(expression.arrays)}"
     twin = name.replace("t", "n", 1)
     env_line = f"{twin} = np.asarray({array})"
     with np.errstate(all="ignore"):
         exec(env_line, env)
-    made.lines.append(f"{env_line}; {name} = {tensor}")
-    made.arrays[name] = env[twin]
+    expression.lines.append(f"{env_line}; {name} = {tensor}")
+    expression.arrays[name] = env[twin]
     if exact:
-        made.exact.add(name)
+        expression.exact.add(name)
 
 
-def _leaf(made: Case, env: dict[str, Any], pick: random.Random) -> None:
+def _leaf(expression: Case, env: dict[str, Any], pick: random.Random) -> None:
     shape = tuple(pick.choice(SIZES) for _ in range(pick.randint(1, 3)))
     kind = pick.choice(
         ("float",) * 6 + ("int", "int", "bool", "bool", "half", "bfloat16")
@@ -105,21 +107,23 @@ def _leaf(made: Case, env: dict[str, Any], pick: random.Random) -> None:
         "half": f"rng.standard_normal({shape}).astype(np.float16)",
         "bfloat16": f"rng.standard_normal({shape}).astype(bfloat16)",
     }[kind]
-    twin = f"n{len(made.arrays)}"
-    add(made, env, f"Tensor({twin})", array, kind in ("int", "bool"))
+    twin = f"n{len(expression.arrays)}"
+    add(expression, env, f"Tensor({twin})", array, kind in ("int", "bool"))
 
 
-def _step(made: Case, env: dict[str, Any], pick: random.Random) -> bool:
+def _step(expression: Case, env: dict[str, Any], pick: random.Random) -> bool:
     """Add one operation on what there is; False if the dice made one that does not apply."""
     from tests.expressions_indexed import STEPS
 
-    name = pick.choice(list(made.arrays)[-3:])
-    return pick.choice(_STEPS + STEPS)(made, env, pick, name)
+    name = pick.choice(list(expression.arrays)[-3:])
+    return pick.choice(_STEPS + STEPS)(expression, env, pick, name)
 
 
-def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], wide(made, name)
-    exact = name in made.exact
+def _unary(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a, n = expression.arrays[name], wide(expression, name)
+    exact = name in expression.exact
     if a.dtype.kind == "b":
         forms = [(f"~{name}", f"~{n}"), (f"{name}.int()", f"{n}.astype(np.int32)")]
     elif a.dtype.kind == "i":
@@ -153,17 +157,17 @@ def _unary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
             # A root is steep at 0, where all digits may be lost.
             forms = [f for f in forms if "sqrt" not in f[0] and ".exp" not in f[0]]
             forms.append((f"{name}.clip(-1, 1).exp()", f"np.exp(np.clip({n}, -1, 1))"))
-            return _narrowed(made, env, name, *pick.choice(forms))
+            return _narrowed(expression, env, name, *pick.choice(forms))
         if float(np.abs(a).max(initial=0)) < 1e3:
             forms += [(f"{name}.half()", f"{n}.astype(np.float16)")]
             forms += [(f"{name}.bfloat16()", f"{n}.astype(bfloat16)")]
     tensor, array = pick.choice(forms)
-    add(made, env, tensor, array, exact)
+    add(expression, env, tensor, array, exact)
     return True
 
 
-def _unary_widened(made: Case, env: dict[str, Any], name: str) -> None:
-    add(made, env, f"{name}.float()", wide(made, name), False)
+def _unary_widened(expression: Case, env: dict[str, Any], name: str) -> None:
+    add(expression, env, f"{name}.float()", wide(expression, name), False)
 
 
 def _kind(a: Any) -> str:
@@ -171,36 +175,40 @@ def _kind(a: Any) -> str:
     return "f" if a.dtype.name in SMALL else str(a.dtype.kind)
 
 
-def wide(made: Case, name: str) -> str:
+def wide(expression: Case, name: str) -> str:
     """Return how numpy reads a value to compute with it: small floats as float32."""
     twin = name.replace("t", "n", 1)
-    small = made.arrays[name].dtype.name in SMALL
+    small = expression.arrays[name].dtype.name in SMALL
     return f"{twin}.astype(np.float32)" if small else twin
 
 
 def _narrowed(
-    made: Case, env: dict[str, Any], name: str, tensor: str, array: str
+    expression: Case, env: dict[str, Any], name: str, tensor: str, array: str
 ) -> bool:
     """Add a step on small floats, computed wide and rounded; False if that is infinite."""
-    kind = made.arrays[name].dtype
+    kind = expression.arrays[name].dtype
     if kind.name in SMALL:
         with np.errstate(all="ignore"):
             value = np.asarray(eval(array, env)).astype(kind)
         if not np.isfinite(value).all():
             return False
         array = f"({array}).astype({name.replace('t', 'n', 1)}.dtype)"
-    add(made, env, tensor, array, False)
+    add(expression, env, tensor, array, False)
     return True
 
 
-def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a = made.arrays[name]
+def _binary(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a = expression.arrays[name]
     fits = [
-        o for o, b in made.arrays.items() if b.dtype == a.dtype and _broadcasts(a, b)
+        o
+        for o, b in expression.arrays.items()
+        if b.dtype == a.dtype and _broadcasts(a, b)
     ]
     other = pick.choice(fits)
-    n, m = wide(made, name), wide(made, other)
-    exact = name in made.exact and other in made.exact
+    n, m = wide(expression, name), wide(expression, other)
+    exact = name in expression.exact and other in expression.exact
     if a.dtype.kind == "b":
         forms = [(f"{name} {o} {other}", f"{n} {o} {m}") for o in "&|^"]
     elif a.dtype.kind == "i":
@@ -220,16 +228,20 @@ def _binary(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         if float(np.abs(a).max(initial=0)) > 1e3:
             return False
         if a.dtype.name in SMALL:
-            return _narrowed(made, env, name, *pick.choice(forms))
+            return _narrowed(expression, env, name, *pick.choice(forms))
     tensor, array = pick.choice(forms)
-    add(made, env, tensor, array, exact)
+    add(expression, env, tensor, array, exact)
     return True
 
 
-def _where(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a = made.arrays[name]
+def _where(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a = expression.arrays[name]
     conditions = [
-        o for o, b in made.arrays.items() if b.dtype.kind == "b" and _broadcasts(a, b)
+        o
+        for o, b in expression.arrays.items()
+        if b.dtype.kind == "b" and _broadcasts(a, b)
     ]
     if not conditions or a.dtype.kind == "b":
         return False
@@ -237,47 +249,55 @@ def _where(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> b
     n, m = name.replace("t", "n", 1), c.replace("t", "n", 1)
     array = f"np.where({m}, {n}, {n}.dtype.type(2))"
     add(
-        made,
+        expression,
         env,
         f"{c}.where({name}, 2)",
         array,
-        name in made.exact and c in made.exact,
+        name in expression.exact and c in expression.exact,
     )
     return True
 
 
-def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], name.replace("t", "n", 1)
+def _move(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a, n = expression.arrays[name], name.replace("t", "n", 1)
     if a.ndim == 0:
         return False
     kind = pick.choice(
         ("permute", "reshape", "pad", "shrink", "flip", "expand", "slice", "merge")
     )
-    exact = name in made.exact
+    exact = name in expression.exact
     if kind == "permute":
         order = tuple(pick.sample(range(a.ndim), a.ndim))
-        add(made, env, f"{name}.permute({order})", f"{n}.transpose({order})", exact)
+        add(
+            expression,
+            env,
+            f"{name}.permute({order})",
+            f"{n}.transpose({order})",
+            exact,
+        )
     elif kind in ("reshape", "merge"):
         shape = (-1,) if kind == "merge" else _split(a.shape, pick)
-        add(made, env, f"{name}.reshape({shape})", f"{n}.reshape({shape})", exact)
+        add(expression, env, f"{name}.reshape({shape})", f"{n}.reshape({shape})", exact)
     elif kind == "pad":
         if a.size > 2000:
             return False
         sides = tuple((pick.randint(0, 2), pick.randint(0, 2)) for _ in a.shape)
-        add(made, env, f"{name}.pad({sides})", f"np.pad({n}, {sides})", exact)
+        add(expression, env, f"{name}.pad({sides})", f"np.pad({n}, {sides})", exact)
     elif kind == "shrink":
         box = tuple(_interval(s, pick) for s in a.shape)
         cut = ", ".join(f"{lo}:{hi}" for lo, hi in box)
-        add(made, env, f"{name}.shrink({box})", f"{n}[{cut}]", exact)
+        add(expression, env, f"{name}.shrink({box})", f"{n}[{cut}]", exact)
     elif kind == "flip":
         axis = pick.randrange(a.ndim)
-        add(made, env, f"{name}.flip({axis})", f"np.flip({n}, {axis})", exact)
+        add(expression, env, f"{name}.flip({axis})", f"np.flip({n}, {axis})", exact)
     elif kind == "expand":
         if a.size > 500:
             return False
         shape = (pick.choice((2, 3)), *a.shape)
         add(
-            made,
+            expression,
             env,
             f"{name}.expand({shape})",
             f"np.broadcast_to({n}, {shape})",
@@ -287,15 +307,17 @@ def _move(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bo
         cut = ", ".join(pick.choice((":", "::2", "::-1", "1:", ":-1")) for _ in a.shape)
         if 0 in env[n][tuple(eval(f"np.s_[{cut},]", {"np": np}))].shape:
             return False
-        add(made, env, f"{name}[{cut}]", f"{n}[{cut}]", exact)
+        add(expression, env, f"{name}[{cut}]", f"{n}[{cut}]", exact)
     return True
 
 
-def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], wide(made, name)
+def _reduce(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a, n = expression.arrays[name], wide(expression, name)
     if a.ndim == 0 or a.dtype.kind == "b":
         return False
-    exact = name in made.exact
+    exact = name in expression.exact
     axes: Any = pick.choice(
         [None, *range(a.ndim), tuple(range(pick.randint(1, a.ndim)))]
     )
@@ -304,7 +326,7 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
         axis = pick.randrange(a.ndim)
         kind = pick.choice(("argmin", "argmax"))
         array = f"{n}.{kind}({axis}).astype(np.int32)"
-        add(made, env, f"{name}.{kind}({axis})", array, True)
+        add(expression, env, f"{name}.{kind}({axis})", array, True)
         return True
     kind = pick.choice(
         ("sum", "max", "min", "mean") if _kind(a) == "f" else ("sum", "max")
@@ -314,29 +336,33 @@ def _reduce(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> 
     array = f"{n}.{kind}(axis={axes}, keepdims={keep}{cast})"
     tensor = f"{name}.{kind}(axis={axes}, keepdim={keep})"
     if small:
-        return _narrowed(made, env, name, tensor, array)
-    add(made, env, tensor, array, exact and kind != "mean")
+        return _narrowed(expression, env, name, tensor, array)
+    add(expression, env, tensor, array, exact and kind != "mean")
     return True
 
 
-def _centre(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
+def _centre(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
     """A value against its own reduction: two uses of one tensor at different indexes."""
-    a, n = made.arrays[name], wide(made, name)
+    a, n = expression.arrays[name], wide(expression, name)
     if a.ndim == 0 or _kind(a) != "f":
         return False
     axis = pick.randrange(a.ndim)
     kind = pick.choice(("max", "mean", "sum"))
     array = f"{n} - {n}.{kind}(axis={axis}, keepdims=True)"
     tensor = f"{name} - {name}.{kind}(axis={axis}, keepdim=True)"
-    return _narrowed(made, env, name, tensor, array)
+    return _narrowed(expression, env, name, tensor, array)
 
 
-def _matmul(made: Case, env: dict[str, Any], pick: random.Random, name: str) -> bool:
-    a, n = made.arrays[name], wide(made, name)
+def _matmul(
+    expression: Case, env: dict[str, Any], pick: random.Random, name: str
+) -> bool:
+    a, n = expression.arrays[name], wide(expression, name)
     if a.ndim < 2 or _kind(a) != "f" or float(np.abs(a).max(initial=0)) > 100:
         return False
     tensor, array = f"{name} @ {name}.transpose(-1, -2)", f"{n} @ {n}.swapaxes(-1, -2)"
-    return _narrowed(made, env, name, tensor, array)
+    return _narrowed(expression, env, name, tensor, array)
 
 
 def _split(shape: tuple[int, ...], pick: random.Random) -> tuple[int, ...]:

@@ -35,15 +35,15 @@ def filecheck(text: str, expected: str) -> None:
         if directive.kind == "CHECK-NOT":
             forbidden.append(directive)
             continue
-        found = _find(lines, at, directive, text)
-        _absent(lines[at + 1 : found], forbidden, text)
-        at, forbidden = found, []
+        position = _find(lines, at, directive, text)
+        _absent(lines[at + 1 : position], forbidden, text)
+        at, forbidden = position, []
     _absent(lines[at + 1 :], forbidden, text)
 
 
 def directives(expected: str) -> list[Directive]:
     """Return the directives of a test; an unknown or empty one fails."""
-    made = []
+    checks = []
     for raw in expected.strip().split("\n"):
         head, colon, words = raw.strip().partition(":")
         if not raw.strip():
@@ -51,13 +51,13 @@ def directives(expected: str) -> list[Directive]:
         assert colon and head in _DIRECTIVES, f"not a directive: {raw.strip()!r}"
         words = " ".join(words.split())
         assert words, f"nothing to look for: {raw.strip()!r}"
-        made.append(Directive(head, words, _pattern(words)))
-    assert made, "no directive: the test would pass on any text"
-    assert made[0].kind != "CHECK-NEXT", "CHECK-NEXT has no line before it"
-    for before, after in zip(made, made[1:], strict=False):
+        checks.append(Directive(head, words, _pattern(words)))
+    assert checks, "no directive: the test would pass on any text"
+    assert checks[0].kind != "CHECK-NEXT", "CHECK-NEXT has no line before it"
+    for before, after in zip(checks, checks[1:], strict=False):
         lost = before.kind == "CHECK-NOT" and after.kind == "CHECK-NEXT"
         assert not lost, f"no line can stand between: {before.words!r}"
-    return made
+    return checks
 
 
 def _pattern(words: str) -> re.Pattern[str]:

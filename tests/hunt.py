@@ -144,20 +144,20 @@ def attempts(seeds: Iterable[int], device: str, opts: str) -> Iterator[Attempt]:
     """Yield the programs of `seeds`, run."""
     left = iter(seeds)
     while batch := list(islice(left, BATCH.get(device, 1))):
-        made = [Attempt(program(seed), device) for seed in batch]
-        for each in made:
+        batch_attempts = [Attempt(program(seed), device) for seed in batch]
+        for each in batch_attempts:
             each.guarded(lambda each=each: each.plan(opts))
-        held = compiled_together(made) if device == "C" else []
-        for each in made:
+        programs = compiled_together(batch_attempts) if device == "C" else []
+        for each in batch_attempts:
             each.guarded(each.run)
             yield each
-        del held
+        del programs
 
 
-def compiled_together(made: list[Attempt]) -> list[Any]:
+def compiled_together(batch: list[Attempt]) -> list[Any]:
     """Compile the kernels of many programs in one call; what is refused meets it again, alone."""
     sources = []
-    for each in made:
+    for each in batch:
         for kernel in each.kernels:
             if kernel is not None:
                 each.guarded(
@@ -221,21 +221,21 @@ def main() -> int:
     parser.add_argument(
         "--stop", type=int, default=0, help="end after so many wrong ones"
     )
-    given = parser.parse_args()
-    first, _, end = given.seeds.partition(":")
+    options = parser.parse_args()
+    first, _, end = options.seeds.partition(":")
     seeds = range(int(first), int(end) if end else int(first) + 1)
-    tally = Tally(given.device)
+    tally = Tally(options.device)
     warnings.simplefilter("ignore")
     gc.freeze()
     with tempfile.TemporaryDirectory(prefix="workbench-hunt-") as folder:
         os.environ["XDG_CACHE_HOME"] = folder
-        for attempt in attempts(seeds, given.device, given.opts):
+        for attempt in attempts(seeds, options.device, options.opts):
             tally.add(attempt)
             if attempt.verdict:
                 print(report(attempt), flush=True)
             if tally.count % 5000 == 0:
                 print(tally, file=sys.stderr, flush=True)
-            if given.stop and len(tally.wrong) >= given.stop:
+            if options.stop and len(tally.wrong) >= options.stop:
                 break
     print(tally)
     return bool(tally.wrong)

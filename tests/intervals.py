@@ -257,6 +257,10 @@ def saturated(values: Array, dtype: str) -> Array:
     least, greatest = limits(dtype)
     whole = np.trunc(np.where(np.isnan(values), 0, values))
     inside = (whole > float(least)) & (whole < float(greatest))
-    made = np.where(inside, whole, 0).astype(dtype)
-    made = np.where(whole >= float(greatest), made.dtype.type(greatest), made)
-    return np.asarray(np.where(whole <= float(least), made.dtype.type(least), made))
+    integers = np.where(inside, whole, 0).astype(dtype)
+    integers = np.where(
+        whole >= float(greatest), integers.dtype.type(greatest), integers
+    )
+    return np.asarray(
+        np.where(whole <= float(least), integers.dtype.type(least), integers)
+    )

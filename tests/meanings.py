@@ -70,11 +70,11 @@ def sums(f: Callable[[Array, Array], Array], fused: bool = False) -> Meaning:
         low, high = corners(f, a, b)
         if a.dtype not in BITS:
             return between(a.dtype, low, high)
-        made = widened(a.dtype, low, high)
+        interval = widened(a.dtype, low, high)
         finite = np.isfinite(a.low) & np.isfinite(b.low)
-        if fused and (finite & ~np.isfinite(made.low)).any():
+        if fused and (finite & ~np.isfinite(interval.low)).any():
             raise Ambiguous("an FMA would not overflow")
-        return made
+        return interval
 
     return meaning
 

@@ -231,8 +231,8 @@ def repeats_of(dice: Dice, args: list[Known]) -> Params | None:
 
 
 def each_of(dice: Dice, args: list[Known]) -> Params | None:
-    made = axis_of(dice, args)
-    return None if made is None else made | {"count": dice.choice((2, 3, 4))}
+    params = axis_of(dice, args)
+    return None if params is None else params | {"count": dice.choice((2, 3, 4))}
 
 
 def dim_of(dice: Dice, args: list[Known]) -> Params | None:
@@ -242,12 +242,12 @@ def dim_of(dice: Dice, args: list[Known]) -> Params | None:
 
 
 def places_of(dice: Dice, args: list[Known]) -> Params | None:
-    made = one_full_axis_of(dice, args)
-    if made is None:
+    params = one_full_axis_of(dice, args)
+    if params is None:
         return None
-    size = args[0].shape[made["axis"]]
+    size = args[0].shape[params["axis"]]
     places = [dice.randrange(-size, size) for _ in range(dice.choice((1, 2, 5, 8, 16)))]
-    return made | {"places": places, "before": ":, " * made["axis"]}
+    return params | {"places": places, "before": ":, " * params["axis"]}
 
 
 def classes_of(dice: Dice, args: list[Known]) -> Params | None:

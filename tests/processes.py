@@ -7,12 +7,12 @@ from pathlib import Path
 
 def children(pid: int) -> set[int]:
     """Return the living processes whose parent is `pid`."""
-    found = set()
+    pids = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid and fields[0] != "Z":
-            found.add(int(folder.name))
-    return found
+            pids.add(int(folder.name))
+    return pids

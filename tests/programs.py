@@ -147,27 +147,27 @@ def right(got: Array, want: Known) -> Array:
 def program(seed: int, steps: int = 0) -> Program:
     """Return the random program of `seed`."""
     dice = Dice(seed)
-    made = Program(seed)
+    sample = Program(seed)
     rng = np.random.default_rng(seed)
     shape = _shape(dice)
     for _ in range(dice.choice((1, 1, 2, 2, 3))):
-        _leaf(made, dice, rng, shape)
-    wanted = len(made.lines) + (steps or dice.choice((1, 2, 2, 3, 3, 4, 5, 7)))
+        _leaf(sample, dice, rng, shape)
+    length = len(sample.lines) + (steps or dice.choice((1, 2, 2, 3, 3, 4, 5, 7)))
     for _ in range(40):
-        if len(made.lines) >= wanted:
+        if len(sample.lines) >= length:
             break
         if dice.random() < 0.15:
-            _idiom(made, dice)
+            _idiom(sample, dice)
         else:
-            _step(made, dice)
-    return made
+            _step(sample, dice)
+    return sample
 
 
 def whole_program(seed: int) -> Program:
     """Return a random program without floats, whose steps are exact on all data."""
     seeds = (seed + (n << 32) for n in itertools.count())
-    made = map(program, seeds)
-    return next(p for p in made if not any(v.dtype in BITS for v in p.values))
+    samples = map(program, seeds)
+    return next(p for p in samples if not any(v.dtype in BITS for v in p.values))
 
 
 # data
@@ -188,8 +188,8 @@ def _part(dice: Dice, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape that broadcasts to `shape`, mostly itself."""
     if dice.random() < 0.7:
         return shape
-    kept = shape[dice.randint(0, len(shape)) :]
-    return tuple(n if dice.random() < 0.6 else 1 for n in kept)
+    tail = shape[dice.randint(0, len(shape)) :]
+    return tuple(n if dice.random() < 0.6 else 1 for n in tail)
 
 
 DATA = {
@@ -207,18 +207,18 @@ LEAVES = ("bool", "bool", "int32", "int32", "int32", "float32", "float32", "floa
 
 
 def _leaf(
-    made: Program, dice: Dice, rng: np.random.Generator, shape: tuple[int, ...]
+    sample: Program, dice: Dice, rng: np.random.Generator, shape: tuple[int, ...]
 ) -> None:
     shape = _part(dice, shape)
     way = dice.random()
     if way < 0.25 and shape:
-        _counting(made, dice, shape)
+        _counting(sample, dice, shape)
     elif way < 0.32:
         dtype = dice.choice(DTYPES)
         value = literal(dice, dtype)
         text = f"Tensor.full({shape}, {value!r}, dtype=dtypes.{dtype})"
         array = np.full(shape, value, stored(dtype))
-        _add(made, "full", text, known(array))
+        _add(sample, "full", text, known(array))
     else:
         data = _data(dice, dice.choice(LEAVES), shape)
         env = {
@@ -229,7 +229,7 @@ def _leaf(
             "nan": np.nan,
         }
         with np.errstate(all="ignore"):
-            _add(made, "data", f"Tensor({data})", known(np.asarray(eval(data, env))))
+            _add(sample, "data", f"Tensor({data})", known(np.asarray(eval(data, env))))
 
 
 def _data(dice: Dice, dtype: str, shape: tuple[int, ...]) -> str:
@@ -245,7 +245,7 @@ def _data(dice: Dice, dtype: str, shape: tuple[int, ...]) -> str:
     )
 
 
-def _counting(made: Program, dice: Dice, shape: tuple[int, ...]) -> None:
+def _counting(sample: Program, dice: Dice, shape: tuple[int, ...]) -> None:
     """Add positions along an axis, forwards or backwards, from somewhere, in some steps."""
     axis = dice.randrange(len(shape))
     size, step = shape[axis], dice.choice((1, 1, 1, 1, 2, -1, -3))
@@ -259,37 +259,37 @@ def _counting(made: Program, dice: Dice, shape: tuple[int, ...]) -> None:
     dtype = dice.choice(("int32", "int32", "int32", "float32", "int64", "int16"))
     typed = "" if dtype == "int32" else f", dtype=dtypes.{dtype}"
     array = np.arange(start, stop, step).astype(dtype).reshape(along)
-    _add(made, "arange", f"Tensor.arange({span}{typed}){reshaped}", known(array))
+    _add(sample, "arange", f"Tensor.arange({span}{typed}){reshaped}", known(array))
 
 
-def _add(made: Program, row: str, text: str, value: Known) -> None:
-    made.lines.append(f"t{len(made.lines)} = {text}")
-    made.values.append(value)
-    made.rows.append(row)
+def _add(sample: Program, row: str, text: str, value: Known) -> None:
+    sample.lines.append(f"t{len(sample.lines)} = {text}")
+    sample.values.append(value)
+    sample.rows.append(row)
 
 
-def _step(made: Program, dice: Dice) -> bool:
+def _step(sample: Program, dice: Dice) -> bool:
     """Add one operation on what there is; False if the dice made one that does not apply."""
     is_mask = (
-        made.values[-1].dtype == "bool"
+        sample.values[-1].dtype == "bool"
     )  # masks are made to be counted and to choose
     row = dice.choices(*dice.choices(TABLES, (4, 5, 2) if is_mask else (6, 3, 2))[0])[0]
-    return _append(made, dice, row, _operands(made, dice, row))
+    return _append(sample, dice, row, _operands(sample, dice, row))
 
 
-def _idiom(made: Program, dice: Dice) -> None:
+def _idiom(sample: Program, dice: Dice) -> None:
     """Add the steps of an idiom, up to one for which no row applies."""
     for names in IDIOMS[dice.choice(list(IDIOMS))]:
         for name in dice.sample(names, len(names)):
             row = NAMED[name]
-            if _append(made, dice, row, _operands(made, dice, row, in_idiom=True)):
+            if _append(sample, dice, row, _operands(sample, dice, row, in_idiom=True)):
                 break
         else:
             return
 
 
 def _append(
-    made: Program, dice: Dice, row: Row, operands: list[tuple[str, Known]] | None
+    sample: Program, dice: Dice, row: Row, operands: list[tuple[str, Known]] | None
 ) -> bool:
     """Add a row to the program; False if it does not apply to these operands."""
     if operands is None:
@@ -305,43 +305,43 @@ def _append(
         return False
     if value.low.size > MOST:
         return False
-    _add(made, row.name, row.text.format(*words, **params), value)
+    _add(sample, row.name, row.text.format(*words, **params), value)
     return True
 
 
 def _operands(
-    made: Program, dice: Dice, row: Row, in_idiom: bool = False
+    sample: Program, dice: Dice, row: Row, in_idiom: bool = False
 ) -> list[tuple[str, Known]] | None:
     """Return the words and values of a row's tensors, of which one may be a plain number; the
     first is mostly a late one, and all broadcast. In an idiom the first is the last tensor."""
-    last = len(made.values) - 1
+    last = len(sample.values) - 1
     first = last if in_idiom or dice.random() < 0.8 else dice.randint(0, last)
-    if kind(made.values[first].dtype) not in KIND[row.takes[0]]:
+    if kind(sample.values[first].dtype) not in KIND[row.takes[0]]:
         return None
-    found = [(f"t{first}", made.values[first])]
+    pairs = [(f"t{first}", sample.values[first])]
     for takes in row.takes[1:]:
-        shapes = [v.shape for _, v in found]
+        shapes = [v.shape for _, v in pairs]
         fits = [
             (f"t{i}", v)
-            for i, v in enumerate(made.values)
+            for i, v in enumerate(sample.values)
             if kind(v.dtype) in KIND[takes] and _broadcast(v.shape, *shapes)
         ]
-        number = _number(dice, found[0][1], takes) if row.scalars else None
+        number = _number(dice, pairs[0][1], takes) if row.scalars else None
         if number is not None and (
             not fits or dice.random() < (0.9 if in_idiom else 0.5)
         ):
-            found.append(number)
+            pairs.append(number)
             first_too = (
                 row.text.startswith("{0} ")
                 and kind(number[1].dtype) in KIND[row.takes[0]]
             )
             if first_too and dice.random() < 0.2:
-                found.reverse()
+                pairs.reverse()
         elif fits:
-            found.append(dice.choice(fits))
+            pairs.append(dice.choice(fits))
         else:
             return None
-    return found
+    return pairs
 
 
 def _number(dice: Dice, tensor: Known, takes: str) -> tuple[str, Known] | None:

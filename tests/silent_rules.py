@@ -30,18 +30,18 @@ def package_rules(package: ModuleType = workbench) -> dict[str, Rule]:
 
     Errors: ValueError where two rules share a name.
     """
-    found: dict[str, Rule] = {}
+    by_name: dict[str, Rule] = {}
     for rule in (rule for rules in rule_sets(package) for rule in rules.rules):
-        if found.setdefault(rule.name, rule) is not rule:
+        if by_name.setdefault(rule.name, rule) is not rule:
             raise ValueError(f"two rules are named {rule.name}")
-    return found
+    return by_name
 
 
 def rule_sets(package: ModuleType = workbench) -> list[RuleSet]:
     """Return the rule sets that the modules of `package` hold, those of passes among them."""
     values = [v for module in _modules(package) for v in vars(module).values()]
-    held = [v.run if isinstance(v, Pass) else v for v in values]
-    return [v for v in held if isinstance(v, RuleSet)]
+    members = [v.run if isinstance(v, Pass) else v for v in values]
+    return [v for v in members if isinstance(v, RuleSet)]
 
 
 def _modules(package: ModuleType) -> Iterator[ModuleType]:

@@ -60,13 +60,15 @@ def blocks(n_long: int, size: int = BLOCK) -> list[range]:
 def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
     cases = [case(seed) for seed in seeds]
     compiled = _compiled_together(cases) if device == "C" else []
-    for made in cases:
-        with _reported(made, device):
-            tensor, expected = made.run(device)
+    for sample in cases:
+        with _reported(sample, device):
+            tensor, expected = sample.run(device)
             verify(tensor.uop, "tensor")
             got = tensor.numpy()
             assert got.shape == expected.shape
-            np.testing.assert_allclose(got, expected, rtol=1e-4, atol=made.tolerance())
+            np.testing.assert_allclose(
+                got, expected, rtol=1e-4, atol=sample.tolerance()
+            )
     assert all(program.is_compiled for program in compiled)
 
 
@@ -81,12 +83,14 @@ def test_programs_agree_with_numpy(seeds: range, device: str) -> None:
 
 
 @contextmanager
-def _reported(made: Case, device: str) -> Iterator[None]:
+def _reported(sample: Case, device: str) -> Iterator[None]:
     """Say which expression it was that failed, as a script to paste."""
     try:
         yield
     except Exception as error:
-        pytest.fail(f"seed {made.seed} on {device}: {error}\n\n{made.script(device)}")
+        pytest.fail(
+            f"seed {sample.seed} on {device}: {error}\n\n{sample.script(device)}"
+        )
 
 
 def _compiled_together(cases: list[Case]) -> list[CProgram]:
@@ -96,9 +100,9 @@ def _compiled_together(cases: list[Case]) -> list[CProgram]:
     meets it again by itself, and says its seed.
     """
     sources = []
-    for made in cases:
-        with _reported(made, "C"):
-            items = engine.planned([made.run("C")[0].uop])[0].items
+    for sample in cases:
+        with _reported(sample, "C"):
+            items = engine.planned([sample.run("C")[0].uop])[0].items
             kernels = [item.kernel for item in items if item.kernel is not None]
             sources += [build(tuned(kernel, "C"), "C").source for kernel in kernels]
     try:
@@ -111,8 +115,8 @@ def _compiled_together(cases: list[Case]) -> list[CProgram]:
 @pytest.mark.parametrize("seeds", blocks(600), ids=str)
 def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
     for seed in seeds:
-        made = drawn(seed)
-        items = _items(made)
+        sample = drawn(seed)
+        items = _items(sample)
         run = Run(items)
         dice = random.Random(seed)
         for number, item in enumerate(items):
@@ -120,7 +124,7 @@ def test_random_opts_and_loop_orders_agree(seeds: range) -> None:
                 shapes = tuple(node.shape for node in item.nodes)
                 data = FromSchedule(run, number)
                 plain = Kernel(item.kernel, item.kernel, data, shapes)
-                _opts_agree(plain, dice, made)
+                _opts_agree(plain, dice, sample)
 
 
 def drawn(seed: int) -> Case | Program:
@@ -128,11 +132,11 @@ def drawn(seed: int) -> Case | Program:
     return whole_program(seed) if seed % 2 else case(seed)
 
 
-def _items(made: Case | Program) -> tuple[ScheduleItem, ...]:
-    return engine.planned([made.run("LLVM")[0].uop])[0].items
+def _items(sample: Case | Program) -> tuple[ScheduleItem, ...]:
+    return engine.planned([sample.run("LLVM")[0].uop])[0].items
 
 
-def _opts_agree(plain: Kernel, dice: random.Random, made: Case | Program) -> None:
+def _opts_agree(plain: Kernel, dice: random.Random, sample: Case | Program) -> None:
     target = Device["LLVM"].target
     opted = plain
     for _ in range(dice.randint(0, 4)):
@@ -154,8 +158,8 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case | Program) -> Non
             assert result.ok, f"{device}: {result}"
     except Exception as error:
         pytest.fail(
-            f"seed {made.seed}, {opted.applied_opts}, order {order}: {error}\n\n"
-            f"{plain.to_python()}\n{made.script()}"
+            f"seed {sample.seed}, {opted.applied_opts}, order {order}: {error}\n\n"
+            f"{plain.to_python()}\n{sample.script()}"
         )
 
 
@@ -164,37 +168,37 @@ def _opts_agree(plain: Kernel, dice: random.Random, made: Case | Program) -> Non
 def test_every_match_keeps_the_value(seeds: range) -> None:
     """Each state of each rewrite pass computes what the state before it computes."""
     for seed in seeds:
-        made = drawn(seed)
-        tensor, _ = made.run("LLVM")
+        sample = drawn(seed)
+        tensor, _ = sample.run("LLVM")
         with observe() as watching:
             items = engine.planned([tensor.uop])[0].items
         for record in watching.records:
             if record.name == "simplify-tensor":
-                _tensor_matches_agree(record, made)
+                _tensor_matches_agree(record, sample)
             elif record.name == "simplify-kernel":
-                _kernel_states_agree(record, made)
+                _kernel_states_agree(record, sample)
             elif record.name == "simplify-index":
-                _indexes_agree(record, made)
+                _indexes_agree(record, sample)
         for item in items[-1:]:
             if item.kernel is not None and seed % 5 == 0:
-                _lowered_states_agree(item.kernel, made)
+                _lowered_states_agree(item.kernel, sample)
 
 
-def _tensor_matches_agree(record: PassRecord, made: Case | Program) -> None:
+def _tensor_matches_agree(record: PassRecord, sample: Case | Program) -> None:
     for match in record.matches:
         if match.before.op is Ops.SINK or match.before.op is Ops.COPY:
             continue
         want = interpret_tensor(match.before, _held(match.before))
         got = interpret_tensor(match.after, _held(match.after))
-        same(got, want, f"rule {match.rule}", made)
+        same(got, want, f"rule {match.rule}", sample)
 
 
 def _held(root: UOp) -> dict[UOp, Any]:
-    found = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    return {n: engine.memory_of(n).array.reshape(n.shape) for n in found}
+    buffers = [n for n in root.toposort() if n.op is Ops.BUFFER]
+    return {n: engine.memory_of(n).array.reshape(n.shape) for n in buffers}
 
 
-def _kernel_states_agree(record: PassRecord, made: Case | Program) -> None:
+def _kernel_states_agree(record: PassRecord, sample: Case | Program) -> None:
     inputs = _inputs(record.before)
     want = interpret_kernel(record.before, inputs)[0]
     for number in range(1, len(record.matches) + 1):
@@ -202,15 +206,15 @@ def _kernel_states_agree(record: PassRecord, made: Case | Program) -> None:
         if number < len(record.matches) and state.op is not Ops.SINK:
             continue
         rule = record.matches[number - 1].rule
-        same(interpret_kernel(_ordered(state), inputs)[0], want, f"rule {rule}", made)
+        same(interpret_kernel(_ordered(state), inputs)[0], want, f"rule {rule}", sample)
     assert replay(record.before, record.matches) is record.after
 
 
-def _indexes_agree(record: PassRecord, made: Case | Program) -> None:
+def _indexes_agree(record: PassRecord, sample: Case | Program) -> None:
     """At any point of their ranges, what was rewritten and what it became are the same number."""
     assert record.parent in ("decide", "rangeify")
     assert replay(record.before, record.matches) is record.after
-    dice = random.Random(made.seed)
+    dice = random.Random(sample.seed)
     pairs = zip(record.before.src, record.after.src, strict=True)
     rules = [(m.before, m.after) for m in record.matches]
     for before, after in (*pairs, *rules):
@@ -231,23 +235,23 @@ def _inputs(kernel: UOp) -> list[Any]:
     params = sorted(
         (n for n in kernel.toposort() if n.op is Ops.PARAM), key=lambda n: n.arg[0]
     )
-    made = []
+    arrays = []
     for param in params:
         values = generator.integers(-9, 10, param.arg[1])
-        made.append(
+        arrays.append(
             (values % 2 if param.dtype.is_bool else values).astype(param.dtype.numpy)
         )
-    return made
+    return arrays
 
 
-def _lowered_states_agree(kernel: UOp, made: Case | Program) -> None:
+def _lowered_states_agree(kernel: UOp, sample: Case | Program) -> None:
     with observe() as watching:
         lower(kernel, Device["LLVM"].target)
     record = next(r for r in watching.records if r.name == "decompose")
     want = _emulated(record.before)
     for number in range(1, len(record.matches) + 1):
         state = replay(record.before, record.matches, number)
-        same(_emulated(state), want, f"rule {record.matches[number - 1].rule}", made)
+        same(_emulated(state), want, f"rule {record.matches[number - 1].rule}", sample)
 
 
 def _emulated(block: UOp) -> Any:
@@ -265,10 +269,12 @@ def _dtype(array: Any) -> Any:
     return dtypes.from_numpy(array.dtype)
 
 
-def same(got: Any, want: Any, what: str, made: Case | Program) -> None:
+def same(got: Any, want: Any, what: str, sample: Case | Program) -> None:
     with np.errstate(all="ignore"):
-        close = np.allclose(got, want, rtol=2e-5, atol=made.tolerance(), equal_nan=True)
+        close = np.allclose(
+            got, want, rtol=2e-5, atol=sample.tolerance(), equal_nan=True
+        )
     if not close:
         pytest.fail(
-            f"{what} changes the value, seed {made.seed}\n{got}\n{want}\n{made.script()}"
+            f"{what} changes the value, seed {sample.seed}\n{got}\n{want}\n{sample.script()}"
         )

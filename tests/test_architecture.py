@@ -99,9 +99,9 @@ def test_import_is_light() -> None:
 
 def test_compiler_never_imports_viz() -> None:
     upward = [
-        f"{found.module} line {found.line}"
-        for found in imports(package_modules())
-        if _unit(found.target)[1] == "viz" and _unit(found.module)[0] < 8
+        f"{edge.module} line {edge.line}"
+        for edge in imports(package_modules())
+        if _unit(edge.target)[1] == "viz" and _unit(edge.module)[0] < 8
     ]
     assert upward == []
 
@@ -112,9 +112,9 @@ def test_the_map_names_what_there_is() -> None:
     assert named
     for path, test in named:
         base = ROOT if path.startswith(OUTSIDE) else ROOT / "workbench"
-        found = list(base.glob(path.rstrip("/")))
-        assert found, f"ARCHITECTURE.md names {path}, which is not there"
-        assert not test or f"def {test}(" in found[0].read_text(encoding="utf-8"), test
+        paths = list(base.glob(path.rstrip("/")))
+        assert paths, f"ARCHITECTURE.md names {path}, which is not there"
+        assert not test or f"def {test}(" in paths[0].read_text(encoding="utf-8"), test
 
 
 def test_every_room_is_on_the_map() -> None:
@@ -164,7 +164,7 @@ def test_only_the_pipeline_knows_which_pass_follows_which() -> None:
 
 def _steps(module: str, source: str) -> set[str]:
     """Return the steps of a compilation that a module takes."""
-    found = {
+    steps = {
         step
         for name in _imported_names(source)
         for step, entry in STEPS.items()
@@ -173,7 +173,7 @@ def _steps(module: str, source: str) -> set[str]:
     tree = ast.parse(source)
     calls = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
     is_viz = module.startswith("workbench.viz")  # a page renders too
-    return found | ({"render"} if "render" in calls and not is_viz else set())
+    return steps | ({"render"} if "render" in calls and not is_viz else set())
 
 
 def _imported_names(source: str) -> Iterator[str]:
@@ -212,13 +212,13 @@ def test_no_device_is_named_outside_its_folder() -> None:
             folders[name] = path.parent
     quoted = re.compile(rf"""(?<=["'`])({"|".join(folders)})(?=["'`])""")
     files = [p for p in sorted(package.rglob("*")) if p.suffix in (".py", ".js")]
-    found = {
+    names = {
         (path.relative_to(package).as_posix(), name)
         for path in files
         for name in quoted.findall(_code(path))
         if folders[name] not in path.parents
     }
-    assert found - NOT_A_DEVICE == set()
+    assert names - NOT_A_DEVICE == set()
     assert len(folders) >= 6
 
 
@@ -309,16 +309,16 @@ def package_modules() -> Modules:
 def violations(modules: Modules) -> list[str]:
     """Return a sentence for each module without a layer and each import against them."""
     homeless = [name for name in modules if not _has_row(name)]
-    found = [f"{name} has no layer: give it a row in LAYERS" for name in homeless]
+    problems = [f"{name} has no layer: give it a row in LAYERS" for name in homeless]
     for each in imports(modules):
         if each.module in homeless or each.target in homeless:
             continue
         reason = _why_not(each.module, each.target)
         if reason:
-            found.append(
+            problems.append(
                 f"{each.module} line {each.line} imports {each.target}: {reason}"
             )
-    return found
+    return problems
 
 
 def cycles(modules: Modules) -> list[str]:
@@ -327,23 +327,23 @@ def cycles(modules: Modules) -> list[str]:
     for each in imports(modules):
         if not each.typing_only:
             edges[each.module].append(each.target)
-    found: list[str] = []
-    done: set[str] = set()
+    loops: list[str] = []
+    visited: set[str] = set()
 
     def visit(module: str, path: list[str]) -> None:
         if module in path:
             loop = [*path[path.index(module) :], module]
-            found.append(" -> ".join(loop) + " is a cycle")
+            loops.append(" -> ".join(loop) + " is a cycle")
             return
-        if module in done:
+        if module in visited:
             return
         for target in edges[module]:
             visit(target, [*path, module])
-        done.add(module)
+        visited.add(module)
 
     for module in modules:
         visit(module, [])
-    return found
+    return loops
 
 
 def imports(modules: Modules) -> Iterator[Import]:

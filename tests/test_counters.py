@@ -50,16 +50,16 @@ def test_debug_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     with Context(DEBUG=2):
         run()
-    shown = capsys.readouterr().err
-    assert shown.count("\n") == 1 and "r_16_16_24" in shown and "u0=8" in shown
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1 and "r_16_16_24" in line and "u0=8" in line
 
 
 def test_a_wrong_environment_is_said_in_words() -> None:
     code = "import workbench; workbench.Tensor"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         env={"DEBUG": "lots"},
         capture_output=True,
         text=True,
     )
-    assert "DEBUG='lots'" in done.stderr and "not a number" in done.stderr
+    assert "DEBUG='lots'" in process.stderr and "not a number" in process.stderr

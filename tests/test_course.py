@@ -134,9 +134,9 @@ i = var("x", "integer")
     ],
 )
 def test_a_check_says_what_is_wrong(verdict: object, said: str) -> None:
-    found = verdict()  # type: ignore[operator]
-    assert isinstance(found, Verdict) and not found.ok
-    assert said in found.text and str(found).startswith("not yet: ")
+    outcome = verdict()  # type: ignore[operator]
+    assert isinstance(outcome, Verdict) and not outcome.ok
+    assert said in outcome.text and str(outcome).startswith("not yet: ")
 
 
 def _divided(realize: bool = False) -> Tensor:
@@ -175,8 +175,8 @@ def test_a_tile_that_spills_is_refused() -> None:
 def test_counterexamples() -> None:
     p, q = element(0), element(1)
     assert counterexample(divided(p, 4.0), p * 0.25, 1) is None
-    told = counterexample(p * 0, p.like(0.0), 1)
-    assert told is not None and told.startswith("with p0[i] = inf it was nan")
+    text = counterexample(p * 0, p.like(0.0), 1)
+    assert text is not None and text.startswith("with p0[i] = inf it was nan")
     assert counterexample((p + q) - q, p, 2) is not None
     n, m = element(0, dtypes.int32), element(1, dtypes.int32)
     assert counterexample((n + m) - m, n, 2) is None  # sums wrap, both ways
@@ -231,7 +231,7 @@ def test_a_line_says_what_it_is() -> None:
 
 def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
     """A course's pictures, as nbconvert and screen readers have them."""
-    told = {
+    descriptions = {
         "share <of> the peak: plain 2% of \"it\", tile 40%": bars(
             [("plain", 0.02, '2%  of "it"'), ("tile", 0.4, "40%")], "share <of> the peak"
         ),
@@ -239,16 +239,18 @@ def test_an_exported_page_says_in_words_what_a_picture_shows() -> None:
         "error: exp2 from -0.5 to 2": curve([0.0, 1.0, 2.0], [("exp2", [1, 2, -0.5])], "error"),
     }  # fmt: skip
     cells = []
-    for picture in told.values():
+    for picture in descriptions.values():
         formats, _ = DisplayFormatter().format(picture)
         cells.append(
             new_code_cell("1", outputs=[new_output("display_data", data=formats)])
         )
     page = HTMLExporter().from_notebook_node(new_notebook(cells=cells))[0]
-    found = Images()
-    found.feed(page)
-    assert [image["alt"] for image in found.images] == list(told)
-    for image, (words, picture) in zip(found.images, told.items(), strict=True):
+    parser = Images()
+    parser.feed(page)
+    assert [image["alt"] for image in parser.images] == list(descriptions)
+    for image, (words, picture) in zip(
+        parser.images, descriptions.items(), strict=True
+    ):
         svg = b64decode(image["src"].partition("base64,")[2]).decode()
         assert svg == picture.svg and repr(picture) == words
         root = ElementTree.fromstring(svg)
@@ -274,11 +276,11 @@ class Images(HTMLParser):
 
 def test_a_race_takes_kernels_and_functions() -> None:
     contestants = {"kernel": kernel(32, 32, 32), "nothing": lambda: None}
-    found = race(contestants, flops=2 * 32**3, budget_s=0.1)
-    assert list(found.seconds) == list(found.share) == ["kernel", "nothing"]
+    result = race(contestants, flops=2 * 32**3, budget_s=0.1)
+    assert list(result.seconds) == list(result.share) == ["kernel", "nothing"]
     assert (
-        "kernel: " in repr(found)
-        and '<img src="data:image/svg+xml' in found._repr_html_()
+        "kernel: " in repr(result)
+        and '<img src="data:image/svg+xml' in result._repr_html_()
     )
     assert race(contestants, budget_s=0.1).share == {}
 
@@ -286,23 +288,23 @@ def test_a_race_takes_kernels_and_functions() -> None:
 def test_a_race_tells_the_least_time_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock of our own: the loop at the peak does its operations in a second."""
     ran: list[str] = []
-    taken = {"slow": (4.0, 2.0, 3.0), "quick": (1.0,), "peak": (1.0,)}
+    durations = {"slow": (4.0, 2.0, 3.0), "quick": (1.0,), "peak": (1.0,)}
 
     def interleave(runs: dict[str, Callable[[], object]], *asked: float) -> Any:
         for name in ("slow", "quick"):
             runs[name]()
-        return {name: Samples(taken[name]) for name in runs}
+        return {name: Samples(durations[name]) for name in runs}
 
     monkeypatch.setattr(sys.modules[race.__module__], "interleave", interleave)
     contestants = {
         name: lambda name=name: ran.append(name) for name in ("slow", "quick")
     }
     flops = run_peak().flops
-    found = race(contestants, flops=flops)
+    result = race(contestants, flops=flops)
     assert ran == ["slow", "quick"]
-    assert found.seconds == {"slow": 2.0, "quick": 1.0}
-    assert found.ratio("slow", "quick") == 2.0
-    assert found.share == {"slow": pytest.approx(0.5), "quick": pytest.approx(1.0)}
+    assert result.seconds == {"slow": 2.0, "quick": 1.0}
+    assert result.ratio("slow", "quick") == 2.0
+    assert result.share == {"slow": pytest.approx(0.5), "quick": pytest.approx(1.0)}
 
 
 # What the chapters say that kernels wait for, on a machine like the one of their pictures: its
@@ -353,11 +355,11 @@ def priced(sizes: tuple[int, ...], opts: list[Opt], l2_bytes: int = 1 << 20) -> 
         plain = explore(data.permute(1, 0) + 1).kernels[0].ast
     else:
         plain = kernel(*sizes).ast
-    made = plain
+    graph = plain
     for each in opts:
-        made, _ = apply_opt(made, each, TARGET)
+        graph, _ = apply_opt(graph, each, TARGET)
     caches = tuple((name, l2_bytes if name == "L2" else size) for name, size in CACHES)
-    return cost(made, TARGET, SPEEDS, plain, caches)
+    return cost(graph, TARGET, SPEEDS, plain, caches)
 
 
 @pytest.mark.parametrize("name", CAUSES)
@@ -379,7 +381,7 @@ def test_the_figures_behind_these_causes() -> None:
     for width, of_place, of_copy in ((16, 146, 21), (8, 162, 37)):
         tile = [opt("UPCAST", "g1", 2 * width), ROWS, TURNED]
         place, copy = (priced(PRODUCT, opts) for opts in (tile, [*tile, PACKED]))
-        moved = [found.bytes_from["L3"] >> 20 for found in (place, copy)]
+        moved = [variant_cost.bytes_from["L3"] >> 20 for variant_cost in (place, copy)]
         assert moved == [of_place, of_copy]
         assert f"vectors of {width} floats" in text and f"instead of {of_place}" in text
         assert "L3" not in bound(copy, TARGET).what

@@ -14,18 +14,18 @@ from tests.support import ROOT
 
 def examples() -> list[DocTest]:
     """Return the examples of every module that has any."""
-    found: list[DocTest] = []
+    tests: list[DocTest] = []
     names = {"Tensor": workbench.Tensor}
     finder = doctest.DocTestFinder(exclude_empty=True)
     for path in sorted((ROOT / "workbench").rglob("*.py")):
         if ">>> " in path.read_text(encoding="utf-8"):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            found += [
+            tests += [
                 t
                 for t in finder.find(importlib.import_module(name), extraglobs=names)
                 if t.examples
             ]
-    return found
+    return tests
 
 
 EXAMPLES = examples()
@@ -33,6 +33,6 @@ EXAMPLES = examples()
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[e.name for e in EXAMPLES])
 def test_the_example_gives_what_it_says(example: DocTest) -> None:
-    said: list[str] = []
-    result = doctest.DocTestRunner().run(example, out=said.append)
-    assert result.attempted and not result.failed, "".join(said)
+    lines: list[str] = []
+    result = doctest.DocTestRunner().run(example, out=lines.append)
+    assert result.attempted and not result.failed, "".join(lines)

@@ -34,10 +34,10 @@ RUNNABLE = [d for d in Device.names() if Device.available(d)]
 @pytest.mark.parametrize("cases", [casts, bitcasts, integers], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("device", [REFERENCE, *RUNNABLE])
 def test_edge_cases(cases: Callable[[], Iterator[Case]], device: str) -> None:
-    asked = list(cases())
+    case_list = list(cases())
     if device in ("LLVM", "C"):  # as scalars, and as whole vectors
-        asked = [*map(uneven, asked), *map(padded, asked)]
-    for case, got in zip(asked, computed(asked, device), strict=True):
+        case_list = [*map(uneven, case_list), *map(padded, case_list)]
+    for case, got in zip(case_list, computed(case_list, device), strict=True):
         right = same(got, case.want)
         wrong = [a[~right][:4] for a in (*case.inputs, got, case.want)]
         assert right.all(), f"{case.name} on {device}: of {wrong[:-2]} {wrong[-2:]}"

@@ -167,15 +167,15 @@ def test_a_value_on_the_way_is_freed_after_its_last_reader(
 ) -> None:
     x = Tensor(np.ones(1 << 18, np.float32)).realize()
     gc.collect()
-    before, held, run = pool.used_bytes, [], engine.run_item
+    before, counts, run = pool.used_bytes, [], engine.run_item
 
     def counted(item: ScheduleItem) -> None:
         run(item)
-        held.append((pool.used_bytes - before) // x.nbytes())
+        counts.append((pool.used_bytes - before) // x.nbytes())
 
     monkeypatch.setattr(engine, "run_item", counted)
     y = chain(x)[0].realize()
-    assert held == [1, *[2] * 7]
+    assert counts == [1, *[2] * 7]
     assert pool.used_bytes - before == x.nbytes()
     np.testing.assert_array_equal(y.numpy()[:2], [511, 511])
 

@@ -67,11 +67,11 @@ def _said(cell: nbformat.NotebookNode) -> str:
 @pytest.mark.parametrize("name", EXERCISES)
 def test_answers_are_folded_and_far_from_the_question(name: str) -> None:
     notebook = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    asked = [
+    answers = [
         c for c in notebook.cells if c.source.rstrip().split("\n")[-1][:8] == "predict("
     ]
-    assert len(asked) >= 4
-    for cell in asked:
+    assert len(answers) >= 4
+    for cell in answers:
         (output,) = cell.outputs
         html = output.data["text/html"]
         assert html.startswith("<details><summary>")
@@ -156,8 +156,8 @@ def test_what_was_measured_before_is_kept_while_its_cell_is_the_same() -> None:
         cell = new_code_cell(source, outputs=[output], metadata={"tags": ["measured"]})
         return new_notebook(cells=[cell])
 
-    def shown(made: nbformat.NotebookNode) -> dict[str, str]:
-        return dict(stripped(made).cells[0].outputs[0].data)
+    def shown(notebook: nbformat.NotebookNode) -> dict[str, str]:
+        return dict(stripped(notebook).cells[0].outputs[0].data)
 
     before = notebook("race(a)", "old")
     same, changed = notebook("race(a)", "new"), notebook("race(b)", "new")

@@ -156,23 +156,23 @@ def to_expr_of(state: Any) -> str:
 def test_the_scheduler_records_its_passes_and_decisions() -> None:
     tensor = expression()
     with observe() as watching:
-        made, _ = engine.planned([tensor.uop])
+        plan, _ = engine.planned([tensor.uop])
     names = [r.name for r in watching.records]
     assert names[:4] == ["simplify-tensor", "split-reductions", "decide", "rangeify"]
     decide = watching.records[2]
-    assert [m.rule for m in decide.matches] == list(made.decisions)
+    assert [m.rule for m in decide.matches] == list(plan.decisions)
 
 
 def test_the_scheduler_records_what_it_does_to_indexes() -> None:
     tensor = Tensor(np.ones((1, 2, 9, 9), np.float32)).max_pool2d(3, 2, padding=1)
     with observe() as watching:
         engine.planned([tensor.uop])
-    found = {r.parent: r for r in watching.records if r.name == "simplify-index"}
-    assert set(found) == {"decide", "rangeify"}
-    fired = {p: {m.rule.name for m in r.matches} for p, r in found.items()}
+    by_parent = {r.parent: r for r in watching.records if r.name == "simplify-index"}
+    assert set(by_parent) == {"decide", "rangeify"}
+    fired = {p: {m.rule.name for m in r.matches} for p, r in by_parent.items()}
     assert {"mod-terms", "mod-congruent", "div-congruent"} <= fired["decide"]
     assert fired["rangeify"] == {"distribute", "at-most"}
-    for record in found.values():
+    for record in by_parent.values():
         assert replay(record.before, record.matches) is record.after
         assert len(record.before.src) == len(record.after.src)
 
@@ -209,17 +209,17 @@ REWRITES = ("simplify-tensor", "simplify-kernel", "decompose")
 
 
 def test_the_last_replayed_state_is_the_result() -> None:
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for what, record in rewrites():
         if record.name not in REWRITES:
             continue
-        seen[record.name] = seen.get(record.name, 0) + len(record.matches)
+        counts[record.name] = counts.get(record.name, 0) + len(record.matches)
         assert replay(record.before, record.matches, 0) is record.before
         assert replay(record.before, record.matches) is record.after, (
             what,
             record.name,
         )
-    assert set(seen) == set(REWRITES) and all(seen.values()), (
+    assert set(counts) == set(REWRITES) and all(counts.values()), (
         "passes that rewrite nothing"
     )
 
@@ -233,18 +233,18 @@ def test_every_state_on_the_way_is_sound_and_means_the_same() -> None:
             range(1, len(record.matches) + 1) if record.name in REWRITES else ()
         ):
             state = replay(record.before, record.matches, number)
-            said = f"{what}, {record.name} after {record.matches[number - 1].rule}"
+            message = f"{what}, {record.name} after {record.matches[number - 1].rule}"
             if level == "kernel":
                 state = _ordered(state)
                 verify(state, "kernel")
                 assert np.allclose(
                     _interpreted(state), _interpreted(record.before), equal_nan=True
-                ), said
+                ), message
             elif level == "tensor":
                 for node, old in zip(state.src, record.before.src, strict=True):
                     verify(node, "tensor")
-                    got, wanted = (_tensor_value(n) for n in (node, old))
-                    assert np.array_equal(got, wanted), said
+                    got, expected = (_tensor_value(n) for n in (node, old))
+                    assert np.array_equal(got, expected), message
             else:
                 verify(state, "lowered")
 
@@ -267,8 +267,8 @@ def _interpreted(kernel: UOp) -> Array:
 
 
 def _tensor_value(node: UOp) -> Array:
-    found = [n for n in node.toposort() if n.op is Ops.BUFFER]
-    arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in found}
+    buffers = [n for n in node.toposort() if n.op is Ops.BUFFER]
+    arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in buffers}
     return np.broadcast_to(interpret_tensor(node, arrays), node.shape)
 
 

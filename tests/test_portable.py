@@ -135,8 +135,8 @@ def test_a_copy_of_a_node_is_the_node() -> None:
 
 def test_a_device_that_is_not_there_is_named() -> None:
     """A pickle comes from a machine that had it, or was damaged on the way."""
-    held = (Tensor([1.0, 2.0], device="PYTHON") * 2).realize()
-    for thing in (held, held + 1, explore(held + 1).kernels[0]):
+    value = (Tensor([1.0, 2.0], device="PYTHON") * 2).realize()
+    for thing in (value, value + 1, explore(value + 1).kernels[0]):
         text = pickle.dumps(thing)
         with pytest.raises(DeviceError, match="there is no device 'NOWHER'"):
             pickle.loads(text.replace(b"PYTHON", b"NOWHER"))

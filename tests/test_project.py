@@ -30,9 +30,9 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is n
 
 def run(command: Sequence[str | Path], **options: object) -> str:
     """Run `command` and return what it printed; fail with that where it failed."""
-    done = subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload]
-    assert done.returncode == 0, done.stdout + done.stderr
-    return str(done.stdout)
+    process = subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload]
+    assert process.returncode == 0, process.stdout + process.stderr
+    return str(process.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -92,17 +92,17 @@ def test_installed_package_is_the_wheels(clean: Path, elsewhere: Path) -> None:
 
 def test_installed_doctor(clean: Path, elsewhere: Path) -> None:
     lines = run([clean / "workbench", "doctor"]).splitlines()
-    found = {line[:12].strip() for line in lines}
-    assert {"workbench", "python", "numpy", "llvmlite", "cpu", "cache"} <= found
+    fields = {line[:12].strip() for line in lines}
+    assert {"workbench", "python", "numpy", "llvmlite", "cpu", "cache"} <= fields
     assert "device      LLVM: available" in lines
     assert "device      PYTHON: available" in lines
 
 
 @pytest.mark.timeout(400)
 def test_installed_tour(clean: Path, elsewhere: Path) -> None:
-    said = run([clean / "workbench", "tour", "--html", Path("sub", "tour.html")])
+    output = run([clean / "workbench", "tour", "--html", Path("sub", "tour.html")])
     page = (elsewhere / "sub" / "tour.html").read_text(encoding="utf-8")
-    assert said.startswith("wrote sub")
+    assert output.startswith("wrote sub")
     assert "<svg" in page or "data:image/svg+xml" in page
     assert not FETCHED.search(page)
     assert [path.name for path in elsewhere.iterdir()] == ["sub"]
@@ -152,9 +152,9 @@ def test_tour_needs_somewhere_to_write(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_python_m_is_the_command() -> None:
-    said = run([sys.executable, "-m", "workbench", "--help"])
-    assert said.startswith("usage: workbench ")
-    assert all(command in said for command in ("lab", "tour", "doctor", "bench"))
+    output = run([sys.executable, "-m", "workbench", "--help"])
+    assert output.startswith("usage: workbench ")
+    assert all(command in output for command in ("lab", "tour", "doctor", "bench"))
 
 
 def test_missing_library_is_a_sentence(
@@ -162,16 +162,16 @@ def test_missing_library_is_a_sentence(
 ) -> None:
     monkeypatch.setitem(sys.modules, "jupyterlab.labapp", None)
     assert main(["lab"]) == 1
-    said = capsys.readouterr().err
-    assert "jupyterlab cannot be imported" in said
-    assert "pip install jupyterlab" in said
+    message = capsys.readouterr().err
+    assert "jupyterlab cannot be imported" in message
+    assert "pip install jupyterlab" in message
 
 
 def test_pins_cover_what_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = project["dependencies"] + project["optional-dependencies"]["dev"]
+    requirements = project["dependencies"] + project["optional-dependencies"]["dev"]
     pins = (ROOT / "constraints.txt").read_text().lower()
-    for requirement in asked:
+    for requirement in requirements:
         name = re.split(r"[<>=~!\[; ]", requirement)[0]
         assert re.search(rf"^{re.escape(name)}==", pins, re.MULTILINE), name
     assert re.fullmatch(r"([\w.-]+==[\w.+!-]+\n)+", pins), "only name==version lines"
@@ -212,14 +212,14 @@ def test_make_explains_what_is_missing(
         f'exec "{sys.executable}" "$@"\n'
     )
     python.chmod(0o755)
-    made = subprocess.run(
+    process = subprocess.run(
         ["make", "test", f"PYTHON={python}", f"VENV={tmp_path}/venv"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    assert made.returncode != 0
-    assert sentence in made.stderr
+    assert process.returncode != 0
+    assert sentence in process.stderr
     assert not (tmp_path / "venv").exists()
 
 

@@ -62,33 +62,33 @@ def run(folder: Path, *arguments: str, fired: list[list[str]]) -> tuple[int, str
     for number, names in enumerate(fired):
         text = TEST.format(number=number, names=names)
         (folder / f"test_{number}.py").write_text(text)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         cwd=folder,
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
     )
-    return done.returncode, done.stdout + done.stderr
+    return process.returncode, process.stdout + process.stderr
 
 
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n2"]], ids=["one", "two"])
 def test_a_rule_that_fires_in_no_process_fails_the_run(
     tmp_path: Path, workers: list[str]
 ) -> None:
-    status, said = run(tmp_path, *workers, fired=[["add-zero"], ["idiv-one"]])
-    assert "silent rules: mul-one of 3" in said and status == 1, said
+    status, output = run(tmp_path, *workers, fired=[["add-zero"], ["idiv-one"]])
+    assert "silent rules: mul-one of 3" in output and status == 1, output
 
 
 def test_rules_that_all_fire_fail_nothing(tmp_path: Path) -> None:
-    status, said = run(tmp_path, fired=[["add-zero"], ["idiv-one", "mul-one"]])
-    assert "silent rules: none of 3" in said and status == 0, said
+    status, output = run(tmp_path, fired=[["add-zero"], ["idiv-one", "mul-one"]])
+    assert "silent rules: none of 3" in output and status == 0, output
 
 
 @pytest.mark.parametrize("chosen", [["-k", "0"], ["test_0.py"], ["--collect-only"]])
 def test_a_part_of_the_tests_proves_nothing(tmp_path: Path, chosen: list[str]) -> None:
-    status, said = run(tmp_path, *chosen, fired=[["add-zero"], []])
-    assert "not counted" in said and status == 0, said
+    status, output = run(tmp_path, *chosen, fired=[["add-zero"], []])
+    assert "not counted" in output and status == 0, output
 
 
 @pytest.mark.parametrize("watched", [False, True])

@@ -84,8 +84,8 @@ def whole_powers(dtype: DType) -> Iterator[Case]:
     low, high = int(dtype.min), int(dtype.max)
     bases = [0, 1, 2, 3, 7, 10, -1, -2, -3, low, low + 1, high - 1, high]
     base = np.array([n for n in bases if low <= n <= high], dtype.numpy)
-    held = (0, 1, 2, 3, 5, 13, 31, 32, 39, 40, 63, 64, 65, 127, high)
-    exponent = np.array(held, dtype.numpy)
+    exponents = (0, 1, 2, 3, 5, 13, 31, 32, 39, 40, 63, 64, 65, 127, high)
+    exponent = np.array(exponents, dtype.numpy)
     a, b = pairs(base, exponent)
     yield Case("t ** t", lambda t, u: t**u, (a, b), a**b)
     for n in (2, 3, 5):
@@ -173,22 +173,22 @@ def of_all_sizes(dtype: DType) -> tuple[Array, Array, Array]:
 @np.errstate(all="ignore")
 def remainder(a: Array, b: Array) -> Array:
     """Return a % b in whole numbers: numpy's is rounded twice. At zeros and infinities numpy's."""
-    made = np.mod(a, b)
+    result = np.mod(a, b)
     for i, x, y in finite(a, b):
-        made[i] = math.copysign(float(Fraction(x) % Fraction(y)), y)
-    return made
+        result[i] = math.copysign(float(Fraction(x) % Fraction(y)), y)
+    return result
 
 
 @np.errstate(all="ignore")
 def quotient(a: Array, b: Array) -> Array:
     """Return floor(a / b) in whole numbers; numpy's may be one off. Zeros are numpy's."""
-    made = np.floor_divide(a, b)
+    result = np.floor_divide(a, b)
     for i, x, y in finite(a, b):
         whole = Fraction(x) // Fraction(y)
         fits = abs(whole) < (1 << 1024) - (1 << 970)
         if whole:
-            made[i] = float(whole) if fits else (INF if whole > 0 else -INF)
-    return made
+            result[i] = float(whole) if fits else (INF if whole > 0 else -INF)
+    return result
 
 
 def finite(a: Array, b: Array) -> Iterator[tuple[int, float, float]]:
@@ -235,6 +235,6 @@ def test_special_values(
     wrong = []
     for case, got in zip(cases, computed(cases, device), strict=True):
         for i in itertools.islice(np.flatnonzero(~close(got, case.want, ulps)), 3):
-            given = ", ".join(str(a[i]) for a in case.inputs)
-            wrong.append(f"{case.name} of {given} is {got[i]}, not {case.want[i]}")
+            operands = ", ".join(str(a[i]) for a in case.inputs)
+            wrong.append(f"{case.name} of {operands} is {got[i]}, not {case.want[i]}")
     assert not wrong, "\n".join(wrong)

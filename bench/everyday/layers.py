@@ -21,17 +21,17 @@ def layers() -> Iterator[Case]:
         (256, 768, 3072),
     ):
         name = f"{m}x{k}x{n}"
-        given = [(m, k), (n, k), (n,)]
-        yield case(f"linear {name}", given, linear, F.linear)
+        shapes = [(m, k), (n, k), (n,)]
+        yield case(f"linear {name}", shapes, linear, F.linear)
         yield case(
             f"linear+relu {name}",
-            given,
+            shapes,
             lambda x, w, b: linear(x, w, b).relu(),
             lambda x, w, b: F.linear(x, w, b).relu(),
         )
         yield case(
             f"linear+gelu {name}",
-            given,
+            shapes,
             lambda x, w, b: linear(x, w, b).gelu(),
             lambda x, w, b: F.gelu(F.linear(x, w, b), approximate="tanh"),
         )

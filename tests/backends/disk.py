@@ -15,8 +15,8 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     def full(path: Any, flags: Any, mode: int = 0o600) -> int:
         if failing != "write":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.close(given(path, flags, mode))
-        return given("/dev/full", os.O_WRONLY)
+        os.close(real_open(path, flags, mode))
+        return real_open("/dev/full", os.O_WRONLY)
 
-    given = os.open
+    real_open = os.open
     monkeypatch.setattr(os, "replace" if failing == "replace" else "open", full)

@@ -128,9 +128,9 @@ def is_c(source: Source) -> bool:
 
 def buffer_of(array: Array) -> Buffer:
     """Return a Buffer with a copy of an array's elements."""
-    made = Buffer("LLVM", dtypes.from_numpy(array.dtype), array.size)
-    made.array[:] = array.reshape(-1)
-    return made
+    buffer = Buffer("LLVM", dtypes.from_numpy(array.dtype), array.size)
+    buffer.array[:] = array.reshape(-1)
+    return buffer
 
 
 def run(source: Source, *arrays: Array) -> Array:

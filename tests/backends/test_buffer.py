@@ -30,12 +30,12 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> BufferPool:
     "dtype", [dtypes.float32, dtypes.int8, dtypes.bool, dtypes.index]
 )
 def test_a_buffer_is_aligned_memory(dtype: DType, size: int) -> None:
-    made = Buffer("LLVM", dtype, size)
-    assert made.address % 64 == 0 and made.address == made.array.ctypes.data
-    assert made.array.shape == (size,) and made.array.dtype == dtype.numpy
-    assert made.nbytes == made.array.nbytes == size * dtype.itemsize
-    made.array[:] = 1
-    assert made.array.flags.writeable and (made.array == 1).all()
+    buffer = Buffer("LLVM", dtype, size)
+    assert buffer.address % 64 == 0 and buffer.address == buffer.array.ctypes.data
+    assert buffer.array.shape == (size,) and buffer.array.dtype == dtype.numpy
+    assert buffer.nbytes == buffer.array.nbytes == size * dtype.itemsize
+    buffer.array[:] = 1
+    assert buffer.array.flags.writeable and (buffer.array == 1).all()
 
 
 def test_memory_is_used_again(pool: BufferPool) -> None:
@@ -71,10 +71,10 @@ def test_an_interrupt_leaves_no_lock_taken(pool: BufferPool) -> None:
 
 
 def test_memory_stays_while_an_array_looks_into_it() -> None:
-    made = Buffer("LLVM", dtypes.float32, 1000)
-    view, address = made.array[10:20].reshape(2, 5), made.address
+    buffer = Buffer("LLVM", dtypes.float32, 1000)
+    view, address = buffer.array[10:20].reshape(2, 5), buffer.address
     view[:] = 3
-    del made
+    del buffer
     others = [Buffer("LLVM", dtypes.float32, 1000) for _ in range(5)]
     for other in others:
         other.array[:] = 0
@@ -106,17 +106,17 @@ def test_a_window_lies_inside(place: tuple[int, int]) -> None:
 
 
 def test_used_memory_is_counted(pool: BufferPool) -> None:
-    held = [Buffer("LLVM", dtypes.int8, 1000) for _ in range(3)]
+    buffers = [Buffer("LLVM", dtypes.int8, 1000) for _ in range(3)]
     assert pool.used_bytes == 3 * size_class(1000)
     with pytest.raises(DeviceError):
         Buffer("LLVM", dtypes.int8, 1 << 45)  # takes nothing
-    held.pop()
+    buffers.pop()
     assert pool.used_bytes == 2 * size_class(1000)
 
 
 def test_kept_memory_is_bounded(pool: BufferPool) -> None:
-    held = [Buffer("LLVM", dtypes.int8, 300_000) for _ in range(10)]
-    held.clear()
+    buffers = [Buffer("LLVM", dtypes.int8, 300_000) for _ in range(10)]
+    buffers.clear()
     assert 0 < pool.kept_bytes <= pool.limit_bytes
     pool.clear()
     assert pool.kept_bytes == 0
@@ -125,8 +125,8 @@ def test_kept_memory_is_bounded(pool: BufferPool) -> None:
 def test_the_pool_survives_garbage_in_cycles_and_threads(pool: BufferPool) -> None:
     def work() -> None:
         for n in range(300):
-            made = Buffer("LLVM", dtypes.int8, 64 * (n % 20))
-            cycle = [made]
+            buffer = Buffer("LLVM", dtypes.int8, 64 * (n % 20))
+            cycle = [buffer]
             cycle.append(cycle)  # type: ignore[arg-type]
             if n % 50 == 0:
                 gc.collect()

@@ -300,13 +300,13 @@ def test_dtypes(shelf: Shelf, dtype: str) -> None:
 
 def test_random_expressions(shelf: Shelf) -> None:
     for seed in range(700_000, 700_040):
-        made = case(seed)
-        tensor, expected = made.run(NAME)
+        example = case(seed)
+        tensor, expected = example.run(NAME)
         np.testing.assert_allclose(
             tensor.numpy(),
             expected,
             rtol=1e-4,
-            atol=made.tolerance(),
+            atol=example.tolerance(),
             err_msg=str(seed),
         )
 
@@ -452,11 +452,11 @@ def test_run_check_time_and_search(shelf: Shelf) -> None:
         assert kernel.check().ok
     assert copies.made == (0, inputs + 1, 0)
     with Copies(shelf.memory) as copies:
-        taken = kernel.time(budget_s=0.01)
+        timing = kernel.time(budget_s=0.01)
     assert copies.made == (0, 0, 0)
-    assert taken.median_s == pytest.approx(STEP_S) and taken.fraction_of_peak is None
-    found = kernel.search(width=1, budget_s=20.0, cached=False, progress=False)
-    assert found.ranked() and found.kernel.check().ok
+    assert timing.median_s == pytest.approx(STEP_S) and timing.fraction_of_peak is None
+    search = kernel.search(width=1, budget_s=20.0, cached=False, progress=False)
+    assert search.ranked() and search.kernel.check().ok
     assert kernel.check("PYTHON").ok
     assert kernel.bisect() is None
     assert kernel.compare(kernel.optimized()).equal

@@ -65,8 +65,8 @@ def in_child(work: Callable[[], bool]) -> None:
 def total(size: int) -> bool:
     """Compile a kernel that is as new as its size, and run it."""
     with Context(DEV="LLVM"):
-        found = (Tensor(np.ones(size, np.float32)) + 1).sum().item()
-    return bool(found == 2 * size)
+        value = (Tensor(np.ones(size, np.float32)) + 1).sum().item()
+    return bool(value == 2 * size)
 
 
 def test_a_child_compiles_where_a_thread_of_its_parent_did() -> None:
@@ -94,18 +94,18 @@ def test_a_child_has_threads_where_those_of_its_parent_ran_a_kernel() -> None:
 def test_every_lock_is_free_in_a_child() -> None:
     draw = TinyJit(lambda x: (x + 1).realize())
     assert total(10)
-    taken, is_over = threading.Event(), threading.Event()
+    is_taken, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        held = [lock for lock in forking._locks if lock.acquire(blocking=False)]
-        taken.set()
+        locks = [lock for lock in forking._locks if lock.acquire(blocking=False)]
+        is_taken.set()
         is_over.wait(HANGS_S)
-        for lock in held:
+        for lock in locks:
             lock.release()
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert taken.wait(HANGS_S)
+    assert is_taken.wait(HANGS_S)
     try:
         in_child(
             lambda: (

@@ -73,10 +73,10 @@ def test_one_call_is_kept_once() -> None:
 
 
 def _above(derivation: Derivation) -> list[Derivation]:
-    found = [derivation]
-    for one in found:
-        found += [s for s in one.sources if s not in found]
-    return found
+    derivations = [derivation]
+    for one in derivations:
+        derivations += [s for s in one.sources if s not in derivations]
+    return derivations
 
 
 def test_constants_have_no_line() -> None:

@@ -50,8 +50,8 @@ def test_where_no_prompt_is_the_text_is_as_it_is(
     ipython = SimpleNamespace(get_ipython=lambda: shell)
     monkeypatch.setitem(sys.modules, "IPython", ipython)  # type: ignore[arg-type]
     monkeypatch.setenv("COLUMNS", "30")
-    shown = Value()._repr_mimebundle_()["text/plain"]
-    assert max(map(len, shown.split("\n"))) <= 30 and "\x1b" not in shown
+    text = Value()._repr_mimebundle_()["text/plain"]
+    assert max(map(len, text.split("\n"))) <= 30 and "\x1b" not in text
     monkeypatch.delenv("COLUMNS")
     assert Value()._repr_mimebundle_() == {"text/plain": str(Value())}
     shell.kernel = object()
@@ -67,9 +67,9 @@ def test_a_time_of_any_unit_has_its_colour(seconds: float) -> None:
 
 def test_rich_prints_the_text() -> None:
     rich = pytest.importorskip("rich.console", reason="rich is not installed")
-    with rich.Console(width=40).capture() as taken:
+    with rich.Console(width=40).capture() as capture:
         rich.Console(width=40, file=sys.stdout).print(Value())
     console = rich.Console(width=40, color_system=None)
-    with console.capture() as taken:
+    with console.capture() as capture:
         console.print(Value())
-    assert taken.get().split() == str(Value()).split(), "it is no markup"
+    assert capture.get().split() == str(Value()).split(), "it is no markup"

@@ -65,8 +65,8 @@ def test_a_wrong_answer_is_told_and_not_timed(
     lie = replace(ADD, array=lambda np, a, b: a - b)
     monkeypatch.setattr("workbench.bench.suite.ENTRIES", (lie,))
     assert main(["bench", "--smoke", "--only", "add", "--peers"]) == 1
-    said = capsys.readouterr().out
-    assert "WRONG: workbench on add: 15 of 15 elements" in said
+    output = capsys.readouterr().out
+    assert "WRONG: workbench on add: 15 of 15 elements" in output
     report = run([lie], [NUMPY], smoke=True)
     assert {f.state for f in report.rows[0].figures.values()} == {WRONG}
     assert report.rows[0].ratio("numpy") is None
@@ -82,16 +82,16 @@ def test_ratios_are_of_neighbours_in_time() -> None:
     assert REPORT.ratios("torch") == {"matmul 512": 2.0, "b": 0.5}
     assert REPORT.rows[0].ratio_of_least("torch") == 2.0
     assert REPORT.rows[0].share_of_peak() == 0.5  # 2e9 in 0.4 s, of 10 GFLOP/s
-    said = "\n".join(text.summary(REPORT))
-    assert "geometric mean: 1.00, <= 0.8 (2 rows): OVER" in said
-    assert "rows above 1.5 of torch: matmul 512 2.0: OVER" in said
-    assert "matmul 512: 0.50 of the best of numpy and torch, >= 0.95: OVER" in said
+    summary = "\n".join(text.summary(REPORT))
+    assert "geometric mean: 1.00, <= 0.8 (2 rows): OVER" in summary
+    assert "rows above 1.5 of torch: matmul 512 2.0: OVER" in summary
+    assert "matmul 512: 0.50 of the best of numpy and torch, >= 0.95: OVER" in summary
 
 
 def test_a_busy_machine_is_no_judge() -> None:
     busy = replace(REPORT, machine={"load": "3.0"})
-    said = "\n".join(text.summary(busy))
-    assert "(2 rows): (the machine was busy)" in said and "OVER" not in said
+    summary = "\n".join(text.summary(busy))
+    assert "(2 rows): (the machine was busy)" in summary and "OVER" not in summary
     alone = "\n".join(text.summary(replace(REPORT, threads=1)))
     assert "(2 rows): (the budgets are for 2 threads)" in alone
 
@@ -111,8 +111,8 @@ def test_a_broken_peer_costs_a_sentence(
     (tmp_path / "tinygrad.py").write_text("raise ImportError('no LLVM')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (said,) = run([ADD], [PEERS["tinygrad"]], smoke=True).absent
-    assert said.startswith("tinygrad cannot run here: ImportError: no LLVM")
+    (message,) = run([ADD], [PEERS["tinygrad"]], smoke=True).absent
+    assert message.startswith("tinygrad cannot run here: ImportError: no LLVM")
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])

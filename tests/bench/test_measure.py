@@ -21,18 +21,18 @@ def test_every_other_round_goes_backwards() -> None:
         return sample
 
     samplers = {name: sampler(name) for name in "abc"}
-    taken = in_turn(samplers, budget_s=0.0, least=3, most=9, settle_s=0.0)
+    samples = in_turn(samplers, budget_s=0.0, least=3, most=9, settle_s=0.0)
     assert "".join(order) == "abccbaabc"  # no time is left after the least rounds
-    assert taken == {"a": (1, 6, 7), "b": (2, 5, 8), "c": (3, 4, 9)}
+    assert samples == {"a": (1, 6, 7), "b": (2, 5, 8), "c": (3, 4, 9)}
     order.clear()
     in_turn(samplers, budget_s=60.0, least=1, most=2, settle_s=0.0)
     assert "".join(order) == "abccba"
 
 
 def test_every_latency_is_measured() -> None:
-    found = list(run(repeats=1, graphs=(50, 600, 1200), with_peer=False))
-    assert all(isinstance(line, Latency) for line in found)
-    lines = {line.what.strip(): line for line in found if isinstance(line, Latency)}
+    latencies = list(run(repeats=1, graphs=(50, 600, 1200), with_peer=False))
+    assert all(isinstance(line, Latency) for line in latencies)
+    lines = {line.what.strip(): line for line in latencies if isinstance(line, Latency)}
     assert all(line.peer_figure is None for line in lines.values())
     beyond = lines.pop(
         "a replayed call, but its kernels"

@@ -30,15 +30,15 @@ def test_the_replay_computes() -> None:
     arrays = entry.arrays(smoke=True)
     run, fetch = PEERS[ALONE].prepare(entry, arrays)
     run()
-    held = fetch()
+    reference = fetch()
     for memory in list(engine._memory.values()):
-        if memory.size == held.size and not np.array_equal(
+        if memory.size == reference.size and not np.array_equal(
             memory.array, arrays[0].ravel()
         ):
             memory.array[:] = np.nan
     assert np.isnan(fetch()).all()
     run()
-    assert np.array_equal(fetch(), held)
+    assert np.array_equal(fetch(), reference)
 
 
 def test_inputs_are_the_same_in_every_process() -> None:

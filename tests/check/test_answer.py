@@ -21,10 +21,10 @@ from workbench.ir.text.printer import to_text
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_check_finds_right_kernels_right(name: str, device: str) -> None:
-    found = text_kernel(name)
-    result = found.check(device)
+    subject = text_kernel(name)
+    result = subject.check(device)
     assert result and result.ok and result.max_abs_error <= result.tolerance < 1e-3
-    assert result.checked == result.total == found.run(device)[0].size
+    assert result.checked == result.total == subject.run(device)[0].size
     assert str(result).startswith("right: ")
 
 
@@ -96,9 +96,9 @@ def test_check_finds_what_is_not_finite(wrong: float) -> None:
 
 def test_nan_and_infinity_are_right_where_they_should_be() -> None:
     x = np.array([np.nan, np.inf, -np.inf, 0.0, 1e38], np.float32)
-    (found,) = explore(Tensor(x) * 10).kernels
+    (subject,) = explore(Tensor(x) * 10).kernels
     for device in DEVICES:
-        assert found.check(device).ok
+        assert subject.check(device).ok
 
 
 def test_an_overflow_in_float32_does_not_hide_a_wrong_answer() -> None:
@@ -106,20 +106,20 @@ def test_an_overflow_in_float32_does_not_hide_a_wrong_answer() -> None:
     others are held to the same tolerance as ever."""
     values = np.array([1, 2, 3, 200], np.float32)
     x = Tensor(values)
-    found = explore(x.exp2() / x.exp2() + x).kernels[-1]
-    assert np.isnan(found.run("LLVM")[0][3])
-    assert found.check("LLVM").ok
-    (load,) = {n for n in found.ast.toposort() if n.op is Ops.LOAD}
-    wrong = replace(found, ast=found.ast.substitute({load: load * 1.01}))
+    subject = explore(x.exp2() / x.exp2() + x).kernels[-1]
+    assert np.isnan(subject.run("LLVM")[0][3])
+    assert subject.check("LLVM").ok
+    (load,) = {n for n in subject.ast.toposort() if n.op is Ops.LOAD}
+    wrong = replace(subject, ast=subject.ast.substitute({load: load * 1.01}))
     assert not wrong.check("LLVM").ok
 
 
 def test_check_of_integers_is_exact() -> None:
-    (found,) = explore(Tensor(np.arange(-50, 50, dtype=np.int32)) // 7 * 3).kernels
+    (subject,) = explore(Tensor(np.arange(-50, 50, dtype=np.int32)) // 7 * 3).kernels
     for device in DEVICES:
-        result = found.check(device)
+        result = subject.check(device)
         assert result.ok and result.tolerance == 0
-    off = replace(found, ast=_plus_one(found.ast))
+    off = replace(subject, ast=_plus_one(subject.ast))
     assert not off.check().ok
 
 
@@ -157,11 +157,11 @@ def test_a_kernel_of_several_outputs(device: str) -> None:
         (at(param(0, 6), g0), x * 2.0, "g0"),
         (at(param(1, 4), g1), y + 1.0, "g1"),
     )
-    found = Kernel.from_text(to_text(graph))
-    first, second = found.run(device)
+    subject = Kernel.from_text(to_text(graph))
+    first, second = subject.run(device)
     assert first.shape == (6,) and second.shape == (4,)
-    assert found.check(device).ok
-    wrong = replace(found, ast=_other_constant(found.ast))
+    assert subject.check(device).ok
+    wrong = replace(subject, ast=_other_constant(subject.ast))
     assert not wrong.check(device).ok
 
 
@@ -169,5 +169,5 @@ def test_a_kernel_of_several_outputs(device: str) -> None:
 def test_a_kernel_whose_slots_have_a_gap(device: str) -> None:
     g0 = axis("g0", 6)
     graph = kernel("g0", (at(param(0, 6), g0), load(param(2, 6), g0) * 2.0, "g0"))
-    found = Kernel.from_text(to_text(graph))
-    assert found.run(device)[0].shape == (6,) and found.check(device).ok
+    subject = Kernel.from_text(to_text(graph))
+    assert subject.run(device)[0].shape == (6,) and subject.check(device).ok

@@ -79,11 +79,11 @@ def test_a_wrong_rule_of_scheduling_is_found(
     rules: RuleSet, stage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with with_rule(rules, BAD, monkeypatch):
-        found = explore(*expression()).bisect()
-    assert found is not None and found.stage == stage and found.rule is BAD
-    assert found.before.op is Ops.MUL and found.after is found.before.src[0]
-    assert found.unsure == () and "greatest error" in found.problem
-    text = str(found)
+        fault = explore(*expression()).bisect()
+    assert fault is not None and fault.stage == stage and fault.rule is BAD
+    assert fault.before.op is Ops.MUL and fault.after is fault.before.src[0]
+    assert fault.unsure == () and "greatest error" in fault.problem
+    text = str(fault)
     assert f"in pass {stage} changes the value" in text and "rule    bad: " in text
     assert explore(*expression()).bisect() is None, "without it all is right"
 
@@ -92,8 +92,8 @@ def test_a_wrong_rule_inside_an_opt_is_found(monkeypatch: pytest.MonkeyPatch) ->
     (kernel,) = explore((Tensor(A) @ Tensor(B)) * 0.5).kernels
     upcast = kernel.apply(Opt(OptOps.UPCAST, "g1", 4))
     with with_rule(SIMPLIFY, BAD, monkeypatch):
-        found = upcast.apply(Opt(OptOps.UNROLL, "r0", 4)).bisect()
-    assert found is not None and found.rule is BAD and found.stage == "simplify-kernel"
+        fault = upcast.apply(Opt(OptOps.UNROLL, "r0", 4)).bisect()
+    assert fault is not None and fault.rule is BAD and fault.stage == "simplify-kernel"
     assert upcast.bisect() is None
 
 
@@ -102,9 +102,9 @@ def test_a_wrong_rule_of_lowering_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     bad = Rule("bad-max", op(Ops.MAX, x, y), x)
     (kernel,) = explore((Tensor(A).relu() + 1.0).exp2()).kernels
     with with_rule(DECOMPOSED.run, bad, monkeypatch):
-        found = kernel.bisect()
-        assert found is not None and found.stage == "decompose" and found.rule is bad
-        assert found.number <= found.rewrites
+        fault = kernel.bisect()
+        assert fault is not None and fault.stage == "decompose" and fault.rule is bad
+        assert fault.number <= fault.rewrites
 
 
 def test_states_that_cannot_be_judged_are_named(
@@ -118,16 +118,16 @@ def test_states_that_cannot_be_judged_are_named(
     f, g = (Tensor(a).cast(dtypes.bfloat16).realize() for a in (A, A * 2))
     (kernel,) = explore(f + g * f).kernels
     with with_rule(SMALL_FLOATS.run, bad, monkeypatch):
-        found = kernel.bisect()
-    assert found is not None and found.stage == "small-floats"
-    blamed = {found.rule.name, *found.unsure}
-    assert "bad-add" in blamed or any("rewrite" in u for u in found.unsure)
+        fault = kernel.bisect()
+    assert fault is not None and fault.stage == "small-floats"
+    blamed = {fault.rule.name, *fault.unsure}
+    assert "bad-add" in blamed or any("rewrite" in u for u in fault.unsure)
 
 
 def test_a_kernel_that_does_not_compile_is_the_pass_that_fails() -> None:
     (kernel,) = explore(Tensor(A).exp2()).kernels
-    found = kernel.without("exp2-polynomial").bisect()
-    assert found is not None and found.stage == "render" and "EXP2" in found.problem
+    fault = kernel.without("exp2-polynomial").bisect()
+    assert fault is not None and fault.stage == "render" and "EXP2" in fault.problem
 
 
 def numbers(*values: int) -> PassRecord:
@@ -140,10 +140,10 @@ def test_a_wrong_function_is_named_with_those_nobody_judged() -> None:
         return {0: "", 1: None, 2: "", 3: None, 4: "wrong"}[state]
 
     records = [numbers(0, 1), numbers(1, 2), numbers(2, 3), numbers(3, 4)]
-    found = first_wrong(records, judge)
-    assert found is not None
-    assert (found.stage, found.number, found.unsure) == ("to-4", 0, ("pass to-3",))
-    assert "or it was pass to-3" in str(found)
+    fault = first_wrong(records, judge)
+    assert fault is not None
+    assert (fault.stage, fault.number, fault.unsure) == ("to-4", 0, ("pass to-3",))
+    assert "or it was pass to-3" in str(fault)
     assert first_wrong(records[:3], judge) is None
 
 
@@ -161,13 +161,13 @@ def test_the_first_wrong_state_that_can_be_judged(
         number = nodes.index(state)
         return None if number in hidden else "wrong" if number >= culprit else ""
 
-    found = first_wrong([record], judge)
-    assert found is not None
-    seen = [n for n in range(8) if n not in hidden]
-    wanted = min(n for n in seen if n >= culprit)
-    before = max(n for n in seen if n < culprit)
-    assert found.number == wanted and found.rule == f"r{wanted}"
-    assert found.unsure == tuple(f"rewrite {n}" for n in range(before + 1, wanted))
+    fault = first_wrong([record], judge)
+    assert fault is not None
+    visible = [n for n in range(8) if n not in hidden]
+    expected = min(n for n in visible if n >= culprit)
+    before = max(n for n in visible if n < culprit)
+    assert fault.number == expected and fault.rule == f"r{expected}"
+    assert fault.unsure == tuple(f"rewrite {n}" for n in range(before + 1, expected))
 
 
 def test_what_is_too_large_says_so() -> None:

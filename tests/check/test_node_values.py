@@ -22,8 +22,8 @@ LOGS = np.arange(16).astype(np.float32) - 1
 
 def product() -> Kernel:
     with np.errstate(all="ignore"):
-        (found,) = explore(Tensor(A) @ Tensor(B) * 2.0 + Tensor(LOGS).log2()).kernels
-    return found
+        (kernel,) = explore(Tensor(A) @ Tensor(B) * 2.0 + Tensor(LOGS).log2()).kernels
+    return kernel
 
 
 def node(kernel: Kernel, op: Ops) -> UOp:
@@ -103,8 +103,8 @@ def test_a_range_that_is_open_here_and_closed_below_may_be_fixed() -> None:
     total = node(kernel, Ops.REDUCE)
     both = terms * total  # r0 is open in the one, and summed in the other
     got = kernel.values(both, at={"r0": 2, "g0": 1})
-    wanted = A[1, 2] * B[2] * (A @ B)[1]
-    np.testing.assert_allclose(got.array, wanted, rtol=1e-4)
+    expected = A[1, 2] * B[2] * (A @ B)[1]
+    np.testing.assert_allclose(got.array, expected, rtol=1e-4)
 
 
 def test_too_many_values_are_seen_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,9 +124,9 @@ def test_too_many_values_are_seen_in_part(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("op", [Ops.PARAM, Ops.SINK])
 def test_what_is_no_value_says_so(op: Ops) -> None:
     kernel = product()
-    found = next(n for n in kernel.ast.toposort() if n.op is op)
+    valueless = next(n for n in kernel.ast.toposort() if n.op is op)
     with pytest.raises(WorkbenchError, match=f"{op.name} has no values"):
-        kernel.values(found)
+        kernel.values(valueless)
     lowered = kernel.compile()["lowered"]
     fma = next(n for n in lowered.toposort() if n.op is Ops.FMA)
     with pytest.raises(WorkbenchError, match="cannot interpret FMA"):

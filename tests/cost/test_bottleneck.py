@@ -52,19 +52,19 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_sentence(name: str) -> None:
     make, opts, sentence = CASES[name]
-    found = bound(cost_of(kernel_of(make()), *opts), TARGET)
-    assert str(found).startswith(sentence), str(found)
+    bottleneck = bound(cost_of(kernel_of(make()), *opts), TARGET)
+    assert str(bottleneck).startswith(sentence), str(bottleneck)
 
 
 def test_a_launch_takes_no_longer_than_what_was_measured() -> None:
-    found = cost_of(kernel_of(array(8) + array(8)))
-    assert str(bound(found, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
-    assert str(bound(found, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
+    cost = cost_of(kernel_of(array(8) + array(8)))
+    assert str(bound(cost, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
+    assert str(bound(cost, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
     threads = cost_of(kernel_of(array(64) + array(64)), Opt(OptOps.THREAD, "g0", 2))
     assert "takes 3.4 µs, " in str(bound(threads, TARGET, 3.4e-6))
 
 
 def test_threads_are_spoken_of() -> None:
     kernel = kernel_of(array(1 << 22) + array(1 << 22))
-    found = bound(cost_of(kernel, Opt(OptOps.THREAD, "g0", 2)), TARGET)
-    assert str(found) == "memory: 64 MiB at the 16 GB/s of 2 threads"
+    bottleneck = bound(cost_of(kernel, Opt(OptOps.THREAD, "g0", 2)), TARGET)
+    assert str(bottleneck) == "memory: 64 MiB at the 16 GB/s of 2 threads"

@@ -43,12 +43,12 @@ KERNELS = {
 def test_against_a_simulated_cache(name: str, kib: int) -> None:
     make, opts = KERNELS[name]
     block = build_tree(applied(kernel_of(make()), *opts), TARGET)
-    found = Traffic(block).into(kib << 10, shared=True)
+    traffic = Traffic(block).into(kib << 10, shared=True)
     counted = simulated(block, kib << 10)
     if counted == 0:
-        assert found == 0
+        assert traffic == 0
     else:
-        assert 0.5 <= found / counted <= 2.6, f"{found} and {counted} bytes"
+        assert 0.5 <= traffic / counted <= 2.6, f"{traffic} and {counted} bytes"
 
 
 def test_what_fits_stays_and_what_does_not_comes_again() -> None:
@@ -84,16 +84,16 @@ def test_each_thread_has_a_cache_of_its_own() -> None:
 
 def simulated(block: UOp, cache_bytes: int) -> int:
     """Return the bytes that a second run brings in, and writes back."""
-    held: OrderedDict[tuple[UOp, int], bool] = OrderedDict()
+    cache_lines: OrderedDict[tuple[UOp, int], bool] = OrderedDict()
     moved = 0
     for _ in range(2):
         moved = 0
         for place, writes in _touches(block, {}):
-            was_written = held.pop(place, None)
+            was_written = cache_lines.pop(place, None)
             moved += was_written is None
-            held[place] = writes or bool(was_written)
-            if len(held) > cache_bytes // LINE_BYTES:
-                moved += held.popitem(last=False)[1]
+            cache_lines[place] = writes or bool(was_written)
+            if len(cache_lines) > cache_bytes // LINE_BYTES:
+                moved += cache_lines.popitem(last=False)[1]
     return moved * LINE_BYTES
 
 
@@ -125,7 +125,7 @@ def _places(
     node: UOp,
 ) -> list[tuple[UOp, list[tuple[UOp, int]], list[int], bool]]:
     """Return per access the buffer, the strides of loops, where the lanes are, and if it writes."""
-    found = []
+    rows = []
     for access in accesses(node):
         parts, constant = terms(split_gate(access.flat)[0])
         lanes = [(r, k) for r, k in parts.items() if r in lanes_of(node)]
@@ -133,5 +133,5 @@ def _places(
         assert all(r.op is Ops.RANGE for r in parts)
         steps = product(*[range(0, k * r.extent, k) for r, k in lanes])
         offsets = [constant + sum(step) for step in steps]
-        found.append((access.buffer, loops, offsets, access.writes))
-    return found
+        rows.append((access.buffer, loops, offsets, access.writes))
+    return rows

@@ -75,16 +75,18 @@ def test_every_step_of_the_classic_list_is_predicted_to_help() -> None:
 
 
 def test_bytes_of_a_stream() -> None:
-    found = cost_of(kernel_of(array(1 << 22) + array(1 << 22)))
+    stream_cost = cost_of(kernel_of(array(1 << 22) + array(1 << 22)))
     size = 4 << 22
-    assert found.bytes_from["L1"] == 3 * size
-    assert {found.bytes_from[n] for n in ("L2", "L3", "memory")} == {4 * size}
-    assert found.estimates.bytes == 3 * size
-    roofs = found.roofs()
+    assert stream_cost.bytes_from["L1"] == 3 * size
+    assert {stream_cost.bytes_from[n] for n in ("L2", "L3", "memory")} == {4 * size}
+    assert stream_cost.estimates.bytes == 3 * size
+    roofs = stream_cost.roofs()
     assert roofs["memory"] == pytest.approx((1 << 22) / (4 * size) * 12e9)
-    assert found.roofs(2)["memory"] == pytest.approx((1 << 22) / (4 * size) * 16e9)
+    assert stream_cost.roofs(2)["memory"] == pytest.approx(
+        (1 << 22) / (4 * size) * 16e9
+    )
     assert min(roofs, key=lambda name: roofs[name]) == "memory"
-    assert "memory" in str(found) and "roof of peak" in str(found)
+    assert "memory" in str(stream_cost) and "roof of peak" in str(stream_cost)
 
 
 def test_a_long_body_cannot_hide_its_own_latency() -> None:
@@ -114,6 +116,6 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
 
 def test_every_offer_can_be_predicted() -> None:
     kernel = kernel_of(array(16, 24).softmax())
-    found = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
-    assert found
-    assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in found)
+    predictions = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
+    assert predictions
+    assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in predictions)

@@ -49,9 +49,9 @@ def kernel(order: str, *parts: tuple[UOp, UOp, str]) -> UOp:
     """Return the kernel that stores each (target, value) and closes the axes named."""
     ends = []
     for target, value, closes in parts:
-        done = store(target, value)
-        ranges = {r.axis_name: r for r in done.ranges}
-        ends.append(UOp(Ops.END, V, (done, *[ranges[n] for n in closes.split()])))
+        stores = store(target, value)
+        ranges = {r.axis_name: r for r in stores.ranges}
+        ends.append(UOp(Ops.END, V, (stores, *[ranges[n] for n in closes.split()])))
     return UOp.sink(*ends, arg=KernelInfo("sample", tuple(order.split())))
 
 

@@ -96,12 +96,12 @@ class _Machine:
         memory, count = self.memory(step.src[0].src[0]), step.dtype.count
         self.done["loads"] += 1
         self.done["bytes_loaded"] += count * step.dtype.scalar.itemsize
-        found = np.zeros(count, step.dtype.numpy)
+        lanes = np.zeros(count, step.dtype.numpy)
         gate = step.src[1] if len(step.src) > 1 else None
         for lane, position in self.lanes(step, count, gate):
             assert 0 <= position < memory.size
-            found[lane] = memory[position]
-        return found if count > 1 else found[0]
+            lanes[lane] = memory[position]
+        return lanes if count > 1 else lanes[0]
 
     def store(self, step: UOp) -> None:
         value, memory = self.value(step.src[1]), self.memory(step.src[0].src[0])
@@ -140,5 +140,5 @@ class _Machine:
                 return turn(source, step.src[0].dtype.scalar, step.dtype.scalar)[()]
             python = OPS[op].python
             assert python is not None
-            made = python(*sources)
-        return made if step.dtype.is_bool else np.asarray(made, step.dtype.numpy)[()]
+            value = python(*sources)
+        return value if step.dtype.is_bool else np.asarray(value, step.dtype.numpy)[()]

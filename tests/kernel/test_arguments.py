@@ -46,11 +46,11 @@ ACTIONS: dict[str, Callable[[Any], object]] = {
 
 @pytest.mark.parametrize("name", ACTIONS)
 def test_refused_in_words_or_done(name: str) -> None:
-    for given in NASTY:
+    for argument in NASTY:
         try:
-            ACTIONS[name](given)
+            ACTIONS[name](argument)
         except WorkbenchError as error:
-            assert error.what and error.because, given
+            assert error.what and error.because, argument
 
 
 @pytest.mark.parametrize("level", [None, 1, "nonsense", [], {}, np.ones(2)])

@@ -40,11 +40,11 @@ def test_run_gives_the_output_in_the_tensors_shape(
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_runs_agree_and_share_nothing(device: str) -> None:
-    found = matmul()
-    first, second = found.run(device)[0], found.run(device)[0]
+    kernel = matmul()
+    first, second = kernel.run(device)[0], kernel.run(device)[0]
     assert np.array_equal(first, second) and not np.shares_memory(first, second)
     first[:] = np.nan
-    assert np.array_equal(found.run(device)[0], second)
+    assert np.array_equal(kernel.run(device)[0], second)
     seeded = text_kernel("softmax")
     assert np.array_equal(seeded.run(device)[0], seeded.run(device)[0])
 
@@ -54,14 +54,14 @@ def test_nothing_that_a_tensor_holds_is_written(device: str) -> None:
     with Context(DEV=device):
         x, y = Tensor(A).realize(), Tensor(B).realize()
         z = (x @ y).realize()
-        kept = [t.numpy() for t in (x, y, z)]
-        (found,) = explore(z * 2 + 1).kernels
-        for run in (found.run, found.check, lambda: found.time(budget_s=0.01)):
+        originals = [t.numpy() for t in (x, y, z)]
+        (kernel,) = explore(z * 2 + 1).kernels
+        for run in (kernel.run, kernel.check, lambda: kernel.time(budget_s=0.01)):
             run()
-        found.apply(Opt(OptOps.UPCAST, "g0", 8)).run()
-        for tensor, before in zip((x, y, z), kept, strict=True):
+        kernel.apply(Opt(OptOps.UPCAST, "g0", 8)).run()
+        for tensor, before in zip((x, y, z), originals, strict=True):
             assert np.array_equal(tensor.numpy(), before)
-        np.testing.assert_allclose(found.run()[0], kept[2] * 2 + 1, rtol=1e-6)
+        np.testing.assert_allclose(kernel.run()[0], originals[2] * 2 + 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -79,24 +79,24 @@ def test_producers_run_first(device: str) -> None:
 
 
 def test_a_kernel_stays_on_the_device_of_its_data() -> None:
-    found = matmul()
+    kernel = matmul()
     with Context(DEV="PYTHON"):
         emulated = matmul()
-        assert found.compile().device == "LLVM"
+        assert kernel.compile().device == "LLVM"
     assert emulated.compile().device == emulated.device == "PYTHON"
-    assert found.compile().device == "LLVM"
-    assert found.compile("cpu").device == "LLVM"
+    assert kernel.compile().device == "LLVM"
+    assert kernel.compile("cpu").device == "LLVM"
     with pytest.raises(DeviceError, match="no device 'TPU'"):
-        found.run("TPU")
+        kernel.run("TPU")
 
 
 def test_running_is_not_observed() -> None:
-    found = matmul()
+    kernel = matmul()
     with observe() as watching:
-        found.run()
-        found.check()
-        found.time(budget_s=0.01)
-        assert found.counts and found.legal_opts()
+        kernel.run()
+        kernel.check()
+        kernel.time(budget_s=0.01)
+        assert kernel.counts and kernel.legal_opts()
     assert watching.records == []
 
 
@@ -117,14 +117,14 @@ def test_a_kernel_is_immutable_and_apply_makes_another() -> None:
 def test_the_default_opts_say_why() -> None:
     """Every one of them belongs to a step; a kernel with other opts has no steps."""
     plain = matmul()
-    made = plain.optimized()
-    assert made.applied_opts == tuple(o for step in made.steps for o in step.opts)
-    assert made.applied_opts and all(s.why and s.figures for s in made.steps)
-    said = str(made.steps)
+    variant = plain.optimized()
+    assert variant.applied_opts == tuple(o for step in variant.steps for o in step.opts)
+    assert variant.applied_opts and all(s.why and s.figures for s in variant.steps)
+    text = str(variant.steps)
     assert all(
-        s.why in said and all(str(o) in said for o in s.opts) for s in made.steps
+        s.why in text and all(str(o) in text for o in s.opts) for s in variant.steps
     )
-    for other in (plain, made.apply(Opt(OptOps.NOLOCALS)), made.without()):
+    for other in (plain, variant.apply(Opt(OptOps.NOLOCALS)), variant.without()):
         assert not other.steps
 
 
@@ -133,34 +133,34 @@ def test_integer_axes_are_kept_by_name() -> None:
 
 
 def test_an_illegal_opt_says_why_here_and_in_why_not() -> None:
-    found, wrong = matmul(), Opt(OptOps.UPCAST, "g1", 5)
+    kernel, wrong = matmul(), Opt(OptOps.UPCAST, "g1", 5)
     with pytest.raises(KernelOptError) as caught:
-        found.apply(UPCAST, wrong)
+        kernel.apply(UPCAST, wrong)
     assert caught.value.where.startswith("test_kernel.py, line ")
-    said = found.why_not(wrong)
-    assert said is not None and said.startswith('cannot apply UPCAST("g1", 5)')
-    assert "64 elements, and 5 does not divide 64" in said
-    assert found.why_not(UPCAST) is None
-    assert all(found.why_not(o) is None for o in found.legal_opts())
+    message = kernel.why_not(wrong)
+    assert message is not None and message.startswith('cannot apply UPCAST("g1", 5)')
+    assert "64 elements, and 5 does not divide 64" in message
+    assert kernel.why_not(UPCAST) is None
+    assert all(kernel.why_not(o) is None for o in kernel.legal_opts())
 
 
 def test_it_prints() -> None:
-    found = matmul().apply(UPCAST)
-    assert repr(found).startswith("Kernel(") and "g1=8" in repr(found)
-    assert "RANGE 8 upcast" in str(found) and "REDUCE(add" in str(found)
+    kernel = matmul().apply(UPCAST)
+    assert repr(kernel).startswith("Kernel(") and "g1=8" in repr(kernel)
+    assert "RANGE 8 upcast" in str(kernel) and "REDUCE(add" in str(kernel)
 
 
 # figures
 
 
 def test_estimates_are_the_algorithms_and_stay_the_same() -> None:
-    found = matmul()
-    wanted = found.estimates
-    assert wanted.flops == 2 * 48 * 64 * 80 + 2 * 48 * 64
-    assert wanted.bytes == 4 * (48 * 64 + 48 * 80 + 80 * 64 + 64)
-    assert wanted.intensity == wanted.flops / wanted.bytes
-    assert found.apply(*TILE).estimates == wanted
-    assert found.compile().estimates == wanted
+    kernel = matmul()
+    expected = kernel.estimates
+    assert expected.flops == 2 * 48 * 64 * 80 + 2 * 48 * 64
+    assert expected.bytes == 4 * (48 * 64 + 48 * 80 + 80 * 64 + 64)
+    assert expected.intensity == expected.flops / expected.bytes
+    assert kernel.apply(*TILE).estimates == expected
+    assert kernel.compile().estimates == expected
 
 
 def test_counts_are_of_the_program() -> None:

@@ -19,21 +19,21 @@ from workbench.ir.text.printer import to_text
 def test_to_python_binds_the_same_kernel(name: str) -> None:
     plain = text_kernel(name)
     for opts in ((), plain.legal_opts()[:1], plain.legal_opts()[-1:]):
-        found = plain.apply(*opts)
+        kernel = plain.apply(*opts)
         scope: dict[str, Any] = {}
-        exec(found.to_python(), scope)
-        made = scope["kernel"]
-        assert made.ast is found.ast and made.original is found.original
-        assert made.applied_opts == found.applied_opts
-        assert np.array_equal(made.run("PYTHON")[0], scope["kernel"].run("PYTHON")[0])
-        assert made.check("LLVM").ok
+        exec(kernel.to_python(), scope)
+        copy = scope["kernel"]
+        assert copy.ast is kernel.ast and copy.original is kernel.original
+        assert copy.applied_opts == kernel.applied_opts
+        assert np.array_equal(copy.run("PYTHON")[0], scope["kernel"].run("PYTHON")[0])
+        assert copy.check("LLVM").ok
 
 
 def test_to_python_of_an_expressions_kernel_runs_on_seeded_data() -> None:
-    found = matmul().apply(*TILE)
+    kernel = matmul().apply(*TILE)
     scope: dict[str, Any] = {}
-    exec(found.to_python(), scope)
-    assert scope["kernel"].ast is found.ast and scope["kernel"].check().ok
+    exec(kernel.to_python(), scope)
+    assert scope["kernel"].ast is kernel.ast and scope["kernel"].check().ok
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_text_that_is_no_kernel(text: str, error: type[Exception], said: str) ->
 
 def test_text_that_breaks_a_rule() -> None:
     good = to_text(EXAMPLES["transpose"].graph)
-    for old, new, said in (
+    for old, new, message in (
         ("576}", "575}", "in-bounds"),
         ('("g0", "g1")', '("g0",)', "loop-order"),
         ('("g0", "g1")', '("g0", "g0", "g1")', "loop-order"),
     ):
-        with pytest.raises(VerifyError, match=said):
+        with pytest.raises(VerifyError, match=message):
             Kernel.from_text(good.replace(old, new))

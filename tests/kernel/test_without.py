@@ -31,8 +31,8 @@ SHIFT = ("idiv-by-shift", "mod-by-mask")
 
 
 def divided() -> Kernel:
-    (found,) = explore(Tensor(WHOLE) // 8 + Tensor(WHOLE) % 16).kernels
-    return found
+    (kernel,) = explore(Tensor(WHOLE) // 8 + Tensor(WHOLE) % 16).kernels
+    return kernel
 
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
@@ -108,8 +108,8 @@ def test_a_rule_must_be_one_that_kernels_are_made_with() -> None:
     assert "idiv-floor" in error.value.hint
     with pytest.raises(WorkbenchError, match="reshape-reshape"):
         divided().without("reshape-reshape")
-    known = pipeline.rules_of(pipeline.SCHEDULE_PASSES, pipeline.COMPILE_PASSES)
-    assert {rule.name for rule in known} == set(package_rules())
+    rules = pipeline.rules_of(pipeline.SCHEDULE_PASSES, pipeline.COMPILE_PASSES)
+    assert {rule.name for rule in rules} == set(package_rules())
 
 
 def test_a_block_switches_rules_off_and_on_again() -> None:
@@ -124,9 +124,9 @@ def test_a_block_switches_rules_off_and_on_again() -> None:
 
 def test_to_python_and_explore_carry_it() -> None:
     kernel = divided().without(*SHIFT)
-    held: dict[str, Any] = {}
-    exec(kernel.to_python(), held)
-    again = held["kernel"]
+    namespace: dict[str, Any] = {}
+    exec(kernel.to_python(), namespace)
+    again = namespace["kernel"]
     assert again.rules_off == SHIFT and again.counts == kernel.counts
     off = ("reshape-reshape", *SHIFT)
     ex = explore(Tensor(WHOLE) // 8 + Tensor(WHOLE) % 16, without=off)

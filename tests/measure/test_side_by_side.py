@@ -26,14 +26,16 @@ def samples(times_as_long: float, seed: int, count: int = 31) -> list[float]:
 
 
 def test_drift_cancels() -> None:
-    found = ratio(samples(1.05, 1), samples(1.0, 2))
-    assert found.is_measurable and found.low < 1.05 < found.high
-    assert "times as fast" in str(found)
+    speed_up = ratio(samples(1.05, 1), samples(1.0, 2))
+    assert speed_up.is_measurable and speed_up.low < 1.05 < speed_up.high
+    assert "times as fast" in str(speed_up)
 
 
 def test_slower_is_said_as_slower() -> None:
-    found = ratio(samples(1.0, 1), samples(2.0, 2))
-    assert str(found).startswith(("1.9", "2 ", "2.0")) and "times as slow" in str(found)
+    speed_up = ratio(samples(1.0, 1), samples(2.0, 2))
+    assert str(speed_up).startswith(("1.9", "2 ", "2.0")) and "times as slow" in str(
+        speed_up
+    )
 
 
 def test_equal_runs_are_told_apart_once_in_a_hundred_times() -> None:
@@ -50,8 +52,8 @@ def test_less_than_a_hundredth_is_nothing() -> None:
 
 
 def test_few_rounds_say_nothing() -> None:
-    found = ratio([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
-    assert not found.is_measurable and "too few rounds" in str(found)
+    speed_up = ratio([2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert not speed_up.is_measurable and "too few rounds" in str(speed_up)
 
 
 def test_functions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,17 +65,20 @@ def test_functions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
     module = sys.modules[side_by_side.__module__]
     monkeypatch.setattr(module, "interleave", interleave)
-    found = side_by_side({"short": lambda: 1e-3, "long": lambda: 3e-3})
-    assert found.ratios["long"].is_measurable and found.ratios["long"].median < 0.7
-    assert "times as slow" in str(found).splitlines()[1]
+    comparison = side_by_side({"short": lambda: 1e-3, "long": lambda: 3e-3})
+    assert (
+        comparison.ratios["long"].is_measurable
+        and comparison.ratios["long"].median < 0.7
+    )
+    assert "times as slow" in str(comparison).splitlines()[1]
 
 
 def test_a_kernel_beside_others() -> None:
     kernel = explore(array(40, 40) @ array(40, 40)).kernels[-1]
-    found = kernel.compare_times(
+    comparison = kernel.compare_times(
         {"auto": kernel.optimized(), "sleep": lambda: time.sleep(0.002)}, budget_s=0.3
     )
-    assert list(found.samples) == ["this", "auto", "sleep"]
+    assert list(comparison.samples) == ["this", "auto", "sleep"]
 
 
 @pytest.mark.parametrize("name", ["LLVM", "PYTHON"])

@@ -31,13 +31,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measuring(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> list[int]:
+def measuring(monkeypatch: pytest.MonkeyPatch, figures: Speeds) -> list[int]:
     """Let measuring find `found`; return a list that grows with every measurement."""
     times: list[int] = []
 
     def measure() -> Speeds:
         times.append(1)
-        return found
+        return figures
 
     monkeypatch.setattr(speeds, "_measure", measure)
     return times
@@ -46,12 +46,12 @@ def measuring(monkeypatch: pytest.MonkeyPatch, found: Speeds) -> list[int]:
 def test_a_machine_is_measured_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
-    times = measuring(monkeypatch, made)
+    figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
+    times = measuring(monkeypatch, figures)
     assert speeds.known() is None
-    assert speeds.speeds() == made == speeds.speeds()
+    assert speeds.speeds() == figures == speeds.speeds()
     speeds._found.clear()  # another process
-    assert speeds.speeds() == made and len(times) == 1
+    assert speeds.speeds() == figures and len(times) == 1
 
 
 def test_the_better_of_two_measurements_is_kept(
@@ -70,34 +70,34 @@ def test_two_threads_that_ask_at_once_get_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one of them was told stays true when the other one has measured as well."""
-    begun, told = Event(), list[Speeds]()
-    made = iter(
+    begun, answers = Event(), list[Speeds]()
+    measurements = iter(
         [Speeds(PEAK, RATES, RATES, s, 1e-10, 1e-6, 5e-6) for s in (2e-9, 1e-9)]
     )
 
     def measure() -> Speeds:
-        found = next(made)
+        measurement = next(measurements)
         if threading.current_thread() is first:
             begun.wait()
             second.join(0.2)  # it waits for this one, where it does as it should
-        return found
+        return measurement
 
     monkeypatch.setattr(speeds, "_measure", measure)
-    ask = lambda: told.append(speeds.speeds())  # noqa: E731
+    ask = lambda: answers.append(speeds.speeds())  # noqa: E731
     first, second = Thread(target=ask), Thread(target=ask)
     first.start()
     second.start()
     begun.set()
     first.join()
     second.join()
-    assert told[0] == told[1] == speeds.speeds()
+    assert answers[0] == answers[1] == speeds.speeds()
 
 
 def test_a_peak_that_is_beaten_is_raised(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
-    measuring(monkeypatch, made)
+    figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
+    measuring(monkeypatch, figures)
     again: list[float] = []
     now = [80.0]
 
@@ -106,15 +106,16 @@ def test_a_peak_that_is_beaten_is_raised(
         return now[0]
 
     monkeypatch.setattr(speeds, "_flops", flops)
-    assert made.share("f32", 1, 50) == 0.5 and made.share("f32", 2, 50) == 0.25
-    assert made.share(None, 1, 50) is None, "a kernel without floats has no peak"
-    assert made.share("f32", 1, 120) is None, "less was done than is counted"
-    assert speeds.speeds() == made
+    assert figures.share("f32", 1, 50) == 0.5 and figures.share("f32", 2, 50) == 0.25
+    assert figures.share(None, 1, 50) is None, "a kernel without floats has no peak"
+    assert figures.share("f32", 1, 120) is None, "less was done than is counted"
+    assert speeds.speeds() == figures
     assert (
-        beaten(made, "f32", 1, 90) == beaten(made, None, 1, 1e9) == made and not again
+        beaten(figures, "f32", 1, 90) == beaten(figures, None, 1, 1e9) == figures
+        and not again
     )
-    assert beaten(made, "f32", 1, 1000) == made, "nobody believes that"
-    raised = beaten(made, "f32", 1, 120)
+    assert beaten(figures, "f32", 1, 1000) == figures, "nobody believes that"
+    raised = beaten(figures, "f32", 1, 120)
     assert raised.peak["f32"] == Rate(120, 200) and raised.share("f32", 1, 120) == 1
     raised = beaten(raised, "f32", 2, 270)
     assert raised.peak["f32"] == Rate(135, 270) and len(again) == 3
@@ -123,7 +124,7 @@ def test_a_peak_that_is_beaten_is_raised(
     assert raised.peak["f32"].of(2) == 500 and raised.share("f32", 2, 450) == 0.9
     assert speeds.speeds() == raised, "this process remembers it"
     speeds._found.clear()  # another one does not
-    assert speeds.speeds() == made
+    assert speeds.speeds() == figures
 
 
 @pytest.mark.parametrize(
@@ -189,9 +190,9 @@ def test_figures_of_a_busy_machine_are_mended_and_not_kept(
 ) -> None:
     busy = RATES | {"L2": Rate(0.5, 0.3)}  # memory has 1.0 and 1.5
     measuring(monkeypatch, Speeds(PEAK, busy, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
-    found = speeds.speeds().read
-    assert found["L2"] == RATES["memory"], "no slower than what lies behind it"
-    assert found["L1"] == RATES["L1"]
+    rates = speeds.speeds().read
+    assert rates["L2"] == RATES["memory"], "no slower than what lies behind it"
+    assert rates["L1"] == RATES["L1"]
     speeds._found.clear()  # another process
     assert speeds.known() is None
     times = measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
@@ -204,18 +205,18 @@ def test_a_level_that_was_disturbed_is_measured_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = {size: name for name, size in working_sets(CACHES)}
-    asked: list[str] = []
+    names: list[str] = []
 
     def bandwidth(size_bytes: int, threads: int, copies: bool) -> float:
         name = sizes[size_bytes] if size_bytes in sizes else "memory"
-        asked.append(name)
-        busy = name == "L2" and asked.count("L2") <= 2 * speeds._ROUNDS
+        names.append(name)
+        busy = name == "L2" and names.count("L2") <= 2 * speeds._ROUNDS
         return 0.1 if busy else RATES[name].one
 
     monkeypatch.setattr(speeds, "bandwidth", bandwidth)
     monkeypatch.setattr(speeds, "_PAUSE_S", 0.0)
-    found = speeds._walks(2, copies=False)
-    assert {name: rate.one for name, rate in found.items()} == {
+    rates = speeds._walks(2, copies=False)
+    assert {name: rate.one for name, rate in rates.items()} == {
         name: rate.one for name, rate in RATES.items()
     }
-    assert asked.count("L2") == asked.count("L1") + 2, "that level alone"
+    assert names.count("L2") == names.count("L1") + 2, "that level alone"

@@ -40,24 +40,24 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_short_runs_are_batched(clock: Clock) -> None:
-    taken = measure(lambda: clock.wait(1e-6), samples=5)
-    assert taken.samples_s == pytest.approx([1e-6] * 5)
-    assert taken.batch >= timing.SAMPLE_S / 1.001e-6
+    measurement = measure(lambda: clock.wait(1e-6), samples=5)
+    assert measurement.samples_s == pytest.approx([1e-6] * 5)
+    assert measurement.batch >= timing.SAMPLE_S / 1.001e-6
 
 
 def test_long_runs_are_not(clock: Clock) -> None:
-    taken = measure(lambda: clock.wait(0.002), samples=3)
-    assert taken.batch == 1 and len(taken.samples_s) == 3
+    measurement = measure(lambda: clock.wait(0.002), samples=3)
+    assert measurement.batch == 1 and len(measurement.samples_s) == 3
 
 
 def test_what_takes_real_time_is_measured() -> None:
-    taken = measure(lambda: time.sleep(0.002), samples=3)
-    assert taken.batch == 1 and taken.min_s >= 0.002
+    measurement = measure(lambda: time.sleep(0.002), samples=3)
+    assert measurement.batch == 1 and measurement.min_s >= 0.002
 
 
 def test_the_budget_ends_it(clock: Clock) -> None:
-    taken = measure(lambda: clock.wait(0.01), budget_s=0.045, samples=1000)
-    assert len(taken.samples_s) == 3, "and two runs to warm up"
+    measurement = measure(lambda: clock.wait(0.01), budget_s=0.045, samples=1000)
+    assert len(measurement.samples_s) == 3, "and two runs to warm up"
     assert len(measure(lambda: clock.wait(9.0), budget_s=0.1).samples_s) == 1
 
 
@@ -69,9 +69,9 @@ def test_runs_take_turns_and_turn_round(clock: Clock) -> None:
         clock.wait(0.001)
 
     runs = {name: lambda name=name: noted(name) for name in "abc"}
-    taken = interleave(runs, samples=4)
+    measurements = interleave(runs, samples=4)
     assert "".join(order[-12:]) == "abccbaabccba"
-    assert [len(taken[name].samples_s) for name in "abc"] == [4, 4, 4]
+    assert [len(measurements[name].samples_s) for name in "abc"] == [4, 4, 4]
 
 
 def test_a_run_that_is_not_timed_warms_up(clock: Clock) -> None:
@@ -95,15 +95,15 @@ def collecting() -> Iterator[None]:
 
 @pytest.mark.usefixtures("collecting")
 def test_garbage_collection_waits_and_comes_back() -> None:
-    seen = []
+    states = []
 
     def fail() -> None:
-        seen.append(gc.isenabled())
+        states.append(gc.isenabled())
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         measure(fail)
-    assert seen == [False] and gc.isenabled()
+    assert states == [False] and gc.isenabled()
 
 
 def test_peaks() -> None:

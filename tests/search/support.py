@@ -71,11 +71,11 @@ def made_up_times(monkeypatch: pytest.MonkeyPatch) -> None:
     def one(
         self: OnWorker, against: UOp, ast: UOp, rules: BenchmarkSettings
     ) -> Measured:
-        found = measured(self, against, ast, rules)
-        if found.seconds is None:
-            return found
+        candidate = measured(self, against, ast, rules)
+        if candidate.seconds is None:
+            return candidate
         return replace(
-            found, seconds=seconds(ast), ratio=seconds(ast) / seconds(against)
+            candidate, seconds=seconds(ast), ratio=seconds(ast) / seconds(against)
         )
 
     monkeypatch.setattr(OnWorker, "_one", one)

@@ -169,9 +169,9 @@ def test_it_can_be_stopped_at_any_time(stop: type[BaseException], after: int) ->
 
 def test_moves_are_one_more_one_otherwise_or_one_less() -> None:
     opts = (opt("UPCAST", "g1", 4), opt("ORDER", "r0", "g1"), opt("UNROLL", "r0", 2))
-    made = list(moves(MATMUL, opts, apply(MATMUL, *opts), LLVM))
-    listed = [move for move, _ in made]
-    assert all(applied(MATMUL, move.opts, LLVM) is ast for move, ast in made)
+    neighbours = list(moves(MATMUL, opts, apply(MATMUL, *opts), LLVM))
+    listed = [move for move, _ in neighbours]
+    assert all(applied(MATMUL, move.opts, LLVM) is ast for move, ast in neighbours)
     assert len({m.opts for m in listed}) == len(listed)
     lengths = [len(m.opts) for m in listed]
     assert {2, 3, 4} == set(lengths)

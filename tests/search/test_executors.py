@@ -77,14 +77,14 @@ def test_an_executor_that_never_answers_is_waited_for_until_the_end(
         raise TimeoutError
 
     monkeypatch.setattr(Future, "result", result)
-    found = run(
+    outcome = run(
         kernel, budget_s=BUDGET_S, cached=False, shows_progress=False, executor=Silent(),
         clock=lambda: sum(waits),
     )  # fmt: skip
     assert all(
-        t.note.startswith("no answer came from the executor") for t in found.tried
+        t.note.startswith("no answer came from the executor") for t in outcome.tried
     )
-    assert found.ended == "the time was over"
+    assert outcome.ended == "the time was over"
     assert 0 < sum(waits) <= BUDGET_S + LATE_S
 
 

@@ -32,10 +32,10 @@ def test_it_finds_something_faster_that_is_right(kernel: Kernel) -> None:
 
 
 def test_it_goes_on_from_the_kernel_that_it_is_given(kernel: Kernel) -> None:
-    given = kernel.apply(Opt(OptOps.UPCAST, "g1", 8))
-    result = quick(given)
-    assert result.tried[0].opts == given.applied_opts
-    assert result.given is given and result.kernel.check().ok
+    start = kernel.apply(Opt(OptOps.UPCAST, "g1", 8))
+    result = quick(start)
+    assert result.tried[0].opts == start.applied_opts
+    assert result.given is start and result.kernel.check().ok
     hows = [t.how for t in result.tried if t.parent is None]
     assert hows == ["start: as given", "start: the default opts", "start: plain"]
 
@@ -46,8 +46,8 @@ def test_it_prints_and_is_plain_data(kernel: Kernel, tmp_path: Path) -> None:
     assert f"best: number {result.best}" in text and "start: as given" in text
     assert len(text.splitlines()) <= len(result.tried) + 3
     rows = result.tree().splitlines()[2:]
-    shown = [int(row.lstrip("*").split()[0]) for row in rows]
-    assert sorted(shown) == list(range(len(result.tried))), "the tree has all"
+    indices = [int(row.lstrip("*").split()[0]) for row in rows]
+    assert sorted(indices) == list(range(len(result.tried))), "the tree has all"
     path = tmp_path / "search.json"
     result.save(path)
     again = SearchResult.load(path, kernel)
@@ -65,23 +65,23 @@ def test_a_form_is_asked_for_by_a_number_that_there_is(kernel: Kernel) -> None:
         Candidate(number, None, opts, "start: as given", 1.0)
         for number, opts in enumerate([(), (Opt(OptOps.UPCAST, "g1", 4),)])
     )
-    found = SearchResult(kernel, kernel, trials, 1, 1.0, "ended", 1.0, "LLVM")
+    result = SearchResult(kernel, kernel, trials, 1, 1.0, "ended", 1.0, "LLVM")
     for number in (1, np.int64(1)):
-        assert found.form(number).applied_opts == trials[1].opts  # type: ignore[arg-type]
+        assert result.form(number).applied_opts == trials[1].opts  # type: ignore[arg-type]
     wrong: list[Any] = [2, 99, -1, 2**70, True, 1.0, None, "1", [0], np.ones(2)]
     for number in wrong:
         with pytest.raises(WorkbenchError, match="there is no form") as caught:
-            found.form(number)
+            result.form(number)
         assert caught.value.because == "2 were tried, numbered from 0"
         assert caught.value.hint == "0 to 1; the best is 1"
 
 
 def test_a_result_that_cannot_be_saved_says_so(kernel: Kernel, tmp_path: Path) -> None:
     trial = Candidate(0, None, (), "start: as given", 1.0)
-    found = SearchResult(kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM")
+    result = SearchResult(kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM")
     for path in (tmp_path, tmp_path / "missing" / "search.json"):
         with pytest.raises(WorkbenchError, match="cannot write"):
-            found.save(path)
+            result.save(path)
         with pytest.raises(WorkbenchError, match="cannot read"):
             SearchResult.load(path, kernel)
 

@@ -64,22 +64,22 @@ def test_ctrl_c_while_data_is_sent_ends_a_worker_that_was_lent(
         monkeypatch.setattr(protocol, "send", half)
         assert quick(kernel, worker=worker).ended == "interrupted"
         monkeypatch.setattr(protocol, "send", send)
-        seen: list[Candidate] = []
+        reports: list[Candidate] = []
         result = quick(
-            kernel, ENDLESS, worker=worker, report=seen.append,
-            stop=lambda: len(seen) > 1 and seen[-1].seconds is not None,
+            kernel, ENDLESS, worker=worker, report=reports.append,
+            stop=lambda: len(reports) > 1 and reports[-1].seconds is not None,
         )  # fmt: skip
         assert result.ended == "stopped", "another one was started"
 
 
 def test_stop_ends_it_and_leaves_a_worker_that_was_lent(kernel: Kernel) -> None:
     with Worker() as worker:
-        seen: list[Candidate] = []
+        reports: list[Candidate] = []
         result = quick(
-            kernel, ENDLESS, worker=worker, report=seen.append,
-            stop=lambda: len(seen) > 3,
+            kernel, ENDLESS, worker=worker, report=reports.append,
+            stop=lambda: len(reports) > 3,
         )  # fmt: skip
-        assert result.ended == "stopped" and tuple(seen) == result.tried
+        assert result.ended == "stopped" and tuple(reports) == result.tried
         assert worker.pid is not None
         began, over = threading.Event(), threading.Event()
 

@@ -51,10 +51,10 @@ def swap(
     rest = start[2] if label else text[body:]
 
     def swapped(self: Any, ast: Any) -> Any:
-        made, inner = form(self, ast), inserted.get(next(handed))
+        program, inner = form(self, ast), inserted.get(next(handed))
         if inner is None:
-            return made
-        return made | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
+            return program
+        return program | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
 
     monkeypatch.setattr(evaluation.OnWorker, "form", swapped)
 
@@ -78,13 +78,13 @@ def test_a_program_that_crashes_or_hangs_is_a_note(
     them: one may be found wrong before, and is never run."""
     crashes = dict.fromkeys(range(9, 10_000, 20), CRASH)
     swap(kernel, monkeypatch, crashes | dict.fromkeys(range(13, 10_000, 20), HANG))
-    seen: list[Candidate] = []
+    reports: list[Candidate] = []
 
     def is_enough() -> bool:
-        notes = " ".join(t.note for t in seen)
-        return "crashed" in notes and "did not end" in notes and len(seen) > 10
+        notes = " ".join(t.note for t in reports)
+        return "crashed" in notes and "did not end" in notes and len(reports) > 10
 
-    result = quick(kernel, ENDLESS, report=seen.append, stop=is_enough)
+    result = quick(kernel, ENDLESS, report=reports.append, stop=is_enough)
     assert is_enough() and result.kernel.check().ok
 
 
@@ -110,9 +110,9 @@ def test_the_users_program_is_not_run_again(tmp_path: Path) -> None:
             print(len(k.search(budget_s=1.0, cached=False).tried))
         """)
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True,
         timeout=250,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) >= 2 and (tmp_path / "ran.txt").read_text() == "once "
+    assert process.returncode == 0, process.stderr
+    assert int(process.stdout) >= 2 and (tmp_path / "ran.txt").read_text() == "once "

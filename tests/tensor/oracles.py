@@ -30,7 +30,7 @@ def conv(
         (n - d * (k - 1) - 1) // s + 1
         for n, k, s, d in zip(padded.shape[2:], sizes, stride, dilation, strict=True)
     ]
-    made = np.zeros((x.shape[0], w.shape[0], *outs))
+    result = np.zeros((x.shape[0], w.shape[0], *outs))
     depth, per_group = w.shape[1], w.shape[0] // groups
     for at in product(*map(range, outs)):
         for tap in product(*map(range, sizes)):
@@ -39,8 +39,8 @@ def conv(
             for g in range(groups):
                 rows = slice(g * per_group, (g + 1) * per_group)
                 part = column[:, g * depth : (g + 1) * depth]
-                made[(slice(None), rows, *at)] += part @ w[(rows, ..., *tap)].T
-    return made
+                result[(slice(None), rows, *at)] += part @ w[(rows, ..., *tap)].T
+    return result
 
 
 def pool(
@@ -61,15 +61,15 @@ def pool(
         for n, k, s, d, pad in zip(shape, kernel, stride, dilation, pads, strict=True)
     ]
     dtype = np.asarray(combine(np.ones((1, 1), x.dtype))).dtype
-    made = np.zeros((*lead, *map(len, rows)), dtype)
+    result = np.zeros((*lead, *map(len, rows)), dtype)
     for at in product(*(range(len(r)) for r in rows)):
-        seen = []
+        window = []
         for tap in product(*map(range, kernel)):
             place = [rows[i][at[i]] + tap[i] * dilation[i] for i in range(axes)]
             inside = all(0 <= p < n for p, n in zip(place, shape, strict=True))
-            seen.append(x[(..., *place)] if inside else np.full(lead, fill, x.dtype))
-        made[(..., *at)] = combine(np.stack(seen, -1))
-    return made
+            window.append(x[(..., *place)] if inside else np.full(lead, fill, x.dtype))
+        result[(..., *at)] = combine(np.stack(window, -1))
+    return result
 
 
 def _starts(

@@ -105,8 +105,8 @@ def complaint(error: BaseException) -> str | None:
     return "".join(traceback.format_exception(error))
 
 
-def computed(made: Any) -> None:
-    for each in made if isinstance(made, tuple | list) else (made,):
+def computed(results: Any) -> None:
+    for each in results if isinstance(results, tuple | list) else (results,):
         if isinstance(each, Tensor) and each.numel() < 1000:
             each.numpy()
 
@@ -115,16 +115,16 @@ def computed(made: Any) -> None:
 def test_bad_arguments_are_refused_in_words_or_done(name: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     is_static = not inspect.isfunction(inspect.getattr_static(Tensor, name))
-    done = 0
+    count = 0
     for base in list(BASES.values())[:1] if is_static else BASES.values():
         method = getattr(base, name)
         for args, named in calls(method):
             try:
                 with Context(DEV="PYTHON"):
-                    made = method(*args, **named)
-                    done += 1
-                    if LONG or done % 16 == 1:
-                        computed(made)
+                    result = method(*args, **named)
+                    count += 1
+                    if LONG or count % 16 == 1:
+                        computed(result)
             except Exception as error:
                 wrong = complaint(error)
                 assert wrong is None, f"{base!r}.{name}(*{args}, **{named}): {wrong}"

@@ -195,8 +195,8 @@ def test_empty_needs_no_kernel() -> None:
     assert t.schedule() == ()
     assert Tensor.empty(2).uop is not Tensor.empty(2).uop
     assert t.numpy().shape == (3, 4)
-    made = (Tensor.empty((2, 3), dtype="int32") * 0 + 5).numpy()
-    assert_agrees(Tensor(made), np.full((2, 3), 5, np.int32))
+    array = (Tensor.empty((2, 3), dtype="int32") * 0 + 5).numpy()
+    assert_agrees(Tensor(array), np.full((2, 3), 5, np.int32))
     assert Tensor.empty(0, 3).numpy().shape == (0, 3)
     assert Tensor.empty(2, device="PYTHON").device == "PYTHON"
     assert len((t + Tensor.empty(4)).schedule()) == 1

@@ -360,5 +360,5 @@ def test_float_floor_division(dtype: str) -> None:
 @pytest.mark.parametrize("exponent", [2**31, 2**31 + 1, 10**18, 10**40 + 1])
 def test_powers_of_integers_wrap(device: str, exponent: int) -> None:
     for base in (3, 2, -1, -7):
-        wanted = (pow(base, exponent, 1 << 32) + (1 << 31)) % (1 << 32) - (1 << 31)
-        assert (Tensor([base]) ** exponent).tolist() == [wanted]
+        expected = (pow(base, exponent, 1 << 32) + (1 << 31)) % (1 << 32) - (1 << 31)
+        assert (Tensor([base]) ** exponent).tolist() == [expected]

@@ -49,11 +49,11 @@ GATHERS: list[tuple[tuple[int, ...], int, tuple[int, ...]]] = [
 @pytest.mark.parametrize(("shape", "index"), INDICES, ids=lambda x: str(x)[:40])
 def test_indexing(shape: tuple[int, ...], index: Any, dtype: str) -> None:
     x = numbers(shape, dtype)
-    given = index if isinstance(index, tuple) else (index,)
-    wanted = tuple(I(e) if np.size(e) == 0 else e for e in given)
-    assert_agrees(Tensor(x)[index], x[wanted])
-    tensors = tuple(Tensor(e) if isinstance(e, np.ndarray) else e for e in given)
-    assert_agrees(Tensor(x)[tensors], x[wanted])
+    parts = index if isinstance(index, tuple) else (index,)
+    expected = tuple(I(e) if np.size(e) == 0 else e for e in parts)
+    assert_agrees(Tensor(x)[index], x[expected])
+    tensors = tuple(Tensor(e) if isinstance(e, np.ndarray) else e for e in parts)
+    assert_agrees(Tensor(x)[tensors], x[expected])
 
 
 def test_integers_beside_index_tensors_are_basic() -> None:
@@ -86,10 +86,10 @@ def test_every_float_is_kept(dtype: Any) -> None:
     chosen = Tensor(x)[order]
     (kernel,) = [i.kernel for i in chosen.schedule() if i.kernel is not None]
     assert all(n.op is not Ops.REDUCE for n in kernel.toposort())
-    found = chosen.numpy()
-    due = x[order].astype(found.dtype)  # a bfloat16 is shown as float32
-    np.testing.assert_array_equal(found, due)
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(due))
+    actual = chosen.numpy()
+    due = x[order].astype(actual.dtype)  # a bfloat16 is shown as float32
+    np.testing.assert_array_equal(actual, due)
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(due))
 
 
 def test_every_integer_is_kept() -> None:

@@ -67,8 +67,8 @@ def test_replays_agree_with_numpy(name: str, device: str) -> None:
             a, b = numbers(shape, seed), numbers(shape, seed + 1)
             results.append((call(held(a), held(b)), oracle(a, b)))
         assert call.count >= 1
-        for got, wanted in results:  # the earlier ones are what they were
-            np.testing.assert_allclose(got.numpy(), wanted, rtol=1e-4, atol=1e-4)
+        for got, expected in results:  # the earlier ones are what they were
+            np.testing.assert_allclose(got.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_replay_runs_no_python_and_schedules_nothing() -> None:
@@ -110,8 +110,8 @@ def test_views_and_constants_are_inputs_too() -> None:
         Tensor.full((3,), 5.0), Tensor([1.0, 2.0, 3.0]), base[:3] * 2,
     ]  # fmt: skip
     for form in (*forms, *forms):
-        wanted = form.numpy() + 1
-        np.testing.assert_array_equal(call(form).numpy(), wanted)
+        expected = form.numpy() + 1
+        np.testing.assert_array_equal(call(form).numpy(), expected)
 
 
 def test_a_view_of_an_input_is_one_of_the_new_input() -> None:
@@ -135,14 +135,14 @@ def test_one_buffer_may_be_two_inputs() -> None:
 def test_what_was_computed_before_is_no_constant() -> None:
     """The capture must not take a value of its input that somebody has computed already."""
     x, y = held(np.float32([1, 2])), held(np.float32([5, 6]))
-    known = (x + 1).realize()
+    base = (x + 1).realize()
     also = x + 1
     also.realize()
     call = TinyJit(lambda v: (v + 1) * 2)
     for _ in range(2):
         assert call(x).tolist() == [4.0, 6.0]
     assert call(y).tolist() == [12.0, 14.0]
-    assert known.tolist() == also.tolist() == [2.0, 3.0]
+    assert base.tolist() == also.tolist() == [2.0, 3.0]
 
 
 def test_closed_over_tensors_are_constants_and_are_computed_once() -> None:
@@ -184,9 +184,9 @@ def test_nests_names_and_other_arguments() -> None:
     for n in range(4):
         a, b, c = (held(np.float32([n, i])) for i in range(3))
         got = call([a, b], 3, more={"x": c})
-        wanted = a.numpy() + b.numpy() * 3 + c.numpy()
-        np.testing.assert_array_equal(got.low[0].numpy(), wanted)
-        np.testing.assert_array_equal(got.low[1].numpy(), wanted * 2)
+        expected = a.numpy() + b.numpy() * 3 + c.numpy()
+        np.testing.assert_array_equal(got.low[0].numpy(), expected)
+        np.testing.assert_array_equal(got.low[1].numpy(), expected * 2)
         np.testing.assert_array_equal(got.high["first"].numpy(), a.numpy() - 1)
         assert got.high["why"] == "because" and isinstance(got, Pair)
     for wrong in (
@@ -225,23 +225,23 @@ PLAIN: dict[str, tuple[Any, Any, bool]] = {
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_a_float_is_the_same_as_a_constant_is(name: str) -> None:
-    captured, given, is_same = PLAIN[name]
+    captured, argument, is_same = PLAIN[name]
     call = TinyJit(lambda x, value: x + 1)
     for _ in range(3):
         call(held(np.float32([2])), captured)
     if is_same:
-        assert call(held(np.float32([3])), given).item() == 4
+        assert call(held(np.float32([3])), argument).item() == 4
         return
     with pytest.raises(JitError, match="called otherwise"):
-        call(held(np.float32([3])), given)
+        call(held(np.float32([3])), argument)
 
 
 def test_a_replay_has_the_nan_or_the_zero_that_was_captured() -> None:
     for value in (NAN, -0.0, 0.0):
         call = TinyJit(lambda x, value: x * value)
-        made = [call(held(np.float32([2, -3])), value).numpy() for _ in range(4)]
+        results = [call(held(np.float32([2, -3])), value).numpy() for _ in range(4)]
         expected = np.float32([2, -3]) * np.float32(value)
-        for got in made:
+        for got in results:
             np.testing.assert_array_equal(got, expected)
             assert np.signbit(got).tolist() == np.signbit(expected).tolist()
 
@@ -255,8 +255,8 @@ def test_what_does_not_fit_is_told() -> None:
         "its dtype was float32.* is int32": held(np.zeros((2, 3), np.int32)),
         "its device was LLVM.* is PYTHON": held(np.zeros((2, 3), np.float32), "PYTHON"),
     }
-    for told, tensor in wrong.items():
-        with pytest.raises(JitError, match=told):
+    for message, tensor in wrong.items():
+        with pytest.raises(JitError, match=message):
             call(tensor)
     assert call(held(np.ones((2, 3), np.float32))).numpy().sum() == 12
 

@@ -49,11 +49,11 @@ def flat(at: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def unflat(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    found: list[int] = []
+    indices: list[int] = []
     for size in reversed(shape):
         place, index = divmod(place, size)
-        found.append(index)
-    return tuple(reversed(found))
+        indices.append(index)
+    return tuple(reversed(indices))
 
 
 def reshape(rng: random.Random, tensor: Tensor, at: At) -> Move:
@@ -132,10 +132,10 @@ def test_chains_of_movement(seed: int) -> None:
     rng = random.Random(seed)
     with Context(DEV=("LLVM", "PYTHON", "C")[seed % 3]):
         shape = rng.choice([(2**40,), (3**20, 2**20), (2**20, 3, 5**9), (6**20,), ()])
-        made = start(shape) if shape else held()
+        state = start(shape) if shape else held()
         for _ in range(rng.randrange(1, 6)):
-            made = rng.choice(MOVES)(rng, *made)
-        assert_agrees(*few(rng, *made))
+            state = rng.choice(MOVES)(rng, *state)
+        assert_agrees(*few(rng, *state))
 
 
 def vast_rows() -> Tensor:

@@ -180,8 +180,8 @@ def test_every_slice(size: int, step: int) -> None:
     t = Tensor(x)
     ends = [None, *range(-size - 1, size + 2)]
     cuts = [slice(a, b, step) for a in ends for b in ends]
-    made = {(str(x[c].shape), c.indices(size)): c for c in cuts}
-    pieces = [t[c] for c in made.values()]
+    slices = {(str(x[c].shape), c.indices(size)): c for c in cuts}
+    pieces = [t[c] for c in slices.values()]
     Tensor(0).realize(*pieces)
-    for piece, c in zip(pieces, made.values(), strict=True):
+    for piece, c in zip(pieces, slices.values(), strict=True):
         assert_agrees(piece, x[c])

@@ -39,8 +39,8 @@ def test_known_answers() -> None:
 def test_known_answers_of_constants() -> None:
     for counter, key, answer in KNOWN:
         words = [Tensor([n], dtype="uint32").uop for n in (*counter, *key)]
-        made = [Tensor(word).item() for word in threefry2x32(*words)]
-        assert made == list(answer)
+        actual = [Tensor(word).item() for word in threefry2x32(*words)]
+        assert actual == list(answer)
 
 
 def _python_threefry(counter: int, seed: int) -> tuple[int, int]:
@@ -76,22 +76,22 @@ def test_rand_is_threefry_of_the_position(seed: int, first: int) -> None:
 
 
 def test_the_same_on_every_device_and_after_the_same_seed() -> None:
-    made = {}
+    draws = {}
     for name in ("LLVM", "PYTHON"):
         with Context(DEV=name):
             Tensor.manual_seed(42)
-            made[name] = [
+            draws[name] = [
                 Tensor.rand(5, 7), Tensor.randint(33, high=100), Tensor.rand(3, dtype="float64"),
                 Tensor.uniform(4, high=8.0),
             ]  # fmt: skip
-            assert all(t.device == name for t in made[name])
-    for a, b in zip(made["LLVM"], made["PYTHON"], strict=True):
+            assert all(t.device == name for t in draws[name])
+    for a, b in zip(draws["LLVM"], draws["PYTHON"], strict=True):
         assert_agrees(a, b.numpy())
-    for name in made:
+    for name in draws:
         Tensor.manual_seed(42)
         normal = Tensor.randn(1000, device=name).numpy()
-        made[name] = normal
-    np.testing.assert_allclose(made["LLVM"], made["PYTHON"], rtol=1e-5, atol=1e-6)
+        draws[name] = normal
+    np.testing.assert_allclose(draws["LLVM"], draws["PYTHON"], rtol=1e-5, atol=1e-6)
 
 
 def test_draws_do_not_depend_on_how_they_are_cut() -> None:
@@ -175,8 +175,12 @@ def test_integers() -> None:
 
 def test_like() -> None:
     t = Tensor(np.ones((3, 4)))
-    for made in (t.rand_like(), t.randn_like()):
-        assert (made.shape, made.dtype, made.device) == (t.shape, t.dtype, t.device)
+    for sample in (t.rand_like(), t.randn_like()):
+        assert (sample.shape, sample.dtype, sample.device) == (
+            t.shape,
+            t.dtype,
+            t.device,
+        )
     assert t.rand_like(dtype="float32").dtype is dtypes.float32
     assert Tensor.rand((2, 3)).shape == Tensor.rand(2, 3).shape == (2, 3)
     assert Tensor.rand().shape == ()

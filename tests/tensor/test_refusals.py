@@ -241,7 +241,9 @@ def _takes_an_axis() -> Iterator[tuple[str, str]]:
     for name in dir(Tensor):
         if callable(method := getattr(Tensor, name)) and not name.startswith("_"):
             parameters = inspect.signature(method).parameters
-            yield from ((name, given) for given in parameters if given in AXIS_NAMES)
+            yield from (
+                (name, parameter) for parameter in parameters if parameter in AXIS_NAMES
+            )
 
 
 @pytest.mark.parametrize(("name", "parameter"), [*_takes_an_axis()])
@@ -252,15 +254,15 @@ def test_a_wrong_axis_is_an_index_error_too(
 ) -> None:
     method = getattr(tensor, name)
     parameters = inspect.signature(method).parameters
-    given = {k: v for k, v in OTHERS.items() if k in parameters}
+    arguments = {k: v for k, v in OTHERS.items() if k in parameters}
     if name == "unflatten":
-        given["sizes"] = (1,)
+        arguments["sizes"] = (1,)
     for error in (IndexError, ValueError, AxisError):
         with pytest.raises(error, match="out of range|without axes|no axis"):
             if parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
                 method(*range(1, tensor.ndim), axis)
             else:
-                method(**given, **{parameter: axis})
+                method(**arguments, **{parameter: axis})
 
 
 def test_a_refusal_reads_as_a_whole() -> None:

@@ -42,8 +42,10 @@ def assert_close(got: Tensor, want: Any, dtype: DType, ulps: float = 1) -> None:
     assert got.dtype is dtype
     eps = 2.0**-dtype.fraction_bits
     least = 2.0**-24 if dtype is F16 else 1e-38
-    found = got.numpy().astype(np.float64)
-    np.testing.assert_allclose(found, rounded(want, dtype), rtol=ulps * eps, atol=least)
+    actual = got.numpy().astype(np.float64)
+    np.testing.assert_allclose(
+        actual, rounded(want, dtype), rtol=ulps * eps, atol=least
+    )
 
 
 def test_promotion() -> None:
@@ -61,19 +63,19 @@ def test_promotion() -> None:
 @pytest.mark.usefixtures("device")
 @each_dtype
 def test_made_and_read_back(dtype: DType) -> None:
-    held = float(dtype.const(1.1))
-    assert Tensor([1.1, -2], dtype=dtype).tolist() == [held, -2.0]
-    assert Tensor(1.1, dtype=dtype).item() == held
+    value = float(dtype.const(1.1))
+    assert Tensor([1.1, -2], dtype=dtype).tolist() == [value, -2.0]
+    assert Tensor(1.1, dtype=dtype).item() == value
     array = np.array([[0.5, np.inf, np.nan]]).astype(np.float32).astype(dtype.numpy)
-    for made in (Tensor(array), Tensor(array.astype(np.float32), dtype=str(dtype))):
-        assert made.dtype is dtype and made.element_size() == 2
-        back = made.numpy()
+    for tensor in (Tensor(array), Tensor(array.astype(np.float32), dtype=str(dtype))):
+        assert tensor.dtype is dtype and tensor.element_size() == 2
+        back = tensor.numpy()
         assert back.dtype == (np.float16 if dtype is F16 else np.float32)
         np.testing.assert_array_equal(back, array.astype(back.dtype))
     assert (Tensor(array) + array).dtype is dtype
     assert Tensor(array[0, 0]).item() == 0.5
     assert (
-        Tensor.full((2, 2), 1.1, dtype=dtype).contiguous().tolist() == [[held] * 2] * 2
+        Tensor.full((2, 2), 1.1, dtype=dtype).contiguous().tolist() == [[value] * 2] * 2
     )
     assert Tensor.ones(3, dtype=dtype).pad(((1, 0),)).tolist() == [0, 1, 1, 1]
     assert Tensor.arange(0, 2500, 2.5, dtype=dtype).tolist() == [
@@ -81,9 +83,9 @@ def test_made_and_read_back(dtype: DType) -> None:
     ]
     assert Tensor([1, 2]).cast(dtype).sum().item() == 3
     assert (
-        getattr(Tensor([1.1]), "half" if dtype is F16 else "bfloat16")().item() == held
+        getattr(Tensor([1.1]), "half" if dtype is F16 else "bfloat16")().item() == value
     )
-    assert Tensor([held], dtype=dtype).float().dtype is F32
+    assert Tensor([value], dtype=dtype).float().dtype is F32
 
 
 @pytest.mark.usefixtures("device")
@@ -193,9 +195,9 @@ def test_random(dtype: DType) -> None:
     Tensor.manual_seed(3)
     draws = Tensor.rand(count(100_000), dtype=dtype)
     assert draws.dtype is dtype
-    found = draws.numpy()
-    assert found.min() >= 0 and found.max() < 1 and abs(found.mean() - 0.5) < 0.01
-    assert np.unique(found).size > 2**dtype.fraction_bits
+    samples = draws.numpy()
+    assert samples.min() >= 0 and samples.max() < 1 and abs(samples.mean() - 0.5) < 0.01
+    assert np.unique(samples).size > 2**dtype.fraction_bits
     normal = Tensor.randn(count(1_000_000), dtype=dtype).numpy()
     assert np.isfinite(normal).all()
     assert abs(normal.astype(float).std() - 1) < 0.01
@@ -215,10 +217,10 @@ def test_kernels_check_print_and_parse(dtype: DType) -> None:
     assert namespace["kernel"].ast is kernel.optimized().ast
     for name in Device.names():
         if Device.available(name):
-            result, (found,) = kernel.optimized().check(name), kernel.run(name)
+            result, (output,) = kernel.optimized().check(name), kernel.run(name)
             assert result, f"{name}: {result}"
-            assert found.dtype == dtype.numpy
-            greatest = abs(found.astype(float)).max()
+            assert output.dtype == dtype.numpy
+            greatest = abs(output.astype(float)).max()
             assert result.tolerance < 20 * greatest * 2.0**-dtype.fraction_bits
     sums = [n for n in kernel.ast.toposort() if n.op is Ops.REDUCE]
     assert [n.dtype for n in sums] == [F32]
@@ -232,8 +234,8 @@ def test_ml_dtypes_is_loaded_when_a_bfloat16_is_met() -> None:
         "Tensor([1.0], dtype=dtypes.bfloat16).realize()\n"
         "print(before, 'ml_dtypes' in sys.modules)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["False", "True"]
+    assert process.stdout.split() == ["False", "True"]
     assert dtypes.from_numpy(np.dtype(ml_dtypes.bfloat16)) is BF16

@@ -43,8 +43,8 @@ def test_repr_of_what_is_computed() -> None:
 def test_numpy_asks_for_a_dtype_and_a_copy() -> None:
     t = Tensor([1.5, 2.5])
     for copied in (True, None):
-        found = np.asarray(t, "float64", copy=copied)
-        assert (found.dtype, found.tolist()) == (np.float64, [1.5, 2.5])
+        array = np.asarray(t, "float64", copy=copied)
+        assert (array.dtype, array.tolist()) == (np.float64, [1.5, 2.5])
     assert np.array(t, np.int32).tolist() == [1, 2]
     np.asarray(t)[:] = 0
     assert t.tolist() == [1.5, 2.5]

@@ -147,16 +147,16 @@ def functions_script() -> str:
 
 
 def sample(name: str) -> Sample:
-    held = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
-    edges = [(source, target) for source, target in held["edges"]]
-    return Sample(held["widths"], edges, held["dot_crossings"])
+    data = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+    edges = [(source, target) for source, target in data["edges"]]
+    return Sample(data["widths"], edges, data["dot_crossings"])
 
 
 def drawn(page: Any, widths: Sequence[float], edges: Sequence[Edge]) -> Drawing:
     """Return a graph as the page draws it."""
-    found = page.evaluate(_DRAW, [list(widths), list(edges), BOX_HEIGHT])
-    places = [(place["x"], place["y"]) for place in found["places"]]
-    return Drawing(places, found["pieces"], found["ms"])
+    layout = page.evaluate(_DRAW, [list(widths), list(edges), BOX_HEIGHT])
+    places = [(place["x"], place["y"]) for place in layout["places"]]
+    return Drawing(places, layout["pieces"], layout["ms"])
 
 
 def drawn_crossings(drawing: Drawing) -> int:
@@ -212,8 +212,8 @@ def moves(page: Any) -> list[Move]:
     nodes = Nodes(Lines(), UserLines())
     passes = PassRows(nodes, Texts(), RuleRows())
     passes.add(list(records()), None)
-    held = {"nodes": nodes.columns, "passes": passes.listed}
-    return [Move(*row) for row in page.evaluate(_MOVES, held)]
+    columns = {"nodes": nodes.columns, "passes": passes.listed}
+    return [Move(*row) for row in page.evaluate(_MOVES, columns)]
 
 
 def records() -> Iterator[PassRecord]:
@@ -226,8 +226,8 @@ def records() -> Iterator[PassRecord]:
         kernels = [kernel.ast for ex in explored for kernel in ex.kernels]
         for graph in [tile, *kernels, *(e.graph for e in EXAMPLES.values())]:
             lower(graph, TARGETS["LLVM"])
-    found = [*(record for ex in explored for record in ex.passes), *watching.records]
-    yield from (record for record in found if is_replayable(record))
+    passes = [*(record for ex in explored for record in ex.passes), *watching.records]
+    yield from (record for record in passes if is_replayable(record))
 
 
 def _tensors() -> Iterator[Tensor]:

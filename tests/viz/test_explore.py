@@ -185,7 +185,7 @@ def test_graphviz_source_without_dot() -> None:
 def test_importing_pictures_is_light() -> None:
     heavy = "{'IPython', 'ipywidgets', 'anywidget', 'networkx', 'graphviz', 'llvmlite'}"
     script = f"import sys, workbench.viz; print(sorted({heavy} & set(sys.modules)))"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True
     )
-    assert found.stdout.strip() == "[]", found.stderr
+    assert process.stdout.strip() == "[]", process.stderr

@@ -26,32 +26,32 @@ def test_sources_above_and_nothing_overlaps(
     graph: tuple[list[float], list[tuple[int, int]]],
 ) -> None:
     widths, edges = graph
-    found = layered(widths, edges, gap=10)
-    assert min(found.layer) >= 0
-    for (source, target), route in zip(edges, found.routes, strict=True):
-        assert found.layer[source] < found.layer[target]
+    layout = layered(widths, edges, gap=10)
+    assert min(layout.layer) >= 0
+    for (source, target), route in zip(edges, layout.routes, strict=True):
+        assert layout.layer[source] < layout.layer[target]
         steps = [layer for _, layer in route]
-        assert steps == list(range(found.layer[source], found.layer[target] + 1))
+        assert steps == list(range(layout.layer[source], layout.layer[target] + 1))
     spans = sorted(
         (layer, x - w / 2, x + w / 2)
-        for layer, x, w in zip(found.layer, found.x, widths, strict=True)
+        for layer, x, w in zip(layout.layer, layout.x, widths, strict=True)
     )
     for (above, _, right), (below, left, _) in zip(spans, spans[1:], strict=False):
         assert above != below or left >= right + 9.99
     assert all(
-        -1e-6 <= left and right <= found.width + 1e-6 for _, left, right in spans
+        -1e-6 <= left and right <= layout.width + 1e-6 for _, left, right in spans
     )
 
 
 def test_a_ladder_has_no_crossing() -> None:
     # 0 -> 3, 1 -> 2 cross as numbered; the order can undo that
-    found = layered([20.0] * 4, [(0, 3), (1, 2)])
-    assert (found.x[0] < found.x[1]) == (found.x[3] < found.x[2])
+    layout = layered([20.0] * 4, [(0, 3), (1, 2)])
+    assert (layout.x[0] < layout.x[1]) == (layout.x[3] < layout.x[2])
 
 
 def test_a_chain_is_straight() -> None:
-    found = layered([20.0, 80.0, 20.0], [(0, 1), (1, 2)])
-    assert len({round(x, 3) for x in found.x}) == 1
+    layout = layered([20.0, 80.0, 20.0], [(0, 1), (1, 2)])
+    assert len({round(x, 3) for x in layout.x}) == 1
 
 
 def test_no_nodes() -> None:
@@ -60,12 +60,12 @@ def test_no_nodes() -> None:
 
 def test_lines_are_as_short_as_can_be() -> None:
     graph = sample("F500")
-    found = layers_of(len(graph.widths), graph.edges)
-    last = list(found)
+    layers = layers_of(len(graph.widths), graph.edges)
+    last = list(layers)
     for source, target in graph.edges:
-        assert found[source] < found[target]
-        last[source] = max(last[source], found[target])
-    assert sum(last) - sum(found) == 637  # the optimum, by linear programming
+        assert layers[source] < layers[target]
+        last[source] = max(last[source], layers[target])
+    assert sum(last) - sum(layers) == 637  # the optimum, by linear programming
 
 
 def test_the_same_graph_gets_the_same_picture() -> None:
@@ -74,10 +74,10 @@ def test_the_same_graph_gets_the_same_picture() -> None:
 
 
 def test_ports_are_in_the_order_of_operands() -> None:
-    found = layered([40.0] * 4, [(0, 3), (1, 3), (2, 3), (0, 3)])
-    ends = [route[-1][0] for route in found.routes]
+    layout = layered([40.0] * 4, [(0, 3), (1, 3), (2, 3), (0, 3)])
+    ends = [route[-1][0] for route in layout.routes]
     assert ends == sorted(set(ends))
-    assert all(found.x[3] - 20 < x < found.x[3] + 20 for x in ends)
+    assert all(layout.x[3] - 20 < x < layout.x[3] + 20 for x in ends)
 
 
 @pytest.mark.parametrize("kind", LARGE)

@@ -132,23 +132,23 @@ def run(folder: Path, program: str, text: str = "") -> list[Any]:
     (folder / "strangers.py").write_text(MODULE)
     (folder / "main.py").write_text(program)
     env = os.environ | {"IPYTHONDIR": str(folder), "PYTHONSAFEPATH": ""}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "main.py"], cwd=folder, env=env, input=text, text=True,
         capture_output=True, timeout=200, check=False,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
+    assert process.returncode == 0, process.stderr[-2000:]
+    return [json.loads(line) for line in process.stdout.splitlines() if line[:1] == "{"]
 
 
 def test_lines_of_a_notebook(tmp_path: Path) -> None:
     """Helpers of other cells and of modules, lambdas, comprehensions, classes, loops; the same
     expression in several cells, values shared between them, and values that were computed."""
-    found = run(tmp_path, TOLD + SHELL, CELLS)
-    assert len(found) >= 14
-    for row in found:
+    rows = run(tmp_path, TOLD + SHELL, CELLS)
+    assert len(rows) >= 14
+    for row in rows:
         kernels, code = row["cell"].rpartition("# ")[2].split("/")
-        wanted = {f"In[{k.replace(':', ']:')}" for k in kernels.split()}
-        assert row["kernels"] == row["page"] and set(row["page"]) == wanted, row
+        expected = {f"In[{k.replace(':', ']:')}" for k in kernels.split()}
+        assert row["kernels"] == row["page"] and set(row["page"]) == expected, row
         lines = {
             c if ".py" in c else f"In[{c.replace(':', ']:')}" for c in code.split()
         }
@@ -185,20 +185,20 @@ if __name__ == "__main__":
 def test_lines_of_a_script(tmp_path: Path) -> None:
     """The line is seen from where it is asked: a function's, not the call of `main` at the end."""
     program = (TOLD + SCRIPT).splitlines()
-    found = run(tmp_path, "\n".join(program))
-    assert [row["cell"] for row in found] == [
+    rows = run(tmp_path, "\n".join(program))
+    assert [row["cell"] for row in rows] == [
         "z = x.mean(-1)", "y = layer(x)", "strangers.block(x)",
     ]  # fmt: skip
-    for row in found:
+    for row in rows:
         ((name, number),) = {tuple(line.split(":")) for line in row["kernels"]}
         assert name == "main.py" and row["cell"] in program[int(number) - 1]
         texts = [
             program[int(li.split(":")[1]) - 1] for li in row["code"] if "main" in li
         ]
         assert any(row["cell"] in text for text in texts)
-    inner = next(li for li in found[1]["code"] if li != found[1]["kernels"][0])
+    inner = next(li for li in rows[1]["code"] if li != rows[1]["kernels"][0])
     assert "x.layernorm()" in program[int(inner.split(":")[1]) - 1]
-    assert found[2]["code"][1:] == ["strangers.py:6", "strangers.py:7"]
+    assert rows[2]["code"][1:] == ["strangers.py:6", "strangers.py:7"]
 
 
 def test_a_rewrite_has_the_line_of_what_it_replaced() -> None:

@@ -45,7 +45,7 @@ def hold_against_counting(kernel: UOp) -> None:
         for name, use in row.uses.items():
             _compare(use, _most_touched(loop, name))
             steps = _steps(loop, name)
-            if all(len(found) == 1 for found in steps):
+            if all(len(values) == 1 for values in steps):
                 assert use.strides == tuple(sorted(set().union(*steps)))
             else:
                 assert use.strides is None
@@ -59,11 +59,11 @@ def _compare(use: Use, counted: int) -> None:
 
 
 def _preorder(node: UOp) -> list[UOp]:
-    found = [node]
+    nodes = [node]
     for below in node.src:
         if below.op in (Ops.LOOP, Ops.STORE, Ops.ACCUMULATE):
-            found += _preorder(below)
-    return found
+            nodes += _preorder(below)
+    return nodes
 
 
 def _most_touched(loop: UOp, name: str) -> int:
@@ -99,7 +99,7 @@ def _accesses(loop: UOp, name: str) -> set[UOp]:
 def _steps(loop: UOp, name: str) -> list[set[int]]:
     """Return, for each access of a buffer in a loop, all that its steps move on by, in elements:
     wherever the other ranges stand."""
-    axis, found = loop.src[0], []
+    axis, step_sets = loop.src[0], []
     for access in _accesses(loop, name):
         places = [split_gate(place)[0] for place in access.src[1:]]
         others = sorted({r for p in places for r in p.ranges if r is not axis}, key=str)
@@ -111,8 +111,8 @@ def _steps(loop: UOp, name: str) -> list[set[int]]:
                 for i in range(axis.extent)
             ]
             steps |= {after - before for before, after in pairwise(flat)}
-        found.append(steps or {0})
-    return found
+        step_sets.append(steps or {0})
+    return step_sets
 
 
 def _flat(memory: UOp, place: Sequence[int | None]) -> int:
@@ -131,13 +131,13 @@ def _memory_name(memory: UOp) -> str:
 
 def _value(place: UOp, at: dict[UOp, int]) -> int | None:
     plain, gate = split_gate(place)
-    done: dict[UOp, int | bool] = dict(at)
+    values: dict[UOp, int | bool] = dict(at)
     for node in UOp.sink(plain, *([gate] if gate is not None else [])).toposort():
         if node.op is Ops.CONST:
-            done[node] = node.arg
-        elif node not in done and node.op is not Ops.SINK:
-            done[node] = _ARITHMETIC[node.op](*[done[s] for s in node.src])
-    return int(done[plain]) if gate is None or done[gate] else None
+            values[node] = node.arg
+        elif node not in values and node.op is not Ops.SINK:
+            values[node] = _ARITHMETIC[node.op](*[values[s] for s in node.src])
+    return int(values[plain]) if gate is None or values[gate] else None
 
 
 _ARITHMETIC = {

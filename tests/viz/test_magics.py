@@ -28,11 +28,11 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
 
     off = Config({"HistoryManager": {"enabled": False}})
     InteractiveShell.clear_instance()
-    made = InteractiveShell.instance(config=off)
-    workbench.load_ipython_extension(made)
-    made.run_cell(SETUP)
+    ipython = InteractiveShell.instance(config=off)
+    workbench.load_ipython_extension(ipython)
+    ipython.run_cell(SETUP)
     with Context(LIVE=1):
-        yield made
+        yield ipython
     InteractiveShell.clear_instance()
     jobs().close()
 

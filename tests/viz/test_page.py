@@ -154,8 +154,8 @@ def test_size() -> None:
 
 @pytest.mark.parametrize("make", [digits, blurred])
 def test_size_of_a_file_of_the_tour(make: Callable[[], Tensor]) -> None:
-    made = page.export_html(build(explore(make())))
-    assert len(page.esm()) < len(made.encode()) < LARGEST_PAGE_BYTES
+    html = page.export_html(build(explore(make())))
+    assert len(page.esm()) < len(html.encode()) < LARGEST_PAGE_BYTES
 
 
 def test_a_record_survives_packing(record: dict[str, Any]) -> None:
@@ -171,5 +171,5 @@ def test_a_number_that_is_not_finite_is_refused(record: dict[str, Any]) -> None:
 
 def test_words_of_the_user_do_not_end_the_script(record: dict[str, Any]) -> None:
     words = "</title></script><script>alert(1)</script>"
-    made = page.export_html(record | {"expr": {"text": words, "line": None}})
-    assert words not in made and made.count("<script") == 2
+    html = page.export_html(record | {"expr": {"text": words, "line": None}})
+    assert words not in html and html.count("<script") == 2

@@ -40,12 +40,14 @@ class Looked:
 @cache
 def looked(name: str, device: str) -> tuple[Looked, ...]:
     case = CASES[name]
-    found = explore(case.make())
-    stored = [item.nodes[0] for item in found.items if item.kernel is not None]
-    kernels = [_with_opts(k, case.opts) for k in found.kernels]
+    exploration = explore(case.make())
+    stored = [item.nodes[0] for item in exploration.items if item.kernel is not None]
+    kernels = [_with_opts(k, case.opts) for k in exploration.kernels]
     return tuple(
-        Looked(made, links_of(made, found.passes, found.lines, node))
-        for node, made in zip(stored, [k.compile(device) for k in kernels], strict=True)
+        Looked(program, links_of(program, exploration.passes, exploration.lines, node))
+        for node, program in zip(
+            stored, [k.compile(device) for k in kernels], strict=True
+        )
     )
 
 
@@ -56,13 +58,13 @@ def _with_opts(kernel: Kernel, opts: tuple[Opt, ...] | None) -> Kernel:
 def words(name: str, origin: Origin) -> str:
     """The words behind the user's lines of an origin; DATA for a line that makes tensors."""
     texts, first = inspect.getsourcelines(CASES[name].make)
-    found: dict[str, None] = {}
+    comments: dict[str, None] = {}
     inside = range(first, first + len(texts))
     for line in origin.lines:  # others are those that call it, and that it calls
         if line.name.endswith("provenance_cases.py") and line.line in inside:
             text = texts[line.line - first].strip()
-            found[text.partition("  # ")[2] or "DATA"] = None
-    return " ".join(found)
+            comments[text.partition("  # ")[2] or "DATA"] = None
+    return " ".join(comments)
 
 
 def all_words(name: str) -> set[str]:
@@ -70,16 +72,18 @@ def all_words(name: str) -> set[str]:
     return {t.partition("  # ")[2] for t in texts} - {""}
 
 
-def numbered(made: Looked) -> list[tuple[int, str]]:
-    return [(n, t.strip()) for n, t in enumerate(made.compiled.source.split("\n"), 1)]
+def numbered(program: Looked) -> list[tuple[int, str]]:
+    return [
+        (n, t.strip()) for n, t in enumerate(program.compiled.source.split("\n"), 1)
+    ]
 
 
 def check_patterns(
-    name: str, wanted: dict[str, str], found: list[tuple[str, Origin]]
+    name: str, patterns: dict[str, str], origins: list[tuple[str, Origin]]
 ) -> None:
-    for pattern, expected in wanted.items():
+    for pattern, expected in patterns.items():
         lines = [
-            (text, words(name, o)) for text, o in found if re.search(pattern, text)
+            (text, words(name, o)) for text, o in origins if re.search(pattern, text)
         ]
         assert lines, f"nothing is {pattern}"
         wrong = [line for line in lines if line[1] != expected]
@@ -92,38 +96,38 @@ def check_patterns(
 @pytest.mark.parametrize("device", ["LLVM", "C"])
 @pytest.mark.parametrize("name", CASES)
 def test_lines_of_source_lead_to_the_users_lines(name: str, device: str) -> None:
-    wanted = CASES[name].ir if device == "LLVM" else CASES[name].c
-    found = [
-        (text, made.links.of_line(number))
-        for made in looked(name, device)
-        for number, text in numbered(made)
-        if made.links.positions[number - 1]
+    patterns = CASES[name].ir if device == "LLVM" else CASES[name].c
+    origins = [
+        (text, program.links.of_line(number))
+        for program in looked(name, device)
+        for number, text in numbered(program)
+        if program.links.positions[number - 1]
     ]
-    check_patterns(name, wanted, found)
+    check_patterns(name, patterns, origins)
 
 
 @pytest.mark.parametrize("device", ["LLVM", "C"])
 @pytest.mark.parametrize("name", CASES)
 def test_every_line_of_the_users_leads_to_code(name: str, device: str) -> None:
-    seen: set[str] = set()
-    for made in looked(name, device):
-        for number, _ in numbered(made):
-            origin = made.links.of_line(number)
-            seen.update(words(name, origin).split())
+    names: set[str] = set()
+    for program in looked(name, device):
+        for number, _ in numbered(program):
+            origin = program.links.of_line(number)
+            names.update(words(name, origin).split())
             for line in origin.lines:
-                assert number in made.links.text_lines(line)
-    assert all_words(name) <= seen
+                assert number in program.links.text_lines(line)
+    assert all_words(name) <= names
 
 
 @pytest.mark.parametrize("device", ["LLVM", "C"])
 @pytest.mark.parametrize("name", CASES)
 def test_every_float_is_computed_for_someone(name: str, device: str) -> None:
     """Each node that makes, moves or stores a float knows its kernel, its tensor and a line."""
-    for made in looked(name, device):
-        found = _floats(made.links)
-        assert found
-        for node in found:
-            origin = made.links.of(node)
+    for program in looked(name, device):
+        floats = _floats(program.links)
+        assert floats
+        for node in floats:
+            origin = program.links.of(node)
             assert origin.kernel and origin.tensor and origin.lines, node
 
 
@@ -151,13 +155,15 @@ def test_every_opt_says_what_it_made(name: str) -> None:
 def test_every_instruction_leads_to_the_expression(seed: int) -> None:
     """Where a pass derives a node from nothing, what comes of it would come from nowhere. With
     the default opts, and with one of every kind that is legal."""
-    found = explore(case(seed).run("LLVM")[0])
-    for item, kernel in zip(_stored(found), found.kernels, strict=True):
+    exploration = explore(case(seed).run("LLVM")[0])
+    for item, kernel in zip(_stored(exploration), exploration.kernels, strict=True):
         by_op = {opt.op: opt for opt in kernel.legal_opts()}
         for one in (kernel, kernel.optimized(), *map(kernel.apply, by_op.values())):
             record = recorded(one.original, "LLVM", "source", one.applied_opts)
-            made = compiled("LLVM", record, one.estimates)
-            links = links_of(made, found.passes, found.lines, item.nodes[0])
+            program = compiled("LLVM", record, one.estimates)
+            links = links_of(
+                program, exploration.passes, exploration.lines, item.nodes[0]
+            )
             for node in links.linear:
                 assert node.op in STRUCTURE or _is_of_loops(node) or links.of(node).tensor, (
                     one.applied_opts, node, item.nodes
@@ -167,8 +173,8 @@ def test_every_instruction_leads_to_the_expression(seed: int) -> None:
 STRUCTURE = (Ops.BLOCK, Ops.LOOP, Ops.ENDLOOP, Ops.DEFINE)
 
 
-def _stored(found: Exploration) -> list[ScheduleItem]:
-    return [item for item in found.items if item.kernel is not None]
+def _stored(exploration: Exploration) -> list[ScheduleItem]:
+    return [item for item in exploration.items if item.kernel is not None]
 
 
 def _is_of_loops(node: UOp) -> bool:
@@ -180,15 +186,15 @@ def _is_of_loops(node: UOp) -> bool:
 
 
 def test_axes_are_the_loops_around_and_the_lanes() -> None:
-    (made,) = looked("dense", "LLVM")
-    fma = next(n for n, t in numbered(made) if "fmuladd" in t)
-    bias = next(n for n, t in numbered(made) if "fadd " in t)
-    order = made.compiled.passes[-3].before.arg.order
-    inside = made.links.of_line(fma).axes
+    (program,) = looked("dense", "LLVM")
+    fma = next(n for n, t in numbered(program) if "fmuladd" in t)
+    bias = next(n for n, t in numbered(program) if "fadd " in t)
+    order = program.compiled.passes[-3].before.arg.order
+    inside = program.links.of_line(fma).axes
     assert set(inside) == {*order, "u0", "u1"} - {"b_r1"}
-    assert made.links.of_line(bias).axes == ("g0", "g1", "u0", "u1")
-    statement = next(n for n in made.links.tree if n.op is Ops.ACCUMULATE)
-    assert words("dense", made.links.of(statement)) == "product"
+    assert program.links.of_line(bias).axes == ("g0", "g1", "u0", "u1")
+    statement = next(n for n in program.links.tree if n.op is Ops.ACCUMULATE)
+    assert words("dense", program.links.of(statement)) == "product"
 
 
 # instructions
@@ -196,15 +202,15 @@ def test_axes_are_the_loops_around_and_the_lanes() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_instructions_lead_to_the_users_lines(name: str) -> None:
-    found = [
+    origins = [
         (line.text, origin)
-        for made in looked(name, "LLVM")
-        for line, origin in _assembly(made)
+        for program in looked(name, "LLVM")
+        for line, origin in _assembly(program)
     ]
-    if jit.is_x86() and any("vfmadd" in text for text, _ in found):
-        check_patterns(name, CASES[name].asm, found)
-    seen = {w for _, origin in found for w in words(name, origin).split()}
-    assert all_words(name) <= seen
+    if jit.is_x86() and any("vfmadd" in text for text, _ in origins):
+        check_patterns(name, CASES[name].asm, origins)
+    names = {w for _, origin in origins for w in words(name, origin).split()}
+    assert all_words(name) <= names
 
 
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
@@ -212,8 +218,8 @@ def test_instructions_lead_to_the_users_lines(name: str) -> None:
 def test_instructions_of_a_loop_lead_to_a_line_or_a_loop(
     name: str, device: str
 ) -> None:
-    for made in looked(name, device):
-        lines = _assembly(made)
+    for program in looked(name, device):
+        lines = _assembly(program)
         loops = code_loops([line for line, _ in lines])
         assert loops
         for loop in loops:
@@ -224,29 +230,29 @@ def test_instructions_of_a_loop_lead_to_a_line_or_a_loop(
 @pytest.mark.parametrize("device", ["LLVM", pytest.param("C", marks=needs_c)])
 @pytest.mark.parametrize("name", CASES)
 def test_asking_for_lines_changes_no_instruction(name: str, device: str) -> None:
-    for made in looked(name, device):
-        plain = readable(made.compiled.assembly)
-        assert [line.text for line in made.compiled.assembly_lines] == [
+    for program in looked(name, device):
+        plain = readable(program.compiled.assembly)
+        assert [line.text for line in program.compiled.assembly_lines] == [
             line.text for line in plain
         ]
         assert not any(line.source_line for line in plain)
-        assert any(line.source_line for line in made.compiled.assembly_lines)
+        assert any(line.source_line for line in program.compiled.assembly_lines)
 
 
-def _assembly(made: Looked) -> list[tuple[AsmLine, Origin]]:
-    lines = made.compiled.assembly_lines
-    return list(zip(lines, made.links.of_assembly(lines), strict=True))
+def _assembly(program: Looked) -> list[tuple[AsmLine, Origin]]:
+    lines = program.compiled.assembly_lines
+    return list(zip(lines, program.links.of_assembly(lines), strict=True))
 
 
 def test_an_emulator_has_no_instructions() -> None:
-    (made,) = looked("dense", "PYTHON")
+    (program,) = looked("dense", "PYTHON")
     with pytest.raises(DeviceError, match="no machine code"):
-        _ = made.compiled.assembly_lines
-    assert made.links.of_line(1) == Origin()
+        _ = program.compiled.assembly_lines
+    assert program.links.of_line(1) == Origin()
 
 
 def test_locations_take_numbers_that_are_free() -> None:
-    (made,) = looked("dense", "LLVM")
-    text = made.compiled.source + '!0 = !{!"mine"}\n!mine = !{!0}\n'
-    found = readable(jit.compile_assembly(with_locations(text)))
-    assert found == made.compiled.assembly_lines
+    (program,) = looked("dense", "LLVM")
+    text = program.compiled.source + '!0 = !{!"mine"}\n!mine = !{!0}\n'
+    lines = readable(jit.compile_assembly(with_locations(text)))
+    assert lines == program.compiled.assembly_lines

@@ -26,13 +26,13 @@ def turned() -> Tensor:
 
 def led_to(links: Links, records: list[PassRecord], *nodes: UOp) -> list[str]:
     """What led to nodes, the latest first: the rule, or the pass that is a function."""
-    found = []
+    names = []
     for cause in links.why(*nodes):
         record = records[cause.place]
         is_rule = cause.number > 0 and isinstance(record.matches[0].rule, Rule)
         rule = record.matches[cause.number - 1].rule.name if is_rule else ""
-        found.append(rule or record.name)
-    return found
+        names.append(rule or record.name)
+    return names
 
 
 TILED = (Opt(OptOps.UPCAST, "g1", 8), Opt(OptOps.UPCAST, "g0", 2))
@@ -65,13 +65,13 @@ LED = {
 
 @pytest.mark.parametrize("name", LED)
 def test_rules_that_made_an_instruction(name: str) -> None:
-    make, opts, pattern, op, wanted = LED[name]
-    found = explore(make())
-    compiled = found.kernels[-1].apply(*opts).compile("LLVM")
-    links = links_of(compiled, found.passes, found.lines)
+    make, opts, pattern, op, expected = LED[name]
+    exploration = explore(make())
+    compiled = exploration.kernels[-1].apply(*opts).compile("LLVM")
+    links = links_of(compiled, exploration.passes, exploration.lines)
     lines = compiled.source.split("\n")
     (number, *_) = [n for n, t in enumerate(lines, 1) if re.search(pattern, t)]
     nodes = [links.linear[p] for p in links.positions[number - 1]]
     assert op in [n.op for n in nodes]
-    records = [*found.passes, *compiled.passes]
-    assert led_to(links, records, *nodes) == wanted
+    records = [*exploration.passes, *compiled.passes]
+    assert led_to(links, records, *nodes) == expected

@@ -14,15 +14,17 @@ def test_equal_kernels_have_the_lines_of_their_own_value() -> None:
     a, b = data(64), data(64)
     first = a.sqrt().contiguous()
     second = b.sqrt().contiguous()
-    found = explore(first, second)
-    assert found.kernels[0].original is found.kernels[1].original
-    made = found.kernels[0].compile("LLVM")
+    exploration = explore(first, second)
+    assert exploration.kernels[0].original is exploration.kernels[1].original
+    program = exploration.kernels[0].compile("LLVM")
     lines = []
-    for item in found.items:
+    for item in exploration.items:
         if item.kernel is not None:
-            links = links_of(made, found.passes, found.lines, item.nodes[0])
+            links = links_of(
+                program, exploration.passes, exploration.lines, item.nodes[0]
+            )
             number = next(
-                n for n, t in enumerate(made.source.split("\n"), 1) if "sqrt" in t
+                n for n, t in enumerate(program.source.split("\n"), 1) if "sqrt" in t
             )
             lines.append([line.text for line in links.of_line(number).lines])
     assert lines[0] == ["first = a.sqrt().contiguous()"]
@@ -34,8 +36,8 @@ def test_lines_are_those_of_this_expression() -> None:
     earlier = explore(data(64).sqrt())
     later = explore(data(64).sqrt())
     assert earlier.kernels[0].original is later.kernels[0].original
-    made = later.kernels[0].compile("LLVM")
-    links = links_of(made, later.passes, later.lines)
+    program = later.kernels[0].compile("LLVM")
+    links = links_of(program, later.passes, later.lines)
     texts = {
         line.text for places in links.positions for line in links.at(*places).lines
     }
@@ -47,19 +49,21 @@ def test_equal_values_of_two_lines_have_both() -> None:
     x = data(64)
     y = (x * 2.0).sqrt()
     y = y + (x + x).sqrt()
-    found = explore(y)
-    made = found.kernels[0].compile("LLVM")
-    links = links_of(made, found.passes, found.lines)
-    roots = [n for n, t in enumerate(made.source.split("\n"), 1) if "@llvm.sqrt" in t]
-    seen = {line.text for n in roots for line in links.of_line(n).lines}
-    assert {"y = (x * 2.0).sqrt()", "y = y + (x + x).sqrt()"} <= seen
+    exploration = explore(y)
+    program = exploration.kernels[0].compile("LLVM")
+    links = links_of(program, exploration.passes, exploration.lines)
+    roots = [
+        n for n, t in enumerate(program.source.split("\n"), 1) if "@llvm.sqrt" in t
+    ]
+    texts = {line.text for n in roots for line in links.of_line(n).lines}
+    assert {"y = (x * 2.0).sqrt()", "y = y + (x + x).sqrt()"} <= texts
 
 
 def test_a_kernel_of_text_has_no_lines_but_kernel_nodes() -> None:
     text = explore(data(64).sqrt()).kernels[0].to_text()
-    made = Kernel.from_text(text).compile("LLVM")
-    links = links_of(made)
-    number = next(n for n, t in enumerate(made.source.split("\n"), 1) if "sqrt" in t)
+    program = Kernel.from_text(text).compile("LLVM")
+    links = links_of(program)
+    number = next(n for n, t in enumerate(program.source.split("\n"), 1) if "sqrt" in t)
     origin = links.of_line(number)
     assert [n.op for n in origin.kernel] == [Ops.SQRT] and not origin.lines
 
@@ -67,13 +71,15 @@ def test_a_kernel_of_text_has_no_lines_but_kernel_nodes() -> None:
 def test_every_kernel_of_a_schedule_is_found() -> None:
     x = data(64, 64)
     y = (x @ x).contiguous().sqrt() @ x
-    found = explore(y)
-    chains = list(scheduled(found.passes))
-    assert [c.kernel for c in chains] == [k.original for k in found.kernels]
-    assert [c.stored for c in chains] == [i.nodes[0] for i in found.items if i.kernel]
+    exploration = explore(y)
+    chains = list(scheduled(exploration.passes))
+    assert [c.kernel for c in chains] == [k.original for k in exploration.kernels]
+    assert [c.stored for c in chains] == [
+        i.nodes[0] for i in exploration.items if i.kernel
+    ]
     for chain in chains:
         for record, place in zip(chain.records, chain.places, strict=True):
-            assert record.name in (found.passes[place].name, "")
+            assert record.name in (exploration.passes[place].name, "")
 
 
 def test_links_are_bounded_like_matches() -> None:

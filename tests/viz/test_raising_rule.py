@@ -39,9 +39,9 @@ def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
         def raises(node: Any) -> None:
             raise error
 
-        found = [r for rules in sets for r in rules.rules if r.name == name]
-        assert found
-        for rule in found:
+        matches = [r for rules in sets for r in rules.rules if r.name == name]
+        assert matches
+        for rule in matches:
             monkeypatch.setitem(rule.__dict__, "matcher", raises)
         forget()
 
@@ -57,9 +57,9 @@ def looked_at(ex: Exploration) -> str:
     ex.to_networkx()
     ex.to_graphviz()
     with Context(LIVE=0):  # a picture that is to be read later has the time
-        shown = ex._repr_mimebundle_()
-    assert shown is not None and shown["text/plain"] == str(ex)
-    html: str = shown["text/html"]
+        mime_bundle = ex._repr_mimebundle_()
+    assert mime_bundle is not None and mime_bundle["text/plain"] == str(ex)
+    html: str = mime_bundle["text/html"]
     return html
 
 

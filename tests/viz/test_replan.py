@@ -35,9 +35,16 @@ def test_cut_here() -> None:
     total = decision(ex, Ops.REDUCE_AXIS)
     cut = ex.replan({total.node: True})
     assert len(cut.kernels) == 2
-    made = decision(cut, Ops.REDUCE_AXIS)
-    assert (made.name, made.stored, made.forced) == ("store-forced", True, True)
-    assert made.reason == "you asked for it" and made.figures == total.figures
+    cut_decision = decision(cut, Ops.REDUCE_AXIS)
+    assert (cut_decision.name, cut_decision.stored, cut_decision.forced) == (
+        "store-forced",
+        True,
+        True,
+    )
+    assert (
+        cut_decision.reason == "you asked for it"
+        and cut_decision.figures == total.figures
+    )
     assert [d.forced for d in cut.decisions].count(True) == 1
     np.testing.assert_array_equal(answer(cut), answer(ex))
     assert cut.forced == {total.node: True} and ex.forced == {}
@@ -63,8 +70,8 @@ def test_fuse_anyway() -> None:
     ex = explore(y)
     stored = next(d for d in ex.decisions if d.name == "store-cheaper")
     fused = ex.replan({stored.node: False})
-    made = next(d for d in fused.decisions if d.node is stored.node)
-    assert (made.name, made.stored, made.forced) == ("fuse-forced", False, True)
+    fusion = next(d for d in fused.decisions if d.node is stored.node)
+    assert (fusion.name, fusion.stored, fusion.forced) == ("fuse-forced", False, True)
     assert stored.node not in [node for i in fused.items for node in i.nodes]
     np.testing.assert_allclose(answer(fused), answer(ex), rtol=1e-5)
 
@@ -86,8 +93,8 @@ def test_what_moves_may_be_stored_too() -> None:
     cut = ex.replan({moved: True})
     assert len(cut.kernels) == 2
     np.testing.assert_array_equal(answer(cut), A.T + 1)
-    kept = ex.replan({moved: False})
-    assert next(d for d in kept.decisions if d.node is moved).forced
+    plan = ex.replan({moved: False})
+    assert next(d for d in plan.decisions if d.node is moved).forced
 
 
 def test_what_cannot_be_says_why() -> None:
@@ -110,8 +117,8 @@ def test_what_cannot_be_says_why() -> None:
 def test_forced_plans_compute_the_same() -> None:
     """Any value stored, any value fused: the answers of random expressions stay."""
     for seed in range(count(200)):
-        made = case(seed)
-        tensor, expected = made.run("LLVM")
+        sample = case(seed)
+        tensor, expected = sample.run("LLVM")
         ex = explore(tensor)
         pick = np.random.default_rng(seed)
         forced = {}
@@ -123,5 +130,9 @@ def test_forced_plans_compute_the_same() -> None:
         if ex.kernels and ex.items[-1].kernel is not None:
             got = ex.kernels[-1].run()[0].reshape(expected.shape)
             np.testing.assert_allclose(
-                got, expected, rtol=1e-4, atol=made.tolerance(), err_msg=made.script()
+                got,
+                expected,
+                rtol=1e-4,
+                atol=sample.tolerance(),
+                err_msg=sample.script(),
             )

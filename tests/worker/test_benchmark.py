@@ -82,15 +82,15 @@ class Machine:
 
 def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
     fast = form(kernel.apply(*TILE))
-    found = raced(kernel, fast, form(kernel), buffers, compares=True, budget_s=60.0)
-    assert found["differs"] is False
-    assert len(found["samples"]) == len(found["against"]) >= min(8, LEAST_ROUNDS)
+    result = raced(kernel, fast, form(kernel), buffers, compares=True, budget_s=60.0)
+    assert result["differs"] is False
+    assert len(result["samples"]) == len(result["against"]) >= min(8, LEAST_ROUNDS)
 
 
 def test_each_has_its_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Machine(monkeypatch, slow=1e-3, fast=9e-4).race()
-    assert found["samples"] == pytest.approx([1e-3] * LEAST_ROUNDS), "they are settled"
-    assert found["against"] == pytest.approx([9e-4] * LEAST_ROUNDS)
+    result = Machine(monkeypatch, slow=1e-3, fast=9e-4).race()
+    assert result["samples"] == pytest.approx([1e-3] * LEAST_ROUNDS), "they are settled"
+    assert result["against"] == pytest.approx([9e-4] * LEAST_ROUNDS)
 
 
 def test_the_hopeless_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +134,8 @@ def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) ->
     values = np.ones((700, 700), np.float32)
     slow = explore(Tensor(values).realize() @ Tensor(values).realize()).kernels[0]
     own = slow.data.buffers(slow.original, "LLVM")
-    found = raced(slow, form(slow), form(slow), own, limit_s=0.02)
-    assert found["over"] == 0.02
+    result = raced(slow, form(slow), form(slow), own, limit_s=0.02)
+    assert result["over"] == 0.02
 
 
 def test_of_slow_forms_no_run_begins_that_would_end_too_late() -> None:
@@ -157,17 +157,17 @@ def test_what_takes_the_whole_budget_is_run_once(
     kernel: Kernel, buffers: list[Buffer]
 ) -> None:
     fast = form(kernel.apply(*TILE))
-    found = raced(kernel, fast, form(kernel), buffers, budget_s=1e-9)
-    assert len(found["samples"]) == len(found["against"]) == 1
+    result = raced(kernel, fast, form(kernel), buffers, budget_s=1e-9)
+    assert len(result["samples"]) == len(result["against"]) == 1
 
 
 def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
-    said: list[object] = []
+    reports: list[object] = []
     race(
         form(kernel), form(kernel), KernelData(buffers), kernel.original.outputs, RULES,
-        lambda: said.append("on"), said.append,
+        lambda: reports.append("on"), reports.append,
     )  # fmt: skip
-    assert said[:3] == ["on", RULES.limit_s, "on"]
+    assert reports[:3] == ["on", RULES.limit_s, "on"]
     assert (
         _quiet({"silent_s": 2.0}, 60.0) == 4.0 and _quiet({"silent_s": 2.0}, 3.0) == 3.0
     )
@@ -175,13 +175,13 @@ def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -
 
 
 def test_ctrl_c_is_held_back_and_not_lost() -> None:
-    done = []
+    steps = []
     with pytest.raises(KeyboardInterrupt):
         with uninterrupted():
             signal.raise_signal(signal.SIGINT)
-            done.append("to the end")
-        done.append("and not further")
-    assert done == ["to the end"]
+            steps.append("to the end")
+        steps.append("and not further")
+    assert steps == ["to the end"]
     with uninterrupted():
         pass
     with pytest.raises(KeyboardInterrupt):  # it is heard again
@@ -236,8 +236,8 @@ def test_elsewhere_it_is_text_in_and_text_out(kernel: Kernel) -> None:
         "kernel": kernel.to_text(), "form": form(kernel), "against": form(kernel),
         "rules": asdict(RULES),
     }  # fmt: skip
-    found = json.loads(race_text(json.dumps(task)))
-    assert found["samples"] and found["digest"]
+    result = json.loads(race_text(json.dumps(task)))
+    assert result["samples"] and result["digest"]
     broken = json.loads(race_text(json.dumps(task | {"kernel": "nonsense"})))
     assert broken["error"]["what"]
     assert Device.available("LLVM")

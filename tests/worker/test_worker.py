@@ -35,9 +35,9 @@ NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    with Worker() as made:
-        yield made
-    assert made.pid is None
+    with Worker() as instance:
+        yield instance
+    assert instance.pid is None
 
 
 @pytest.fixture(scope="module")
@@ -177,8 +177,8 @@ def test_stop_ends_what_does_not_listen(worker: Worker, kernel: Kernel) -> None:
     is_running = Event()
     stopped: list[TaskStopped] = []
 
-    def heard(told: Any) -> None:
-        if told["text"] == "running":
+    def heard(report: Any) -> None:
+        if report["text"] == "running":
             is_running.set()
 
     def task() -> None:
@@ -203,19 +203,19 @@ def test_stop_leaves_a_worker_that_listens(
         "do": "measure", "data": "data", "kernels": [sent(kernel)] * 2, "cold": False,
         "budget_s": PATIENCE_S, "samples": 10_000,
     }  # fmt: skip
-    found, is_timing = [], Event()
+    replies, is_timing = [], Event()
 
-    def heard(told: Any) -> None:
-        if told["text"] == "timing, warm":
+    def heard(report: Any) -> None:
+        if report["text"] == "timing, warm":
             is_timing.set()
 
     during(
-        lambda: found.append(worker.ask(task, heard, PATIENCE_S)),
+        lambda: replies.append(worker.ask(task, heard, PATIENCE_S)),
         is_timing,
         worker.stop,
     )
     assert worker.pid == pid, "the same process"
-    assert len(found[0]["kernels"]) == 2, "what was measured is returned"
+    assert len(replies[0]["kernels"]) == 2, "what was measured is returned"
 
 
 def during(
@@ -323,7 +323,7 @@ def test_who_hears_of_progress_may_take_long(monkeypatch: pytest.MonkeyPatch) ->
     """That is no silence of the process."""
     process = Scripted((1.0, "progress"), (0.4, "done"))
 
-    def heard(told: Any) -> None:
+    def heard(report: Any) -> None:
         process.now += 100.0
 
     assert waited(process, monkeypatch, heard, quiet_s=5.0) == {}
@@ -341,8 +341,8 @@ def test_a_process_that_is_silent_for_too_long_is_ended(
 
 def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
     """A process may start, and a form compile, however busy the machine is."""
-    told: list[Any] = []
-    desk = Desk(told.append, lambda: False)
+    reports: list[Any] = []
+    desk = Desk(reports.append, lambda: False)
     buffers = kernel.data.buffers(kernel.original, "LLVM")
     blobs = [bytearray(b.array.view(np.uint8).tobytes()) for b in buffers]
     desk.hold("data", [(b.dtype.name, b.size) for b in buffers], blobs)
@@ -352,7 +352,7 @@ def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
         about | {"kernels": [sent(kernel)], "cold": False, "budget_s": PATIENCE_S,
                  "samples": 1},
     )  # fmt: skip
-    limits = {t["text"]: t["silent_s"] for t in told}
+    limits = {t["text"]: t["silent_s"] for t in reports}
     assert {text for text, s in limits.items() if s == 3.0} == {"running", "first run"}
     assert limits["compiling"] is None and limits["timing, warm"] is None
 

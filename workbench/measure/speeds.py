@@ -125,9 +125,9 @@ def speeds() -> Speeds:
 def beaten(
     machine_speeds: Speeds, kind: str | None, threads: int, speed: float
 ) -> Speeds:
-    """Return `machine_speeds` with a peak above a kernel that reached `speed` operations a second: measured
-    again, where it was beaten, and if that is not enough raised to what the kernel did, as far as
-    that is plausible. This process remembers it, no other one."""
+    """Return `machine_speeds` with a peak above a kernel that reached `speed` operations a
+    second: measured again, where it was beaten, and if that is not enough raised to what the
+    kernel did, as far as that is plausible. This process remembers it, no other one."""
     if kind is None or not machine_speeds.is_beaten(kind, threads, speed):
         return machine_speeds
     with _measuring:

@@ -89,7 +89,8 @@ class SearchResult(Printed):
         seconds = self.tried[self.best].seconds
         least = "not measured" if seconds is None else seconds_text(seconds)
         return (
-            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed; {self.ended}{origin}\n"
+            f"{len(self.tried)} tried in {self.seconds:.3g} s, {timed} timed;"
+            f" {self.ended}{origin}\n"
             f"best: number {self.best}, {least}{ratio}"
         )
 

@@ -157,9 +157,9 @@ def test_a_register_is_read_before_it_is_set() -> None:
     old = total * total
     linear = list(program(begin(over), put(total, total + old), end(over)))
     before = put(total, UOp.const(F, 1.0))
-    kept = store(at(param(0, F, 8), over), old)
+    update = store(at(param(0, F, 8), over), old)
     linear[1:1] = [before]
-    linear[-1:-1] = [kept.src[0], kept]
+    linear[-1:-1] = [update.src[0], update]
     text = render(linear[0], tuple(linear), TARGET).text
     assert text.index("const float v0 = s * s;") < text.index("s += v0;")
     assert "p0[r0] = v0;" in text

@@ -114,16 +114,16 @@ def test_cast_is_the_same_as_llvms(source: DType, lanes: int) -> None:
 def _same_on_both(
     jobs: list[tuple[DType, Ops, list[DType], list[Array]]], lanes: int
 ) -> None:
-    made = {}
+    kernels = {}
     for device in ("C", "LLVM"):
         with Context(DEV=device):
-            made[device] = [
+            kernels[device] = [
                 elementwise(op, result, sources, data[0].size, lanes)
                 for result, op, sources, data in jobs
             ]
-    compile_many(made["C"])
+    compile_many(kernels["C"])
     for (result, op, sources, data), c, llvm in zip(
-        jobs, made["C"], made["LLVM"], strict=True
+        jobs, kernels["C"], kernels["LLVM"], strict=True
     ):
         got, want = (run(s, poisoned(data[0].size, result), *data) for s in (c, llvm))
         what = f"{op.name} {sources} -> {result}\n{c.text}"
@@ -195,14 +195,14 @@ def test_without_a_compiler_the_source_can_be_read() -> None:
         "print(kernel.compile('C').source)"
     )
     env = {**os.environ, "PATH": "", "CC": "", "DEV": "LLVM"}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,
         env=env,
         capture_output=True,
         text=True,
     )
-    assert "* 3.0f" in done.stdout, done.stderr
+    assert "* 3.0f" in process.stdout, process.stderr
 
 
 def test_a_compiler_error_says_what_the_compiler_said() -> None:
@@ -291,12 +291,12 @@ def test_cc_of_the_environment_comes_first(
     gcc = _fake(tmp_path, "gcc")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    found = find_compiler()
-    assert found is not None and found.command == (gcc,)
+    c_compiler = find_compiler()
+    assert c_compiler is not None and c_compiler.command == (gcc,)
     own = _fake(tmp_path, "mine")
     monkeypatch.setenv("CC", f"{own} -m64")
-    found = find_compiler()
-    assert found is not None and found.command == (own, "-m64")
+    c_compiler = find_compiler()
+    assert c_compiler is not None and c_compiler.command == (own, "-m64")
 
 
 def test_a_cc_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,8 +312,8 @@ def test_tcc_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     clang = _fake(tmp_path, "clang")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CC", "tcc")
-    found = find_compiler()
-    assert found is not None and found.command == (clang,)
+    c_compiler = find_compiler()
+    assert c_compiler is not None and c_compiler.command == (clang,)
 
 
 def test_ziglang_is_the_last_resort(
@@ -322,8 +322,10 @@ def test_ziglang_is_the_last_resort(
     pytest.importorskip("ziglang")
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CC", raising=False)
-    found = find_compiler()
-    assert found is not None and found.is_zig and found.command[-1] == "cc"
+    c_compiler = find_compiler()
+    assert (
+        c_compiler is not None and c_compiler.is_zig and c_compiler.command[-1] == "cc"
+    )
     source = elementwise(Ops.MAX, F, [F, F], 16, 8)
     data = np.arange(16, dtype=np.float32)
     data[3] = np.nan

@@ -139,10 +139,10 @@ def test_division_never_traps(op: Ops) -> None:
         "from tests.backends.llvm.test_ops import *\n"
         f"for dtype in INTEGERS:\n for lanes in (1, 8): check({op!r}, dtype, lanes)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize("lanes", [1, 8])

@@ -200,15 +200,15 @@ def test_scratch_on_the_stack_and_from_the_pool(stack_bytes: int) -> None:
     """Reverse by way of two arrays in scratch memory, one of bools."""
     size = 24
     fill, drain = axis("f0", size, AxisType.FILL), axis("g0", size)
-    kept, flags = scratch("kept", F, 4, 6), scratch("flags", dtypes.bool, size)
+    storage, flags = scratch("kept", F, 4, 6), scratch("flags", dtypes.bool, size)
     x = load_from(at(param(1, F, size), fill))
-    after = UOp(Ops.AFTER, F, (kept, store(at(kept, fill), x)))
+    after = UOp(Ops.AFTER, F, (storage, store(at(storage, fill), x)))
     back = at(after, drain * -1 + (size - 1))
     flag = load_from(at(flags, drain * -1 + (size - 1)))
     value = flag.where(load_from(back), UOp.const(F, -1.0))
     linear = program(
         begin(fill),
-        store(at(kept, fill), x),
+        store(at(storage, fill), x),
         store(at(flags, fill), UOp.const(F, 5.0) < x),
         end(fill),
         begin(drain),
@@ -225,10 +225,13 @@ def test_scratch_on_the_stack_and_from_the_pool(stack_bytes: int) -> None:
 
 def test_scratch_is_aligned_where_that_can_be_proved() -> None:
     over = axis("g0", 4)
-    kept = scratch("kept", F, 64)
-    even, odd = load_from(at(kept, over * 16 + 8), 8), load_from(at(kept, over * 3), 8)
+    storage = scratch("kept", F, 64)
+    even, odd = (
+        load_from(at(storage, over * 16 + 8), 8),
+        load_from(at(storage, over * 3), 8),
+    )
     source = source_of(
-        store(at(kept, 0), UOp.const(F, 1.0)),
+        store(at(storage, 0), UOp.const(F, 1.0)),
         begin(over),
         store(at(param(0, F, 32), over * 8), even + odd),
         end(over),
@@ -328,9 +331,9 @@ def test_bool_memory_is_a_byte_that_is_zero_or_one() -> None:
     )
     data = np.array([0, 1, 2, 255] * 4, np.uint8).view(np.bool_)
     out = Buffer("LLVM", dtypes.bool, 16)
-    given = Buffer("LLVM", dtypes.bool, 16)
-    given.array.view(np.uint8)[:] = data.view(np.uint8)
-    load(source)([out, given])
+    operand = Buffer("LLVM", dtypes.bool, 16)
+    operand.array.view(np.uint8)[:] = data.view(np.uint8)
+    load(source)([out, operand])
     assert out.array.view(np.uint8).tolist() == [1, 0, 0, 0] * 4
 
 
@@ -361,12 +364,12 @@ def test_an_address_that_may_be_outside_promises_nothing() -> None:
 
 def test_names_that_clash_or_are_odd() -> None:
     over = axis("t0", 4)
-    kept = scratch("p0", F, 4)
+    storage = scratch("p0", F, 4)
     value = load_from(at(param(1, F, 4), over))
     source = source_of(
         begin(over),
-        store(at(kept, over), value),
-        store(at(param(0, F, 4), over), load_from(at(kept, over)) + value),
+        store(at(storage, over), value),
+        store(at(param(0, F, 4), over), load_from(at(storage, over)) + value),
         end(over),
         name='odd "näme"\n\\ 1',
     )

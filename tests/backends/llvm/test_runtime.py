@@ -216,9 +216,9 @@ def test_launches_run_beside_python() -> None:
     outs = [buffer_of(poisoned(1 << 16)) for _ in range(4)]
 
     def work(n: int) -> None:
-        given = buffer_of(data[n])
+        operand = buffer_of(data[n])
         for _ in range(50):
-            program([outs[n], given, given])
+            program([outs[n], operand, operand])
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -286,8 +286,8 @@ def test_without_llvmlite_the_error_says_how_to_get_it(tmp_path: Path) -> None:
         "except DeviceError as error: print(error)"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert "pip install 'llvmlite" in done.stdout, done.stderr
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert "pip install 'llvmlite" in process.stdout, process.stderr
 
 
 def test_two_processes_fill_one_cache(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_linkers_go_with_what_they_loaded() -> None:
     """Of a linker that lives, every library leaves something in memory, even when it is gone."""
     image = jit.compile_object("define void @f(ptr %a, i64 %lo, i64 %hi) { ret void }")
     linkers = []
-    kept = jit.load_object(image, "f")
+    function = jit.load_object(image, "f")
     for number in range(5 * jit.LIBRARIES_PER_LINKER):
         code = jit.load_object(image, "f")
         if number % jit.LIBRARIES_PER_LINKER == 0:
@@ -318,7 +318,7 @@ def test_linkers_go_with_what_they_loaded() -> None:
     gc.collect()
     assert sum(linker() is not None for linker in linkers) <= 1
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    for loaded in (kept, code):  # the linker is gone, what it loaded is not
+    for loaded in (function, code):  # the linker is gone, what it loaded is not
         call(loaded.address)(None, 0, 0)
 
 

@@ -166,10 +166,10 @@ def test_a_full_disk_is_a_warning(
 
 def test_ctrl_c_leaves_no_file_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """However early it comes: here when the system has just made the file."""
-    given = os.open
+    real_open = os.open
 
     def pressed(*args: Any) -> int:
-        os.close(given(*args))
+        os.close(real_open(*args))
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):

@@ -85,8 +85,8 @@ def test_processes_that_write_at_once_do_not_disturb_each_other(home: Path) -> N
         )
         for number in range(3)
     ]
-    said = [process.communicate(timeout=250)[1] for process in busy]
-    assert [process.returncode for process in busy] == [0, 0, 0], said
+    errors = [process.communicate(timeout=250)[1] for process in busy]
+    assert [process.returncode for process in busy] == [0, 0, 0], errors
     assert len(list(home.iterdir())) <= 5 and not list(home.glob(".new-*"))
 
 
@@ -111,6 +111,6 @@ def test_processes_that_compile_the_same_at_once_are_right(tmp_path: Path) -> No
         )
         for _ in range(2)
     ]
-    said = [process.communicate(timeout=250)[1] for process in busy]
-    assert [process.returncode for process in busy] == [0, 0], said
+    errors = [process.communicate(timeout=250)[1] for process in busy]
+    assert [process.returncode for process in busy] == [0, 0], errors
     assert list((tmp_path / "workbench" / "objects").iterdir()), "it was written"

@@ -113,16 +113,16 @@ def test_an_idle_pool_uses_no_core(job: Job) -> None:
     not hasattr(os, "sched_setaffinity"), reason="threads cannot be placed here"
 )
 def test_who_is_woken_is_sent_to_another_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    workers, sent = ThreadPool(), []
+    workers, moves = ThreadPool(), []
     monkeypatch.setattr(runtime_pool, "_current_core", lambda: lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0, 1, 2, 3})
-    monkeypatch.setattr(os, "sched_setaffinity", lambda *given: sent.append(given))
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *given: moves.append(given))
     bells = [threading.Lock() for _ in range(2)]
     for thread, bell in enumerate(bells, 7001):
         bell.acquire()
         workers._asleep.append((bell, thread))
     workers._wake()
-    assert sorted(sent) == [(7001, {0, 1, 3}), (7002, {0, 1, 3})]
+    assert sorted(moves) == [(7001, {0, 1, 3}), (7002, {0, 1, 3})]
     assert not workers._asleep and not any(bell.locked() for bell in bells)
 
 

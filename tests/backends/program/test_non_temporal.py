@@ -52,8 +52,8 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def source(expression: Tensor) -> Source:
     """Return the default program of an expression that is one kernel."""
     (kernel,) = explore(expression).kernels
-    made: Source = kernel.optimized().built("LLVM").source
-    return made
+    result: Source = kernel.optimized().built("LLVM").source
+    return result
 
 
 CHOICES: dict[str, tuple[Callable[[], Tensor], tuple[int, ...]]] = {
@@ -97,30 +97,30 @@ def test_lines_are_written_at_once(name: str) -> None:
     """(lanes of a vector of float32, its offsets, what a step moves on, a loop inside, chosen)."""
     lanes, offsets, step, has_loop, chosen = PLACES[name]
     g0, r0 = axis("g0", 100), axis("r0", 2, AxisType.REDUCE)
-    out, given = (param(slot, dtypes.float32, 100 * step + 64) for slot in range(2))
+    out, operand = (param(slot, dtypes.float32, 100 * step + 64) for slot in range(2))
     inner = [begin(r0), end(r0)] if has_loop else []
     places = [g0 * step + offset for offset in offsets]
-    stores = [store(at(out, i), load_from(at(given, i), lanes)) for i in places]
+    stores = [store(at(out, i), load_from(at(operand, i), lanes)) for i in places]
     linear = program(begin(g0), *inner, *stores, end(g0))
-    found = streamed(linear, Target("LLVM", l2_bytes=0, stream_bytes=1))
-    assert found == (set(stores) if chosen else set())
+    streams = streamed(linear, Target("LLVM", l2_bytes=0, stream_bytes=1))
+    assert streams == (set(stores) if chosen else set())
 
 
 def test_how_they_are_written() -> None:
-    made = source(random(2048) + random(2048))
+    sum_source = source(random(2048) + random(2048))
     stores = [
-        s.strip() for s in made.text.splitlines() if s.strip().startswith("store")
+        s.strip() for s in sum_source.text.splitlines() if s.strip().startswith("store")
     ]
     assert stores
     assert all("<16 x float>" in s for s in stores)
     assert all(s.endswith(", align 64, !nontemporal !0") for s in stores)
-    assert made.text.count("fence seq_cst\n  ret void") == 1
-    assert ";   p0 is written past the caches\n" in made.text
-    ready = load(made)
+    assert sum_source.text.count("fence seq_cst\n  ret void") == 1
+    assert ";   p0 is written past the caches\n" in sum_source.text
+    ready = load(sum_source)
     if jit.is_x86():
         assert "movntps" in ready.assembly
     assert {line.source_line for line in ready.assembly_lines} & {
-        n for n, s in enumerate(made.text.splitlines(), 1) if "!nontemporal" in s
+        n for n, s in enumerate(sum_source.text.splitlines(), 1) if "!nontemporal" in s
     }, "a store's line is that of its instruction"
 
 
@@ -155,17 +155,17 @@ def test_they_are_right_at_odd_sizes(seed: int) -> None:
     }
     assert source(x.softmax()).aligned == (() if columns % 16 else (0,))
     for name, (ours, expected) in cases.items():
-        found = ours.numpy()
-        assert np.allclose(found, expected, rtol=1e-4, atol=1e-4), (seed, name)
+        actual = ours.numpy()
+        assert np.allclose(actual, expected, rtol=1e-4, atol=1e-4), (seed, name)
 
 
 def test_a_buffer_that_begins_inside_of_a_line_is_refused() -> None:
-    made = source(random(2048) + random(2048))
-    whole = [Buffer("LLVM", *param) for param in made.params]
-    longer = Buffer("LLVM", made.params[0][0], 4096)
+    sum_source = source(random(2048) + random(2048))
+    whole = [Buffer("LLVM", *param) for param in sum_source.params]
+    longer = Buffer("LLVM", sum_source.params[0][0], 4096)
     with pytest.raises(DeviceError, match="begins inside of a cache line"):
-        load(made).bind([longer.window(1, 2048), *whole[1:]])
-    load(made).bind([longer.window(16, 2048), *whole[1:]])()
+        load(sum_source).bind([longer.window(1, 2048), *whole[1:]])
+    load(sum_source).bind([longer.window(16, 2048), *whole[1:]])()
 
 
 def test_without_need_a_kernel_is_as_it_was() -> None:

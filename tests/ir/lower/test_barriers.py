@@ -88,8 +88,8 @@ class Watched:
         filled = list(writers.values())[-1]
         depth = next(i for i, (a, b) in enumerate(zip(filled, here)) if a != b)  # noqa: B905
         reader = who(here)
-        known = {place.axis for place in reader}
-        more = [p.axis for p in who(filled) if p.axis and p.axis not in known]
+        axes = {place.axis for place in reader}
+        more = [p.axis for p in who(filled) if p.axis and p.axis not in axes]
         steps = [[Place(0, axis, n) for n in range(axis.extent)] for axis in more]
         if not all(reader.union(others) in writers for others in product(*steps)):
             positions = filled[depth].position, here[depth].position
@@ -135,7 +135,7 @@ def test_barriers_are_where_work_items_exchange_elements(name: str) -> None:
     graph = example.graph
     for opt in listed:
         graph, _ = apply_opt(graph, opt, LLVM)
-    pick, found = random.Random(name), set()
+    pick, counts = random.Random(name), set()
     for seed in range(ORDERS):
         order = list(graph.arg.order)
         if seed:
@@ -143,8 +143,8 @@ def test_barriers_are_where_work_items_exchange_elements(name: str) -> None:
         form = reordered(graph, order)
         waits = Watched(build_tree(form, LLVM)).waits
         assert barriers(form) == sum(map(fewest, waits.values())), form.arg.order
-        found.add(barriers(form))
-    assert len(found) > 1
+        counts.add(barriers(form))
+    assert len(counts) > 1
 
 
 def test_one_barrier_serves_both_tiles_of_a_step() -> None:

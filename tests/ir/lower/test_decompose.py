@@ -74,9 +74,9 @@ def test_constant_divisors(op: Ops, divisor: int) -> None:
 
 def assert_machine_safe(graph: UOp, dtype: DType) -> None:
     """No floored op is left; shifts stay below the width, and divisors by construction."""
-    found = graph.toposort()
-    assert not any(n.op in (Ops.IDIV, Ops.MOD) for n in found)
-    for node in found:
+    nodes = graph.toposort()
+    assert not any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
+    for node in nodes:
         if node.op in (Ops.SHL, Ops.SHR):
             assert 0 <= node.src[1].vmin and node.src[1].vmax < dtype.bits
 
@@ -128,9 +128,9 @@ def test_every_rule_has_an_example_and_a_doc() -> None:
 
 @pytest.mark.parametrize("name", FIRES)
 def test_rule_fires(name: str) -> None:
-    with observe() as seen:
+    with observe() as observation:
         decomposed(FIRES[name])
-    assert name in {str(match.rule.name) for match in seen.records[0].matches}
+    assert name in {str(match.rule.name) for match in observation.records[0].matches}
 
 
 def drawn(node: UOp, rng: np.random.Generator) -> Array:

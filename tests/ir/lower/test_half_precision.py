@@ -114,10 +114,10 @@ def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) ->
         assert all(n.dtype is F16 and n.op in UNCOMPUTED for n in left)
     else:
         assert not left
-    given = arrays(graph)
-    (want,) = interpret_kernel(graph, given)
+    inputs = arrays(graph)
+    (want,) = interpret_kernel(graph, inputs)
     buffers = []
-    for array in given:
+    for array in inputs:
         buffers.append(Buffer("LLVM", dtypes.from_numpy(array.dtype), array.size))
         buffers[-1].array[:] = array
     load_program(render(linear, target))(buffers)
@@ -130,13 +130,13 @@ def test_every_rule_fires_and_has_a_doc() -> None:
         for graph in samples(dtype).values():
             with observe() as watching:
                 lower(graph, SOFTWARE)
-            found = [
+            matches = [
                 m
                 for r in watching.records
                 if r.name == "small-floats"
                 for m in r.matches
             ]
-            fired |= {str(match.rule.name) for match in found}
+            fired |= {str(match.rule.name) for match in matches}
     assert fired == {rule.name for rule in ALL_SMALL_FLOAT_RULES.rules}
     assert all(rule.doc for rule in ALL_SMALL_FLOAT_RULES.rules)
 

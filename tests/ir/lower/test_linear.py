@@ -149,8 +149,8 @@ def test_a_vector_is_a_power_of_two_that_divides_the_lanes(
     lanes: int, width: int
 ) -> None:
     graph = matmul_bias_relu(2, 12, 3).graph
-    found = loads(program(graph, upcast("g1", lanes)), 2)
-    assert {s.dtype.count for _, s in found} == {width} and len(found) == lanes // width
+    reads = loads(program(graph, upcast("g1", lanes)), 2)
+    assert {s.dtype.count for _, s in reads} == {width} and len(reads) == lanes // width
 
 
 def test_a_strided_operand_is_gathered() -> None:
@@ -323,17 +323,17 @@ def test_a_constant_is_added_as_often_as_the_loop_says(device: str) -> None:
 def test_lanes_that_are_all_settled_are_each_counted(device: str) -> None:
     """From 8 on a position is beyond every element: a vector of conditions is one True, and a
     load beyond its gate one 0, and still both stand for all of their lanes."""
-    held = np.random.default_rng(0).integers(0, 8, 64).astype(np.int32)
+    numbers = np.random.default_rng(0).integers(0, 8, 64).astype(np.int32)
     with Context(DEV=device):
-        places, x = Tensor.arange(64), Tensor(held)
+        places, x = Tensor.arange(64), Tensor(numbers)
         for got, want in (
-            (places >= x.clip(0, 3), np.arange(64) >= held.clip(0, 3)),
-            (places != (x > 3), np.arange(64) != (held > 3)),
+            (places >= x.clip(0, 3), np.arange(64) >= numbers.clip(0, 3)),
+            (places != (x > 3), np.arange(64) != (numbers > 3)),
             (
                 (places >= x.clip(0, 3)).where(2, 1),
-                1 + (np.arange(64) >= held.clip(0, 3)),
+                1 + (np.arange(64) >= numbers.clip(0, 3)),
             ),
-            (x.clip(0, 3).pad((64, 0)) + 1, np.pad(held.clip(0, 3), (64, 0)) + 1),
+            (x.clip(0, 3).pad((64, 0)) + 1, np.pad(numbers.clip(0, 3), (64, 0)) + 1),
         ):
             np.testing.assert_array_equal(got.cumsum(0).numpy(), np.cumsum(want))
             (kernel,) = explore(got.int().sum().reshape(1)).kernels

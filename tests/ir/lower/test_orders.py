@@ -41,7 +41,7 @@ MOST_OPTS = 4
 
 def check(example: Example, form: Form, seed: int) -> None:
     arrays = example.arrays(seed)
-    wanted = example.wanted(arrays)
+    expected = example.wanted(arrays)
     for device in ("reference interpreter", "PYTHON", "LLVM"):
         try:
             if device == "reference interpreter":
@@ -50,9 +50,9 @@ def check(example: Example, form: Form, seed: int) -> None:
                 got = run(form.graph, device, arrays)
         except WorkbenchError as error:
             pytest.fail(f"{device}: {error}\n{form.reproducer(seed)}")
-        error = np.abs(got - wanted)
+        error = np.abs(got - expected)
         if not np.allclose(
-            got, wanted, rtol=1e-5, atol=1e-5
+            got, expected, rtol=1e-5, atol=1e-5
         ):  # NaN left over is a failure
             pytest.fail(f"{device} is off by {error.max()}\n{form.reproducer(seed)}")
 

@@ -185,9 +185,9 @@ def test_a_work_group_is_cut_at_its_barriers() -> None:
 def test_a_work_group_computes_a_matmul(tiles: int, width: int, device: str) -> None:
     example = tiled_matmul(tiles, width)
     arrays = example.arrays()
-    wanted = example.wanted(arrays)
-    assert np.allclose(run(example.graph, device, arrays), wanted, atol=1e-4)
-    assert np.allclose(interpreted(example.graph, arrays), wanted, atol=1e-4)
+    expected = example.wanted(arrays)
+    assert np.allclose(run(example.graph, device, arrays), expected, atol=1e-4)
+    assert np.allclose(interpreted(example.graph, arrays), expected, atol=1e-4)
 
 
 def test_local_without_a_stage_is_a_tile_and_nothing_more() -> None:
@@ -345,9 +345,9 @@ def test_a_reduction_that_reads_another_one_waits_for_its_loop_to_end() -> None:
     )
     assert tree(graph).count("for r0 in 8") == 2
     arrays = [np.full(4, np.nan, np.float32), np.arange(32, dtype=np.float32)]
-    wanted = np.full(4, 42.0)
+    expected = np.full(4, 42.0)
     for device in ("LLVM", "PYTHON"):
-        assert np.allclose(run(graph, device, arrays), wanted)
+        assert np.allclose(run(graph, device, arrays), expected)
 
 
 # the budget

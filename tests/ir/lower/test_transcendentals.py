@@ -171,11 +171,11 @@ def test_powers_of_two_are_exact(dtype: DType) -> None:
 def test_transcendentals_vectorise(op: Ops, dtype: DType) -> None:
     """Nothing but arithmetic of one width, so lanes stay lanes. Only the product of SIN and COS
     in float32 is wider, and there the casts are between integers."""
-    found = decomposed(variable(dtype).alu(op)).toposort()
-    assert all(n.is_elementwise or n.op in (Ops.CONST, Ops.VAR) for n in found)
-    assert not EXACT.keys() & {n.op for n in found}
-    wide = {n for n in found if n.dtype.bits not in (dtype.bits, 1)}
-    casts = {n for n in found if n.op is Ops.CAST}
+    nodes = decomposed(variable(dtype).alu(op)).toposort()
+    assert all(n.is_elementwise or n.op in (Ops.CONST, Ops.VAR) for n in nodes)
+    assert not EXACT.keys() & {n.op for n in nodes}
+    wide = {n for n in nodes if n.dtype.bits not in (dtype.bits, 1)}
+    casts = {n for n in nodes if n.op is Ops.CAST}
     if op in (Ops.EXP2, Ops.LOG2) or dtype is dtypes.float64:
         assert not wide and not casts
     assert {n.dtype for n in wide} <= {dtypes.uint64}

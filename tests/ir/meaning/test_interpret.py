@@ -76,7 +76,7 @@ def test_an_empty_reduction_gives_the_identity(op: Ops, dtype: DType) -> None:
 
 def test_reductions_wrap_or_are_logical() -> None:
     small, truth = buffer(1, 3, dtype=dtypes.uint8), buffer(2, 3, dtype=dtypes.bool)
-    held = {
+    values = {
         small: np.array([200, 100, 3], np.uint8),
         truth: np.array([True, True, False]),
     }
@@ -84,36 +84,36 @@ def test_reductions_wrap_or_are_logical() -> None:
         (Ops.ADD, small, 47), (Ops.MUL, small, 96), (Ops.ADD, truth, True), (Ops.MUL, truth, False),
     ):  # fmt: skip
         assert interpret_tensor(
-            tensor(Ops.REDUCE_AXIS, b, (op, (0,))), held
+            tensor(Ops.REDUCE_AXIS, b, (op, (0,))), values
         ).tolist() == [want]
 
 
 def test_max_keeps_nan() -> None:
     b = buffer(1, 2)
-    held = {b: np.array([math.nan, 1.0], np.float32)}
+    values = {b: np.array([math.nan, 1.0], np.float32)}
     assert math.isnan(
-        interpret_tensor(tensor(Ops.REDUCE_AXIS, b, (Ops.MAX, (0,))), held)[0]
+        interpret_tensor(tensor(Ops.REDUCE_AXIS, b, (Ops.MAX, (0,))), values)[0]
     )
-    assert math.isnan(interpret_tensor(b.alu(Ops.MAX, b.like(9)), held)[0])
+    assert math.isnan(interpret_tensor(b.alu(Ops.MAX, b.like(9)), values)[0])
 
 
 def test_float32_is_rounded_at_each_step_and_widened_on_request() -> None:
     b = buffer(1, 1)
-    held = {b: np.array([1.0], np.float32)}
+    values = {b: np.array([1.0], np.float32)}
     node = (b + 1e-8) + -1.0
-    assert interpret_tensor(node, held)[0] == 0
-    wide = interpret_tensor(node, held, widen=True)
+    assert interpret_tensor(node, values)[0] == 0
+    wide = interpret_tensor(node, values, widen=True)
     assert wide.dtype == np.float64 and wide[0] == pytest.approx(np.float32(1e-8))
     bits = b.cast(dtypes.float64).cast(F).bitcast(dtypes.int32)
-    assert interpret_tensor(bits, held, widen=True)[0] == 0x3F800000
-    assert interpret_tensor(bits.bitcast(F) * 0.5, held, widen=True)[0] == 0.5
+    assert interpret_tensor(bits, values, widen=True)[0] == 0x3F800000
+    assert interpret_tensor(bits.bitcast(F) * 0.5, values, widen=True)[0] == 0.5
 
 
 def test_an_array_that_does_not_fit_is_named() -> None:
     b = buffer(1, 2)
-    for held in ({}, {b: floats(3)}, {b: np.zeros(2)}):
+    for values in ({}, {b: floats(3)}, {b: np.zeros(2)}):
         with pytest.raises(VerifyError, match="given for"):
-            interpret_tensor(b, held)
+            interpret_tensor(b, values)
     with pytest.raises(VerifyError, match="parameter 0"):
         interpret_kernel(samples.matmul(2, 2, 2), [np.zeros(3, np.float32)])
     with pytest.raises(VerifyError, match="parameter 3"):

@@ -163,10 +163,10 @@ def kernels(draw: st.DrawFn) -> UOp:
         return at(rows, index(ranges, 2), index(ranges, fresh.extent))
 
     target = at(param(0, g0.extent * g1.extent, dtypes.int32), g0 * g1.extent + g1)
-    done = samples.store(target, value([g0, g1], 3))
-    order = sorted(r.axis_name for r in done.toposort() if r.op is Ops.RANGE)
+    stores = samples.store(target, value([g0, g1], 3))
+    order = sorted(r.axis_name for r in stores.toposort() if r.op is Ops.RANGE)
     return UOp.sink(
-        UOp(Ops.END, dtypes.void, (done, g0, g1)), arg=KernelInfo("any", tuple(order))
+        UOp(Ops.END, dtypes.void, (stores, g0, g1)), arg=KernelInfo("any", tuple(order))
     )
 
 
@@ -222,9 +222,9 @@ def step_by_step(node: UOp, env: dict[UOp, int], x: list[int]) -> Any:
     st.booleans(),
 )
 def test_any_kernel_means_what_its_loops_do(k: UOp, x: list[int], small: bool) -> None:
-    done, g0, g1 = k.src[0].src
+    store, g0, g1 = k.src[0].src
     want = [
-        step_by_step(done.src[1], {g0: i, g1: j}, x)
+        step_by_step(store.src[1], {g0: i, g1: j}, x)
         for i, j in product(range(g0.extent), range(g1.extent))
     ]
     arrays = [np.zeros(len(want), np.int32), np.array(x, np.int32)]

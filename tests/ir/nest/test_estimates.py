@@ -82,12 +82,12 @@ def names(form: tuple[Callable[[], Tensor], list[Opt]]) -> str:
 
 
 def forms() -> list[tuple[str, Kernel]]:
-    found = []
+    candidates = []
     for form in FORMS:
         kernel = explore(form[0]()).kernels[-1]
-        found.append((names(form), kernel.apply(*form[1])))
-        found.append((f"{form[0].__name__} auto", kernel.optimized()))
-    return found
+        candidates.append((names(form), kernel.apply(*form[1])))
+        candidates.append((f"{form[0].__name__} auto", kernel.optimized()))
+    return candidates
 
 
 @pytest.mark.parametrize("form", FORMS, ids=names)
@@ -99,9 +99,9 @@ def test_counts_are_what_the_program_does(
         buffers = kernel.data.buffers(kernel.original, "LLVM")
         arrays = [b.to_numpy() for b in buffers]
         arrays[0][:] = 0
-        done = executed(chosen.compile("LLVM")["linear"], arrays)
+        run_counts = executed(chosen.compile("LLVM")["linear"], arrays)
         counts = replace(chosen.counts, barriers=0)  # tests/ir/lower/test_barriers.py
-        assert astuple(counts) == astuple(done)
+        assert astuple(counts) == astuple(run_counts)
         np.testing.assert_allclose(
             arrays[0], chosen.run("LLVM")[0].reshape(-1), rtol=1e-4, atol=1e-5
         )

@@ -27,12 +27,12 @@ STEPS = st.lists(st.tuples(st.integers(-12, 12), st.integers(1, 6)), max_size=4)
 
 @given(STEPS)
 def test_sums_are_counted_exactly_or_not_at_all(steps: list[tuple[int, int]]) -> None:
-    found = count_sums(steps)
+    count = count_sums(steps)
     reached = {
         sum(s * i for (s, _), i in zip(steps, at, strict=True))
         for at in product(*[range(n) for _, n in steps])
     }
-    assert found in (None, len(reached))
+    assert count in (None, len(reached))
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_gates_and_windows_against_counting(
     for most in (footprint.ENUMERATED, 0):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(footprint, "ENUMERATED", most)
-            found = touched(both, set(axes), 10**6)
-        assert found.elements >= len(reached)
-        assert found.elements == len(reached) or not found.exact
+            estimate = touched(both, set(axes), 10**6)
+        assert estimate.elements >= len(reached)
+        assert estimate.elements == len(reached) or not estimate.exact
 
 
 def test_a_gate_that_rows_share_with_a_window_leaves_whole_rows() -> None:

@@ -40,10 +40,10 @@ def test_a_divisor_divides_every_value() -> None:
     dice, large = random.Random(0), 0
     for _ in range(count(2000)):
         index = drawn(dice, dice.randrange(5))
-        found = divisor(index)
+        factor = divisor(index)
         values = evaluate(index, dict(zip(AXES, POINTS, strict=True)))
-        assert math.gcd(found, *map(int, np.unique(values))) == found, index
-        large += found > 1
+        assert math.gcd(factor, *map(int, np.unique(values))) == factor, index
+        large += factor > 1
     assert large, "1 divides everything"
 
 

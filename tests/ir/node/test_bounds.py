@@ -199,8 +199,8 @@ def test_bounds_of_an_op_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
     assert meaning is not None
     answers = meaning(*np.meshgrid(every, every, indexing="ij")).astype(int)
     ends = {sign * n for n in NEAR for sign in (1, -1)} | {low, low + 1, high - 1, high}
-    held = sorted(n for n in ends if low <= n <= high)
-    between = [(a, b) for a in held for b in held if a <= b]
+    inputs = sorted(n for n in ends if low <= n <= high)
+    between = [(a, b) for a in inputs for b in inputs if a <= b]
     left, right = [
         {(a, b): UOp(Ops.VAR, dtype, (), (name, a, b)) for a, b in between}
         for name in "xy"
@@ -208,12 +208,12 @@ def test_bounds_of_an_op_hold_all_of_its_values(op: Ops, dtype: DType) -> None:
     result = dtypes.bool if op in COMPARE else dtype
     for x, y in product(left.items(), right.items()):
         (al, ah), (bl, bh) = x[0], y[0]
-        found = answers[al - low : ah - low + 1, bl - low : bh - low + 1]
+        results = answers[al - low : ah - low + 1, bl - low : bh - low + 1]
         if op in (Ops.CDIV, Ops.CMOD):  # there is no machine's division by 0
-            found = found[:, np.arange(bl, bh + 1) != 0]
+            results = results[:, np.arange(bl, bh + 1) != 0]
         least, greatest = UOp(op, result, (x[1], y[1])).bounds
-        if found.size:
-            assert least <= found.min() and found.max() <= greatest, (x, y)
+        if results.size:
+            assert least <= results.min() and results.max() <= greatest, (x, y)
 
 
 UNARY = [Ops.NEG, Ops.NOT, Ops.CAST]
@@ -232,5 +232,7 @@ def test_bounds_of_an_op_on_one_number_hold_all_of_its_values(
             numbers = np.arange(first, last + 1).astype(dtype.numpy)
             node = UOp(op, result, (x,))
             meaning = OPS[op].python
-            found = meaning(numbers) if meaning else cast_array(numbers, dtype, result)
-            assert node.vmin <= found.min() and found.max() <= node.vmax
+            outputs = (
+                meaning(numbers) if meaning else cast_array(numbers, dtype, result)
+            )
+            assert node.vmin <= outputs.min() and outputs.max() <= node.vmax

@@ -15,17 +15,17 @@ class Sources(list[UOp]):
 
 
 def test_it_is_derived_once_per_node_and_goes_with_it() -> None:
-    asked = []
+    calls = []
 
     @remembered
     def sources(node: UOp) -> Sources:
-        asked.append(node.arg)
+        calls.append(node.arg)
         return Sources(node.src)
 
     g, h = UOp.sink(axis("g0", 4)), UOp.sink(axis("g1", 5))
     assert sources(g) is sources(g) == [axis("g0", 4)]
-    assert sources(h) == [axis("g1", 5)] and len(asked) == 2
-    held = weakref.ref(sources(g))
+    assert sources(h) == [axis("g1", 5)] and len(calls) == 2
+    reference = weakref.ref(sources(g))
     del g
     gc.collect()
-    assert held() is None and sources(h) == [axis("g1", 5)]
+    assert reference() is None and sources(h) == [axis("g1", 5)]

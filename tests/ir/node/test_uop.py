@@ -66,10 +66,10 @@ def test_threads_make_one_object() -> None:
     sys.setswitchinterval(1e-6)  # threads change places in the middle of everything
     try:
         with ThreadPoolExecutor(8) as pool:
-            made = list(pool.map(make, range(8)))
+            node_lists = list(pool.map(make, range(8)))
     finally:
         sys.setswitchinterval(usual)
-    for nodes in zip(*made, strict=True):
+    for nodes in zip(*node_lists, strict=True):
         assert all(n is nodes[0] for n in nodes)
 
 
@@ -159,8 +159,8 @@ def test_gates() -> None:
 
 def test_leaves_of_several_roots() -> None:
     sinks = list(samples.KERNELS.values())
-    found = list(leaves(sinks, Ops.PARAM))
-    assert len(found) == len(set(found)) and set(found) >= set(
+    params = list(leaves(sinks, Ops.PARAM))
+    assert len(params) == len(set(params)) and set(params) >= set(
         leaves(sinks[:1], Ops.PARAM)
     )
 

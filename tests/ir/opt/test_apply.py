@@ -68,13 +68,13 @@ def _steps(work: Callable[[], object]) -> int:
 def test_each_read_of_an_input_has_a_tile_of_its_own() -> None:
     """STAGE copies what changes with its loop; the second copy's axes are numbered."""
     gram = EXAMPLES["gram"]
-    made = gram.graph
+    graph = gram.graph
     for name in ("g1", "g0"):
-        made, _ = apply_opt(made, Opt(OptOps.STAGE, name, 1), LLVM)
-    stages = [n for n in made.toposort() if n.op is Ops.STAGE]
+        graph, _ = apply_opt(graph, Opt(OptOps.STAGE, name, 1), LLVM)
+    stages = [n for n in graph.toposort() if n.op is Ops.STAGE]
     assert sorted(n.arg[0] for n in stages) == ["As", "As2"]
-    assert {"a_r0", "a_r0_2"} < set(made.arg.order)
+    assert {"a_r0", "a_r0_2"} < set(graph.arg.order)
     arrays = gram.arrays()
     for device in TARGETS:
-        found = run(made, device, [a.copy() for a in arrays])
-        np.testing.assert_allclose(found, gram.wanted(arrays), rtol=1e-4, atol=1e-4)
+        actual = run(graph, device, [a.copy() for a in arrays])
+        np.testing.assert_allclose(actual, gram.wanted(arrays), rtol=1e-4, atol=1e-4)

@@ -59,25 +59,27 @@ def test_what_opts_allow_is_what_lowering_takes(name: str) -> None:
             chosen = drawn(graph, dice)
             if why_not(graph, chosen, LLVM) is not None:
                 continue
-            made, _ = apply_opt(graph, chosen, LLVM)
-            needed = allocated(made)
+            candidate, _ = apply_opt(graph, chosen, LLVM)
+            needed = allocated(candidate)
             arrays += needed > 0
             for limit in {max(0, needed - 1), needed}:
-                agree(graph, chosen, made, replace(LLVM, scratch_bytes=limit))
+                agree(graph, chosen, candidate, replace(LLVM, scratch_bytes=limit))
     reduces = any(n.op is Ops.REDUCE for n in EXAMPLES[name].graph.toposort())
     assert arrays or not reduces, "no draw needed any memory"
 
 
-def agree(graph: UOp, chosen: Opt, made: UOp, target: Target) -> None:
+def agree(graph: UOp, chosen: Opt, candidate: UOp, target: Target) -> None:
     """Fail unless `chosen` is legal just where `made` lowers. Work-items that share nothing run
     one after another here, in memory that a GPU has for each: those may be refused sooner."""
     refusal = why_not(graph, chosen, target)
     if refusal is None:
-        assert lowers(made, target), f"{chosen} is legal with {target.scratch_bytes}"
-        assert form(graph, chosen, target) is made
+        assert lowers(candidate, target), (
+            f"{chosen} is legal with {target.scratch_bytes}"
+        )
+        assert form(graph, chosen, target) is candidate
         return
-    has_work_items = any(r.axis_kind in WORK_ITEMS for r in ranges(made).values())
-    assert has_work_items or not lowers(made, target), f"{chosen}: {refusal}"
+    has_work_items = any(r.axis_kind in WORK_ITEMS for r in ranges(candidate).values())
+    assert has_work_items or not lowers(candidate, target), f"{chosen}: {refusal}"
     assert f"{target.scratch_bytes:,}" in refusal.because and refusal.hint
     check_what_is_offered(graph, chosen, refusal.hint, target)
     assert form(graph, chosen, target) is None

@@ -72,8 +72,8 @@ def test_the_top_of_the_file_shows_before_and_after(module: ModuleType) -> None:
     assert doc is not None
     for each in SHOWN[module]:
         after = statements(apply(BEFORE, each))
-        wanted = f"{each}:\n\n" + indent(beside(statements(BEFORE), after), "    ")
-        assert wanted in doc, f"{module.__name__} should say\n\n{wanted}"
+        snippet = f"{each}:\n\n" + indent(beside(statements(BEFORE), after), "    ")
+        assert snippet in doc, f"{module.__name__} should say\n\n{snippet}"
 
 
 def test_every_opt_has_a_file_that_is_shown_here() -> None:
@@ -81,8 +81,8 @@ def test_every_opt_has_a_file_that_is_shown_here() -> None:
         *SHOWN,
         *REFUSED_EVERYWHERE,
     }
-    shown = {o.op for opts in SHOWN.values() for o in opts}
-    assert shown == set(OptOps) - {OptOps.TC, OptOps.SWAP}
+    ops = {o.op for opts in SHOWN.values() for o in opts}
+    assert ops == set(OptOps) - {OptOps.TC, OptOps.SWAP}
     assert OptOps.PADTO is OptOps["PADTO"] is pickle.loads(pickle.dumps(OptOps.PADTO))
     swapped = apply(BEFORE, opt("SWAP", "g0", "r0"))
     assert swapped is apply(BEFORE, *SHOWN[order]), "of two loops, and says so"

@@ -28,8 +28,8 @@ MATMUL = EXAMPLES["matmul_bias_relu"].graph
     ids=str,
 )
 def test_families(opts: tuple[Opt, ...], wanted: str) -> None:
-    found = families(MATMUL, opts)
-    assert {" ".join(names) for names in found} == set(wanted.split(" | "))
+    groups = families(MATMUL, opts)
+    assert {" ".join(names) for names in groups} == set(wanted.split(" | "))
     plain = [names[0] for names in families(MATMUL, ())]
     assert plain == list(ranges(MATMUL)), "in the order of the plain kernel"
 

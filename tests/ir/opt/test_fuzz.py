@@ -115,17 +115,17 @@ def outcome(graph: UOp, opt: Opt, device: str) -> UOp | None:
     target = TARGETS[device]
     refusal = why_not(graph, opt, target)
     if refusal is None:
-        made, named = apply_opt(graph, opt, target)
+        candidate, named = apply_opt(graph, opt, target)
         assert why_not(graph, named, target) is None, "and by name it is legal too"
-        assert apply_opt(graph, named, target) == (made, named)
-        return made
+        assert apply_opt(graph, named, target) == (candidate, named)
+        return candidate
     assert refusal.because and refusal.hint, (
         f"{opt} is refused without a word: {refusal}"
     )
     with pytest.raises(KernelOptError) as caught:
         apply_opt(graph, opt, target)
-    told = caught.value
-    assert (told.because, told.hint) == tuple(refusal) and told.what
+    error = caught.value
+    assert (error.because, error.hint) == tuple(refusal) and error.what
     check_what_is_offered(graph, opt, refusal.hint, target)
     return None
 
@@ -137,7 +137,7 @@ def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
     example = FUZZED[name]
     pairs = count(PAIRS) // len(FUZZED) // len(TARGETS)
     arrays = example.arrays(1)
-    wanted = example.wanted(arrays)
+    expected = example.wanted(arrays)
     legal = 0
     for walk in range(0, pairs, WALKS):
         dice = random.Random(f"{name} {device} {walk} {SEED}")
@@ -146,23 +146,23 @@ def test_what_is_refused_and_what_is_right(name: str, device: str) -> None:
         for _ in range(min(WALKS, pairs - walk)):
             opt = drawn(graph, dice, sensible)
             try:
-                made = outcome(graph, opt, device)
-                if made is None:
+                candidate = outcome(graph, opt, device)
+                if candidate is None:
                     continue
                 legal += 1
-                verify(made, "kernel")
-                computes(made, wanted, arrays, device, legal)
+                verify(candidate, "kernel")
+                computes(candidate, expected, arrays, device, legal)
             except Exception as error:
                 pytest.fail(f"{name} for {device}, {[*chosen, opt]}: {error!r}")
             if len(chosen) < MOST_OPTS and dice.random() < 0.3:
-                graph, chosen = made, [*chosen, opt]
+                graph, chosen = candidate, [*chosen, opt]
                 sensible = list(actions(graph, TARGETS[device]))
     # about one draw in five is legal, but a single short walk may be unlucky
     assert legal >= max(1, pairs // 20), "too few were legal to mean anything"
 
 
 def computes(
-    graph: UOp, wanted: Array, arrays: list[Array], device: str, number: int
+    graph: UOp, expected: Array, arrays: list[Array], device: str, number: int
 ) -> None:
     """Fail unless the kernel computes `wanted`: run on its device now and then, else
     interpreted."""
@@ -171,35 +171,35 @@ def computes(
         counts = count_steps(lower(graph, TARGETS[device])[1], barriers=0)
         on_device = counts.loads + counts.stores <= MOST_EMULATED
     got = run(graph, device, arrays) if on_device else interpreted(graph, arrays)
-    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_walks_come_by_what_is_hard() -> None:
     """Legal draws of every op but TC; padded reductions and fills; blocks turned in registers."""
-    dice, seen = random.Random(2), set[str]()
+    dice, ops = random.Random(2), set[str]()
     padded = {"REDUCE", "FILL", "GROUP_REDUCE", "LOCAL"}
     hard = {op.name for op in OptOps} - {"TC"} | {f"PADTO of {k}" for k in padded}
     hard.add("SHUFFLE")
     for name in [*reversed(FUZZED)] * 10:  # odd ones first
-        seen |= walked(FUZZED[name].graph, dice)
-        if seen >= hard:
+        ops |= walked(FUZZED[name].graph, dice)
+        if ops >= hard:
             return
-    pytest.fail(f"never met: {hard - seen}")
+    pytest.fail(f"never met: {hard - ops}")
 
 
 def walked(graph: UOp, dice: random.Random) -> set[str]:
     """Return what a walk comes by: legal ops, what PADTO pads, and shuffles at its end."""
-    target, seen = TARGETS["LLVM"], set[str]()
+    target, names = TARGETS["LLVM"], set[str]()
     for _ in range(WALKS // 2):
         opt = drawn(graph, dice, list(actions(graph, target)))
         if why_not(graph, opt, target) is None:
             before = ranges(graph)
             graph, named = apply_opt(graph, opt, target)
-            seen.add(named.op.name)
+            names.add(named.op.name)
             if named.op is OptOps.PADTO:
-                seen.add(f"PADTO of {before[str(named.axis)].axis_kind.name}")
+                names.add(f"PADTO of {before[str(named.axis)].axis_kind.name}")
     shuffles = any(n.op is Ops.SHUFFLE for n in lower(graph, target)[1])
-    return seen | ({"SHUFFLE"} if shuffles else set())
+    return names | ({"SHUFFLE"} if shuffles else set())
 
 
 def test_the_draws_are_many_and_of_all_kinds() -> None:

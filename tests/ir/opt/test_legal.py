@@ -20,14 +20,14 @@ def test_legal_opts_apply_and_give_different_kernels(name: str) -> None:
     for seed in range(count(30)):
         graph = random_form(EXAMPLES[name], seed, 2).graph
         listed = legal_opts(graph, LLVM)
-        made = [apply(graph, each) for each in listed]
-        assert len(set(made)) == len(made) and graph not in made
-        for each in made:
+        variants = [apply(graph, each) for each in listed]
+        assert len(set(variants)) == len(variants) and graph not in variants
+        for each in variants:
             verify(each, "kernel")
         legal = [
             each for each in actions(graph, LLVM) if why_not(graph, each, LLVM) is None
         ]
-        assert {apply(graph, each) for each in legal} == set(made)
+        assert {apply(graph, each) for each in legal} == set(variants)
 
 
 def test_the_action_table_of_a_matmul() -> None:

@@ -237,11 +237,13 @@ def test_the_rule_holds(row: Row) -> None:
         assert caught.value.because == refusal.because
         return
     assert refusal is None, refusal
-    made, by_name = apply_opt(graph, row.opts[-1], row.target)
-    assert " ".join(f"{name}={size}" for name, size in sizes(made).items()) == row.axes
-    verify(made, "kernel")
+    variant, by_name = apply_opt(graph, row.opts[-1], row.target)
+    assert (
+        " ".join(f"{name}={size}" for name, size in sizes(variant).items()) == row.axes
+    )
+    verify(variant, "kernel")
     arrays = row.example.arrays()
-    wanted: Any = pytest.approx(row.example.wanted(arrays), rel=1e-4, abs=1e-5)
-    assert interpreted(made, arrays) == wanted
+    expected: Any = pytest.approx(row.example.wanted(arrays), rel=1e-4, abs=1e-5)
+    assert interpreted(variant, arrays) == expected
     again = apply(row.example.graph, *named, by_name, target=row.target)
-    assert again is made, "the list replays by name"
+    assert again is variant, "the list replays by name"

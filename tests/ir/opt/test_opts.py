@@ -238,8 +238,8 @@ def test_the_answer_is_the_same(name: str) -> None:
 
 
 def test_every_op_is_tested_above_and_has_a_caption() -> None:
-    shown = {o.op for opts, _ in AFTER.values() for o in opts}
-    assert shown == set(OptOps) - {OptOps.TC}, "which is refused everywhere"
+    ops = {o.op for opts, _ in AFTER.values() for o in opts}
+    assert ops == set(OptOps) - {OptOps.TC}, "which is refused everywhere"
     for op in OptOps:
         filecheck(
             op.caption, f"CHECK: {op.name} here: {{{{.+}}}}. On a GPU: {{{{.+}}}}."
@@ -256,5 +256,5 @@ def test_without_work_groups_the_program_here_is_the_same() -> None:
         lower(graph, LLVM) for graph in (MATMUL, apply(MATMUL, opt("NOLOCALS")))
     )
     assert without[0].src == plain[0].src and without[1][1:] == plain[1][1:]
-    sources = [Device["LLVM"].render(*made).text for made in (plain, without)]
+    sources = [Device["LLVM"].render(*variant).text for variant in (plain, without)]
     assert sources[0] == sources[1]

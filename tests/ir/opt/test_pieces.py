@@ -85,11 +85,11 @@ MADE: dict[str, tuple[Callable[[], Tensor], tuple[Opt, ...]]] = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_pieces_of_what_changes_along_an_axis(name: str) -> None:
-    build, wanted = MADE[name]
+    build, expected = MADE[name]
     kernels = [i.kernel for i in build().schedule() if i.kernel is not None]
     assert len(kernels) == 1  # conditions on axes are not stored
     steps = {step.name: step.opts for step in heuristic(kernels[0], AVX2)[2]}
-    assert steps.get("pieces", ()) == wanted
+    assert steps.get("pieces", ()) == expected
     with Context(DEV="PYTHON"):
         reference = build().numpy()
     np.testing.assert_array_equal(build().numpy(), reference)
@@ -115,8 +115,8 @@ def test_borders_are_where_comparisons_change() -> None:
         lambda a: a + 7 < 20,
         lambda a: 3 < a - 7,
     ):
-        (found,) = borders(make(axis), axis)
+        (border,) = borders(make(axis), axis)
         values = [bool(make(n)) for n in range(100)]
-        assert values[found - 1] != values[found]
+        assert values[border - 1] != values[border]
         assert not borders(make(axis), other)
     assert not borders(axis + other < 20, axis)

@@ -151,15 +151,15 @@ def ids(rows: list[tuple[str, list[Recorded], str]]) -> list[str]:
 
 @pytest.mark.parametrize("name, recorded, axes", REPLAYED, ids=ids(REPLAYED))
 def test_it_replays(name: str, recorded: list[Recorded], axes: str) -> None:
-    kernel, wanted = plain(name)
-    made = kernel.apply(*listed(recorded))
-    assert " ".join(f"{a.name}={a.size}" for a in made.axes) == axes
-    share = 2e-2 if wanted.dtype == np.float16 else 1e-5
-    error = np.abs(made.run("LLVM")[0] - wanted).max()
-    assert error <= share * np.abs(wanted).max(), "NaN is no answer either"
+    kernel, expected = plain(name)
+    variant = kernel.apply(*listed(recorded))
+    assert " ".join(f"{a.name}={a.size}" for a in variant.axes) == axes
+    share = 2e-2 if expected.dtype == np.float16 else 1e-5
+    error = np.abs(variant.run("LLVM")[0] - expected).max()
+    assert error <= share * np.abs(expected).max(), "NaN is no answer either"
     # by name, as the kernel has them now, it is the same list
-    assert all(isinstance(o.axis, str) for o in made.applied_opts)
-    assert kernel.apply(*made.applied_opts).ast is made.ast
+    assert all(isinstance(o.axis, str) for o in variant.applied_opts)
+    assert kernel.apply(*variant.applied_opts).ast is variant.ast
 
 
 @pytest.mark.parametrize("name, recorded, because", REFUSED, ids=ids(REFUSED))

@@ -59,33 +59,33 @@ def fired_in(root: UOp, rules: RuleSet, name: str) -> UOp:
 
 def nodes_that_match() -> dict[str, UOp]:
     """Return per rule of the package a node where it fires."""
-    found = {}
+    nodes = {}
     for rules, leaves in ((VALUE_RULES, test_values.LEAVES), (DECOMPOSE_RULES, WIDE)):
         for rule in rules.rules:
-            found[rule.name] = next(instances(rule, leaves, 1))[0]
+            nodes[rule.name] = next(instances(rule, leaves, 1))[0]
     for rule in INDEX_RULES.rules:
         drawn = instances(rule, test_index_rules.LEAVES, 1)
         with_loads = rule.name in test_index_rules.OF_MEMORY
         graphs = test_index_rules.graphs_with_loads(rule) if with_loads else drawn
-        found[rule.name] = next(graphs)[0]
+        nodes[rule.name] = next(graphs)[0]
     for rule in MOVEMENT_RULES.rules:
         root = test_movement.CASES[rule.name][0][0]
-        found[rule.name] = fired_in(root, TENSOR_RULES, rule.name)
+        nodes[rule.name] = fired_in(root, TENSOR_RULES, rule.name)
     for rule in COLLAPSE_RULES.rules:
         root = test_collapse.BECOMES[rule.name][0][0]
-        found[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
+        nodes[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
     for rule in ALL_SMALL_FLOAT_RULES.rules:
-        found[rule.name] = small_float_node(rule)
+        nodes[rule.name] = small_float_node(rule)
     large = tensor(Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK), (Ops.ADD, (0,)))
-    return found | {r.name: large for r in SPLIT_RULES.rules}
+    return nodes | {r.name: large for r in SPLIT_RULES.rules}
 
 
 def fires(rule: Rule, node: UOp) -> bool:
     """Whether the matcher, called as the driver calls it, changes the node."""
     if rule.match.ops is not None and node.op not in rule.match.ops:
         return False
-    made = rule.matcher(node)
-    return made is not None and made is not node
+    result = rule.matcher(node)
+    return result is not None and result is not node
 
 
 def test_every_rule_is_explained_at_every_node() -> None:
@@ -99,15 +99,18 @@ def test_every_rule_is_explained_at_every_node() -> None:
                 expected = fires(rule, node)
             except Exception:  # a node of a level that the rule never meets
                 expected = False
-            said = explain(rule, node)
-            assert said.fires is expected, f"{said}\nat the node of {of}"
-            assert said.text == str(rule)
-            assert 0 <= said.start < said.end <= len(said.text)
+            explanation = explain(rule, node)
+            assert explanation.fires is expected, f"{explanation}\nat the node of {of}"
+            assert explanation.text == str(rule)
+            assert 0 <= explanation.start < explanation.end <= len(explanation.text)
             if expected:
-                assert said.after is rule.matcher(node)
+                assert explanation.after is rule.matcher(node)
             else:
                 refused += 1
-                assert said.end - said.start < len(said.text) and said.because
+                assert (
+                    explanation.end - explanation.start < len(explanation.text)
+                    and explanation.because
+                )
         assert explain(rule, nodes[name]).fires
     assert refused > 70 * len(rules)
 
@@ -140,26 +143,31 @@ SAID = [
 def test_the_first_part_that_fails_is_marked(
     rule: Rule, node: UOp, marked: str, because: str
 ) -> None:
-    said = explain(rule, node)
-    assert not said.fires and said.because == because
-    assert said.text[said.start : said.end] == marked
-    lines = str(said).split("\n")
-    assert lines[1].index("^") == said.start and lines[1].count("^") == len(marked)
+    explanation = explain(rule, node)
+    assert not explanation.fires and explanation.because == because
+    assert explanation.text[explanation.start : explanation.end] == marked
+    lines = str(explanation).split("\n")
+    assert lines[1].index("^") == explanation.start and lines[1].count("^") == len(
+        marked
+    )
     assert lines[2] == f"does not fire: {because}"
 
 
 def test_of_two_equal_parts_the_right_one_is_marked() -> None:
-    said = explain(Rule("r", (x + 0) * (y + 0), x), (g + 0) * (h + 1))
-    assert said.start == said.text.rindex("0)") and said.bound == {"x": g, "y": h}
+    explanation = explain(Rule("r", (x + 0) * (y + 0), x), (g + 0) * (h + 1))
+    assert explanation.start == explanation.text.rindex("0)") and explanation.bound == {
+        "x": g,
+        "y": h,
+    }
 
 
 def test_in_a_set_an_earlier_row_comes_first_and_the_set_may_refuse() -> None:
     node = UOp.index(3) + UOp.index(0)
     add_zero = package_rules()["add-zero"]
     assert explain(add_zero, node).fires
-    said = explain(add_zero, node, VALUE_RULES)
-    assert said.because == "fold-constants, an earlier rule, fires here first"
-    assert said.text[said.start : said.end] == "add-zero"
+    explanation = explain(add_zero, node, VALUE_RULES)
+    assert explanation.because == "fold-constants, an earlier rule, fires here first"
+    assert explanation.text[explanation.start : explanation.end] == "add-zero"
     assert isinstance(DECOMPOSED.run, RuleSet)
     by_shift = package_rules()["idiv-by-shift"]
     refused = explain(by_shift, g // 4, DECOMPOSED.run)
@@ -168,6 +176,8 @@ def test_in_a_set_an_earlier_row_comes_first_and_the_set_may_refuse() -> None:
 
 
 def test_a_rule_that_fires_says_what_becomes_of_the_node() -> None:
-    said = explain(Rule("r", x + 0, x), g + 0)
-    assert said.fires and said.after is g and said.bound == {"x": g}
-    assert str(said).endswith("\nfires: g0 + 0 becomes g0")
+    explanation = explain(Rule("r", x + 0, x), g + 0)
+    assert (
+        explanation.fires and explanation.after is g and explanation.bound == {"x": g}
+    )
+    assert str(explanation).endswith("\nfires: g0 + 0 becomes g0")

@@ -59,9 +59,9 @@ def test_rules_apply_until_none_fires() -> None:
 
 def test_a_shared_node_is_rewritten_once() -> None:
     shared = g + 1 + 1
-    with observe() as seen:
+    with observe() as observation:
         assert rewrite(shared * shared, FOLD) is (g + 2) * (g + 2)
-    assert len(seen.records[0].matches) == 1
+    assert len(observation.records[0].matches) == 1
 
 
 def test_deep_graphs_do_not_recurse() -> None:
@@ -69,16 +69,16 @@ def test_deep_graphs_do_not_recurse() -> None:
     deep = g
     for _ in range(DEEP):
         deep = deep + 1
-    with observe() as seen:
+    with observe() as observation:
         assert rewrite(deep, FOLD) is g + DEEP
-    assert replay(deep, seen.records[0].matches) is g + DEEP
+    assert replay(deep, observation.records[0].matches) is g + DEEP
 
 
 def test_the_observer_gets_every_match_by_reference() -> None:
     node = (g + 1) + 2 + h * 1
-    with observe() as seen:
+    with observe() as observation:
         result = rewrite(node, FOLD, name="tidy", doc="No zeros.")
-    (record,) = seen.records
+    (record,) = observation.records
     assert (record.name, record.doc) == ("tidy", "No zeros.")
     assert (record.before, record.after) == (node, result)
     assert [(str(m.rule.name), m.before, m.after) for m in record.matches] == [
@@ -89,10 +89,13 @@ def test_the_observer_gets_every_match_by_reference() -> None:
 
 
 def test_a_bounded_observer_counts_what_it_drops() -> None:
-    with observe(limit=1) as seen:
+    with observe(limit=1) as observation:
         rewrite((g + 0) * (h + 0), FOLD)
         rewrite(g + 0, FOLD)
-    assert [(len(r.matches), r.dropped) for r in seen.records] == [(1, 1), (0, 1)]
+    assert [(len(r.matches), r.dropped) for r in observation.records] == [
+        (1, 1),
+        (0, 1),
+    ]
 
 
 def test_limit_stops_after_that_many_matches() -> None:
@@ -182,9 +185,9 @@ def test_an_endless_rewrite_is_stopped_and_recorded(
 ) -> None:
     node = (-g) * 2
     monkeypatch.setattr("workbench.ir.rewriting.rewrite.FUSE", 1000)
-    with observe() as seen, pytest.raises(EndlessRewrite, match=rules[-1].name):
+    with observe() as observation, pytest.raises(EndlessRewrite, match=rules[-1].name):
         rewrite(node, RuleSet("endless", rules))
-    (record,) = seen.records
+    (record,) = observation.records
     assert isinstance(record.error, EndlessRewrite) and record.after is None
     for steps in (1, 2, 999):
         assert isinstance(replay(node, record.matches, steps), UOp)  # it ends
@@ -207,10 +210,10 @@ RECREATES = RuleSet(
 
 def test_replay_holds_where_a_rule_makes_an_earlier_node_again() -> None:
     node = g.alu(Ops.MAX, h) * g.alu(Ops.XOR, h) * g.alu(Ops.MIN, h) * (g + 7)
-    with observe() as seen:
+    with observe() as observation:
         result = rewrite(node, RECREATES)
     assert result is (g + h) * (g + h) * (g + h).alu(Ops.AND, g) * g
-    assert replay(node, seen.records[0].matches) is result
+    assert replay(node, observation.records[0].matches) is result
 
 
 SYMBOLS = st.recursive(
@@ -230,9 +233,9 @@ BOTH = RuleSet("both", FOLD.rules + RECREATES.rules[2:])
 
 @given(SYMBOLS, st.sampled_from([FOLD, RECREATES, BOTH]))
 def test_replay_is_the_result_at_every_step(node: UOp, rules: RuleSet) -> None:
-    with observe() as seen:
+    with observe() as observation:
         result = rewrite(node, rules)
-    matches = seen.records[0].matches
+    matches = observation.records[0].matches
     assert replay(node, matches) is result and replay(node, matches, 0) is node
     assert rewrite(result, rules) is result
     for steps in range(len(matches) + 1):

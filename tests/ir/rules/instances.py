@@ -46,25 +46,25 @@ class Unfit(Exception):
     """A draw that the pattern, an op or a dtype has no place for."""
 
 
-def instances(rule: Rule, leaves: Leaves, wanted: int) -> Iterator[tuple[UOp, UOp]]:
+def instances(rule: Rule, leaves: Leaves, count: int) -> Iterator[tuple[UOp, UOp]]:
     """Yield (before, after) for `wanted` different nodes that `rule` changes.
 
     Errors: AssertionError where DRAWS draws do not find them.
     """
     pick = random.Random(rule.name)
-    seen: set[UOp] = set()
+    nodes: set[UOp] = set()
     for _ in range(DRAWS):
         try:
             node = _Filling(leaves, pick).fill(rule.match, pick.choice(leaves.dtypes))
         except Unfit:
             continue
-        if node in seen or (after := rule.matcher(node)) is None or after is node:
+        if node in nodes or (after := rule.matcher(node)) is None or after is node:
             continue
-        seen.add(node)
+        nodes.add(node)
         yield node, after
-        if len(seen) == wanted:
+        if len(nodes) == count:
             return
-    raise AssertionError(f"only {len(seen)} graphs were found for {rule}")
+    raise AssertionError(f"only {len(nodes)} graphs were found for {rule}")
 
 
 class _Filling:

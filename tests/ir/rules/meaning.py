@@ -123,12 +123,12 @@ def floats(dtype: DType, generator: np.random.Generator) -> Array:
 def inputs(seed: int) -> dict[UOp, Array]:
     """Return values for three loads of every dtype, edge cases among them."""
     generator = np.random.default_rng(seed)
-    found: dict[UOp, Array] = {}
+    arrays: dict[UOp, Array] = {}
     for dtype, make in VALUES.items():
         for number in range(3):
             values = make(dtype, generator)
-            found[value(dtype, number)] = generator.permutation(values)
-    return found
+            arrays[value(dtype, number)] = generator.permutation(values)
+    return arrays
 
 
 VALUES = {

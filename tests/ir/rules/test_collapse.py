@@ -66,11 +66,11 @@ BECOMES: dict[str, list[tuple[UOp, str]]] = {
 
 @pytest.mark.parametrize("name", [rule.name for rule in COLLAPSE_RULES.rules])
 def test_one_rule(name: str) -> None:
-    for before, wanted in BECOMES[name]:
+    for before, expected in BECOMES[name]:
         assert name in fired(before, KERNEL_RULES)
         after = rewrite(before, KERNEL_RULES)
         assert r0 not in after.toposort()
-        assert to_expr(after).replace(" * ", "*") == wanted
+        assert to_expr(after).replace(" * ", "*") == expected
 
 
 STAYS = {
@@ -92,9 +92,9 @@ def test_what_does_not_collapse(why: str) -> None:
 
 def _term(pick: random.Random) -> UOp:
     """A side of a comparison: of the range, of the row, or from memory."""
-    made = pick.choice((r0, r0, r0 * -1, g0, r0 + g0, r0 + g0 * 2, r0 - g0))
-    made = made + pick.randint(-4, 9)
-    return made.cast(pick.choice((I32, dtypes.int64))) if pick.random() < 0.4 else made
+    term = pick.choice((r0, r0, r0 * -1, g0, r0 + g0, r0 + g0 * 2, r0 - g0))
+    term = term + pick.randint(-4, 9)
+    return term.cast(pick.choice((I32, dtypes.int64))) if pick.random() < 0.4 else term
 
 
 def _condition(pick: random.Random) -> UOp:
@@ -107,8 +107,12 @@ def _condition(pick: random.Random) -> UOp:
             right = g0 + pick.randint(-3, 6)
     sides = (left, right) if pick.random() < 0.5 else (right, left)
     op = pick.choice((Ops.CMPEQ, Ops.CMPEQ, Ops.CMPLT, Ops.CMPLE))
-    found = sides[0].alu(op, sides[1])
-    return found.alu(Ops.NOT) if op is not Ops.CMPEQ and pick.random() < 0.3 else found
+    condition = sides[0].alu(op, sides[1])
+    return (
+        condition.alu(Ops.NOT)
+        if op is not Ops.CMPEQ and pick.random() < 0.3
+        else condition
+    )
 
 
 def _case(seed: int) -> UOp:
@@ -126,10 +130,10 @@ def _case(seed: int) -> UOp:
 
 def _inputs(seed: int) -> list[Any]:
     generator = np.random.default_rng(seed)
-    made = [np.zeros(ROWS, np.float32), generator.integers(-9, 9, LENGTH)]
-    made += [generator.integers(-3, 12, ROWS), generator.integers(-9, 9, ROWS)]
+    arrays = [np.zeros(ROWS, np.float32), generator.integers(-9, 9, LENGTH)]
+    arrays += [generator.integers(-3, 12, ROWS), generator.integers(-9, 9, ROWS)]
     types = (np.float32, np.float32, np.int32, np.float32)
-    return [a.astype(t) for a, t in zip(made, types, strict=True)]
+    return [a.astype(t) for a, t in zip(arrays, types, strict=True)]
 
 
 def test_random_masks_sum_to_the_same() -> None:

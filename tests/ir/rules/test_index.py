@@ -83,10 +83,10 @@ BECOMES: dict[str, list[tuple[UOp, str]]] = {
 
 @pytest.mark.parametrize("name", [rule.name for rule in INDEX_RULES.rules])
 def test_one_rule(name: str) -> None:
-    for before, wanted in BECOMES[name]:
+    for before, expected in BECOMES[name]:
         after = rewrite(before, SIMPLIFY)
-        assert name in fired(before, SIMPLIFY) or wanted == to_expr(before)
-        assert to_expr(after) == wanted
+        assert name in fired(before, SIMPLIFY) or expected == to_expr(before)
+        assert to_expr(after) == expected
         assert same(*interpreted(before, after))
     assert any(name in fired(before, SIMPLIFY) for before, _ in BECOMES[name])
 
@@ -121,7 +121,7 @@ def test_a_product_over_a_range_it_does_not_depend_on_is_a_power() -> None:
 def test_splits_come_apart_and_back_together() -> None:
     """What reshapes make: flatten an index and divide it out again."""
     flat = (g0 * 3 + g1) * 24 + r0 * 6 + u0
-    for wanted, got in (
+    for expected, got in (
         (g0, flat // 72),
         (g1, flat // 24 % 3),
         (r0, flat // 6 % 4),
@@ -129,7 +129,7 @@ def test_splits_come_apart_and_back_together() -> None:
         (g0 * 3 + g1, flat // 24),
         (r0 * 6 + u0, flat % 24),
     ):
-        assert rewrite(got, SIMPLIFY) is rewrite(wanted, SIMPLIFY)
+        assert rewrite(got, SIMPLIFY) is rewrite(expected, SIMPLIFY)
     back = (flat // 10) * 10 + flat % 10
     assert rewrite(back, SIMPLIFY) is rewrite(flat, SIMPLIFY)
 
@@ -206,20 +206,20 @@ def test_expressions_keep_their_value_at_every_point_and_do_not_grow(
     for seed in range(block, count(20_000), 4):
         pick = random.Random(seed)
         root = condition(pick, 3) if seed % 3 == 0 else index(pick, 4)
-        after, found = matches(root, SIMPLIFY)
+        after, rewrites = matches(root, SIMPLIFY)
 
         def said(seed: int = seed, root: UOp = root, after: UOp = after) -> str:
             return f"seed {seed}: {to_expr(root)}  ->  {to_expr(after)}"
 
         assert same(values(root), values(after)), said()
         assert rewrite(after, SIMPLIFY) is after, f"not at rest: {said()}"
-        for match in found:
+        for match in rewrites:
             assert same(values(match.before), values(match.after)), (
                 f"{match.rule}, {said()}"
             )
         # (4*i + 6) % 8 is 4*((i + 1) % 2) + 2, and (2*i + j + 7) // 2 is i + (j + 1) // 2 + 3:
         # smaller numbers may cost one addition
-        rests = sum(m.rule.name in ("mod-common-factor", "div-terms") for m in found)
+        rests = sum(m.rule.name in ("mod-common-factor", "div-terms") for m in rewrites)
         assert cost(after) <= cost(root) + rests, said()
         divisions = [
             sum(v.op in (Ops.IDIV, Ops.MOD) for v in e.toposort())
@@ -232,8 +232,10 @@ def test_bounds_hold_before_and_after() -> None:
     for seed in range(count(3_000)):
         root = index(random.Random(seed), 4)
         for node in (root, rewrite(root, SIMPLIFY)):
-            found = values(node)
-            assert node.vmin <= found.min() and found.max() <= node.vmax, f"seed {seed}"
+            numbers = values(node)
+            assert node.vmin <= numbers.min() and numbers.max() <= node.vmax, (
+                f"seed {seed}"
+            )
 
 
 def test_a_simplified_kernel_loads_the_same_elements() -> None:
@@ -260,13 +262,13 @@ def test_a_simplified_kernel_loads_the_same_elements() -> None:
 
 def test_random_expressions_fire_the_arithmetic_rules() -> None:
     """The generator above is only worth something if it reaches the rules."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for seed in range(2_000):
         pick = random.Random(seed)
         root = condition(pick, 3) if seed % 3 == 0 else index(pick, 4)
-        seen.update(m.rule.name for m in matches(root, SIMPLIFY)[1])
+        counts.update(m.rule.name for m in matches(root, SIMPLIFY)[1])
     others = {"reduce-independent", "load-invalid", "load-gate", "and-twice"}
-    missing = {rule.name for rule in INDEX_RULES.rules} - others - set(seen)
+    missing = {rule.name for rule in INDEX_RULES.rules} - others - set(counts)
     assert not missing
 
 

@@ -79,13 +79,13 @@ OF_MEMORY: dict[str, tuple[Callable[[random.Random], UOp], int]] = {
 
 
 def graphs_with_loads(rule: Rule) -> Iterator[tuple[UOp, UOp]]:
-    make, wanted = OF_MEMORY[rule.name]
-    pick, seen = random.Random(rule.name), set[UOp]()
-    while len(seen) < wanted:
+    make, most = OF_MEMORY[rule.name]
+    pick, nodes = random.Random(rule.name), set[UOp]()
+    while len(nodes) < most:
         node = make(pick)
         after = rule.matcher(node)
-        if node not in seen and after is not None and after is not node:
-            seen.add(node)
+        if node not in nodes and after is not None and after is not node:
+            nodes.add(node)
             yield node, after
 
 
@@ -102,11 +102,11 @@ def has_negative(root: UOp) -> bool:
 def test_both_sides_of_a_rule_agree_at_every_point(rule: Rule) -> None:
     """A rule that the dice do not reach fails: it needs a line in OF_MEMORY."""
     with_loads = rule.name in OF_MEMORY
-    found = list(
+    pairs = list(
         graphs_with_loads(rule) if with_loads else instances(rule, LEAVES, count(2_000))
     )
-    assert with_loads or any(map(has_negative, [before for before, _ in found]))
-    for before, after in found:
+    assert with_loads or any(map(has_negative, [before for before, _ in pairs]))
+    for before, after in pairs:
         sides = (
             interpreted(before, after)
             if with_loads

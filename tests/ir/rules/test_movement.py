@@ -140,10 +140,10 @@ def meaning(node: UOp) -> Any:
 
 @pytest.mark.parametrize("name", [rule.name for rule in MOVEMENT_RULES.rules])
 def test_one_rule(name: str) -> None:
-    for before, wanted in CASES[name]:
+    for before, expected in CASES[name]:
         verify(before, "tensor")
         after = rewrite(before, TENSOR_RULES)
-        assert after is wanted
+        assert after is expected
         verify(after, "tensor")
         np.testing.assert_array_equal(meaning(before), meaning(after))
     assert name in fired(CASES[name][0][0], TENSOR_RULES)

@@ -88,10 +88,10 @@ ONE_BY_ONE: dict[str, tuple[UOp, UOp]] = {
 
 @pytest.mark.parametrize("name", [rule.name for rule in VALUE_RULES.rules])
 def test_one_rule(name: str) -> None:
-    before, wanted = ONE_BY_ONE[name]
+    before, expected = ONE_BY_ONE[name]
     assert name in fired(before, VALUE_RULES)
-    assert rewrite(before, VALUE_RULES) is wanted
-    assert name not in fired(wanted, VALUE_RULES)
+    assert rewrite(before, VALUE_RULES) is expected
+    assert name not in fired(expected, VALUE_RULES)
 
 
 NOT_EXACT: list[tuple[str, UOp]] = [
@@ -221,9 +221,9 @@ def test_both_sides_of_every_match_agree(block: int) -> None:
         pick = random.Random(seed)
         leaves = inputs(seed % 7)
         root = expression(pick, pick.choice(list(VALUES)), 4)
-        after, found = matches(root, VALUE_RULES)
+        after, rewrites = matches(root, VALUE_RULES)
         zeros_differ = False
-        for match in found:
+        for match in rewrites:
             sides = evaluate(match.before, leaves), evaluate(match.after, leaves)
             assert same(*sides), (
                 f"seed {seed}: {match.rule}\n{to_expr(match.before)}\n-> {to_expr(match.after)}"

@@ -28,18 +28,18 @@ def planned(*tensors: Tensor) -> Schedule:
 
 def kernels(*tensors: Tensor) -> list[UOp]:
     """Return the kernels that would compute `tensors`, each verified."""
-    found = [item.kernel for item in planned(*tensors).items if item.kernel is not None]
-    for kernel in found:
+    roots = [item.kernel for item in planned(*tensors).items if item.kernel is not None]
+    for kernel in roots:
         verify(kernel, "kernel")
-    return found
+    return roots
 
 
-def agrees(tensor: Tensor, wanted: Array, within: float = 1e-4) -> None:
+def agrees(tensor: Tensor, expected: Array, within: float = 1e-4) -> None:
     for device in ("LLVM", "PYTHON"):
         with Context(DEV=device):
             got = tensor.to(device).numpy()
-        assert got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, rtol=within, atol=within)
+        assert got.shape == expected.shape
+        np.testing.assert_allclose(got, expected, rtol=within, atol=within)
 
 
 def softmax(x: Tensor) -> Tensor:

@@ -34,10 +34,10 @@ def test_what_a_pad_adds_is_zero_whatever_the_function_gives_for_zero() -> None:
 def test_exp2_shrunk_then_padded() -> None:
     a = numbers(4, 5)
     x = Tensor(a).exp2()[:-1, :-1].pad(((0, 1), (0, 1)))
-    wanted = np.pad(np.exp2(a)[:-1, :-1], ((0, 1), (0, 1)))
+    expected = np.pad(np.exp2(a)[:-1, :-1], ((0, 1), (0, 1)))
     assert len(kernels(x)) == 1
-    agrees(x, wanted)
-    agrees(x * 2, wanted * 2)
+    agrees(x, expected)
+    agrees(x * 2, expected * 2)
     agrees(Tensor([1.0, 0.0]).exp2()[:1].pad(((0, 1),)), np.array([2, 0], np.float32))
 
 

@@ -27,10 +27,10 @@ def test_what_was_realized_is_not_computed_again() -> None:
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
-    made, simple = engine.planned([t.uop for t in COUNTS[name][1]()])
-    decided = {d.node: d for d in made.decisions}
-    assert len(decided) == len(made.decisions)
-    assert set(made.stored) == {n for n, d in decided.items() if d.stored}
+    plan, simple = engine.planned([t.uop for t in COUNTS[name][1]()])
+    decided = {d.node: d for d in plan.decisions}
+    assert len(decided) == len(plan.decisions)
+    assert set(plan.stored) == {n for n, d in decided.items() if d.stored}
     leaves = {Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.SINK}
     reached = UOp.sink(*simple).toposort(
         lambda n: n.op is not Ops.EXPAND or not n.src[0].is_const
@@ -39,22 +39,22 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
         if not node.is_elementwise and node.op is not Ops.REDUCE_AXIS or node in leaves:
             continue
         assert node in decided, node
-    for decision in made.decisions:
+    for decision in plan.decisions:
         assert decision.reason and decision.name.startswith(
             ("store-", "fuse-", "stage-")
         )
         assert decision.name.startswith("store-") == decision.stored
         if decision.name not in ("store-asked", "fuse-free"):
             assert {"reads", "evaluations", "elements"} <= set(decision.figures)
-    for item in made.items:
+    for item in plan.items:
         (decision,), (node,) = item.decisions, item.nodes
         assert decision is decided[node] and decision.stored
 
 
 def decision_of(tensor: Tensor, value: Tensor) -> Any:
-    made, _ = engine.planned([tensor.uop])
+    plan, _ = engine.planned([tensor.uop])
     return next(
-        d for d in made.decisions if d.node is value.uop or d.node is _base(value.uop)
+        d for d in plan.decisions if d.node is value.uop or d.node is _base(value.uop)
     )
 
 
@@ -123,25 +123,25 @@ def test_a_kernel_is_full_by_what_its_values_expand_into() -> None:
     """Compilers take more than linear time, and a sine is as long as a hundred sums."""
     chains = {"sums": 0, "sines": 0}
     for name in chains:
-        y, wanted = Tensor(numbers(2, 3)), numbers(2, 3)
+        y, expected = Tensor(numbers(2, 3)), numbers(2, 3)
         for _ in range(200):
             y = y + 1.0 if name == "sums" else y.sin()
-            wanted = wanted + np.float32(1) if name == "sums" else np.sin(wanted)
+            expected = expected + np.float32(1) if name == "sums" else np.sin(expected)
         decisions = engine.planned([y.uop])[0].decisions
         chains[name] = sum(d.name == "store-large-kernel" for d in decisions)
-        np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-5)
+        np.testing.assert_allclose(y.numpy(), expected, rtol=1e-5)
     assert chains["sums"] == 0 and 10 <= chains["sines"] <= 20
 
 
 def test_long_chains_of_movement_are_cut() -> None:
     """Index expressions that grow with every reshape must not grow without end."""
     a = numbers(6, 4)
-    x, wanted = Tensor(a), a
+    x, expected = Tensor(a), a
     for _ in range(60):
-        x, wanted = x.permute(1, 0).reshape(6, 4), wanted.T.reshape(6, 4)
+        x, expected = x.permute(1, 0).reshape(6, 4), expected.T.reshape(6, 4)
     names = {d.name for d in engine.planned([x.uop])[0].decisions}
     assert "store-long-index" in names
-    assert np.array_equal(x.numpy(), wanted)
+    assert np.array_equal(x.numpy(), expected)
 
 
 def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
@@ -149,8 +149,8 @@ def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
     n = 64
     a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
     for stored, epilogue in (((a @ b).relu() @ c, 1), ((a @ b) @ c, 0)):
-        found = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
-        (figures,) = [decision.figures for decision in found]
+        decisions = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
+        (figures,) = [decision.figures for decision in decisions]
         again = figures["evaluations"] - figures["elements"]
         assert again == n**3 - n**2
         per_element = figures["cost_to_recompute"] / again
@@ -175,8 +175,8 @@ def test_a_row_that_loops_would_fill_again_is_no_row() -> None:
     decision = decision_of(e @ e.T, e)
     assert decision.stored and decision.name == "store-cheaper"
     assert not any(k.op is Ops.STAGE for k in kernels(e @ e.T)[-1].toposort())
-    wanted = np.exp(np.sin(n))
-    np.testing.assert_allclose((e @ e.T).numpy(), wanted @ wanted.T, rtol=1e-4)
+    expected = np.exp(np.sin(n))
+    np.testing.assert_allclose((e @ e.T).numpy(), expected @ expected.T, rtol=1e-4)
 
 
 def test_a_row_that_each_element_would_fill_anew_is_not_kept() -> None:

@@ -84,6 +84,6 @@ def test_more_evaluations_than_a_float_counts() -> None:
     nodes = engine.planned([x.uop])[1][0].toposort()
     inner = [n for n in nodes if n.op in (Ops.REDUCE_AXIS, Ops.MUL)][:-1]
     assert len(inner) == 399
-    made, _ = engine.planned([x.uop], dict.fromkeys(inner, False))
-    most = max(d.figures["evaluations"] for d in made.decisions if d.figures)
+    plan, _ = engine.planned([x.uop], dict.fromkeys(inner, False))
+    most = max(d.figures["evaluations"] for d in plan.decisions if d.figures)
     assert most == MOST_EVALUATIONS

@@ -19,8 +19,8 @@ Array = np.ndarray[Any, Any]
 
 
 def numbers(*shape: int, seed: int = 1) -> Array:
-    made = np.random.default_rng(seed).uniform(0.5, 2.0, shape)
-    return made.astype(np.float32)
+    array = np.random.default_rng(seed).uniform(0.5, 2.0, shape)
+    return array.astype(np.float32)
 
 
 class Row(NamedTuple):

@@ -22,8 +22,8 @@ def decisions(tensor: Tensor) -> list[Decision]:
 def test_a_padded_image_is_stored_where_products_read_it_often() -> None:
     x, w = numbers(1, 8, 20, 20, seed=1), numbers(32, 8, 3, 3, seed=2)
     image, weight = Tensor(x).realize(), Tensor(w).realize()
-    made = image.conv2d(weight, padding=1)
-    padded, product = decisions(made)
+    result = image.conv2d(weight, padding=1)
+    padded, product = decisions(result)
     assert padded.name == "store-padded"
     assert padded.figures["cost_of_masks"] > padded.figures["cost_to_store"]
     zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
@@ -32,16 +32,16 @@ def test_a_padded_image_is_stored_where_products_read_it_often() -> None:
         for i in range(3)
         for j in range(3)
     )
-    np.testing.assert_array_equal(made.numpy(), want)
+    np.testing.assert_array_equal(result.numpy(), want)
     few = Tensor(numbers(4, 8, 3, 3, seed=3)).realize()
     assert len(decisions(image.conv2d(few, padding=1))) == 1
 
 
 def test_a_product_is_not_computed_for_what_is_padded() -> None:
     a, b = numbers(64, 64, seed=4), numbers(64, 64, seed=5)
-    made = (Tensor(a).realize() @ Tensor(b).realize()).pad((1, 1))
-    assert [d.name for d in decisions(made)] == ["store-for-tile", "store-asked"]
-    np.testing.assert_array_equal(made.numpy(), np.pad(a @ b, ((0, 0), (1, 1))))
+    result = (Tensor(a).realize() @ Tensor(b).realize()).pad((1, 1))
+    assert [d.name for d in decisions(result)] == ["store-for-tile", "store-asked"]
+    np.testing.assert_array_equal(result.numpy(), np.pad(a @ b, ((0, 0), (1, 1))))
 
 
 def test_windows_of_one_channel_share_few_masks() -> None:
@@ -51,8 +51,8 @@ def test_windows_of_one_channel_share_few_masks() -> None:
     for side, names in ((7, ["store-padded", "store-asked"]), (3, ["store-asked"])):
         w = numbers(16, 1, side, side, seed=7)
         image, weight = Tensor(x).realize(), Tensor(w).realize()
-        made = image.conv2d(weight, padding=side // 2, groups=16)
-        assert [d.name for d in decisions(made)] == names
+        result = image.conv2d(weight, padding=side // 2, groups=16)
+        assert [d.name for d in decisions(result)] == names
         edge = side // 2
         zeros = np.pad(x, ((0, 0), (0, 0), (edge, edge), (edge, edge)))
         want = sum(
@@ -60,4 +60,4 @@ def test_windows_of_one_channel_share_few_masks() -> None:
             for i in range(side)
             for j in range(side)
         )
-        np.testing.assert_array_equal(made.numpy(), want)
+        np.testing.assert_array_equal(result.numpy(), want)

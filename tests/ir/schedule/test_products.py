@@ -22,8 +22,8 @@ IMAGE, DOWN, SIDE = numbers(1, 8, 24, 24), numbers(16, 8, 3, 3), numbers(16, 8, 
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    made: np.ndarray = 1 / (1 + np.exp(-x))
-    return made
+    result: np.ndarray = 1 / (1 + np.exp(-x))
+    return result
 
 
 def layer_norm(x: Tensor) -> Tensor:
@@ -33,20 +33,20 @@ def layer_norm(x: Tensor) -> Tensor:
 
 def np_layer_norm(x: np.ndarray) -> np.ndarray:
     apart = x - x.mean(1, keepdims=True)
-    made: np.ndarray = apart / np.sqrt((apart**2).mean(1, keepdims=True) + 1e-5)
-    return made
+    result: np.ndarray = apart / np.sqrt((apart**2).mean(1, keepdims=True) + 1e-5)
+    return result
 
 
 def np_softmax(x: np.ndarray) -> np.ndarray:
     e = np.exp(x - x.max(1, keepdims=True))
-    made: np.ndarray = e / e.sum(1, keepdims=True)
-    return made
+    result: np.ndarray = e / e.sum(1, keepdims=True)
+    return result
 
 
 def np_conv(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))
-    made: np.ndarray = np.einsum("nchwij,ocij->nohw", windows, w)
-    return made
+    result: np.ndarray = np.einsum("nchwij,ocij->nohw", windows, w)
+    return result
 
 
 def cell(p: Tensor, q: Tensor, r: Tensor, s: Tensor) -> Tensor:
@@ -129,16 +129,16 @@ MEETINGS: dict[str, tuple[int, Callable[..., Tensor], np.ndarray]] = {
 
 @pytest.mark.parametrize("name", MEETINGS)
 def test_no_product_loses_its_tile(name: str) -> None:
-    count, build, wanted = MEETINGS[name]
-    made = build(*map(Tensor, (P, Q, R, S)))
+    count, build, expected = MEETINGS[name]
+    result = build(*map(Tensor, (P, Q, R, S)))
     tiles = 0
-    for kernel in kernels(made):
+    for kernel in kernels(result):
         reductions = [n for n in kernel.toposort() if n.op is Ops.REDUCE]
         named = {step.name for step in heuristic(kernel, AVX2)[2]}
         tiles += "register-tile" in named
         assert "register-tile" not in named or len(reductions) == 1
     assert tiles == count
-    agrees(made, wanted, within=1e-3)
+    agrees(result, expected, within=1e-3)
 
 
 def decided(tensor: Tensor, name: str) -> list[Decision]:
@@ -158,15 +158,15 @@ def test_a_second_product_is_stored_with_what_is_done_to_it_alone() -> None:
 
 def test_a_sum_beside_a_product_is_stored_with_what_is_done_to_it_alone() -> None:
     p, q, r = (Tensor(x) for x in (P, Q, R))
-    made = p @ q * ((r * r).mean(1, keepdim=True) + 1e-5).rsqrt()
-    (decision,) = decided(made, "store-beside-product")
+    result = p @ q * ((r * r).mean(1, keepdim=True) + 1e-5).rsqrt()
+    (decision,) = decided(result, "store-beside-product")
     assert decision.node.size == N and decision.node.op is not Ops.REDUCE_AXIS
 
 
 def test_small_products_stay_in_one_kernel() -> None:
     small = [Tensor(x[:8, :8]) for x in (P, Q, R, S)]
-    made = small[0] @ small[1] + small[2] @ small[3]
-    assert len(kernels(made)) == 1
+    total = small[0] @ small[1] + small[2] @ small[3]
+    assert len(kernels(total)) == 1
     thin = Tensor(P[:, :3]) @ Tensor(Q[:3]) + Tensor(R[:, :3]) @ Tensor(S[:3])
     assert len(kernels(thin)) == 1
 
@@ -178,6 +178,6 @@ def test_who_asks_for_two_products_in_one_kernel_gets_them() -> None:
     assert len(ex.kernels) == 2
     assert len(ex.replan({one: False, other: False}).kernels) == 1
     (stored,) = (d.node for d in ex.decisions if d.name == "store-second-product")
-    kept = ex.replan({stored: False})
-    (now,) = (d.node for d in kept.decisions if d.name == "store-second-product")
-    assert len(kept.kernels) == 2 and now is not stored
+    plan = ex.replan({stored: False})
+    (now,) = (d.node for d in plan.decisions if d.name == "store-second-product")
+    assert len(plan.kernels) == 2 and now is not stored

@@ -16,17 +16,17 @@ from workbench.ir.rewriting.rewrite import without
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_kernel_counts(name: str) -> None:
-    wanted, build = COUNTS[name]
-    assert len(kernels(*build())) == wanted
+    expected, build = COUNTS[name]
+    assert len(kernels(*build())) == expected
 
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_what_the_kernels_compute_is_what_the_graph_means(name: str) -> None:
     for tensor in COUNTS[name][1]():
-        found = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}
-        arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in found}
-        wanted = interpret_tensor(tensor.uop, arrays, widen=True)
-        agrees(tensor, np.broadcast_to(wanted, tensor.shape))
+        buffers = {n for n in tensor.uop.toposort() if n.op is Ops.BUFFER}
+        arrays = {b: engine.memory_of(b).array.reshape(b.shape) for b in buffers}
+        expected = interpret_tensor(tensor.uop, arrays, widen=True)
+        agrees(tensor, np.broadcast_to(expected, tensor.shape))
 
 
 @pytest.mark.parametrize("kind", [Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN])
@@ -35,14 +35,16 @@ def test_nothing_is_computed_of_values_without_elements(kind: Ops, device: str) 
     """Not even where the rule is off that makes constants of them."""
     with Context(DEV=device), without(["empty-is-constant"]):
         nothing = Tensor(A)[3:3] * 2
-        (held,) = engine.realize([nothing.uop])
-        assert not nothing.schedule() and engine.to_numpy(held).shape == (0, 48)
+        (value,) = engine.realize([nothing.uop])
+        assert not nothing.schedule() and engine.to_numpy(value).shape == (0, 48)
         row = UOp(Ops.REDUCE_AXIS, dtypes.float32, (nothing.uop,), (kind, (0,)))
         padded = Tensor(nothing.uop).pad(((1, 1), (2, 0))) + Tensor(A)[:2, :1]
         values = [row + Tensor(A)[:1].uop, padded.uop]
-        found = [engine.to_numpy(node) for node in engine.realize(values)]
-    np.testing.assert_array_equal(found[0], A[:1] + identity(kind, dtypes.float32).arg)
-    np.testing.assert_array_equal(found[1], np.broadcast_to(A[:2, :1], (2, 50)))
+        results = [engine.to_numpy(node) for node in engine.realize(values)]
+    np.testing.assert_array_equal(
+        results[0], A[:1] + identity(kind, dtypes.float32).arg
+    )
+    np.testing.assert_array_equal(results[1], np.broadcast_to(A[:2, :1], (2, 50)))
 
 
 def test_scheduling_runs_nothing() -> None:
@@ -68,13 +70,13 @@ def test_a_copy_has_no_kernel_and_a_kernel_lists_its_buffers_by_slot() -> None:
             assert len(item.buffers) == 2
             continue
         params = [n for n in item.kernel.toposort() if n.op is Ops.PARAM]
-        found = {p.arg[0]: (p.dtype, p.arg[1]) for p in params}
-        assert found == {i: (b.dtype, b.size) for i, b in enumerate(item.buffers)}
+        signature = {p.arg[0]: (p.dtype, p.arg[1]) for p in params}
+        assert signature == {i: (b.dtype, b.size) for i, b in enumerate(item.buffers)}
 
 
 def test_dtypes_of_buffers() -> None:
-    made = planned(Tensor(A).cast(dtypes.int32) + 1)
-    assert made.items[-1].buffers[0].dtype is dtypes.int32
+    plan = planned(Tensor(A).cast(dtypes.int32) + 1)
+    assert plan.items[-1].buffers[0].dtype is dtypes.int32
 
 
 def test_equal_kernels_are_one_object() -> None:

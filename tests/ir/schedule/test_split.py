@@ -42,12 +42,12 @@ def test_both_sides_of_a_rule_agree(kind: Ops) -> None:
     for shape in SHAPES:
         drawn = generator.integers(-9, 10, shape)
         values = np.sign(drawn) | 1 if kind is Ops.MUL else drawn
-        held = {buffer(1, *shape): values.astype(np.float32)}
+        inputs = {buffer(1, *shape): values.astype(np.float32)}
         for before in reductions(shape, kind):
             verify(before, "tensor")
             after = rewrite(before, SPLIT_RULES)
             verify(after, "tensor")
-            got, want = (interpret_tensor(node, held) for node in (after, before))
+            got, want = (interpret_tensor(node, inputs) for node in (after, before))
             np.testing.assert_array_equal(got, want)
             split += fired(before, SPLIT_RULES) == {"split-reduction"}
     assert split == 9

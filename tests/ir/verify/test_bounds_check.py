@@ -33,8 +33,8 @@ def test_a_gate_that_lets_an_index_out_is_refused() -> None:
 def test_a_gate_too_large_to_try_gets_a_fence(device: str) -> None:
     size = 1 << 19
     kernel = Kernel.from_text(GATED.format(size=size, shift=7, name='"k"'))
-    (found,) = kernel.run(device)
-    assert np.array_equal(found[8:], np.ones(size - 8))
+    (result,) = kernel.run(device)
+    assert np.array_equal(result[8:], np.ones(size - 8))
 
 
 def test_a_gate_that_holds_is_left_alone() -> None:

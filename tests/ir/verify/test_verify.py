@@ -415,14 +415,14 @@ def long_chain(links: int) -> UOp:
 
 def calls(work: Callable[[], None]) -> int:
     """Return how many functions are called while something is done: the same on every machine."""
-    seen: list[str] = []
+    events: list[str] = []
     before = sys.getprofile()
-    sys.setprofile(lambda frame, event, arg: seen.append(event))
+    sys.setprofile(lambda frame, event, arg: events.append(event))
     try:
         work()
     finally:
         sys.setprofile(before)
-    return seen.count("call") + seen.count("c_call")
+    return events.count("call") + events.count("c_call")
 
 
 def test_a_deep_graph_is_no_trouble() -> None:

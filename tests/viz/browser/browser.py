@@ -92,19 +92,19 @@ def chromium() -> Iterator[Any]:
 
     Skips, with the reason, where there is none; fails instead where CI is set.
     """
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    path = next(filter(None, map(shutil.which, NAMES)), None)
     try:
         from playwright.sync_api import expect, sync_playwright
     except ImportError:
-        found, reason = None, "playwright is not installed"
+        path, reason = None, "playwright is not installed"
     else:
         reason = "no Chromium on PATH"
-    if found is None:
+    if path is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=found, args=[*FLAGS], timeout=2 * WAIT_MS
+            executable_path=path, args=[*FLAGS], timeout=2 * WAIT_MS
         )
         try:
             yield browser

@@ -31,8 +31,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium serves a process: playwright can be started only once in each."""
-    with chromium() as found:
-        yield found
+    with chromium() as chrome:
+        yield chrome
 
 
 @pytest.fixture

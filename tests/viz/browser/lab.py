@@ -137,9 +137,9 @@ def _address(started: Any, runtime: Path, log: Path) -> str:
     """Return where the server answers, as soon as it does."""
     until = time.monotonic() + UP_WITHIN_S
     while time.monotonic() < until and started.poll() is None:
-        for found in runtime.glob("jpserver-*.json"):
+        for server_file in runtime.glob("jpserver-*.json"):
             try:
-                url: str = json.loads(found.read_text())["url"]
+                url: str = json.loads(server_file.read_text())["url"]
                 with urllib.request.urlopen(f"{url}api/status?token=t", timeout=60):
                     return url
             except (OSError, ValueError):
@@ -237,29 +237,29 @@ class Notebook:
 
     def python(self, expression: str) -> str:
         """Return repr of an expression's value in the Python session; no cell is touched."""
-        found: dict[str, Any] = self.page.evaluate(
+        reply: dict[str, Any] = self.page.evaluate(
             """async (e) => { const asked = %s.requestExecute({code: "", silent: true,
                 store_history: false, user_expressions: {e}});
               return (await asked.done).content.user_expressions.e; }"""
             % KERNEL,
             expression,
         )
-        assert found["status"] == "ok", f"{found['ename']}: {found['evalue']}"
-        text: str = found["data"]["text/plain"]
+        assert reply["status"] == "ok", f"{reply['ename']}: {reply['evalue']}"
+        text: str = reply["data"]["text/plain"]
         return text
 
     def settle(self) -> None:
         """Wait until the workbench has done all that it does in the background."""
         last = "jobs.jobs().submit(jobs, iter(()), 9).wait(100)"
-        found = self.python(
+        answer = self.python(
             f"(jobs := __import__('workbench.viz.session.jobs', fromlist=['x'])) and {last}"
         )
-        assert found == "True"
+        assert answer == "True"
 
     def state(self) -> dict[str, Any]:
         """Return what a key that leaked would change: cells, their sources, selection and mode,
         and the Python session."""
-        found: dict[str, Any] = self.page.evaluate(
+        reply: dict[str, Any] = self.page.evaluate(
             """() => {
               const panel = jupyterapp.shell.currentWidget, { content } = panel;
               const cells = [...content.model.cells];
@@ -274,7 +274,7 @@ class Notebook:
             }"""
             % KERNEL
         )
-        return found
+        return reply
 
     @contextmanager
     def saving_widgets(self) -> Iterator[None]:

@@ -141,15 +141,15 @@ def test_a_saved_notebook(notebook: Notebook) -> None:
     path = page.evaluate("jupyterapp.shell.currentWidget.context.path")
     saved = nbformat.read(folder / path, as_version=4)
     assert {"text/html", "text/plain"} < set(saved.cells[0].outputs[-1].data)
-    (kept,) = saved.metadata.widgets.values()
-    assert sum("record" in m["state"] for m in kept["state"].values()) == 1
-    with notebook.beside("own.ipynb", saved) as shown:
+    (widget_state,) = saved.metadata.widgets.values()
+    assert sum("record" in m["state"] for m in widget_state["state"].values()) == 1
+    with notebook.beside("own.ipynb", saved) as other_page:
         # signed, and with the state of its widgets
-        shown.locator(".wb-silent:has-text('does not answer')").wait_for()
-        look_around(shown.locator(".wb"))
+        other_page.locator(".wb-silent:has-text('does not answer')").wait_for()
+        look_around(other_page.locator(".wb"))
     saved.cells[0].source += "  # changed: somebody else's notebook is not trusted"
-    with notebook.beside("foreign.ipynb", saved) as shown:
-        output = shown.locator(".jp-OutputArea-output")
+    with notebook.beside("foreign.ipynb", saved) as other_page:
+        output = other_page.locator(".jp-OutputArea-output")
         output.locator("img").first.wait_for()
         expect(output).to_contain_text("1 kernel")
-        assert shown.locator(".wb").count() == 0
+        assert other_page.locator(".wb").count() == 0

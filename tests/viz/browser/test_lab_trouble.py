@@ -166,10 +166,10 @@ def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> Non
     for _ in range(2):  # after a stop there is a next time
         wb.locator(".wb-results [role=treeitem]:has-text('plain')").click()
         wb.locator("[data-key=search]").click()
-        told = wb.locator(".wb-notices").filter(has_text=SOME_TRIED)
-        told.wait_for()
+        notice = wb.locator(".wb-notices").filter(has_text=SOME_TRIED)
+        notice.wait_for()
         expect(wb.locator("[data-key=search]")).to_have_text("Searching…")
-        told.locator("[data-key=Stop]").click()
+        notice.locator("[data-key=Stop]").click()
         wb.locator(".wb-notices [data-key=Stop]").wait_for(state="detached")
         wb.locator("[data-key=search]:text-is('Search')").wait_for()
         summary = wb.locator(".wb-tried-pane summary")

@@ -109,22 +109,22 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
         assert rows and all(f"{name}:1" in row for row in rows), rows
         wb.locator("[data-key=code-asm]").click()
         wb.locator(".wb-code-body [data-line]:has-text('adds')").first.click()
-        wanted = [f"{helper}:5", f"{name}:1"] if "norm" in source else [f"{name}:1"]
+        expected = [f"{helper}:5", f"{name}:1"] if "norm" in source else [f"{name}:1"]
         lit = wb.locator(".wb-sources .wb-lit")
-        expect(lit).to_contain_text(wanted)
-        assert [row.split()[0] for row in lit.all_inner_texts()] == wanted
+        expect(lit).to_contain_text(expected)
+        assert [row.split()[0] for row in lit.all_inner_texts()] == expected
         wb.locator("[data-key=mode-plan]").click()
         wb.locator(".wb-plan-list [role=option]").first.click()
         # the cell's, then the helper's
-        expect(wb.locator(".wb-plan .wb-where")).to_have_text(wanted[::-1])
+        expect(wb.locator(".wb-plan .wb-where")).to_have_text(expected[::-1])
 
 
 def listed_passes(wb: Any) -> list[str]:
     """The blocks of HOW IT GOT HERE, once those of the lowering are among them: they are asked for
     when a variant is selected, and arrive after its opts."""
     wb.locator(".wb-strip [role=option]:has-text('statement-tree')").first.wait_for()
-    found: list[str] = wb.locator(".wb-strip [role=option]").all_inner_texts()
-    return [name.strip() for name in found]
+    names: list[str] = wb.locator(".wb-strip [role=option]").all_inner_texts()
+    return [name.strip() for name in names]
 
 
 # by mouse

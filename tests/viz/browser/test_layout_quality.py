@@ -26,9 +26,9 @@ from tests.viz.layouts import (
 
 @pytest.fixture(scope="module")
 def page(browser: Any) -> Iterator[Any]:
-    made = functions_page(browser)
-    yield made
-    made.context.close()
+    graph_page = functions_page(browser)
+    yield graph_page
+    graph_page.context.close()
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -64,15 +64,15 @@ def test_lines_run_from_the_source_to_the_port_and_only_downward(page: Any) -> N
 
 
 def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
-    found = moves(page)
+    all_moves = moves(page)
     for view in ("whole", "near"):
-        seen = [move for move in found if move.view == view]
-        far = [move for move in seen if move.most >= 1]
-        assert len(seen) >= 40
-        assert len(far) <= (1 - STILL[view]) * len(seen), far
+        in_view = [move for move in all_moves if move.view == view]
+        far = [move for move in in_view if move.most >= 1]
+        assert len(in_view) >= 40
+        assert len(far) <= (1 - STILL[view]) * len(in_view), far
     # a number and no share: these kernels may come to take fewer rewrites that move nothing
-    assert sum(move.most >= 1 for move in found) <= FAR
-    assert sum(move.overlaps for move in found) == 0
+    assert sum(move.most >= 1 for move in all_moves) <= FAR
+    assert sum(move.overlaps for move in all_moves) == 0
 
 
 @pytest.mark.parametrize("kind", LARGE)

@@ -24,8 +24,8 @@ Record = dict[str, Any]
 @pytest.fixture(scope="module")
 def record() -> Record:
     """A record of two kernels: a line of the plan is cut between them."""
-    made: Record = json.loads(json.dumps(build(softmax())))
-    return made
+    page_record: Record = json.loads(json.dumps(build(softmax())))
+    return page_record
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_why_it_is_cut_is_what_one_finds_first(page: Any, record: Record) -> Non
 
 
 def test_it_opens_in_full_and_nothing_is_covered(page: Any) -> None:
-    found = page.evaluate("""() => {
+    report = page.evaluate("""() => {
       const box = (e) => e.getBoundingClientRect();
       const stage = box(document.querySelector(".wb-plan .wb-g-stage"));
       const out = (b) => b.left < stage.left || b.right > stage.right || b.top < stage.top || b.bottom > stage.bottom;
@@ -80,7 +80,7 @@ def test_it_opens_in_full_and_nothing_is_covered(page: Any) -> None:
         small: words.filter((e) => box(e.querySelector("text")).height < 9).length,
       };
     }""")
-    assert found == {"out": 0, "wide": [], "covered": [], "small": 0}
+    assert report == {"out": 0, "wide": [], "covered": [], "small": 0}
 
 
 def ground(page: Any, kernel: int) -> dict[str, float]:
@@ -117,8 +117,8 @@ def test_the_ground_of_a_kernel_says_what_it_reads_and_why_it_ends(
 def test_a_cut_line_says_bytes_and_why(page: Any, record: Record) -> None:
     cuts = [edge for edge in record["plan"]["edges"] if edge["cut"]]
     words = page.locator(".wb-plan .wb-g-words-bytes")
-    said = words.all_text_contents()
-    assert len(said) == len(cuts) and all("KiB" in text for text in said)
+    texts = words.all_text_contents()
+    assert len(texts) == len(cuts) and all("KiB" in text for text in texts)
     assert page.locator(".wb-g-region").count() == len(record["kernels"]) == 2
     words.first.click()
     detail = page.inner_text(".wb-plan-detail")
@@ -138,11 +138,11 @@ def test_the_list_is_the_picture(page: Any, record: Record) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert decisions[1]["reason"] in page.inner_text(".wb-plan-detail")
-    told = next(d for d in decisions if d["figures"] and not d["stored"])
-    elements = dict(told["figures"])["elements"]
-    page.click(f'.wb-plan-list [data-key="decision-{told["node"]}"]')
-    said = f"each of its {elements:,} elements is computed"
-    assert said in page.inner_text(".wb-plan-detail")
+    choice = next(d for d in decisions if d["figures"] and not d["stored"])
+    elements = dict(choice["figures"])["elements"]
+    page.click(f'.wb-plan-list [data-key="decision-{choice["node"]}"]')
+    reason = f"each of its {elements:,} elements is computed"
+    assert reason in page.inner_text(".wb-plan-detail")
     button = page.locator('[data-key="replan"]')
     assert button.get_attribute("aria-disabled") == "true"
     assert "needs the Python session" in page.inner_text(".wb-plan-detail")
@@ -236,39 +236,39 @@ def test_a_decision_is_tried_the_other_way_and_undone(
     page.click('[data-key="stored-only"]')
     page.click(f'[data-key="decision-{decision["node"]}"]')
     page.click('[data-key="replan"]:has-text("cut here")')
-    asked = answer(page, [[["plan", "decisions", place, "forced"], True]])
-    assert (asked["node"], asked["store"]) == (decision["node"], True)
+    message = answer(page, [[["plan", "decisions", place, "forced"], True]])
+    assert (message["node"], message["store"]) == (decision["node"], True)
     page.wait_for_selector('[data-key="replan-undo"]')
     page.wait_for_selector(".wb-plan-list [aria-selected=true]:has-text('forced')")
     page.click('[data-key="replan-undo"]')
-    asked = answer(page, [[["plan", "decisions", place, "forced"], False]])
-    assert asked["store"] is None
+    message = answer(page, [[["plan", "decisions", place, "forced"], False]])
+    assert message["store"] is None
     page.wait_for_selector('[data-key="replan"]')
 
 
 def test_it_is_held_against_the_plan_before(session: Any, record: Record) -> None:
     """Asked, timed and moved: each in words, and what moved leads to its own reason."""
     page, decisions = session, record["plan"]["decisions"]
-    asked = next(i for i, d in enumerate(decisions) if not d["stored"])
+    place = next(i for i, d in enumerate(decisions) if not d["stored"])
     moved = decisions.index(stored(record))
     assert page.locator(".wb-plan-before").count() == 0
     page.click(f'[data-key="decision-{stored(record)["node"]}"]')
     page.click('[data-key="stored-only"]')
-    page.click(f'[data-key="decision-{decisions[asked]["node"]}"]')
+    page.click(f'[data-key="decision-{decisions[place]["node"]}"]')
     page.click('[data-key="replan"]')
-    row = {"kernels": [2, 2], "asked": asked, "moved": [moved], "seconds": None}
+    row = {"kernels": [2, 2], "asked": place, "moved": [moved], "seconds": None}
     compared = ["plan", "compared"]
     answer(page, [[compared, row | {"told": ""}]])
     page.wait_for_selector(".wb-plan-before:has-text('still 2 kernels')")
     assert "not timed yet" in page.inner_text(".wb-plan-before")
     page.click('[data-key="time-plans"]')
     page.wait_for_selector(".wb-plan-before:has-text('timing both')")
-    told = "1.07 times as slow (1.05 to 1.09)"
-    timed = row | {"seconds": [0.00029, 0.00031], "told": told}
+    verdict = "1.07 times as slow (1.05 to 1.09)"
+    timed = row | {"seconds": [0.00029, 0.00031], "told": verdict}
     assert answer(page, [[compared, timed]], "plans")["do"] == "plans"
-    page.wait_for_selector(f".wb-plan-before:has-text('now is {told}')")
-    said = page.inner_text(".wb-plan-before").split("\n")
-    assert "290 µs" in said and "310 µs" in said, said
+    page.wait_for_selector(f".wb-plan-before:has-text('now is {verdict}')")
+    lines = page.inner_text(".wb-plan-before").split("\n")
+    assert "290 µs" in lines and "310 µs" in lines, lines
     same = row | {"seconds": [0.00029, 0.00031], "told": "no measurable difference"}
     patch = {"append": {}, "set": [[compared, same]]}
     page.evaluate("m => hear(m)", {"patch": patch})

@@ -27,10 +27,10 @@ COST = {
 @pytest.fixture(scope="module")
 def record() -> Record:
     """A record of one kernel; it took twice as long as predicted, and auto ran emulated."""
-    made: Record = json.loads(json.dumps(build(matmul())))
-    made["machine"] |= MACHINE
-    made["kernels"][0] |= {"flops": 2_000_000, "bytes": 1 << 20}
-    for row, emulator in zip(made["variants"], (False, True), strict=True):
+    page_record: Record = json.loads(json.dumps(build(matmul())))
+    page_record["machine"] |= MACHINE
+    page_record["kernels"][0] |= {"flops": 2_000_000, "bytes": 1 << 20}
+    for row, emulator in zip(page_record["variants"], (False, True), strict=True):
         row["cost"] = COST
         row["timing"] = {
             "median_s": 4.3e-4, "min_s": 4.3e-4, "spread": 0.01, "samples": [4.3e-4] * 3,
@@ -38,16 +38,16 @@ def record() -> Record:
             "device": "PYTHON" if emulator else "LLVM", "emulator": emulator,
             "run": "a", "earlier": False,
         }  # fmt: skip
-    return made
+    return page_record
 
 
 @pytest.fixture(params=[1400, 800])
 def page(browser: Any, record: Record, tmp_path: Path, request: Any) -> Iterator[Any]:
     html = export_html(record)
-    for found in shown(browser, tmp_path, html, width=request.param):
+    for tab in shown(browser, tmp_path, html, width=request.param):
         if request.param == 800:
-            found.get_by_role("tab", name="Results").click()
-        yield found
+            tab.get_by_role("tab", name="Results").click()
+        yield tab
 
 
 def rows(page: Any, caption: str) -> list[list[str]]:
@@ -65,9 +65,9 @@ def test_the_default_opts_say_why(page: Any, record: Record) -> None:
     page.click("[data-key=fold-opts]")
     items = page.locator(".wb-opts li")
     items.first.wait_for()
-    said = items.all_inner_texts()
-    assert len(said) == len(auto["steps"]) > 0
-    for step, text in zip(auto["steps"], said, strict=True):
+    texts = items.all_inner_texts()
+    assert len(texts) == len(auto["steps"]) > 0
+    for step, text in zip(auto["steps"], texts, strict=True):
         plain = [step["name"], step["why"], *step["opts"]]
         plain += [name for name, _ in step["figures"] if "bytes" not in name]
         assert all(part in text for part in plain)
@@ -75,11 +75,11 @@ def test_the_default_opts_say_why(page: Any, record: Record) -> None:
 
 
 def test_an_estimate_stands_beside_what_was_measured(page: Any) -> None:
-    said = page.inner_text(".wb-estimate")
-    assert said.startswith(
+    text = page.inner_text(".wb-estimate")
+    assert text.startswith(
         "ESTIMATE predicted 215 µs, limited by L2; measured 430 µs ± 1.0%,"
     )
-    assert "2.00× that" in said
+    assert "2.00× that" in text
     page.click("[data-key=fold-estimate]")
     page.wait_for_selector("text=2.00 M operations on 1 MiB: 1.91 per byte")
     assert rows(page, "each part alone, on 2 threads")[1:] == [

@@ -12,40 +12,40 @@ Record = dict[str, Any]
 
 def plain(record: Record) -> Record:
     """Return a record as a page gets it; fails on what JSON does not have."""
-    made: Record = json.loads(json.dumps(record, allow_nan=False))
-    return made
+    page_record: Record = json.loads(json.dumps(record, allow_nan=False))
+    return page_record
 
 
 def timeless(record: Record) -> Record:
     """Return a copy without what differs between two runs: times, and what is predicted of
     them."""
-    made = copy.deepcopy(record)
-    made["machine"] |= dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
-    for row in made["passes"]:
+    result = copy.deepcopy(record)
+    result["machine"] |= dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
+    for row in result["passes"]:
         row["seconds"] = 0.0
-    for row in made["variants"]:
+    for row in result["variants"]:
         row["bound"] = row["cost"] = None
         row["offers"].sort(key=lambda offer: str(offer["opt"]))
         for offer in row["offers"]:
             offer |= {"predicted": None, "why": None}
-    return made
+    return result
 
 
 def patched(record: Record, patch: Record) -> Record:
     """Return a record with a patch applied, as a page does it."""
-    made = copy.deepcopy(record)
+    result = copy.deepcopy(record)
     for name, rows in patch["append"].items():
         if name == "nodes":
             for column, values in rows.items():
-                made["nodes"][column] += values
+                result["nodes"][column] += values
         else:
-            made[name] += rows
+            result[name] += rows
     for path, value in patch["set"]:
-        at = made
+        at = result
         for step in path[:-1]:
             at = at[step]
         at[path[-1]] = value
-    return made
+    return result
 
 
 def references(record: Record) -> Iterator[tuple[str, str, int]]:
@@ -70,8 +70,8 @@ def references(record: Record) -> Iterator[tuple[str, str, int]]:
         for rule, before, after, root in row["rewrites"]:
             if rule != -1:
                 yield "rewrite", "rules", rule
-            found = (before, after) if root == -1 else (before, after, root)
-            yield from (("rewrite", "nodes", n) for n in found)
+            numbers = (before, after) if root == -1 else (before, after, root)
+            yield from (("rewrite", "nodes", n) for n in numbers)
     yield from _plan_references(record["plan"])
     for row in record["kernels"]:
         yield "kernel.root", "variants", row["root"]
@@ -126,7 +126,11 @@ def broken(record: Record) -> list[tuple[str, str, int]]:
             return len(record["passes"][int(table[12:])]["rewrites"])
         return int(table[6:]) if table.startswith("nodes<") else sizes[table]
 
-    return [found for found in references(record) if not 0 <= found[2] < size(found[1])]
+    return [
+        reference
+        for reference in references(record)
+        if not 0 <= reference[2] < size(reference[1])
+    ]
 
 
 # outlines
@@ -167,14 +171,14 @@ def pass_text(row: Record) -> str:
 
 def variant_lines(row: Record) -> list[str]:
     axes = " ".join(f"{a['name']}={a['size']} {a['kind']}" for a in row["axes"])
-    found = [f"variant {row['name']} of kernel {row['kernel']}: {axes}"]
+    lines = [f"variant {row['name']} of kernel {row['kernel']}: {axes}"]
     for line in row["loops"]["rows"]:
         pad = "  " * (line["depth"] + 1)
         if line["kind"] == "statement":
-            found.append(pad + line["text"].split("\n")[-1])
+            lines.append(pad + line["text"].split("\n")[-1])
         else:
             uses = [f"{b} {u['stride']}|{u['bytes']}" for b, u in line["uses"].items()]
-            found.append(f"{pad}{line['axis_kind']} {line['axis']}  {', '.join(uses)}")
+            lines.append(f"{pad}{line['axis_kind']} {line['axis']}  {', '.join(uses)}")
     for code in row["code"]:
-        found.append(f"  {code['language']}: {code['lines'][0]}")
-    return found
+        lines.append(f"  {code['language']}: {code['lines'][0]}")
+    return lines

@@ -42,11 +42,11 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
     ex = matmul()
     record = plain(build(ex, "full", SPEEDS))
     row = record["variants"][0]
-    found, counts = cost_of(ex.kernels[0], "LLVM", SPEEDS), row["counts"]
-    assert row["cost"]["roofs"] == found.roofs()
-    assert row["cost"]["predicted_s"] == found.predicted_s
-    assert row["cost"]["seconds"] == found.seconds
-    assert row["cost"]["limit"] == found.limit
+    cost, counts = cost_of(ex.kernels[0], "LLVM", SPEEDS), row["counts"]
+    assert row["cost"]["roofs"] == cost.roofs()
+    assert row["cost"]["predicted_s"] == cost.predicted_s
+    assert row["cost"]["seconds"] == cost.seconds
+    assert row["cost"]["limit"] == cost.limit
     assert row["cost"]["flops"] == record["kernels"][0]["flops"]
     assert row["cost"]["bytes"]["L1"] == counts["bytes_loaded"] + counts["bytes_stored"]
     # a roof is bandwidth times operations per byte: no figure of a record contradicts another
@@ -58,7 +58,7 @@ def test_the_cost_of_a_variant_is_its_kernels() -> None:
         most = (
             one["peak"]["f32"]
             if level == "peak"
-            else found.estimates.flops / moved * rates[level]
+            else cost.estimates.flops / moved * rates[level]
         )
         assert roof == pytest.approx(most)
     assert plain(build(ex, "full", SPEEDS))["variants"][0]["cost"] == row["cost"]
@@ -73,8 +73,10 @@ def timed(recorder: Recorder, variant: int, gflops: float, threads: int = 1) -> 
 
 
 def peaks(record: dict[str, Any]) -> tuple[float, float]:
-    found = record["machine"]
-    return found["one_thread"]["peak"]["f32"] / 1e9, found["peak"]["f32"] / 1e9
+    machine_row = record["machine"]
+    return machine_row["one_thread"]["peak"]["f32"] / 1e9, machine_row["peak"][
+        "f32"
+    ] / 1e9
 
 
 def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:

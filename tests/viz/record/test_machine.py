@@ -7,11 +7,9 @@ from workbench.viz.record.machine import machine, speed_rows
 
 
 def test_this_machine_has_a_name_and_cores() -> None:
-    found = machine()
-    assert found["cpu"] and found["cores"] >= 1
-    assert [name for name, _ in found["caches"]] == sorted(
-        n for n, _ in found["caches"]
-    )
+    info = machine()
+    assert info["cpu"] and info["cores"] >= 1
+    assert [name for name, _ in info["caches"]] == sorted(n for n, _ in info["caches"])
 
 
 def test_speeds_are_those_of_all_cores() -> None:

@@ -19,8 +19,8 @@ def rerun(ex: Exploration, **known: Any) -> Exploration:
     """Return the `ex` that the recipe binds where the names `known` are."""
     names = dict(known)
     exec(recipe(ex), names)
-    found: Exploration = names["ex"]
-    return found
+    exploration: Exploration = names["ex"]
+    return exploration
 
 
 def assert_same(one: Exploration, other: Exploration) -> None:
@@ -50,14 +50,14 @@ def told_nowhere() -> tuple[Exploration, dict[str, Any]]:
     def value() -> Tensor:
         return (X * 3).exp()
 
-    made = [value()]
-    return explore(*made), {"y": made[0]}
+    values = [value()]
+    return explore(*values), {"y": values[0]}
 
 
 @pytest.mark.parametrize("make", [named, called, several, told_nowhere])
 def test_it_binds_the_same_exploration(make: Callable[[], Any]) -> None:
-    ex, known = make()
-    assert_same(rerun(ex, **known), ex)
+    ex, variables = make()
+    assert_same(rerun(ex, **variables), ex)
 
 
 def test_what_was_forced_and_switched_off_is_said() -> None:

@@ -117,8 +117,8 @@ def test_what_an_opt_changes_in_figures() -> None:
 
 def test_offers_of_one_kind_take_turns() -> None:
     opts = [Opt(OptOps.UPCAST, axis, n) for axis in ("g0", "g1") for n in (2, 4, 8)]
-    found = [(opt.axis, opt.arg) for opt in in_turns(opts)]
-    assert found == [("g1", 8), ("g0", 8), ("g1", 4), ("g0", 4), ("g1", 2), ("g0", 2)]
+    order = [(opt.axis, opt.arg) for opt in in_turns(opts)]
+    assert order == [("g1", 8), ("g0", 8), ("g1", 4), ("g0", 4), ("g1", 2), ("g0", 2)]
 
 
 def test_equal_kernels_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,16 +185,18 @@ def test_all_is_there_in_full() -> None:
         )
     )
     steps = matmul().kernels[0].optimized().steps
-    told = [(s["name"], s["opts"], s["why"], s["figures"]) for s in auto["steps"]]
-    assert told and told == [
+    reasons = [(s["name"], s["opts"], s["why"], s["figures"]) for s in auto["steps"]]
+    assert reasons and reasons == [
         (s.name, [*map(str, s.opts)], s.why, [*map(list, s.told_figures)])
         for s in steps
     ]
     assert [opt for step in auto["steps"] for opt in step["opts"]] == auto["opts"]
     assert record["variants"][0]["steps"] == []
     ratios = [o["predicted"] for o in record["variants"][0]["offers"]]
-    known = [ratio for ratio in ratios if ratio is not None]
-    assert known and known == sorted(known, reverse=True) == ratios[: len(known)]
+    numbers = [ratio for ratio in ratios if ratio is not None]
+    assert (
+        numbers and numbers == sorted(numbers, reverse=True) == ratios[: len(numbers)]
+    )
     assert record["variants"][0]["bound"]
     assert record["machine"]["peak"]["f32"] > 0 and record["machine"]["bandwidth"]
     assert all(o["does"] and o["on_gpu"] for o in offers.values())
@@ -223,8 +225,8 @@ def test_every_use_has_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     uses = [use for row in rows for use in row["uses"].values()]
     assert uses
     for use in uses:
-        wanted = "L1" if use["n"] <= 64 else "L2" if use["n"] <= 150 else "memory"
-        assert use["level"] == wanted
+        expected = "L1" if use["n"] <= 64 else "L2" if use["n"] <= 150 else "memory"
+        assert use["level"] == expected
     assert {u["level"] for u in uses} == {"L1", "L2", "memory"}
 
 
@@ -247,16 +249,16 @@ print(hashlib.sha256(text.encode()).hexdigest())
 
 
 def test_the_same_in_every_process() -> None:
-    found = set()
+    digests = set()
     for seed in ("1", "2"):
         run = subprocess.run(
             [sys.executable, "-c", SCRIPT],
             cwd=ROOT, env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT), **PATHS},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        found.add(run.stdout)
+        digests.add(run.stdout)
     here = json.dumps(timeless(build(softmax())))
-    assert found == {hashlib.sha256(here.encode()).hexdigest() + "\n"}
+    assert digests == {hashlib.sha256(here.encode()).hexdigest() + "\n"}
 
 
 def test_nothing_to_compute() -> None:
@@ -316,13 +318,13 @@ def linked(record: dict[str, Any], language: str, words: str) -> dict[str, Any]:
 
 def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
     """Return nodes and all they came from, as the page follows them."""
-    found, stack = set(nodes), list(nodes)
+    nodes_above, stack = set(nodes), list(nodes)
     while stack:
         for _, _, node in record["nodes"]["made"][stack.pop()]:
-            if node not in found:
-                found.add(node)
+            if node not in nodes_above:
+                nodes_above.add(node)
                 stack.append(node)
-    return found
+    return nodes_above
 
 
 @pytest.mark.parametrize(
@@ -334,12 +336,12 @@ def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) ->
     assert link["axes"] == ["g0", "g1", "r0"]
     texts = [record["lines"][n]["text"] for n in link["lines"]]
     assert any("(array(6, 8) @ array(8, 4)" in text for text in texts)
-    found = above(record, link["nodes"])
-    ops = {record["nodes"]["op"][n] for n in found}
+    sources = above(record, link["nodes"])
+    ops = {record["nodes"]["op"][n] for n in sources}
     assert ops >= {"REDUCE", "REDUCE_AXIS"}, "kernel and tensor nodes"
     rows = record["variants"][0]["loops"]["rows"]
     lit = [
-        r["text"] for r in rows if r["kind"] == "statement" and found & {*r["nodes"]}
+        r["text"] for r in rows if r["kind"] == "statement" and sources & {*r["nodes"]}
     ]
     assert "acc0 += p1[g0*8 + r0] * p2[r0*4 + g1]" in lit
     assert all(r["lines"] for r in rows), "loops have the lines of what is in them"
@@ -372,7 +374,7 @@ def test_a_loop_leads_to_the_lines_of_what_is_computed_in_it() -> None:
 def test_instructions_lead_to_lines_of_source() -> None:
     codes = {c["language"]: c for c in build(matmul())["variants"][0]["code"]}
     sources = [link["source"] for link in codes["asm"]["links"] if link]
-    lines = [codes["LLVM"]["lines"][n - 1] for found in sources for n in found]
+    lines = [codes["LLVM"]["lines"][n - 1] for numbers in sources for n in numbers]
     assert any("fmuladd" in line for line in lines)
     assert all(line.strip() for line in lines)
 

@@ -53,7 +53,7 @@ def test_states_of_random_rules(seed: int) -> None:
     what it makes is often there already, somewhere else."""
     pick = random.Random(seed)
     leaves = [UOp(Ops.VAR, dtypes.int32, (), (f"x{i}", 0, 9)) for i in range(3)]
-    known = list(leaves)
+    nodes = list(leaves)
     decided: dict[UOp, UOp | None] = {}
 
     def some(among: list[UOp]) -> UOp:
@@ -63,16 +63,16 @@ def test_states_of_random_rules(seed: int) -> None:
     def change(n: UOp) -> UOp | None:
         if n not in decided:
             below = [*leaves, *n.src, *(s for source in n.src for s in source.src)]
-            made = pick.choice((pick.choice(below), some(below), some(below)))
-            fits = size(made) < size(n) and pick.random() < 0.6
-            decided[n] = made if fits else None
+            node = pick.choice((pick.choice(below), some(below), some(below)))
+            fits = size(node) < size(n) and pick.random() < 0.6
+            decided[n] = node if fits else None
         return decided[n]
 
     for _ in range(25):
-        known.append(some(known))
+        nodes.append(some(nodes))
     rules = RuleSet("random", [Rule("change", Pat(OPS, name="n"), change)])
     with observe() as watching:
-        rewrite(UOp.sink(*pick.sample(known[3:], 3)), rules)
+        rewrite(UOp.sink(*pick.sample(nodes[3:], 3)), rules)
     (record,) = watching.records
     check(record.before, record.matches)
     assert replay(record.before, record.matches) is record.after

@@ -20,9 +20,11 @@ def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 @pytest.fixture
 def session(nothing_saved: None) -> Iterator[Session]:
-    with session_of(matmul()) as made:
-        page = Page(made)
-        yield made
-        made.tell_changes()
-        assert page.record == plain(made.record), "the page's copy is the same"
+    with session_of(matmul()) as matmul_session:
+        page = Page(matmul_session)
+        yield matmul_session
+        matmul_session.tell_changes()
+        assert page.record == plain(matmul_session.record), (
+            "the page's copy is the same"
+        )
         assert broken(page.record) == []

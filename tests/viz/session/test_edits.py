@@ -41,18 +41,18 @@ def test_edited_source_that_hangs(
     monkeypatch.setattr(measurement, "EDITED_S", 0.7)
     text = "\n".join(session.row(0)["code"][0]["lines"])
     endless = text.replace("float *p0 = args[0];", "float *p0 = args[0]; for (;;) {}")
-    made = done(session, "edit", variant=0, language="C", text=endless)["variant"]
-    assert session.row(made)["error"]["what"] == "the program did not end"
+    number = done(session, "edit", variant=0, language="C", text=endless)["variant"]
+    assert session.row(number)["error"]["what"] == "the program did not end"
 
 
 def test_edited_llvm(session: Session) -> None:
     done(session, "code", variant=0, language="LLVM")
     code = next(c for c in session.row(0)["code"] if c["language"] == "LLVM")
     text = "\n".join(code["lines"])
-    made = done(session, "edit", variant=0, language="LLVM", text=text)["variant"]
-    assert session.row(made)["check"]["ok"]
+    number = done(session, "edit", variant=0, language="LLVM", text=text)["variant"]
+    assert session.row(number)["check"]["ok"]
     broken_text = text.replace("define", "undefine")
-    made = done(session, "edit", variant=0, language="LLVM", text=broken_text)[
+    number = done(session, "edit", variant=0, language="LLVM", text=broken_text)[
         "variant"
     ]
-    assert session.row(made)["error"]["what"].startswith("cannot compile")
+    assert session.row(number)["error"]["what"].startswith("cannot compile")

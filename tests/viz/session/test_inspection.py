@@ -41,10 +41,10 @@ def test_values(session: Session) -> None:
     tensors = pass_of(session, "simplify-tensor")
     here = {"variant": None, "pass": tensors, "step": 0}
     node = node_of(session, "MAX", tensors)
-    found = done(session, "values", **here, node=node, at={})
+    reply = done(session, "values", **here, node=node, at={})
     want = np.maximum(a @ b + b.reshape(-1)[:4], 0)
-    assert found["shape"] == [6, 4] and found["value"] == want.reshape(-1)[:16].tolist()
-    assert (found["min"], found["max"], found["nan"]) == (want.min(), want.max(), 0)
+    assert reply["shape"] == [6, 4] and reply["value"] == want.reshape(-1)[:16].tolist()
+    assert (reply["min"], reply["max"], reply["nan"]) == (want.min(), want.max(), 0)
     done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     done(session, "code", variant=1, language="LLVM")
     place = session.row(1)["passes"][0]
@@ -56,9 +56,9 @@ def test_values(session: Session) -> None:
             "u0": u0,
             "r0": 3,
         }  # r0 is closed here: the page sends it all the same
-        found = done(session, "values", **here, node=node, at=at)
-        assert found["value"] == (a @ b)[g0, u0] and found["shape"] == []
-        assert (found["min"], found["max"]) == ((a @ b).min(), (a @ b).max())
+        reply = done(session, "values", **here, node=node, at=at)
+        assert reply["value"] == (a @ b)[g0, u0] and reply["shape"] == []
+        assert (reply["min"], reply["max"]) == ((a @ b).min(), (a @ b).max())
     error = ask(session, "values", **here, node=node, at={"g0": 6})["error"]
     assert error["what"] == "there is no position 6 along g0"
     sink = session.record["passes"][place]["after"][0]
@@ -71,8 +71,8 @@ def test_values_of_an_index_before_there_is_a_kernel() -> None:
         here = {"variant": None, "pass": place, "step": 0}
         (node, *_) = session.record["passes"][place]["after"]
         (node, *_) = session.record["nodes"]["src"][node]
-        found = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
-        assert (found["value"], found["min"], found["max"]) == ((5 - 1) * 8 + 3, 0, 47)
+        reply = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
+        assert (reply["value"], reply["min"], reply["max"]) == ((5 - 1) * 8 + 3, 0, 47)
 
 
 def test_why_not_and_rules_off() -> None:
@@ -92,18 +92,20 @@ def test_why_not_and_rules_off() -> None:
         )
         assert fired["because"].startswith("it fires")
         other = session.record["passes"][place]["after"][0]
-        found = done(
+        reply = done(
             session, "why_not", **{"pass": place}, step=0, node=other, rule=rule
         )
-        assert 0 <= found["caret_start"] < found["caret_end"] <= len(found["text"])
+        assert 0 <= reply["caret_start"] < reply["caret_end"] <= len(reply["text"])
         kernel = session.record["passes"][place]["kernel"]
-        made = done(session, "rule_off", kernel=kernel, rule=rule, on=False)["variant"]
-        assert session.row(made)["rules_off"] == [names[rule]]
-        again = ask(session, "code", variant=made, language="LLVM")
+        number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)[
+            "variant"
+        ]
+        assert session.row(number)["rules_off"] == [names[rule]]
+        again = ask(session, "code", variant=number, language="LLVM")
         assert again["error"]["what"].startswith("cannot compile"), "LLVM has no exp2"
         root = session.record["kernels"][kernel]["root"]
         assert again["error"]["try"] == f"switch {names[rule]} on again"
-        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=made)
+        back = done(session, "rule_off", kernel=kernel, rule=rule, on=True, of=number)
         assert back == {"variant": root}
 
 
@@ -115,24 +117,24 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
     ) as session:
         for variant in range(len(session.record["variants"])):
             done(session, "code", variant=variant, language="LLVM")
-        rules, asked = session.record["rules"], set()
+        rules, names = session.record["rules"], set()
         for place, row in enumerate(session.record["passes"]):
             for rule, node, *_ in row["rewrites"]:
                 if rule >= 0 and rules[rule]["file"]:  # no opt and no step
                     of = {"pass": place, "step": 0, "node": node, "rule": rule}
                     because = done(session, "why_not", **of)["because"]
                     assert because.startswith("it fires"), (row["name"], rules[rule])
-                    asked.add(row["name"])
-        assert asked >= {"simplify-index", "simplify-kernel", "machine-division"}
+                    names.add(row["name"])
+        assert names >= {"simplify-index", "simplify-kernel", "machine-division"}
 
 
 # which rewrite was wrong
 
 
-def steps(session: Session, told: Any) -> tuple[str, str]:
+def steps(session: Session, reply: Any) -> tuple[str, str]:
     """Return the names of the pass and of the rule that bisecting found."""
-    row = session.record["passes"][told["pass"]]
-    rule = row["rewrites"][told["step"] - 1][0]
+    row = session.record["passes"][reply["pass"]]
+    rule = row["rewrites"][reply["step"] - 1][0]
     return row["name"], session.record["rules"][rule]["name"]
 
 
@@ -145,10 +147,10 @@ def test_bisect_is_of_the_variant_that_is_shown(
         with with_rule(SIMPLIFY, BAD, monkeypatch):
             opts = 'UPCAST("g1", 4), UNROLL("r0", 4)'
             wrong = done(session, "paste", variant=0, text=opts)["variant"]
-            told = done(session, "bisect", variant=wrong)
+            reply = done(session, "bisect", variant=wrong)
             assert done(session, "bisect", variant=0) == right
-        assert steps(session, told) == ("simplify-kernel", "bad")
-        assert told["pass"] in session.row(wrong)["passes"]
+        assert steps(session, reply) == ("simplify-kernel", "bad")
+        assert reply["pass"] in session.row(wrong)["passes"]
         edited = {"variant": 0, "language": "LLVM", "text": "nothing"}
         done(session, "edit", **edited)
         error = ask(session, "bisect", variant=len(session.kernels) - 1)["error"]
@@ -163,15 +165,15 @@ def matmul_of_halves() -> Tensor:
 def test_bisect_finds_a_rule_of_scheduling(monkeypatch: pytest.MonkeyPatch) -> None:
     with with_rule(KERNEL_RULES, BAD, monkeypatch):
         with session_of(explore(matmul_of_halves())) as session:
-            told = done(session, "bisect", variant=0)
-            assert steps(session, told) == ("simplify-kernel", "bad")
-            assert told["pass"] not in session.row(0)["passes"]
+            reply = done(session, "bisect", variant=0)
+            assert steps(session, reply) == ("simplify-kernel", "bad")
+            assert reply["pass"] not in session.row(0)["passes"]
 
 
 def test_bisect_of_a_variant_that_lacks_a_rule() -> None:
     with session_of(explore(array(6, 8).exp2())) as session:
-        asked = {"kernel": 0, "rule": "exp2-polynomial", "on": False}
-        made = done(session, "rule_off", **asked)["variant"]
-        told = done(session, "bisect", variant=made)
-        assert "stage render failed" in told["text"]
-        assert session.record["passes"][told["pass"]]["name"] == "render"
+        toggle = {"kernel": 0, "rule": "exp2-polynomial", "on": False}
+        number = done(session, "rule_off", **toggle)["variant"]
+        reply = done(session, "bisect", variant=number)
+        assert "stage render failed" in reply["text"]
+        assert session.record["passes"][reply["pass"]]["name"] == "render"

@@ -50,34 +50,34 @@ class Shown:
 
 def test_ten_widgets_without_cross_talk(monkeypatch: pytest.MonkeyPatch) -> None:
     x = array(16, 16)
-    shown = [Shown((x + n).exp(), monkeypatch) for n in range(9)]
-    shown.append(Shown((x + 0).exp(), monkeypatch))  # the same once more
+    widgets = [Shown((x + n).exp(), monkeypatch) for n in range(9)]
+    widgets.append(Shown((x + 0).exp(), monkeypatch))  # the same once more
     gc.collect()
-    for n, each in enumerate(shown):
+    for n, each in enumerate(widgets):
         assert each.ask(do="note", variant=0, text=f"note {n}")["ok"]
-    for n, each in enumerate(shown):
+    for n, each in enumerate(widgets):
         reply = each.ask(do="check", variant=0)
         assert reply["ok"], reply["error"]
         record = unpacked(each.widget.record)
         assert record["variants"][0]["note"] == f"note {n}"
         assert record["variants"][0]["check"]["ok"]
-        told = str(each.sent)
-        assert not [m for m in range(10) if m != n and f"note {m}" in told]
+        messages = str(each.sent)
+        assert not [m for m in range(10) if m != n and f"note {m}" in messages]
 
 
 def test_those_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lru_cache, "LEAST_SESSIONS", 1)
     monkeypatch.setattr(lru_cache, "MOST_SESSIONS", 3)
-    shown = [Shown(array(4 + n) * 2, monkeypatch) for n in range(3)]
-    shown[0].ask(do="ping", have=None)  # used again, so the second is the oldest now
-    shown.append(Shown(array(9) * 2, monkeypatch))
-    jobs().submit(shown, iter(()), 9).wait(60)
+    widgets = [Shown(array(4 + n) * 2, monkeypatch) for n in range(3)]
+    widgets[0].ask(do="ping", have=None)  # used again, so the second is the oldest now
+    widgets.append(Shown(array(9) * 2, monkeypatch))
+    jobs().submit(widgets, iter(()), 9).wait(60)
     gc.collect()
     assert len(KEPT) == 3
-    assert [each.session() is None for each in shown] == [False, True, False, False]
-    reply = shown[1].ask(do="note", variant=0, text="x")
+    assert [each.session() is None for each in widgets] == [False, True, False, False]
+    reply = widgets[1].ask(do="note", variant=0, text="x")
     assert reply["error"]["try"] == "run the cell again"
-    assert shown[0].ask(do="note", variant=0, text="x")["ok"]
+    assert widgets[0].ask(do="note", variant=0, text="x")["ok"]
 
 
 def test_large_data_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,8 +75,8 @@ def test_an_emulator_stands_alone(session: Session) -> None:
     done(session, "measure", variants=[0])
     done(session, "check", variant=0)
     assert session.row(0)["timing"]["emulator"]
-    told = timing_text(session.row(0)["timing"], session.recorder.speeds)
-    assert "EMULATOR (PYTHON)" in told and "peak" not in told
+    text = timing_text(session.row(0)["timing"], session.recorder.speeds)
+    assert "EMULATOR (PYTHON)" in text and "peak" not in text
     done(session, "device", name="LLVM")
     assert session.row(0)["timing"] == timing and session.row(0)["check"] is None
 
@@ -153,10 +153,10 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measurement.searching, "run", short)
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
         page = Page(session)
-        made = done(session, "search", variant=0, budget_s=5)["variant"]
-        row = session.row(made)
+        variant_number = done(session, "search", variant=0, budget_s=5)["variant"]
+        row = session.row(variant_number)
         assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
-        if made:
+        if variant_number:
             assert row["opts"] and row["parent"] == 0 and row["note"]
         tasks = {m["status"]["task"] for m in page.messages if "status" in m}
         assert {"search", "measure"} <= tasks

@@ -27,12 +27,12 @@ threading.Thread(target=tell, daemon=True).start()"""
 def test_messages_stay_whole_until_the_end(tmp_path: Any) -> None:
     with (
         tempfile.TemporaryDirectory() as short,
-        (tmp_path / "said").open("w+") as said,
+        (tmp_path / "said").open("w+") as log,
     ):
         manager = KernelManager(config=listening_at(Path(short) / "session"))
         manager.shutdown_wait_time = 60.0  # it is to end by itself
         manager.start_kernel(
-            stdout=said, stderr=said, extra_arguments=["--IPKernelApp.log_level=ERROR"],
+            stdout=log, stderr=log, extra_arguments=["--IPKernelApp.log_level=ERROR"],
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
         )  # fmt: skip
         client = manager.client()

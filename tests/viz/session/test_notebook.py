@@ -43,10 +43,10 @@ def test_a_cell_shows_the_workbench(tmp_path: Any) -> None:
             config=listening_at(Path(short) / "session"),
         )  # fmt: skip
         client.execute(env={**os.environ, "XDG_CACHE_HOME": str(tmp_path), "LIVE": "2"})
-    shown, measured, still = (cell.outputs[-1].data for cell in notebook.cells)
-    assert set(shown) == {VIEW, "text/html", "text/plain"}
-    assert shown["text/plain"].startswith("ex = explore")
+    bundle, measured, still = (cell.outputs[-1].data for cell in notebook.cells)
+    assert set(bundle) == {VIEW, "text/html", "text/plain"}
+    assert bundle["text/plain"].startswith("ex = explore")
     state = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]
-    assert shown[VIEW]["model_id"] in state["state"], "a saved notebook can keep it"
+    assert bundle[VIEW]["model_id"] in state["state"], "a saved notebook can keep it"
     assert measured["text/plain"] == "(2, [None])"
     assert set(still) == {"text/html", "text/plain"}

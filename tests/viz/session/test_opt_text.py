@@ -22,14 +22,14 @@ OPTS = st.builds(
 
 @given(st.lists(OPTS, max_size=5))
 def test_what_is_printed_is_read(opts: list[Opt]) -> None:
-    wanted = tuple(opts)
+    expected = tuple(opts)
     for text in (
         ", ".join(map(str, opts)),
         "\n".join(map(repr, opts)),
         repr(opts),
         f"kernel.apply({', '.join(map(repr, opts))})",
     ):
-        assert parse_opts(text) == wanted
+        assert parse_opts(text) == expected
 
 
 def test_a_copied_kernel_is_read() -> None:

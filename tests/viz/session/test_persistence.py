@@ -58,11 +58,11 @@ def test_edited_source_is_kept_beside_what_it_was_made_from() -> None:
     rows["variants"][2] |= {"error": {"what": "crashed", "because": "", "try": ""}}
     texts = {1: Edited("C", "int f;"), 2: Edited("LLVM", "\ud800\0<script>")}
     persistence.store(rows, {(1, "C"): TIMING}, texts)
-    found = persistence.load(KEY)
-    assert [(k.opts, bool(k.source)) for k in found] == [
+    entries = persistence.load(KEY)
+    assert [(k.opts, bool(k.source)) for k in entries] == [
         (("A",), False), (("A",), True), (("A",), True),
     ]  # fmt: skip
-    plain, first, second = found.values()
+    plain, first, second = entries.values()
     assert plain["edited"] is None
     assert first["edited"] == {
         "device": "C", "text": "int f;", "error": None,
@@ -120,11 +120,11 @@ def test_what_a_search_tried_is_kept_of_the_youngest() -> None:
         "ended": "x" * persistence.MOST_SEARCH_BYTES
     }
     persistence.store(rows, {}, {})
-    found = [entry["search"] for entry in persistence.load(KEY).values()]
-    assert found == [SEARCH] * persistence.MOST_SEARCHES + [None] * 4
+    searches = [entry["search"] for entry in persistence.load(KEY).values()]
+    assert searches == [SEARCH] * persistence.MOST_SEARCHES + [None] * 4
     persistence.store(record("o0"), {}, {})
-    kept = persistence.load(KEY)[persistence.Key(0, ("o0",))]["search"]
-    assert kept == SEARCH, "not lost by a session that has not searched"
+    search = persistence.load(KEY)[persistence.Key(0, ("o0",))]["search"]
+    assert search == SEARCH, "not lost by a session that has not searched"
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_damaged_search_is_as_good_as_absent(folder: Path, broken: Any) -> Non
 def test_sessions_are_merged() -> None:
     persistence.store(record("A"), {(0, "LLVM"): TIMING}, {})
     persistence.store(record("B"), {}, {})
-    found = persistence.load(KEY)
-    assert [k for k, e in found.items() if e["pinned"]] == [B]
-    assert found[A]["timings"]
+    entries = persistence.load(KEY)
+    assert [k for k, e in entries.items() if e["pinned"]] == [B]
+    assert entries[A]["timings"]
     persistence.store(record("A", note="later"), {}, {})
     assert persistence.load(KEY)[A]["timings"], "not lost by one that has not measured"
 
@@ -238,8 +238,8 @@ def test_two_processes_at_once_leave_a_whole_file(folder: Path) -> None:
         for name in "AB"
     ]  # fmt: skip
     assert [w.wait(60) for w in writers] == [0, 0]
-    found = {key.opts[0] for key in persistence.load(KEY)}
-    assert {f"A{n}" for n in range(10)} <= found or {
+    names = {key.opts[0] for key in persistence.load(KEY)}
+    assert {f"A{n}" for n in range(10)} <= names or {
         f"B{n}" for n in range(10)
-    } <= found
+    } <= names
     assert [p.suffix for p in folder.iterdir()] == [".json"], "nothing half-written"

@@ -30,10 +30,10 @@ def edited(session: Session, variant: int, old: str, new: str) -> int:
     code = next(c for c in session.row(variant)["code"] if c["language"] == "LLVM")
     text = "\n".join(code["lines"])
     assert old in text
-    found: int = done(
+    number: int = done(
         session, "edit", variant=variant, language="LLVM", text=text.replace(old, new)
     )["variant"]
-    return found
+    return number
 
 
 def test_edited_source_comes_back() -> None:

@@ -28,8 +28,8 @@ def product(n: int = 96) -> Exploration:
 
 @pytest.fixture
 def session() -> Iterator[Session]:
-    with session_of(product()) as made:
-        yield made
+    with session_of(product()) as product_session:
+        yield product_session
 
 
 def done(session: Session, do: str, **fields: Any) -> Any:
@@ -97,10 +97,10 @@ def test_times_of_a_plan_are_those_of_its_kernels(
 ) -> None:
     """A kernel that both plans have is timed once, and counts in both."""
     fuse(session, "matmul")
-    asked: list[Any] = []
+    tasks: list[Any] = []
 
     def answer(session: Any, worker: Any, task: Any, name: str) -> Any:
-        asked.append(task)
+        tasks.append(task)
         seconds = 2.0 ** -len(task["kernels"])
         return {
             "kernels": [
@@ -111,7 +111,7 @@ def test_times_of_a_plan_are_those_of_its_kernels(
 
     answered_by(monkeypatch, answer)
     row = done(session, "plans")
-    kernels = asked[0]["kernels"]
+    kernels = tasks[0]["kernels"]
     assert len(kernels) == 4 and len({k["data"] for k in kernels}) == 4
     assert row["seconds"] == [7 / 16, 9 / 16]  # the first is in both
     assert row["told"].startswith("1.29 times as slow")

@@ -129,11 +129,11 @@ def test_a_search_that_is_stopped_before_anything_was_timed(
 ) -> None:
     with session_of(matmul()) as session:
         done(session, "search", variant=0, budget_s=0.5)
-        known = [v["search"] for v in session.record["variants"]]
+        searches = [v["search"] for v in session.record["variants"]]
         monkeypatch.setattr(session.jobs, "is_stopped", lambda: True)
-        asked = {"do": "search", "variant": 0, "budget_s": 5.0}
-        assert session.handle(asked)["error"]["what"] == "stopped"
-        assert [v["search"] for v in session.record["variants"]] == known
+        message = {"do": "search", "variant": 0, "budget_s": 5.0}
+        assert session.handle(message)["error"]["what"] == "stopped"
+        assert [v["search"] for v in session.record["variants"]] == searches
 
 
 def test_a_search_stays_though_its_last_measurement_is_stopped(
@@ -144,8 +144,8 @@ def test_a_search_stays_though_its_last_measurement_is_stopped(
 
     monkeypatch.setattr(measurement, "time_group", stopped)
     with session_of(matmul()) as session:
-        made = done(session, "search", variant=0, budget_s=0.5)["variant"]
-        assert session.row(made)["search"]
+        number = done(session, "search", variant=0, budget_s=0.5)["variant"]
+        assert session.row(number)["search"]
 
 
 # pages
@@ -178,9 +178,9 @@ def meanwhile(
     function = getattr(module, name)
 
     def called(*args: Any) -> Any:
-        found = function(*args)
+        result = function(*args)
         do()
-        return found
+        return result
 
     monkeypatch.setattr(module, name, called)
 
@@ -251,12 +251,12 @@ def test_offers_change_while_they_are_measured(monkeypatch: pytest.MonkeyPatch) 
 def test_nothing_ahead_is_done_for_a_plan_that_is_gone() -> None:
     x = array(16, 16)
     with session_of(explore((x.exp() * 2).sum(axis=1))) as session:
-        made = done(session, "apply", variant=0, opt='UPCAST("g0", 2)')["variant"]
+        number = done(session, "apply", variant=0, opt='UPCAST("g0", 2)')["variant"]
         busy = Busy(session.jobs)
-        done(session, "offers", variant=made)
+        done(session, "offers", variant=number)
         rows = session.record["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
-        assert len(session.kernels) <= made
+        assert len(session.kernels) <= number
         busy.let_go()
         all_done(session.jobs)
 
@@ -268,8 +268,8 @@ def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
     with session_of(ex) as session:
         page, busy = Page(session), Busy(session.jobs)
         edit = {"do": "edit", "variant": 0, "language": "C", "text": "void f(){}"}
-        for number, asked in enumerate([edit, {"do": "baseline"}]):
-            job = session.job({"id": number, **asked}, page)
+        for number, message in enumerate([edit, {"do": "baseline"}]):
+            job = session.job({"id": number, **message}, page)
             session.jobs.submit(session, job, ASKED)
         rows = session.record["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
@@ -296,16 +296,16 @@ def test_a_session_leaves_what_another_one_said_of_the_same_expression() -> None
     """A cell that is run again makes one more, and the page of the first stays open."""
     text = 'UPCAST("g1", 4)'
     with session_of(matmul()) as first, session_of(matmul()) as second:
-        made = done(first, "apply", variant=0, opt=text)["variant"]
+        number = done(first, "apply", variant=0, opt=text)["variant"]
         done(first, "note", variant=0, text="of the first")
-        done(first, "pin", variant=made)
+        done(first, "pin", variant=number)
         done(second, "apply", variant=0, opt=text)  # which saves all that it has
     with session_of(matmul()) as third:
         done(third, "note", variant=0, text="of the third")  # the pin is not back yet
     with session_of(matmul()) as fourth:
         assert fourth.row(0)["note"] == "of the third"
-        made = done(fourth, "apply", variant=0, opt=text)["variant"]
-        assert fourth.record["pinned"] == made
+        number = done(fourth, "apply", variant=0, opt=text)["variant"]
+        assert fourth.record["pinned"] == number
         done(fourth, "pin", variant=None)
     with session_of(matmul()) as fifth:
         other = done(fifth, "apply", variant=0, opt=text)["variant"]
@@ -351,12 +351,12 @@ def test_ctrl_c_leaves_no_request_without_an_answer(
     KEPT.clear()
     with Context(LIVE=1):
         widget = matmul().to_widget()
-    sent: list[Any] = []
-    monkeypatch.setattr(widget, "send", sent.append)
+    messages: list[Any] = []
+    monkeypatch.setattr(widget, "send", messages.append)
     monkeypatch.setitem(QUICK, "note", pressed(QUICK["note"]))
     with pytest.raises(KeyboardInterrupt):
-        asked = {"id": 3, "do": "note", "variant": 0, "text": "x"}
-        widget._handle_custom_msg(asked, [])
-    assert [m["ok"] for m in sent if m.get("id") == 3] == [True]
+        message = {"id": 3, "do": "note", "variant": 0, "text": "x"}
+        widget._handle_custom_msg(message, [])
+    assert [m["ok"] for m in messages if m.get("id") == 3] == [True]
     widget._session().jobs.close()
     KEPT.clear()

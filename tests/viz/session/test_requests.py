@@ -75,18 +75,18 @@ def test_replies(session: Session) -> None:
 
 
 def shown(session: Session, request: Any) -> Iterator[str]:
-    asked = request
+    label = request
     if isinstance(request, dict):
-        asked = " ".join(str(v) for v in request.values())
+        label = " ".join(str(v) for v in request.values())
     reply = session.handle(request)
     if reply["ok"]:
         result = dict(reply["result"])
         if result.get("record"):
             result["record"] = "(whole)"
-        yield f"{asked}: {result}"
+        yield f"{label}: {result}"
     else:
         error = reply["error"]
-        yield f"{str(asked)[:40]}: {error['what'][:60]} | {error['because'][:60]}"
+        yield f"{str(label)[:40]}: {error['what'][:60]} | {error['because'][:60]}"
 
 
 @pytest.mark.parametrize("do", [[], {}, ["apply"], 1.5, "\ud800"])

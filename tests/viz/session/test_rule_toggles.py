@@ -32,19 +32,21 @@ def _keeps_the_opts(session: Session) -> None:
     rule, other, *_ = (i for i, r in enumerate(rows) if r["set"] == "decompose")
 
     def switched(of: int, which: int, on: bool) -> int:
-        asked = {"kernel": 0, "rule": which, "on": on, "of": of}
-        found: int = done(session, "rule_off", **asked)["variant"]
-        return found
+        toggle = {"kernel": 0, "rule": which, "on": on, "of": of}
+        index: int = done(session, "rule_off", **toggle)["variant"]
+        return index
 
-    made = switched(auto, rule, False)
-    assert session.row(made)["opts"] == session.row(auto)["opts"] != []
-    assert session.row(made)["rules_off"] == [rows[rule]["name"]]
-    assert session.row(made)["parent"] == auto, "back leads to it"
-    both = switched(made, other, False)
+    number = switched(auto, rule, False)
+    assert session.row(number)["opts"] == session.row(auto)["opts"] != []
+    assert session.row(number)["rules_off"] == [rows[rule]["name"]]
+    assert session.row(number)["parent"] == auto, "back leads to it"
+    both = switched(number, other, False)
     assert set(session.row(both)["rules_off"]) == {
         rows[rule]["name"], rows[other]["name"],
     }  # fmt: skip
-    assert switched(both, other, True) == made and switched(made, rule, True) == auto
+    assert (
+        switched(both, other, True) == number and switched(number, rule, True) == auto
+    )
 
 
 def c_of(session: Session) -> str:
@@ -90,11 +92,11 @@ def test_a_rule_that_plans_can_be_off() -> None:
         count = len(session.record["kernels"])
         error = ask(session, "rule_off", kernel=0, rule="no-such", on=False)["error"]
         assert error["what"] == "there is no rule 'no-such' to switch off"
-        asked = {"kernel": 0, "rule": "split-reduction"}
-        done(session, "rule_off", **asked, on=False)
+        toggle = {"kernel": 0, "rule": "split-reduction"}
+        done(session, "rule_off", **toggle, on=False)
         assert (count, len(session.record["kernels"])) == (2, 1)
         assert session.record["plan"]["compared"]["kernels"] == [2, 1]
-        done(session, "rule_off", **asked, on=True)
+        done(session, "rule_off", **toggle, on=True)
         assert len(session.record["kernels"]) == 2
 
 
@@ -104,8 +106,8 @@ def test_a_rule_of_scheduling_and_of_kernels_is_off_in_both() -> None:
     with session_of(explore(x + 1)) as session:
         rules = {m.rule.name for r in session.recorder.exploration.passes
                  for m in r.matches if isinstance(m.rule, Rule)}  # fmt: skip
-        known = {rule.name for rule in rules_of(COMPILE_PASSES)}
-        (name, *_) = sorted(rules & known)
+        names = {rule.name for rule in rules_of(COMPILE_PASSES)}
+        (name, *_) = sorted(rules & names)
         done(session, "rule_off", kernel=0, rule=name, on=False)
         assert session.record["without"]["rules"] == [name]
         assert session.row(0)["rules_off"] == [name]
@@ -124,8 +126,8 @@ def test_a_rule_that_only_simplifies_can_be_off() -> None:
         rows = session.record["rules"]
         names = [r["name"] for r in rows if r["set"] and r["file"]]
         for name in names:
-            made = done(session, "rule_off", kernel=0, rule=name, on=False)
-            variant = made.get("variant", 0)
+            reply = done(session, "rule_off", kernel=0, rule=name, on=False)
+            variant = reply.get("variant", 0)
             done(session, "check", variant=variant)
             assert session.row(variant)["check"]["ok"]
             assert name in session.row(variant)["rules_off"]

@@ -56,12 +56,12 @@ def said(page: Page) -> list[str]:
 def test_what_fails_is_no_longer_under_way(do: str) -> None:
     with session_of(explore(array(4, 4) + 1)) as session:
         page = Page(session)
-        asked = {"id": 7, "do": do}
+        message = {"id": 7, "do": do}
         if do == "replan":
             rows = session.record["plan"]["decisions"]
             copy = next(d for d in rows if d["asked"])
-            asked |= {"node": copy["node"], "store": False}
-        job = session.job(asked, page)
+            message |= {"node": copy["node"], "store": False}
+        job = session.job(message, page)
         assert session.jobs.submit(session, job, ASKED).wait(60)
         assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
         statuses = [m["status"]["task"] for m in page.messages if "status" in m]
@@ -80,11 +80,11 @@ def test_two_sessions_do_not_meet() -> None:
 
 def test_variants_come_back() -> None:
     with session_of(matmul()) as session:
-        made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
-        done(session, "note", variant=made, text="good")
-        done(session, "pin", variant=made)
-        done(session, "measure", variants=[made])
-        timing = session.row(made)["timing"]
+        number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+        done(session, "note", variant=number, text="good")
+        done(session, "pin", variant=number)
+        done(session, "measure", variants=[number])
+        timing = session.row(number)["timing"]
     with session_of(matmul()) as session:
         page = Page(session)
         assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)

@@ -15,25 +15,25 @@ from workbench.viz.session.session import Session
 
 
 def test_apply_makes_a_variant(session: Session) -> None:
-    made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
-    row = session.row(made)
+    number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    row = session.row(number)
     assert (row["name"], row["parent"], row["opts"]) == (
         "mine 1",
         0,
         ['UPCAST("g1", 4)'],
     )
     assert row["code"][0]["language"] == "C" and row["loops"]
-    patch = ask(session, "apply", variant=made, opt='UPCAST("g0", 2)')["patch"]
-    assert [v["parent"] for v in patch["append"]["variants"]] == [made]
+    patch = ask(session, "apply", variant=number, opt='UPCAST("g0", 2)')["patch"]
+    assert [v["parent"] for v in patch["append"]["variants"]] == [number]
     again = ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')
-    assert again["result"] == {"variant": made} and again["patch"] is None
+    assert again["result"] == {"variant": number} and again["patch"] is None
 
 
 def test_a_paste_keeps_what_was_possible(session: Session) -> None:
     text = 'UPCAST("g1", 2)\nUPCAST("r7", 2)\nUNROLL("r0", 2)'
-    made = done(session, "paste", variant=0, text=text)["variant"]
-    assert session.row(made)["opts"] == ['UPCAST("g1", 2)']
-    assert session.row(made)["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
+    number = done(session, "paste", variant=0, text=text)["variant"]
+    assert session.row(number)["opts"] == ['UPCAST("g1", 2)']
+    assert session.row(number)["error"]["what"] == 'cannot apply UPCAST("r7", 2)'
 
 
 def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
@@ -41,10 +41,10 @@ def test_default_opts_that_were_pasted_say_why_once_they_are_asked_for(
 ) -> None:
     chosen = session.kernels[0].optimized()
     text = "\n".join(map(str, chosen.applied_opts))
-    made = done(session, "paste", variant=0, text=text)["variant"]
-    assert session.row(made)["steps"] == []
-    assert done(session, "auto", kernel=0)["variant"] == made
-    assert [s["why"] for s in session.row(made)["steps"]] == [
+    number = done(session, "paste", variant=0, text=text)["variant"]
+    assert session.row(number)["steps"] == []
+    assert done(session, "auto", kernel=0)["variant"] == number
+    assert [s["why"] for s in session.row(number)["steps"]] == [
         s.why for s in chosen.steps
     ]
 
@@ -57,12 +57,12 @@ def test_a_variant_that_does_not_compile_is_kept(
     def fails(kernel: Kernel, device: str | None = None) -> None:
         raise ZeroDivisionError("no such luck")
 
-    made = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
+    number = done(session, "apply", variant=0, opt='UPCAST("g1", 4)')["variant"]
     monkeypatch.setattr(Kernel, "compile", fails)
-    assert ask(session, "code", variant=made, language="asm")["error"] == {
+    assert ask(session, "code", variant=number, language="asm")["error"] == {
         "what": "ZeroDivisionError", "because": "no such luck", "try": "",
     }  # fmt: skip
-    row = session.row(made)
+    row = session.row(number)
     assert row["error"]["because"] == "no such luck"
     assert row["loops"] and row["code"][0]["language"] == "C", "the last good state"
 
@@ -90,10 +90,10 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
     back with it, and the exported page has them all."""
     session.complete()
     scheduling = listed(session.record, 0)[0]
-    made = 0
+    number = 0
     for opt in ('UPCAST("g1", 4)', 'UPCAST("g0", 2)', 'UNROLL("r0", 4)'):
-        made = done(session, "apply", variant=made, opt=opt)["variant"]
-        done(session, "code", variant=made, language="asm")
+        number = done(session, "apply", variant=number, opt=opt)["variant"]
+        done(session, "code", variant=number, language="asm")
     sizes = []
     for _ in range(2):
         for device in ("C", "PYTHON", "LLVM"):
@@ -104,7 +104,7 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
                 for p in row["passes"]
             )
             session.complete()
-            done(session, "code", variant=made, language="IR")
+            done(session, "code", variant=number, language="IR")
         sizes.append(len(session.record["passes"]))
     assert sizes[0] == sizes[1], "a device that is known is listed once"
     exported = re.search(r'id="record">([^<]*)', export_html(session.record))
@@ -113,7 +113,7 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
         for variant, kernel in enumerate(session.kernels):
             shared, own = listed(record, variant)
             assert shared == scheduling
-            assert own == [found.name for found in kernel.compile().passes]
+            assert own == [step.name for step in kernel.compile().passes]
         plain = record["variants"][0]
         assert [c["language"] for c in plain["code"]] == ["C", "LLVM", "asm", "IR"]
         assert plain["offers"] and plain["counts"] and plain["bound"]

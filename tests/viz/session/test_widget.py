@@ -52,8 +52,8 @@ class Shown:
 
 def test_the_widget_carries_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
-    shown = Shown(ex, monkeypatch)
-    state = shown.widget.get_state()
+    view = Shown(ex, monkeypatch)
+    state = view.widget.get_state()
     assert state["live"] is True and state["view"] == {}
     assert unpacked(state["record"])["headline"] == ex.headline
     assert "export default" in state["_esm"] and ".wb" in state["_css"]
@@ -61,18 +61,20 @@ def test_the_widget_carries_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = matmul()
-    shown = Shown(ex, monkeypatch)
-    reply = shown.ask(do="apply", variant=0, opt='UPCAST("g1", 4)')
-    made = reply["result"]["variant"]
+    view = Shown(ex, monkeypatch)
+    reply = view.ask(do="apply", variant=0, opt='UPCAST("g1", 4)')
+    number = reply["result"]["variant"]
     assert reply["patch"]["append"]["variants"][0]["opts"] == ['UPCAST("g1", 4)']
-    reply = shown.ask(do="measure", variants=[0, made])
-    assert reply["ok"] and reply["result"] == {"variants": [0, made]}
-    assert any(m.get("status", {}).get("task") == "measure" for m in shown.sent)
-    assert not shown.ask(do="dance")["ok"]
-    record = unpacked(shown.widget.record)
-    assert record["variants"][made]["timing"], "it is renewed for pages that open later"
-    shown.widget._handle_custom_msg(["nonsense"], [])
-    assert shown.sent[-1]["error"]
+    reply = view.ask(do="measure", variants=[0, number])
+    assert reply["ok"] and reply["result"] == {"variants": [0, number]}
+    assert any(m.get("status", {}).get("task") == "measure" for m in view.sent)
+    assert not view.ask(do="dance")["ok"]
+    record = unpacked(view.widget.record)
+    assert record["variants"][number]["timing"], (
+        "it is renewed for pages that open later"
+    )
+    view.widget._handle_custom_msg(["nonsense"], [])
+    assert view.sent[-1]["error"]
 
 
 def test_two_widgets_of_one_exploration_show_the_same(
@@ -81,9 +83,9 @@ def test_two_widgets_of_one_exploration_show_the_same(
     ex = matmul()
     first, second = Shown(ex, monkeypatch), Shown(ex, monkeypatch)
     first.ask(do="note", variant=0, text="seen")
-    told = [m["patch"] for m in second.sent if m.get("patch")]
+    patches = [m["patch"] for m in second.sent if m.get("patch")]
     assert [["variants", 0, "note"], "seen"] in [
-        s for patch in told for s in patch["set"]
+        s for patch in patches for s in patch["set"]
     ]
     assert not any("id" in m for m in second.sent), "the reply goes to who asked"
 
@@ -108,16 +110,15 @@ def test_a_dropped_exploration_frees_its_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ex = matmul()
-    shown = Shown(ex, monkeypatch)
+    view = Shown(ex, monkeypatch)
     session = weakref.ref(ex.held["session"])
-    jobs().submit(shown, iter(()), 9).wait(60)
+    jobs().submit(view, iter(()), 9).wait(60)
     KEPT.clear()  # as when others are shown
     del ex
     gc.collect()
     assert session() is None
     assert (
-        shown.ask(do="note", variant=0, text="x")["error"]["try"]
-        == "run the cell again"
+        view.ask(do="note", variant=0, text="x")["error"]["try"] == "run the cell again"
     )
 
 
@@ -144,8 +145,8 @@ def test_one_file(tmp_path: Path) -> None:
     with Context(LIVE=1):
         session = show.session_of(ex)
     session.handle({"do": "note", "variant": 0, "text": "kept"})
-    found = ex.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
-    packed = found.partition('id="record">')[2].partition("<")[0]
+    html = ex.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
+    packed = html.partition('id="record">')[2].partition("<")[0]
     record = unpacked(packed)
     assert record["variants"][0]["note"] == "kept" and len(record["variants"]) == 2
 

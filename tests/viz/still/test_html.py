@@ -56,10 +56,10 @@ class Checker(HTMLParser):
 
 
 def picture(value: object) -> str:
-    found = bundle(value)
-    assert found is not None
-    assert set(found) == {"text/html", "text/plain"}
-    return found["text/html"]
+    mime_bundle = bundle(value)
+    assert mime_bundle is not None
+    assert set(mime_bundle) == {"text/html", "text/plain"}
+    return mime_bundle["text/html"]
 
 
 def check(html: str) -> Checker:
@@ -180,8 +180,8 @@ def test_a_large_graph_is_said_in_words() -> None:
 
 
 def test_many_kernels_are_listed() -> None:
-    made = [array(4 + n).exp2() for n in range(15)]
-    html = picture(explore(*made))
+    tensors = [array(4 + n).exp2() for n in range(15)]
+    html = picture(explore(*tensors))
     check(html)
     assert "3 more kernels" in html
 
@@ -194,15 +194,15 @@ def test_details_stop_when_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_default_opts_say_why() -> None:
-    made = softmax().kernels[0].optimized()
-    html = picture(made)
+    kernel = softmax().kernels[0].optimized()
+    html = picture(kernel)
     check(html)
-    found = bundle(made)
-    assert found is not None and str(made.steps) in found["text/plain"]
-    for step in made.steps:
+    mime_bundle = bundle(kernel)
+    assert mime_bundle is not None and str(kernel.steps) in mime_bundle["text/plain"]
+    for step in kernel.steps:
         assert escape(step.why) in html
         assert all(name in html for name, _ in step.told_figures)
-    assert "Why these opts" not in picture(made.apply(*made.legal_opts()[:1]))
+    assert "Why these opts" not in picture(kernel.apply(*kernel.legal_opts()[:1]))
 
 
 def test_long_source_is_cut() -> None:

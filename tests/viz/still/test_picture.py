@@ -22,22 +22,22 @@ def drawn(exploration: Exploration) -> Picture:
 
 @pytest.mark.parametrize("seed", range(count(200)))
 def test_everything_is_inside_and_nothing_overlaps(seed: int) -> None:
-    found = drawn(explore(case(seed).run("LLVM")[0]))
-    for box in found.boxes:
-        assert 0 <= box.x - box.width / 2 and box.x + box.width / 2 <= found.width
-        assert 0 <= box.y - box.height / 2 and box.y + box.height / 2 <= found.height
-    for i, one in enumerate(found.boxes):
-        for other in found.boxes[:i]:
+    drawing = drawn(explore(case(seed).run("LLVM")[0]))
+    for box in drawing.boxes:
+        assert 0 <= box.x - box.width / 2 and box.x + box.width / 2 <= drawing.width
+        assert 0 <= box.y - box.height / 2 and box.y + box.height / 2 <= drawing.height
+    for i, one in enumerate(drawing.boxes):
+        for other in drawing.boxes[:i]:
             apart = abs(one.x - other.x) >= (one.width + other.width) / 2
             assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2
 
 
 @pytest.mark.parametrize("seed", range(count(200)))
 def test_lines_run_down_from_source_to_target(seed: int) -> None:
-    found = drawn(explore(case(seed).run("LLVM")[0]))
-    places = {n.number: i for i, n in enumerate(found.graph.nodes)}
-    for edge, route in zip(found.graph.edges, found.routes, strict=True):
-        source, target = (found.boxes[places[n]] for n in (edge.source, edge.target))
+    drawing = drawn(explore(case(seed).run("LLVM")[0]))
+    places = {n.number: i for i, n in enumerate(drawing.graph.nodes)}
+    for edge, route in zip(drawing.graph.edges, drawing.routes, strict=True):
+        source, target = (drawing.boxes[places[n]] for n in (edge.source, edge.target))
         (_, top), (x, bottom) = route[0], route[-1]
         assert top == source.y + source.height / 2
         assert bottom == pytest.approx(target.y - target.height / 2)
@@ -58,9 +58,9 @@ def test_lines_of_a_tall_picture_bend_at_few_layers() -> None:
     y = x
     for _ in range(120):
         y = (y * 0.5 + x).relu()
-    found = drawn(explore(y))
-    assert found.height > 3 * MOST_BENDS * NODE
-    assert max(map(len, found.routes)) <= 2 * MOST_BENDS + 2
+    drawing = drawn(explore(y))
+    assert drawing.height > 3 * MOST_BENDS * NODE
+    assert max(map(len, drawing.routes)) <= 2 * MOST_BENDS + 2
 
 
 def test_a_long_chain_of_movement_is_a_short_box() -> None:
@@ -72,12 +72,12 @@ def test_a_long_chain_of_movement_is_a_short_box() -> None:
 
 
 def test_regions_hold_what_their_kernel_computes() -> None:
-    found = drawn(softmax())
-    assert len(found.regions) == 2
-    for kernel, path in enumerate(found.regions):
-        inside = [n for n in found.graph.nodes if n.kernels[:1] == (kernel,)]
+    drawing = drawn(softmax())
+    assert len(drawing.regions) == 2
+    for kernel, path in enumerate(drawing.regions):
+        inside = [n for n in drawing.graph.nodes if n.kernels[:1] == (kernel,)]
         numbers = {n.number for n in inside}
-        lines = [e for e in found.graph.edges if {e.source, e.target} <= numbers]
+        lines = [e for e in drawing.graph.edges if {e.source, e.target} <= numbers]
         parts = path.split("M")[1:]
         assert len(parts) == len(inside) + len(lines)
         assert all(part.endswith("Z") for part in parts)

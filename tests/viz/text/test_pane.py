@@ -48,9 +48,9 @@ def test_one_pane_prints_that_pane(ex: Exploration) -> None:
         pane = getattr(ex, name)
         pane = pane() if callable(pane) else pane
         assert WITHOUT_LINE.sub("", str(alone)) == WITHOUT_LINE.sub("", str(pane))
-        shown = alone._repr_mimebundle_()
-        assert shown is not None and shown["text/plain"] == str(alone)
-        assert ('alt="The tensor graph' in shown["text/html"]) is (name == "plan")
+        mime_bundle = alone._repr_mimebundle_()
+        assert mime_bundle is not None and mime_bundle["text/plain"] == str(alone)
+        assert ('alt="The tensor graph' in mime_bundle["text/html"]) is (name == "plan")
     two = explore(*ex.tensors, Tensor(A) * 3)
     assert len(two.kernels) == 2
     for pane in (two.loops, two.rewrites(), two.code(), two.results):
@@ -67,14 +67,14 @@ def test_results_are_those_of_the_workbench(
     with session_of(ex) as session, monkeypatch.context() as patch:
         patch.setitem(ex.held, "session", session)
         opt = str(ex.kernels[0].legal_opts()[0])
-        made = session.handle({"do": "apply", "variant": 0, "opt": opt})
-        variant = made["result"]["variant"]
+        reply = session.handle({"do": "apply", "variant": 0, "opt": opt})
+        variant = reply["result"]["variant"]
         session.handle({"do": "note", "variant": variant, "text": "a note"})
         session.handle({"do": "check", "variant": variant})
         session.handle({"do": "measure", "variants": [variant]})
         assert "of peak" not in str(ex.results), "nobody has measured one"
         session.recorder.add_speeds()
-        told = str(ex.results)
+        text = str(ex.results)
     for words in (
         f"mine 1: {opt}",
         "a note",
@@ -83,7 +83,7 @@ def test_results_are_those_of_the_workbench(
         " GB/s",
         "not timed",
     ):
-        assert words in told, words
+        assert words in text, words
 
 
 @pytest.mark.parametrize("make", [lambda: Tensor(2.0) + 1, lambda: Tensor(A)])
@@ -109,14 +109,14 @@ def test_a_form_with_opts_has_its_own(ex: Exploration) -> None:
 def test_a_notebook_shows_the_one_pane(
     ex: Exploration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    views = []
 
     class Widget:
         def _repr_mimebundle_(self) -> tuple[dict[str, str], dict[str, str]]:
             return {show.WIDGET: "view"}, {}
 
     def widget(page: show.LivePage, ex: Exploration, view: dict[str, object]) -> Widget:
-        asked.append(view)
+        views.append(view)
         return Widget()
 
     plain = ex.code()._repr_mimebundle_()
@@ -125,21 +125,23 @@ def test_a_notebook_shows_the_one_pane(
     monkeypatch.setattr(show, "is_live", lambda: True)
     monkeypatch.setattr(show.LivePage, "to_widget", widget)
     for pane in (ex.loops, ex.plan, ex.rewrites(), ex.code(0)):
-        shown = pane._repr_mimebundle_()
-        assert shown is not None and shown[show.WIDGET] == "view"
-        assert shown["text/plain"] == str(pane)
-    assert [v["only"] for v in asked] == ["loops", "plan", "rewrites", "code"]
-    assert [v["mode"] for v in asked] == ["tune", "plan", "rewrites", "tune"]
-    assert asked[-1]["kernel"] == 0
+        mime_bundle = pane._repr_mimebundle_()
+        assert mime_bundle is not None and mime_bundle[show.WIDGET] == "view"
+        assert mime_bundle["text/plain"] == str(pane)
+    assert [v["only"] for v in views] == ["loops", "plan", "rewrites", "code"]
+    assert [v["mode"] for v in views] == ["tune", "plan", "rewrites", "tune"]
+    assert views[-1]["kernel"] == 0
 
 
 def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:
     record = next(r for r in ex.passes if r.name == "simplify-tensor")
     match = next(m for m in record.matches if m.rule.name == "mul-one")
     assert ex.why_not(match.rule, match.before, record.name).fires
-    said = ex.why_not("add-zero", match.before, record.name)
-    assert said.because == "the op is MUL, and ADD is needed"
-    assert str(said).splitlines()[1].strip().strip("^") == "", "a caret under the part"
+    explanation = ex.why_not("add-zero", match.before, record.name)
+    assert explanation.because == "the op is MUL, and ADD is needed"
+    assert str(explanation).splitlines()[1].strip().strip("^") == "", (
+        "a caret under the part"
+    )
     after = ex.why_not("add-zero", Tensor(A) + 0).after
     assert after is not None and after.op is Ops.COPY, "a tensor stands for its node"
     assert not ex.why_not("mul-zero", match.before, record.name).fires
@@ -148,13 +150,18 @@ def test_why_a_rule_of_a_pass_did_not_fire(ex: Exploration) -> None:
     assert not ex.why_not("form-fma", fma, "decompose").fires
     # what a pass leaves alone, and what an earlier rule of it takes, is of that pass alone
     index = next(n for n in ex.kernels[0].ast.toposort() if n.dtype.name == "index")
-    said = ex.why_not("idiv-by-shift", index // 4, "decompose")
-    assert not said.fires and "the set decompose leaves this node alone" in said.because
+    explanation = ex.why_not("idiv-by-shift", index // 4, "decompose")
+    assert (
+        not explanation.fires
+        and "the set decompose leaves this node alone" in explanation.because
+    )
     assert ex.why_not("idiv-by-shift", index // 4).fires
     sum_ = UOp.index(3) + UOp.index(0)
     for of_pass in ("simplify-tensor", "simplify-kernel"):
-        said = ex.why_not("add-zero", sum_, of_pass)
-        assert said.because == "fold-constants, an earlier rule, fires here first"
+        explanation = ex.why_not("add-zero", sum_, of_pass)
+        assert (
+            explanation.because == "fold-constants, an earlier rule, fires here first"
+        )
     assert ex.why_not("add-zero", sum_).fires
 
 

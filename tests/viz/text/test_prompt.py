@@ -97,14 +97,16 @@ def _read(end: int) -> str:
 def check(printed: str) -> None:
     plain = ESCAPE.sub("", printed)
     for name, words in WORDS.items():
-        _, found, rest = plain.partition(f"<{name}>\n")
-        assert found, name
-        told = rest.partition("In [")[0]
-        flat = " ".join(told.split())
+        _, separator, rest = plain.partition(f"<{name}>\n")
+        assert separator, name
+        section = rest.partition("In [")[0]
+        flat = " ".join(section.split())
         for word in words:
-            assert word in flat, (name, word, told)
-        assert max(map(len, told.split("\n"))) <= COLUMNS, (name, told)
-        assert "UOp(" not in told and "<SINK" not in told and "\u2026" not in told, told
+            assert word in flat, (name, word, section)
+        assert max(map(len, section.split("\n"))) <= COLUMNS, (name, section)
+        assert (
+            "UOp(" not in section and "<SINK" not in section and "\u2026" not in section
+        ), section
 
 
 WITHOUT_RICH = "import sys; sys.modules['rich'] = None"

@@ -92,7 +92,7 @@ def bisect(session: Session, variant: int) -> Result:
 def _place_of(session: Session, variant: int, culprit: Culprit) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
-    scheduling = [p for p, culprit in enumerate(rows) if culprit["variant"] is None]
+    scheduling = [p for p, entry in enumerate(rows) if entry["variant"] is None]
     places = [*scheduling, *row["passes"]]
     named = [
         p for p in places

@@ -32,9 +32,10 @@ MOST_NODES = 150
 def graph_picture(graph: TensorGraph) -> str:
     """Return the picture of a graph as an <img>, or a sentence where it is too large for one."""
     folded_graph = folded(graph)
-    if len(folded_graph.nodes) > MOST_NODES:
+    count = len(folded_graph.nodes)
+    if count > MOST_NODES:
         return (
-            f"<p>The graph has {plural(len(folded_graph.nodes), 'node')}, too many for this picture "
+            f"<p>The graph has {plural(count, 'node')}, too many for this picture "
             f"(at most {MOST_NODES}). <code>.to_networkx()</code> and "
             "<code>.to_graphviz()</code> have all of it.</p>"
         )

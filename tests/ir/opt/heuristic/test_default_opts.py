@@ -37,8 +37,8 @@ def steps(kernel: UOp, target: Target) -> dict[str, HeuristicStep]:
 
 
 def upcast(kernel: UOp) -> int:
-    found = ranges(kernel).values()
-    return math.prod(r.extent for r in found if r.axis_kind is AxisType.UPCAST)
+    axes = ranges(kernel).values()
+    return math.prod(r.extent for r in axes if r.axis_kind is AxisType.UPCAST)
 
 
 PRODUCTS = {
@@ -58,7 +58,7 @@ PRODUCTS = {
 def test_products_get_a_tile_that_fits_the_registers(name: str, target: str) -> None:
     on = TARGETS[target]
     kernel = kernels(PRODUCTS[name]())[-1]
-    made, opts, fired = heuristic(kernel, on)
+    variant, opts, fired = heuristic(kernel, on)
     tile = next(step for step in fired if step.name == "register-tile")
     assert set(tile.opts) <= set(opts)  # none was refused
     assert tile.figures["registers"] <= on.vector_registers
@@ -66,7 +66,7 @@ def test_products_get_a_tile_that_fits_the_registers(name: str, target: str) -> 
         o.arg for o in tile.opts if o.op is OptOps.UPCAST and isinstance(o.arg, int)
     ]
     assert math.prod(amounts) >= 4 * on.vector_width(4)
-    assert upcast(made) >= math.prod(amounts)
+    assert upcast(variant) >= math.prod(amounts)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -74,9 +74,9 @@ def test_windows_that_overlap_stay_in_place(target: str) -> None:
     """On 64 columns no tile has to be rounded up."""
     weight = zeros(64, 64, 3, 3)
     plain = kernels(zeros(1, 64, 66, 66).conv2d(weight))[-1]
-    held = steps(plain, TARGETS[target])["pack-operand"]
-    assert [opt.op for opt in held.opts] == [OptOps.ORDER] * len(held.opts)
-    assert held.figures["tile_bytes"] >= 2 * held.figures["bytes_in_place"]
+    step = steps(plain, TARGETS[target])["pack-operand"]
+    assert [opt.op for opt in step.opts] == [OptOps.ORDER] * len(step.opts)
+    assert step.figures["tile_bytes"] >= 2 * step.figures["bytes_in_place"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -128,9 +128,9 @@ def test_an_operand_from_the_same_buffer_as_the_other_is_packed(name: str) -> No
     assert [o.arg for o in opts if o.op is OptOps.STAGE] == [slot]
     for device in ("LLVM", "PYTHON"):
         with Context(DEV=device):
-            found = build(Tensor(x)).numpy()
-        wanted = build(Tensor(x.astype(np.float64))).numpy()
-        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3)
+            actual = build(Tensor(x)).numpy()
+        expected = build(Tensor(x.astype(np.float64))).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("steps_of_sum", [1024, 1000])
@@ -140,8 +140,8 @@ def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(
     """In a.T @ b each step reads another line of a, more of them than a core's first cache has."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-4, 5, (steps_of_sum, n)).astype(np.float32) for n in (48, 72))
-    made = Tensor(a).realize().T @ Tensor(b).realize()
-    (kernel,) = kernels(made)
+    product = Tensor(a).realize().T @ Tensor(b).realize()
+    (kernel,) = kernels(product)
     block = steps(kernel, AVX2)["sum-blocks"]
     length = int(block.figures["block"])
     assert block.opts == (
@@ -150,7 +150,7 @@ def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(
         Opt(OptOps.STAGE, "g1", 2),
     )
     assert length * 64 <= AVX2.l1_bytes / 4 and steps_of_sum % length == 0
-    np.testing.assert_array_equal(made.numpy(), a.T @ b)
+    np.testing.assert_array_equal(product.numpy(), a.T @ b)
     for other in (zeros(48, 1024) @ zeros(1024, 72), zeros(64, 48).T @ zeros(64, 72)):
         assert "sum-blocks" not in steps(kernels(other)[0], AVX2)
 
@@ -209,10 +209,10 @@ THIN = {
 @pytest.mark.parametrize("name", THIN)
 def test_what_is_read_once_is_read_in_order(name: str) -> None:
     """And on all cores: the reduction stands outside of the columns, inside of the threads."""
-    made, opts, fired = heuristic(kernels(THIN[name]())[-1], replace(AVX2, cores=2))
+    variant, opts, fired = heuristic(kernels(THIN[name]())[-1], replace(AVX2, cores=2))
     step = next(step for step in fired if step.name == "reduce-outside")
     assert step.figures["steps_at_once"] == 4
-    kinds = [ranges(made)[axis].axis_kind for axis in made.arg.order]
+    kinds = [ranges(variant)[axis].axis_kind for axis in variant.arg.order]
     assert kinds == [AxisType.THREAD, AxisType.REDUCE, AxisType.LOOP]
 
 
@@ -239,8 +239,10 @@ STRIDED = {
 def test_strided_convolutions_get_lanes(name: str) -> None:
     """Windows are too short to be lanes of a sum, however near their elements lie."""
     image, weight, how = STRIDED[name]
-    made = heuristic(kernels(zeros(*image).conv2d(zeros(*weight), **how))[-1], AVX2)[0]
-    assert upcast(made) >= AVX2.vector_width(4)
+    variant = heuristic(kernels(zeros(*image).conv2d(zeros(*weight), **how))[-1], AVX2)[
+        0
+    ]
+    assert upcast(variant) >= AVX2.vector_width(4)
 
 
 SHORT = {
@@ -259,9 +261,9 @@ SHORT = {
 def test_short_sums_lose_their_loops(name: str) -> None:
     """And nothing else does, nor do windows stand outside of what they are summed for."""
     make, lanes = SHORT[name]
-    made, _, fired = heuristic(kernels(make())[-1], AVX2)
-    found = ranges(made).values()
-    unrolled = [r.extent for r in found if r.axis_kind is AxisType.UNROLL]
+    variant, _, fired = heuristic(kernels(make())[-1], AVX2)
+    axes = ranges(variant).values()
+    unrolled = [r.extent for r in axes if r.axis_kind is AxisType.UNROLL]
     assert math.prod(unrolled) == lanes
     assert "reduce-outside" not in {step.name for step in fired}
 
@@ -289,7 +291,7 @@ def test_a_step_says_what_was_applied(entry: Entry, smoke: bool) -> None:
     for target in (AVX2, replace(AVX512, cores=2)):
         inputs = [Tensor(a).realize() for a in entry.arrays(smoke)]
         for kernel in kernels(entry.tensor(*inputs)):
-            made, applied, fired = heuristic(kernel, target)
+            variant, applied, fired = heuristic(kernel, target)
             assert applied == tuple(opt for step in fired for opt in step.opts)
             proposed = []
             for propose in STEPS:
@@ -297,7 +299,7 @@ def test_a_step_says_what_was_applied(entry: Entry, smoke: bool) -> None:
                     assert why_not(kernel, opt, target) is None
                     kernel, named = apply_opt(kernel, opt, target)
                     proposed.append(named)
-            assert made is kernel and applied == tuple(proposed)
+            assert variant is kernel and applied == tuple(proposed)
 
 
 def test_an_opt_that_is_refused_is_not_said_to_be_applied(
@@ -318,10 +320,10 @@ def test_an_opt_that_is_refused_is_not_said_to_be_applied(
 
 def test_steps_print_with_why_and_figures() -> None:
     opts = Opt(OptOps.PADTO, "g1", 8), Opt(OptOps.UPCAST, "g1", 8)
-    found = HeuristicSteps(
+    step_list = HeuristicSteps(
         [HeuristicStep("lanes", opts, "stride 1", {"row_bytes": 4096, "slots": 1.2})]
     )
-    assert str(found) == (
+    assert str(step_list) == (
         '1. lanes: PADTO("g1", 8), UPCAST("g1", 8)\n    stride 1\n    row bytes 4,096, slots 1.2'
     )
     assert str(HeuristicSteps()) == "no steps"

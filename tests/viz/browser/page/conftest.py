@@ -15,6 +15,6 @@ from workbench.viz.record.record import build
 @pytest.fixture(scope="session")
 def record() -> Record:
     """A record of two kernels, the first of which is timed; a test changes only a copy."""
-    made: Record = json.loads(json.dumps(build(softmax())))
-    made["variants"][0]["timing"] = timing(2e-3, spread=0.05)
-    return made
+    page_record: Record = json.loads(json.dumps(build(softmax())))
+    page_record["variants"][0]["timing"] = timing(2e-3, spread=0.05)
+    return page_record

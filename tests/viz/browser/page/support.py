@@ -26,13 +26,13 @@ def keys(page: Any, pressed: str) -> None:
 
 
 def focused(page: Any) -> str:
-    found: str = page.evaluate("document.activeElement.dataset.key || ''")
-    return found
+    key: str = page.evaluate("document.activeElement.dataset.key || ''")
+    return key
 
 
 def texts(page: Any, selector: str) -> list[str]:
-    found: list[str] = page.locator(selector).all_inner_texts()
-    return found
+    lines: list[str] = page.locator(selector).all_inner_texts()
+    return lines
 
 
 def selected(page: Any, label: str) -> list[str]:

@@ -31,9 +31,9 @@ def test_the_diff_is_between_the_pinned_variant_and_this_one(
         for v in (record["variants"][record["variants"][auto]["parent"]],
                   record["variants"][auto])
     ]  # fmt: skip
-    kept = texts(page, ".wb-line:not(.wb-removed) > code")
+    plain_lines = texts(page, ".wb-line:not(.wb-removed) > code")
     gone = texts(page, ".wb-removed > code")
-    assert set(kept) <= set(new) and set(gone) <= set(old)
+    assert set(plain_lines) <= set(new) and set(gone) <= set(old)
     assert len(new) - len(texts(page, ".wb-added")) == len(old) - len(gone)
     keys(page, "d")
     page.wait_for_selector(".wb-added", state="detached")
@@ -42,15 +42,15 @@ def test_the_diff_is_between_the_pinned_variant_and_this_one(
 def test_what_a_compiler_says_stands_over_the_code(
     session: Any, record: Record
 ) -> None:
-    made = len(record["variants"])
+    number = len(record["variants"])
     error = {"what": "line 3: expected ';'", "because": "", "try": ""}
     broken = record["variants"][0] | {"name": "edited 1", "parent": 0, "edited": True}
     session.click(".wb-code-bar >> text=edit")
     session.click("[data-key=run-edit]")
     patch = {"append": {"variants": [broken | {"error": error}]}, "set": []}
-    told(session, "edit", patch=patch, result={"variant": made})
+    told(session, "edit", patch=patch, result={"variant": number})
     session.wait_for_selector(".wb-code-pane [role=alert] >> text=expected ';'")
-    row = session.inner_text(f"[data-key=variant-{made}] .wb-name")
+    row = session.inner_text(f"[data-key=variant-{number}] .wb-name")
     assert row.split() == ["edited", "1", "!"]
 
 
@@ -59,15 +59,15 @@ def test_code_is_asked_for_again_on_another_device(
 ) -> None:
     """Once: a patch that comes after does not ask again."""
     session.click("[data-key=code-asm]")
-    kept = [c for c in record["variants"][0]["code"] if c["language"] == "C"]
+    code = [c for c in record["variants"][0]["code"] if c["language"] == "C"]
     for device in ("C", "LLVM"):
-        gone = [[["device"], device], [["variants", 0, "code"], kept]]
+        gone = [[["device"], device], [["variants", 0, "code"], code]]
         for note in ("one", "two"):
             changes = [*gone, [["variants", 0, "note"], note]]
             patch = {"append": {}, "set": changes}
             session.evaluate("p => hear({patch: p})", patch)
-        asked = session.evaluate("sent.filter((m) => m.do === 'code')")
-        assert [m["language"] for m in asked] == ["asm"], device
+        requests = session.evaluate("sent.filter((m) => m.do === 'code')")
+        assert [m["language"] for m in requests] == ["asm"], device
         told(session, "code", result={"variant": 0})
 
 

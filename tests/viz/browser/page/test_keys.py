@@ -99,12 +99,12 @@ def test_undo_and_redo_walk_the_tree(page: Any, record: Record) -> None:
 
 def test_redo_knows_nothing_of_another_plan(session: Any, record: Record) -> None:
     child = record["variants"][0] | {"name": "mine 1", "parent": 0}
-    made = len(record["variants"])
+    number = len(record["variants"])
     patch = {"append": {"variants": [child]}, "set": []}
     session.evaluate("p => hear({patch: p})", patch)
-    session.click(f"[data-key=variant-{made}]")
+    session.click(f"[data-key=variant-{number}]")
     keys(session, "u")
     session.evaluate("m => hear(m)", {"result": {"record": packed(record)}})
-    session.wait_for_selector(f"[data-key=variant-{made}]", state="detached")
+    session.wait_for_selector(f"[data-key=variant-{number}]", state="detached")
     keys(session, "Shift+U")
     assert selected(session, "variants")

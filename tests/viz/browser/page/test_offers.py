@@ -50,41 +50,49 @@ def test_words_are_found_in_any_order_and_nothing_is_said_in_place(page: Any) ->
 def test_an_offer_that_ran_once_says_so(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    given = json.loads(json.dumps(record))
-    for offer, spread in zip(given["variants"][0]["offers"], (None, 0.0), strict=False):
+    page_record = json.loads(json.dumps(record))
+    for offer, spread in zip(
+        page_record["variants"][0]["offers"], (None, 0.0), strict=False
+    ):
         offer |= {"measured": 2e-3, "spread": spread}
-    for page in shown(browser, tmp_path, session_page(given)):
+    for page in shown(browser, tmp_path, session_page(page_record)):
         rows = texts(page, ".wb-offer[role=option]:has-text('2.00 ms')")
-        said = sorted(
+        labels = sorted(
             row.partition("2.00 ms")[2].split("apply")[0].strip() for row in rows
         )
-        assert said == ["one run", "± <0.1%"]
+        assert labels == ["one run", "± <0.1%"]
 
 
 def test_asking_and_answers(session: Any, record: Record) -> None:
     opt = record["variants"][0]["offers"][0]["opt"]
     session.click(f"[data-key='offer-{opt}']")
     keys(session, "a")
-    asked = session.evaluate("sent.find(m => m.do === 'apply')")
-    assert (asked["variant"], asked["opt"]) == (0, opt)
+    message = session.evaluate("sent.find(m => m.do === 'apply')")
+    assert (message["variant"], message["opt"]) == (0, opt)
 
     child = record["variants"][0] | {"name": "mine 1", "parent": 0, "opts": [opt]}
     child["timing"] = timing(1.96e-3, spread=0.05)
-    made = len(record["variants"])
-    reply = {"id": asked["id"], "ok": True, "error": None, "result": {"variant": made}}
+    number = len(record["variants"])
+    reply = {
+        "id": message["id"],
+        "ok": True,
+        "error": None,
+        "result": {"variant": number},
+    }
     patch = {
         "append": {"variants": [child]},
-        "set": [[["variants", made, "note"], "n"]],
+        "set": [[["variants", number, "note"], "n"]],
     }
     session.evaluate("m => hear(m)", reply | {"patch": patch})
-    session.wait_for_selector(f"[data-key=variant-{made}][aria-selected=true]")
+    session.wait_for_selector(f"[data-key=variant-{number}][aria-selected=true]")
     assert "No measurable difference" in session.inner_text(".wb-about")
 
     keys(session, "c")
-    asked = session.evaluate("sent.find(m => m.do === 'check')")
+    message = session.evaluate("sent.find(m => m.do === 'check')")
     wrong = {"what": "the check failed", "because": "<b>no data</b>", "try": "run"}
     session.evaluate(
-        "m => hear(m)", {"id": asked["id"], "ok": False, "error": wrong, "result": None}
+        "m => hear(m)",
+        {"id": message["id"], "ok": False, "error": wrong, "result": None},
     )
     assert "<b>no data</b>" in session.inner_text(".wb-results [role=alert]")
 

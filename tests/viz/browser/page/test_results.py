@@ -21,8 +21,8 @@ def test_what_was_found_is_said_where_one_is(
     for page in shown(browser, tmp_path, session_page(record), width=width):
         page.focus(".wb")
         keys(page, "c")
-        found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
-        told(page, "check", patch={"append": {}, "set": [found]})
+        change = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+        told(page, "check", patch={"append": {}, "set": [change]})
         page.wait_for_selector(".wb-notices >> text=wrong: 3 of 9")
         page.wait_for_selector(
             ":is(.wb-verdict, .wb-about) :text('wrong: 3 of 9') >> visible=true"
@@ -33,14 +33,14 @@ def test_what_was_found_is_said_where_one_is(
 
 
 def test_a_wrong_answer_is_marked_where_its_time_stands(session: Any) -> None:
-    found = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
-    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+    change = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
+    session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
     session.wait_for_selector("[data-key=variant-0] .wb-name >> text=\u2717")
 
 
 def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
-    said = "error: expected type\n  iiiiiiii flot MMMMMM\n           ^"
-    error = {"what": "cannot compile", "because": said, "try": ""}
+    compiler_text = "error: expected type\n  iiiiiiii flot MMMMMM\n           ^"
+    error = {"what": "cannot compile", "because": compiler_text, "try": ""}
     session.focus(".wb")
     keys(session, "c")
     told(session, "check", error=error)
@@ -78,14 +78,14 @@ def test_what_is_timed_says_so(session: Any, record: Record) -> None:
 def test_ratios_are_of_times_of_one_run(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    made = json.loads(json.dumps(record))
-    (auto,) = [v for v in made["variants"] if v["name"] == "auto"][:1]
+    page_record = json.loads(json.dumps(record))
+    (auto,) = [v for v in page_record["variants"] if v["name"] == "auto"][:1]
     auto["kernel"] = 0
     then = timing(1e-4, spread=0.0)  # the plain one takes 2 ms
     shown_as = []
     for one in (then, then | {"run": "b"}, then | {"samples": [1e-4]}):
         auto["timing"] = one
-        for page in shown(browser, tmp_path, export_html(made)):
+        for page in shown(browser, tmp_path, export_html(page_record)):
             cells = texts(page, '.wb-variant:has-text("auto") .wb-figure')
             shown_as.append(tuple(cells[-2:]))
     assert shown_as == [
@@ -99,32 +99,32 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
     """Of the threads that were used; every time has its spread; and nothing is above the peak."""
-    made = json.loads(json.dumps(record))
-    made["machine"] |= MACHINE
-    kernel = made["kernels"][0] | {"flops": 1e9}
-    made["kernels"][0] = kernel
-    auto = next(v for v in made["variants"] if v["name"] == "auto")
-    auto |= {"kernel": 0, "counts": made["variants"][0]["counts"]}
-    told = []
+    page_record = json.loads(json.dumps(record))
+    page_record["machine"] |= MACHINE
+    kernel = page_record["kernels"][0] | {"flops": 1e9}
+    page_record["kernels"][0] = kernel
+    auto = next(v for v in page_record["variants"] if v["name"] == "auto")
+    auto |= {"kernel": 0, "counts": page_record["variants"][0]["counts"]}
+    headlines = []
     for median_s, threads, run in ((1e-2, 1, "a"), (1e-2, 2, "a"), (2e-3, 1, "b")):
-        for row, s in ((made["variants"][0], 0.5), (auto, median_s)):
+        for row, s in ((page_record["variants"][0], 0.5), (auto, median_s)):
             figures = {
                 "gflops": 1 / s,
                 "threads": threads if row is auto else 1,
                 "run": run,
             }
             row["timing"] = timing(s, spread=0.02) | figures
-        made["variants"][0]["timing"]["run"] = "a"
-        for page in shown(browser, tmp_path, export_html(made), width=1900):
-            told.append(page.inner_text(".wb-speed").replace("\n", " "))
+        page_record["variants"][0]["timing"]["run"] = "a"
+        for page in shown(browser, tmp_path, export_html(page_record), width=1900):
+            headlines.append(page.inner_text(".wb-speed").replace("\n", " "))
             page.click('.wb-variant:has-text("auto")')
             page.get_by_text("roofs in figures").click()
-            said = page.locator(".wb-roof").get_attribute("aria-label")
+            label = page.locator(".wb-roof").get_attribute("aria-label")
             assert (
-                "peak 400 GFLOP/s" in said
-                and f"auto: {1e-9 * 1e9 / median_s:.0f} GFLOP" in said
+                "peak 400 GFLOP/s" in label
+                and f"auto: {1e-9 * 1e9 / median_s:.0f} GFLOP" in label
             )
-    one, two, over = told
+    one, two, over = headlines
     assert (
         one == "plain 500 ms ± 2.0% 1.0% → auto 10.0 ms ± 2.0% 50% of one thread's peak"
     )
@@ -140,9 +140,9 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
 def test_a_spread_that_says_nothing_is_cut_short(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    made = json.loads(json.dumps(record))
-    made["variants"][0]["timing"] = timing(1e-3, spread=31.34)
-    for page in shown(browser, tmp_path, export_html(made)):
+    page_record = json.loads(json.dumps(record))
+    page_record["variants"][0]["timing"] = timing(1e-3, spread=31.34)
+    for page in shown(browser, tmp_path, export_html(page_record)):
         assert "± >100%" in page.inner_text('[aria-label="variants"]')
         assert "3134" not in page.inner_text(".wb")
 

@@ -19,9 +19,9 @@ from workbench.viz.page import export_html
 def test_a_roofline_stands_beside_the_bound(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    given = measured(record)
-    plain, fast, _ = given["variants"]
-    for page in shown(browser, tmp_path, export_html(given)):
+    page_record = measured(record)
+    plain, fast, _ = page_record["variants"]
+    for page in shown(browser, tmp_path, export_html(page_record)):
         assert plain["bound"] in page.inner_text(".wb-about")
         dots = ".wb-roof-dot"
         assert page.locator(dots).count() == 2  # an emulator's time says nothing
@@ -30,7 +30,7 @@ def test_a_roofline_stands_beside_the_bound(
         ):
             counts = variant["counts"]
             moved = counts["bytes_loaded"] + counts["bytes_stored"]
-            flops = given["kernels"][0]["flops"]
+            flops = page_record["kernels"][0]["flops"]
             x, y = place_of(dot.get_attribute("transform"))
             scale = page.evaluate(SCALES)
             assert x == pytest.approx(along(scale["x"], flops / moved), abs=0.6), i
@@ -51,11 +51,11 @@ def test_a_roofline_stands_beside_the_bound(
 def test_names_of_dots_stand_apart(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    given = measured(record)
-    plain, fast, _ = given["variants"]
+    page_record = measured(record)
+    plain, fast, _ = page_record["variants"]
     fast["counts"] = plain["counts"]
     fast["timing"] = timing(2.02e-3, spread=0.01)
-    for page in shown(browser, tmp_path, export_html(given)):
+    for page in shown(browser, tmp_path, export_html(page_record)):
         names = page.locator(".wb-roof-dot .wb-roof-name")
         assert sorted(names.all_text_contents()) == ["fast", "plain"]
         left, right = sorted(
@@ -68,19 +68,21 @@ def test_names_of_dots_stand_apart(
 
 def measured(record: Record) -> Record:
     """Return a record in which the first kernel has two times and an emulated one."""
-    made: Record = json.loads(json.dumps(record))
+    page_record: Record = json.loads(json.dumps(record))
     peak = {"f32": 2e11, "f64": 1e11}
     bandwidth = [["L1", 4e11], ["L2", 2e11], ["memory", 2e10]]
-    made["machine"] |= {"peak": peak, "bandwidth": bandwidth, "one_thread": None}
-    made["variants"] = [v for v in made["variants"] if v["kernel"] == 0][:1]
-    made["kernels"] = made["kernels"][:1]
-    [plain] = made["variants"]
+    page_record["machine"] |= {"peak": peak, "bandwidth": bandwidth, "one_thread": None}
+    page_record["variants"] = [v for v in page_record["variants"] if v["kernel"] == 0][
+        :1
+    ]
+    page_record["kernels"] = page_record["kernels"][:1]
+    [plain] = page_record["variants"]
     for name, seconds, emulator in (("fast", 1e-4, False), ("slow", 9.0, True)):
         counts = plain["counts"] | {"bytes_loaded": 1000, "bytes_stored": 24}
         child = plain | {"name": name, "parent": 0, "counts": counts}
         child["timing"] = timing(seconds, spread=0.01, emulator=emulator)
-        made["variants"].append(child)
-    return made
+        page_record["variants"].append(child)
+    return page_record
 
 
 SCALES = r"""() => {

@@ -33,15 +33,15 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
     assert 'ex.baseline("numpy"' in session.inner_text(".wb-results")
     place = next(i for i, p in enumerate(record["passes"]) if p["unit"] == "decision")
     session.click(f"[data-key=pass-{place}]")
-    asked = {d["node"] for d in record["plan"]["decisions"] if d["asked"]}
-    seen = set()
+    nodes = {d["node"] for d in record["plan"]["decisions"] if d["asked"]}
+    counts = set()
     for step, row in enumerate(record["passes"][place]["rewrites"], 1):
         session.click(f"[data-key=rw-{step}]")
         session.wait_for_selector(f".wb-rw-at:has-text('{step} of')")
         count = session.locator("[data-key=replan]").count()
-        assert count == (row[1] not in asked), step
-        seen.add(count)
-    assert seen == {0, 1}
+        assert count == (row[1] not in nodes), step
+        counts.add(count)
+    assert counts == {0, 1}
     session.locator("[data-key^=rw-]").last.click()
     for language, count in (("LLVM", 1), ("asm", 0)):
         session.click(f"[data-key=code-{language}]")
@@ -66,8 +66,8 @@ def test_a_note_outlives_figures_that_arrive(session: Any) -> None:
     session.focus("[data-key=note]")
     for i, letter in enumerate("two sums"):
         session.keyboard.type(letter)
-        found = [["variants", 0, "timing"], timing(1e-3 + i * 1e-5, spread=0.01)]
-        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [found]})
+        change = [["variants", 0, "timing"], timing(1e-3 + i * 1e-5, spread=0.01)]
+        session.evaluate("p => hear({patch: p})", {"append": {}, "set": [change]})
         session.wait_for_selector(f"text=/1.0{i}/")
         assert focused(session) == "note"
     session.keyboard.press("Home")
@@ -145,11 +145,11 @@ def test_a_late_answer_still_tells_of_missed_patches(
     session.click("[data-key=time]")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
     session.wait_for_selector("text=looking still works")
-    asked = session.evaluate("sent.find(m => m.do === 'ping')")
-    late = {"id": asked["id"], "ok": True, "error": None, "patch": None}
+    message = session.evaluate("sent.find(m => m.do === 'ping')")
+    late = {"id": message["id"], "ok": True, "error": None, "patch": None}
     session.evaluate("m => hear(m)", late | {"result": {"n": 3, "record": None}})
     again = session.evaluate("sent.findLast(m => m.do === 'ping')")
-    assert again["id"] != asked["id"] and again["have"] == 1
+    assert again["id"] != message["id"] and again["have"] == 1
     whole = json.loads(json.dumps(record)) | {"n": 3, "headline": "all of it"}
     result = {"n": 3, "record": packed(whole)}
     session.evaluate("m => hear(m)", late | {"id": again["id"], "result": result})
@@ -167,11 +167,11 @@ def test_patches_are_applied_once_and_in_order(session: Any, record: Record) -> 
     shown_note.to_have_value("two")
     session.evaluate("m => hear(m)", note(4, "four"))  # the third was missed
     shown_note.to_have_value("two")
-    asked = session.evaluate("sent.findLast(m => m.do === 'ping')")
-    assert asked["have"] == 2
+    ping = session.evaluate("sent.findLast(m => m.do === 'ping')")
+    assert ping["have"] == 2
     whole = json.loads(json.dumps(record)) | {"n": 4}
     whole["variants"][0]["note"] = "three and four"
     result = {"n": 4, "record": packed(whole)}
-    session.evaluate("m => hear(m)", {"id": asked["id"], "ok": True, "result": result})
+    session.evaluate("m => hear(m)", {"id": ping["id"], "ok": True, "result": result})
     session.evaluate("m => hear(m)", note(5, "five"))
     shown_note.to_have_value("five")

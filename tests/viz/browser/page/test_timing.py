@@ -39,15 +39,15 @@ def test_a_timing_says_the_same_in_the_page_and_in_text(
 ) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
     page = functions_page(browser)
-    said = page.evaluate("([machine, row]) => timingText(machine, row)", [MACHINE, row])
+    text = page.evaluate("([machine, row]) => timingText(machine, row)", [MACHINE, row])
     page.context.close()
-    assert said == timing_text(row, SPEEDS) == words
+    assert text == timing_text(row, SPEEDS) == words
 
 
 def test_without_a_peak_no_share_is_told(browser: Any) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25, "gflops": 18.2}
     page = functions_page(browser)
-    asked = [speed_rows(None), row]
-    said = page.evaluate("([machine, row]) => timingText(machine, row)", asked)
+    arguments = [speed_rows(None), row]
+    text = page.evaluate("([machine, row]) => timingText(machine, row)", arguments)
     page.context.close()
-    assert said == timing_text(row, None) == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"
+    assert text == timing_text(row, None) == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"

@@ -22,11 +22,11 @@ HOSTILE = "<img src=x onerror=\"document.title='run'\">"
 @pytest.fixture(scope="session")
 def recorder() -> Recorder:
     tensors = softmax_and_chain()
-    made = Recorder(explore(*tensors))
-    made.first()
-    for _ in made.rest():
+    page_recorder = Recorder(explore(*tensors))
+    page_recorder.first()
+    for _ in page_recorder.rest():
         pass
-    return made
+    return page_recorder
 
 
 def softmax_and_chain() -> tuple[Tensor, Tensor]:
@@ -43,9 +43,9 @@ def chain(steps: int) -> Tensor:
 
 @pytest.fixture(scope="session")
 def record(recorder: Recorder) -> Record:
-    made: Record = json.loads(json.dumps(recorder.record))
-    made["rules"][0]["doc"] = HOSTILE
-    return made
+    page_record: Record = json.loads(json.dumps(recorder.record))
+    page_record["rules"][0]["doc"] = HOSTILE
+    return page_record
 
 
 @pytest.fixture(scope="session")

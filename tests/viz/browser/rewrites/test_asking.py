@@ -21,8 +21,8 @@ def test_offline_what_needs_python_says_so(page: Any) -> None:
         button = page.locator(f'[data-key="{key}"]')
         assert button.get_attribute("aria-disabled") == "true", key
         assert "needs the Python session" in button.get_attribute("title"), key
-    told = page.inner_text(".wb-rw-switch")
-    assert 'from Python: explore(y, without=("form-fma",))' in told
+    text = page.inner_text(".wb-rw-switch")
+    assert 'from Python: explore(y, without=("form-fma",))' in text
 
 
 def test_questions_to_python(session: Any, record: Record) -> None:
@@ -33,14 +33,14 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     text = "((a * b) + c) -> FMA(a, b, c)"
     start = text.index("a * b")
     because = "b is not a constant"
-    asked = answer(page, "why_not", {
+    message = answer(page, "why_not", {
         "rule": "form-fma", "text": text, "caret_start": start, "caret_end": start + 5,
         "because": because,
     })  # fmt: skip
-    assert (asked["pass"], asked["step"]) == (place, 1)
-    told = page.inner_text(".wb-rw-answer").split("\n")
-    assert told[0] == text and told[1] == " " * start + "^" * 5
-    assert because in told[-1]
+    assert (message["pass"], message["step"]) == (place, 1)
+    lines = page.inner_text(".wb-rw-answer").split("\n")
+    assert lines[0] == text and lines[1] == " " * start + "^" * 5
+    assert because in lines[-1]
     page.click('.wb-rw [aria-label="zoom in"]')
     view = "document.querySelector('.wb-rw .wb-g-svg > g').getAttribute('transform')"
     zoomed = page.evaluate(view)
@@ -57,12 +57,12 @@ def test_questions_to_python(session: Any, record: Record) -> None:
     assert "2.5" in page.inner_text(".wb-rw-values")
 
     page.click('[data-key="rule-off"]')
-    made = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
-    asked = answer(page, "rule_off", {"variant": made})
-    assert (asked["kernel"], asked["of"], asked["on"]) == (0, 0, False)
-    assert asked["rule"] == decompose(record)["rewrites"][0][0]
-    assert answer(page, "check", {})["variant"] == made
-    assert answer(page, "measure", {})["variants"] == [made, 0]
+    number = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
+    message = answer(page, "rule_off", {"variant": number})
+    assert (message["kernel"], message["of"], message["on"]) == (0, 0, False)
+    assert message["rule"] == decompose(record)["rewrites"][0][0]
+    assert answer(page, "check", {})["variant"] == number
+    assert answer(page, "measure", {})["variants"] == [number, 0]
     page.click('.wb-variant:has-text("plain") >> nth=0')
     page.click('.wb-rw-pass:has-text("decompose")')
 
@@ -101,15 +101,15 @@ def test_bisecting_is_of_the_variant_and_its_answer_stays(
     page.click('.wb-variant:has-text("auto")')
     page.click('[data-key="bisect"]')
     page.wait_for_selector(".wb-rw-found :text('computing states')")
-    said = {"pass": None, "step": 0, "text": "every state computes the same"}
-    assert answer(page, "bisect", said)["variant"] == auto
+    verdict = {"pass": None, "step": 0, "text": "every state computes the same"}
+    assert answer(page, "bisect", verdict)["variant"] == auto
     page.wait_for_selector(".wb-rw-found :text('every state computes the same')")
     page.clock.fast_forward(10_000)  # longer than what only comes and goes
     assert page.inner_text(".wb-rw-found").startswith("bisect of auto")
     page.click('.wb-variant:has-text("plain") >> nth=0')
     page.wait_for_selector(".wb-rw-found:empty", state="attached")
     page.click('[data-key="bisect"]')
-    answer(page, "bisect", said | {"text": "rewrite 2 of 5"})
+    answer(page, "bisect", verdict | {"text": "rewrite 2 of 5"})
     page.wait_for_selector(".wb-rw-found :text('bisect of plain')")
     page.keyboard.press("j")
     page.click(".wb-rw-list [role=option] >> nth=0")
@@ -126,8 +126,8 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
     with live.session_of(explore((array(16, 16) / 4.0).sum(1))) as python:
         python.complete()
         before = copy.deepcopy(python.record)
-        asked = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
-        assert python.handle({"id": 1, **asked})["ok"]
+        message = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
+        assert python.handle({"id": 1, **message})["ok"]
         anew = copy.deepcopy(python.record)
         python.handle({"id": 2, "do": "check", "variant": 0})
         checked = python.record["variants"][0]["check"]
@@ -136,8 +136,10 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
         page.keyboard.press("j")
         assert page.locator(".wb-without").is_hidden()
         page.click('[data-key="rule-off"]')
-        asked = answer(page, "rule_off", {"n": anew["n"], "record": packed(anew)})
-        assert before["rules"][asked["rule"]]["name"] == rule and asked["on"] is False
+        message = answer(page, "rule_off", {"n": anew["n"], "record": packed(anew)})
+        assert (
+            before["rules"][message["rule"]]["name"] == rule and message["on"] is False
+        )
         assert answer(page, "check", {})["variant"] == 0
         times = anew["plan"]["compared"] | {"seconds": [1, 2], "told": "2x slower"}
         numbered = [[["n"], anew["n"] + 1]]
@@ -146,14 +148,14 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
         answer(page, "plans", {})
         for mode in "123":
             page.keyboard.press(mode)
-            told = page.inner_text(".wb-without")
-            assert told.startswith(f"without {rule}"), mode
-            for said in ("1 line of C differs", "2x slower", "right"):
-                assert said in told, mode
+            banner = page.inner_text(".wb-without")
+            assert banner.startswith(f"without {rule}"), mode
+            for phrase in ("1 line of C differs", "2x slower", "right"):
+                assert phrase in banner, mode
         assert "/ 4.0f" in page.inner_text(".wb-code-pane")
         page.click(f'[data-key="rule-on-{rule}"]')
-        asked = answer(page, "rule_off", {"n": before["n"], "record": packed(before)})
-        assert (asked["rule"], asked["on"]) == (rule, True)
+        message = answer(page, "rule_off", {"n": before["n"], "record": packed(before)})
+        assert (message["rule"], message["on"]) == (rule, True)
         page.wait_for_selector(".wb-without", state="hidden")
         assert "* 0.25f" in page.inner_text(".wb-code-pane")
     for page in shown(browser, tmp_path, export_html(anew)):
@@ -165,18 +167,18 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
 def test_a_variant_without_a_rule_says_what_changed(
     browser: Any, record: Record, tmp_path: Path
 ) -> None:
-    made = copy.deepcopy(record)
-    variant = copy.deepcopy(made["variants"][0])
+    page_record = copy.deepcopy(record)
+    variant = copy.deepcopy(page_record["variants"][0])
     variant |= {"name": "mine 1", "parent": 0, "rules_off": ["form-fma"]}
     variant["code"][0]["lines"][-2] += " // changed"
-    made["variants"][0:1] = [made["variants"][0]]
-    made["variants"].append(variant)
-    for page in rewrites_page(browser, tmp_path, export_html(made)):
+    page_record["variants"][0:1] = [page_record["variants"][0]]
+    page_record["variants"].append(variant)
+    for page in rewrites_page(browser, tmp_path, export_html(page_record)):
         page.click('.wb-variant:has-text("mine 1")')
         page.click(".wb-header", position={"x": 4, "y": 4})
         assert "without form-fma" in page.inner_text(".wb-rw-banner")
         assert "1 line of C differs" in page.inner_text(".wb-rw-banner")
     del variant["code"][0]["lines"][-2]
-    for page in rewrites_page(browser, tmp_path, export_html(made)):
+    for page in rewrites_page(browser, tmp_path, export_html(page_record)):
         page.click('.wb-variant:has-text("mine 1")')
         assert "1 line of C differs" in page.inner_text(".wb-rw-banner")

@@ -10,7 +10,7 @@ from tests.viz.browser.rewrites.support import Record
 
 
 def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
-    found = functions.evaluate("""() => {
+    report = functions.evaluate("""() => {
       const graph = (count, edges) => ({
         nodes: Array.from({length: count}, (_, key) => ({key, w: 50 + (key * 37) % 90, h: 34})),
         edges: edges.map(([a, b], i) => ({a, b, slot: i % 2, slots: 2}))});
@@ -32,14 +32,14 @@ def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
         kept: [...half].every(([key, p]) => follow.places[key].x === p.x),
         deep: deep.places.at(-1).y, circle: circle.places.every((p) => Number.isFinite(p.x + p.y))};
     }""")
-    assert found["fresh"] == 0 and found["follow"] == 0 and found["kept"]
-    assert found["deep"] > 100_000 and found["circle"]
+    assert report["fresh"] == 0 and report["follow"] == 0 and report["kept"]
+    assert report["deep"] > 100_000 and report["circle"]
 
 
 def test_a_change_has_a_ghost_and_nothing_else_moves(
     functions: Any, record: Record
 ) -> None:
-    found = functions.evaluate("""() => {
+    report = functions.evaluate("""() => {
       const pass = record.passes.filter((p) => p.rewrites.length > 20 && p.unit === "rewrite")[0];
       const timeline = newTimeline(record.nodes, pass);
       let before = new Map();
@@ -60,11 +60,11 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
       }
       return {moved, steps};
     }""")
-    assert len(found["steps"]) > 40
-    for gone, new, edges in found["steps"]:
+    assert len(report["steps"]) > 40
+    for gone, new, edges in report["steps"]:
         assert sorted(gone) == ["ADD", "MUL"] or gone == ["ADD"]
         assert new == ["FMA"] and edges >= 2
-    assert found["moved"] == []
+    assert report["moved"] == []
 
 
 def test_search_finds_a_node(page: Any) -> None:

@@ -24,15 +24,15 @@ def test_what_led_to_a_node_is_what_python_says(
         for node in dict.fromkeys(compiled.built.linear):
             if node not in recorder._nodes:
                 continue
-            wanted = [(places[c.place], c.number) for c in links.why(node)]
-            found = functions.evaluate(
+            expected = [(places[c.place], c.number) for c in links.why(node)]
+            history = functions.evaluate(
                 "([places, n]) => nodeHistory(record, places, [n])",
                 [places, recorder._nodes.add(node)],
             )
-            steps = [(r["pass"], r["step"]) for r in found if "origin" not in r]
+            steps = [(r["pass"], r["step"]) for r in history if "origin" not in r]
             # what is not in the record (ranges before they had names) ends no chain there
-            known = [w for w in wanted if w[1] or w in steps]
-            assert steps == known, to_expr(node)
+            visible = [w for w in expected if w[1] or w in steps]
+            assert steps == visible, to_expr(node)
             compared += len(steps)
     assert compared > 500
 

@@ -14,7 +14,7 @@ from workbench.viz.record.record import Recorder
 
 
 def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
-    found = functions.evaluate("""() => {
+    report = functions.evaluate("""() => {
       const wrong = [];
       let states = 0;
       for (const pass of record.passes) {
@@ -33,8 +33,8 @@ def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
       }
       return {wrong, states};
     }""")
-    assert found["wrong"] == []
-    assert found["states"] > 100
+    assert report["wrong"] == []
+    assert report["states"] > 100
 
 
 def test_words_are_those_of_python(functions: Any, recorder: Recorder) -> None:
@@ -157,8 +157,10 @@ def test_what_is_copied_gets_at_what_is_shown(
     passes, variants = record["passes"], record["variants"]
     of_variants = {p for v in variants for p in v["passes"]}
     own = {p for v in variants for p in v["passes"] if v["name"] == name}
-    seen = sorted(own or set(range(len(passes))) - of_variants)
-    place = next(p for p in seen if passes[p]["unit"] == unit and passes[p]["rewrites"])
+    indices = sorted(own or set(range(len(passes))) - of_variants)
+    place = next(
+        p for p in indices if passes[p]["unit"] == unit and passes[p]["rewrites"]
+    )
     kernel = passes[place]["kernel"] or 0
     variant = next(
         v for v in variants if v["name"] == (name or "plain") and v["kernel"] == kernel
