@@ -23,10 +23,10 @@ lab: $(INSTALLED)
 	$(BIN)/workbench lab
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-long: lint
-	WORKBENCH_TEST_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --timeout=1800
+	WORKBENCH_TEST_PROFILE=long $(BIN)/python -m pytest -n $(WORKERS) --timeout=1800
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import LONG, count
 
@@ -30,6 +32,21 @@ settings.register_profile(
     derandomize=not LONG,
 )
 settings.load_profile("workbench")
+
+
+class SharedStarts(LoadScopeScheduling):
+    """One process has all tests of JupyterLab, and one all others of a browser, both from the
+    beginning: what is dear to start is started once. All other tests go out one by one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        for name in ("tests/viz/browser/test_lab_", "tests/viz/browser/"):
+            if nodeid.startswith(name):
+                return name
+        return nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts:
+    return SharedStarts(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:

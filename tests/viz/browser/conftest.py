@@ -1,7 +1,7 @@
 """What the tests in a browser share: Chromium, and one JupyterLab with one notebook.
 
 In a run with several processes one of them has all tests of JupyterLab, and one all others of the
-browser: what is dear to start is started once.
+browser (tests/conftest.py): what is dear to start is started once.
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ Opener = Callable[[Any, Path, str], Iterator[Any]]
 FAILED = pytest.StashKey[bool]()
 GIVEN_UP = "Canceled future for "
 """What JupyterLab says of its own requests when a session that it still asks is shut down."""
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    if item.get_closest_marker("xdist_group") is None:
-        item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")

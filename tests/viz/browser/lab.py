@@ -28,7 +28,7 @@ from nbformat.v4 import new_notebook
 from tests.viz.browser.browser import WAIT_MS
 from workbench.cli.tour import SOCKET_BYTES
 
-LAB = [pytest.mark.timeout(900), pytest.mark.xdist_group("lab")]
+LAB = pytest.mark.timeout(900)
 """Marks of all tests that share the server and the page; the first has to wait for both."""
 UP_WITHIN_S = 300
 """So much time has JupyterLab to start, and as much its page to open."""

@@ -187,6 +187,6 @@ def test_a_search_that_is_stopped_keeps_what_it_tried(notebook: Notebook) -> Non
 
 
 def names(wb: Any) -> list[str]:
-    """Return the names of the variants, read at one time."""
-    rows: list[str] = wb.locator(".wb-results [role=treeitem]").all_inner_texts()
-    return [row.split("\n")[0].strip() for row in rows]
+    """Return the names of the variants, read at one time, in view or scrolled away."""
+    cells: list[str] = wb.locator(".wb-results .wb-name").all_text_contents()
+    return [text.removeprefix("\N{BLACK DIAMOND}").strip() for text in cells]
