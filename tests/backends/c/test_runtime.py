@@ -55,6 +55,7 @@ from tests.backends.llvm.test_render import (  # noqa: F401
 )
 from tests.compiler import needs_c
 from tests.support import ROOT
+from workbench import Context, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.c import compiler
 from workbench.backends.c.compiler import find_compiler
@@ -62,7 +63,6 @@ from workbench.backends.c.runtime import CProgram, compile_many, one_text
 from workbench.backends.device import Device
 from workbench.backends.native import object_cache
 from workbench.backends.program.source import Source
-from workbench.base.context import Context
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, DeviceError
 from workbench.ir.node.ops import COMPARE, OPS, Ops
@@ -341,3 +341,13 @@ def test_a_compiler_that_is_no_compiler(
         CProgram(dataclasses.replace(add(), text="// nothing\n"))(
             [Buffer("C", F, 16) for _ in range(3)]
         )
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64", "uint8", "uint32"])
+def test_an_integer_has_no_negative_zero(kind: str) -> None:
+    """Not in a value, and not in a compiler that sees a float become an integer and back."""
+    values = np.array([-0.4, 0.3, 2.5, -0.0, 0.0], np.float32)
+    with Context(DEV="C"):
+        whole = Tensor(values).realize().cast(kind).cast("float32")
+        (answer,) = explore(1.0 / whole).kernels[0].run("C")
+    assert np.asarray(answer).tolist() == [np.inf, np.inf, 0.5, np.inf, np.inf]

@@ -20,14 +20,15 @@ from pathlib import Path
 from workbench.backends.native import object_cache
 from workbench.base.errors import CompileError, DeviceError
 
-# What the renderer counts on: signed integers wrap, a*b + c is fused, float operations may be
-# done early but never in another order. Loops stay as they are written, as on LLVM: whoever
-# wants vectors applies UPCAST (and GCC 12 gets sums over falling indexes wrong when it makes
-# vectors of them). But what is written lane by lane may become one instruction.
+# What the renderer counts on: signed integers wrap, a*b + c is fused, float operations are never
+# done in another order. Not -fno-trapping-math: with it GCC 12 takes (float)(int)x for trunc(x),
+# which has a negative zero where an integer has none. Loops stay as they are written, as on
+# LLVM: whoever wants vectors applies UPCAST (and GCC 12 gets sums over falling indexes wrong when
+# it makes vectors of them). But what is written lane by lane may become one instruction.
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
-    "-fwrapv", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+    "-fwrapv", "-ffp-contract=fast", "-fno-math-errno",
     "-fno-tree-vectorize", "-ftree-slp-vectorize",
     "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
 )
