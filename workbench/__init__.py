@@ -18,6 +18,7 @@ from workbench.base.forking import no_fork
 
 if TYPE_CHECKING:
     from workbench.backends.device import Device as Device
+    from workbench.backends.renderer import Renderer as Renderer
     from workbench.base.context import Context as Context
     from workbench.base.errors import KernelOptError as KernelOptError
     from workbench.counters import GlobalCounters as GlobalCounters
@@ -40,6 +41,7 @@ _HOME = {
     "Tensor": "workbench.tensor.tensor",
     "TinyJit": "workbench.tensor.jit",
     "Device": "workbench.backends.device",
+    "Renderer": "workbench.backends.renderer",
     "Context": "workbench.base.context",
     "Opt": "workbench.ir.opt.opt",
     "OptKind": "workbench.ir.opt.opt",

@@ -3,10 +3,12 @@
     register(OptKind("HALVE", here="two halves", on_a_gpu="the same", why_not=.., apply=..))
     register(RuleSet("mine", [Rule("double", x + x, x * 2)]), into="simplify-tensor")
     register(MyDevice())
+    register(Renderer("SHADER", Language(..), target, render))
 
 From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in text
 that is read; rules in their pass, in Rewrites with their names and docs, among those that can be
-switched off; a device in the menu, with its language. Nothing is to be changed for that.
+switched off; a device in the menu, with its language; a renderer's text beside that of the
+devices. Nothing is to be changed for that.
 """
 
 from __future__ import annotations

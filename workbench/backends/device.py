@@ -111,6 +111,12 @@ class Devices:
         """The device in whose language any kernel can be read, whether or not it can run."""
         return next(d for d in self._devices.values() if d.renders_anywhere)
 
+    @property
+    def renderers(self) -> list[DeviceInfo]:
+        """The other devices in whose languages kernels can be read though they are not here."""
+        devices = [d for d in self._devices.values() if d.renders_anywhere]
+        return [d for d in devices[1:] if d.language and not d.is_available]
+
     def for_language(self, name: str) -> DeviceInfo | None:
         """Return the device that runs text of a language, None where no device does."""
         spoken = ((d.language, d) for d in self._devices.values())

@@ -131,11 +131,11 @@ class Linker:
         return [place for place in places if place is not None]
 
 
-def readable(kernel: Kernel) -> Recorded:
-    """Return a kernel up to its source in the language that all kernels are read in, with the
-    record of how; it is not loaded: that needs no compiler."""
+def readable(kernel: Kernel, device: str = "") -> Recorded:
+    """Return a kernel up to its source in the language of a device that need not be here (that
+    in which all kernels are read, unless one is named), with the record of how."""
     with without(kernel.rules_off):
-        return recorded(kernel.ast, Device.reader.name, upto="source")
+        return recorded(kernel.ast, device or Device.reader.name, upto="source")
 
 
 def loaded(kernel: Kernel, source: Recorded) -> Compiled:
@@ -148,9 +148,10 @@ def loaded(kernel: Kernel, source: Recorded) -> Compiled:
     return compiled_from(reader, record, kernel.estimates)
 
 
-def to_read(compiled: Compiled, source: Recorded) -> Compiled:
-    """Return what was compiled for a device as the `readable` source of the same kernel."""
-    reader = Device.reader.name
+def to_read(compiled: Compiled, source: Recorded, device: str = "") -> Compiled:
+    """Return what was compiled for a device as the source of the same kernel that is `readable`
+    in the language of another."""
+    reader = device or Device.reader.name
     if compiled.device == reader:
         return compiled
     stages, passes = source

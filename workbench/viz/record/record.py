@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from workbench.backends.device import Device
+from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import caches
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
@@ -169,6 +169,9 @@ class Recorder:
         plain = every[:MOST_KERNELS]
         for variant in plain:
             self.add_compiled(variant)
+            for device in Device.renderers:
+                with suppress(Exception):  # asked for by hand, it says why
+                    self.add_readable(variant, device)
             yield "code"
             self.add_offers(variant)
             yield "offers"
@@ -263,6 +266,17 @@ class Recorder:
             self._add_made(linker)
             if c_linker.links.ancestry is not linker.links.ancestry:
                 self._add_made(c_linker)
+
+    def add_readable(self, variant: int, device: DeviceInfo) -> None:
+        """Add the code of a variant in the language of a device that need not be here. What a
+        renderer of somebody's raises is the caller's."""
+        number = self.record["variants"][variant]["kernel"]
+        source = readable(self.kernels[variant], device.name)
+        shown = to_read(self._compiled(variant), source, device.name)
+        linker = self._linker(shown, number)
+        row = rows.code_row(device, shown.source.split("\n"), linker.source())
+        code = self.record["variants"][variant]["code"]
+        self.put(("variants", variant, "code"), [*code, row])
 
     def _compiled(self, variant: int) -> Compiled:
         """Compile a variant, once for each device. Where that fails, its passes are added as far

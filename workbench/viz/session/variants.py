@@ -78,7 +78,11 @@ def code(session: Session, variant: int, language: str) -> Result:
     Errors: WorkbenchError where the device has no such code.
     """
     if not _has_code(session, variant, language) and variant not in session.edited:
-        session.recorder.add_compiled(variant)
+        device = Device.for_language(language)
+        if device is not None and device in Device.renderers:
+            session.recorder.add_readable(variant, device)
+        else:
+            session.recorder.add_compiled(variant)
     error = session.row(variant)["error"]
     if not _has_code(session, variant, language):
         if error is not None:
