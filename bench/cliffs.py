@@ -172,7 +172,7 @@ def beside_numpy(seed: int, budget_s: float) -> Row | None:
     """Return the Row of a random expression of the tests whose sizes are made real ones; None
     where it makes nothing of the kind."""
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    from tests import expressions
+    from tests.agreement import expressions
     from workbench import Tensor, TinyJit, dtypes
 
     sizes = expressions.SIZES

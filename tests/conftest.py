@@ -50,7 +50,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from tests.silent_rules import SilentRules  # imports the package
+    from tests.tools.silent_rules import SilentRules  # imports the package
 
     config.pluginmanager.register(SilentRules(), "silent-rules")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels import (
+from tests.tools.kernels import (
     EXAMPLES,
     convolution,
     matmul_bias_relu,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.expressions import case
-from tests.hunt import attempts, report
+from tests.agreement.expressions import case
+from tests.agreement.hunt import attempts, report
 from tests.viz.session.support import done, session_of
 from workbench import Context, GlobalCounters, Tensor, TinyJit, explore
 from workbench.backends.buffer import Buffer

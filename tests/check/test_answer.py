@@ -9,7 +9,7 @@ import pytest
 
 from tests.ir.samples import at, axis, kernel, load, param
 from tests.kernel.samples import DEVICES, UPCAST, text_kernel
-from tests.kernels import EXAMPLES, matmul_bias_relu
+from tests.tools.kernels import EXAMPLES, matmul_bias_relu
 from workbench import Kernel, Tensor, explore
 from workbench.base.dtypes import dtypes
 from workbench.check.answer import FULL_STEPS, SAMPLES, lane_steps

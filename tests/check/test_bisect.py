@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
-from tests.expressions import case
+from tests.agreement.expressions import case
 from tests.support import count
+from tests.tools.compiler import needs_c
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore, pipeline
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import Match, PassRecord

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.kernels import EXAMPLES
+from tests.tools.kernels import EXAMPLES
 from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.ir.text.printer import to_text
 

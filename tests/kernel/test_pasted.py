@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.kernel.samples import TILE, matmul, text_kernel
-from tests.kernels import EXAMPLES
+from tests.tools.kernels import EXAMPLES
 from workbench import Kernel
 from workbench.base.errors import ParseError, VerifyError
 from workbench.ir.node.uop import KernelInfo

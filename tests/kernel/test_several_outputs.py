@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
+from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, plain
 from workbench import Kernel, Tensor, TinyJit, engine, explore
 from workbench.base.trace import unobserved

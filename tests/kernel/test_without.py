@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
-from tests.silent_rules import package_rules
+from tests.tools.compiler import needs_c
+from tests.tools.silent_rules import package_rules
 from workbench import Kernel, Opt, OptOps, Tensor, explore, pipeline
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, WorkbenchError

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processes import children
 from tests.search.support import made_up_times, numbers
+from tests.tools.processes import children
 from workbench import Kernel, explore
 from workbench.search import evaluation
 from workbench.search import search as searching

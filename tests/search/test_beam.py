@@ -9,8 +9,8 @@ from itertools import islice
 import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt
-from tests.kernels import LLVM, matmul_bias_relu
 from tests.search.support import seconds
+from tests.tools.kernels import LLVM, matmul_bias_relu
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
 from tests.support import count
 from tests.tensor.agree import quiet
+from tests.tools.compiler import needs_c
 from workbench.base.context import Context
 from workbench.tensor import Tensor
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.kernels import EXAMPLES, TARGETS
+from tests.tools.kernels import EXAMPLES, TARGETS
 from tests.viz.browser.browser import new_page
 from workbench.base.trace import PassRecord, observe
 from workbench.ir.lower.lower import lower

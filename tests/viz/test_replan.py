@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.expressions import case
+from tests.agreement.expressions import case
 from tests.support import count
 from workbench import Tensor, explore
 from workbench.base.errors import WorkbenchError

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.processes import children
 from tests.support import ROOT
+from tests.tools.processes import children
 from tests.viz.support import array, matmul
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError

@@ -23,10 +23,10 @@ from tests.backends.linear import (
     store,
 )
 from tests.ir import samples
-from tests.kernels import convolution, matmul_bias_relu, softmax
 from tests.support import ROOT
+from tests.tools.kernels import convolution, matmul_bias_relu, softmax
+from workbench.backends.c.expressions.types import constant
 from workbench.backends.c.render import render
-from workbench.backends.c.types import constant
 from workbench.backends.c.writer import identifier
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import Const, DType, dtypes

@@ -53,8 +53,8 @@ from tests.backends.llvm.test_render import (  # noqa: F401
     test_scratch_on_the_stack_and_from_the_pool,
     test_slices_together_are_the_whole,
 )
-from tests.compiler import needs_c
 from tests.support import ROOT
+from tests.tools.compiler import needs_c
 from workbench import Context, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.c import compiler

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.ir.lower.test_orders import WORK_GROUPS
-from tests.kernels import EXAMPLES, LLVM, reordered
+from tests.tools.kernels import EXAMPLES, LLVM, reordered
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.ops import Ops

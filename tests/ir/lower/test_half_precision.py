@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.edge_cases import same
+from tests.agreement.edge_cases import same
 from tests.ir.samples import at, axis, kernel, load, param, reduced, stage
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device

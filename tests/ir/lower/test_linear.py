@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
-from tests.filecheck import filecheck
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import (
+from tests.tools.compiler import needs_c
+from tests.tools.filecheck import filecheck
+from tests.tools.kernels import (
     EXAMPLES,
     LLVM,
     interpreted,

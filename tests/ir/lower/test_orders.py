@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels import (
+from tests.support import count
+from tests.tools.kernels import (
     EXAMPLES,
     LLVM,
     Example,
@@ -26,7 +27,6 @@ from tests.kernels import (
     run,
     softmax,
 )
-from tests.support import count
 from workbench.base.errors import WorkbenchError
 from workbench.ir.lower.lower import lower
 from workbench.ir.node.axis import AxisType

@@ -7,9 +7,16 @@ import re
 import numpy as np
 import pytest
 
-from tests.filecheck import filecheck
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, interpreted, reordered, run, tiled_matmul
+from tests.tools.filecheck import filecheck
+from tests.tools.kernels import (
+    EXAMPLES,
+    LLVM,
+    interpreted,
+    reordered,
+    run,
+    tiled_matmul,
+)
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.lower.statement_tree import build_tree

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from workbench.backends.c import operators
+from workbench.backends.c.expressions import operators
 from workbench.backends.llvm import instructions
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
@@ -177,10 +177,10 @@ def test_the_table_is_complete() -> None:
 
 # what each table whose keys are ops says of them, apart from the op table
 OTHER_TABLES = {
-    "backends/c/bools.py": "C's signs for bools and for masks",
-    "backends/c/helpers.py": "names of C functions that combine lanes, and C's signs in them",
-    "backends/c/lanes.py": "how C writes what moves lanes",
-    "backends/c/operators.py": "C's signs and how tightly they bind, and what has no sign there",
+    "backends/c/expressions/bools.py": "C's signs for bools and for masks",
+    "backends/c/expressions/helpers.py": "C functions that combine lanes, and C's signs in them",
+    "backends/c/expressions/lanes.py": "how C writes what moves lanes",
+    "backends/c/expressions/operators.py": "C's signs, and how tightly they bind",
     "backends/llvm/instructions.py": "LLVM's instructions, by kind of type",
     "backends/python/statement.py": "what the emulator does at a node of a kernel",
     "ir/meaning/interpret.py": "what movement does to an array",

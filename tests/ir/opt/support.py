@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
+from tests.tools.kernels import EXAMPLES, LLVM, matmul_bias_relu
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt, why_not

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.ir.samples import at, axis, kernel, load, param
-from tests.kernels import EXAMPLES, LLVM, TARGETS, random_form, run
 from tests.support import count
+from tests.tools.kernels import EXAMPLES, LLVM, TARGETS, random_form, run
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, apply_opt, judged, legal_opts, why_not

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from tests.ir.opt.support import MATMUL, apply, check_what_is_offered, opt, sizes
-from tests.kernels import EXAMPLES, LLVM, random_form
 from tests.support import count
+from tests.tools.kernels import EXAMPLES, LLVM, random_form
 from workbench.base.errors import CompileError, KernelOptError
 from workbench.base.target import Target
 from workbench.ir.lower.statement_tree import build_tree

@@ -14,10 +14,10 @@ from types import ModuleType
 import pytest
 
 from tests.ir.opt.support import apply, opt
-from tests.kernels import LLVM, sum_of_columns
+from tests.tools.kernels import LLVM, sum_of_columns
 from workbench.ir.lower.lower import lower
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt import (
+from workbench.ir.opt.kinds import (
     group,
     local,
     nolocals,

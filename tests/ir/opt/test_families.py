@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ir.opt.support import apply, opt
-from tests.kernels import EXAMPLES, Example, random_form
+from tests.tools.kernels import EXAMPLES, Example, random_form
 from workbench.ir.opt.families import families
 from workbench.ir.opt.opt import Opt, ranges
 

@@ -17,7 +17,8 @@ import pytest
 
 from tests.ir.opt.support import apply, check_what_is_offered, opt
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import (
+from tests.support import LONG, count
+from tests.tools.kernels import (
     EXAMPLES,
     TARGETS,
     Array,
@@ -30,7 +31,6 @@ from tests.kernels import (
     softmax,
     transpose,
 )
-from tests.support import LONG, count
 from workbench import Device
 from workbench.base.errors import KernelOptError
 from workbench.ir.lower.lower import lower

@@ -6,8 +6,8 @@ import pytest
 
 from tests.ir.opt.support import MATMUL, apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, random_form
 from tests.support import count
+from tests.tools.kernels import EXAMPLES, LLVM, random_form
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import actions, legal_opts, why_not

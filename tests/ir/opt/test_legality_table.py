@@ -30,7 +30,14 @@ import pytest
 
 from tests.ir.opt.support import apply, opt, sizes
 from tests.ir.samples import at, axis, kernel, load, param, reduced
-from tests.kernels import EXAMPLES, LLVM, PYTHON, Example, interpreted, matmul_bias_relu
+from tests.tools.kernels import (
+    EXAMPLES,
+    LLVM,
+    PYTHON,
+    Example,
+    interpreted,
+    matmul_bias_relu,
+)
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops

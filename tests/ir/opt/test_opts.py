@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.filecheck import filecheck
 from tests.ir.opt.support import MATMUL, apply, opt
-from tests.kernels import EXAMPLES, LLVM, interpreted
+from tests.tools.filecheck import filecheck
+from tests.tools.kernels import EXAMPLES, LLVM, interpreted
 from workbench.backends.device import Device
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.opt import OptOps

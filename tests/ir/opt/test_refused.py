@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ir.opt.support import MATMUL, PRIME, apply, opt, sizes
-from tests.kernels import EXAMPLES, LLVM, matmul_bias_relu
+from tests.tools.kernels import EXAMPLES, LLVM, matmul_bias_relu
 from workbench.base.errors import KernelOptError
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp

@@ -10,7 +10,7 @@ from tests.ir.rules import test_collapse, test_index_rules, test_movement, test_
 from tests.ir.rules.instances import Leaves, instances
 from tests.ir.rules.meaning import matches
 from tests.ir.samples import F, at, axis, buffer, load, param, store, tensor
-from tests.silent_rules import package_rules
+from tests.tools.silent_rules import package_rules
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ir.samples import DEEP, axis, chain
-from tests.kernels import EXAMPLES, random_form
 from tests.support import count
+from tests.tools.kernels import EXAMPLES, random_form
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import EndlessRewrite, WorkbenchError
 from workbench.base.trace import observe

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.silent_rules import package_rules, rule_sets
 from tests.support import ROOT
+from tests.tools.silent_rules import package_rules, rule_sets
 
 # Where both sides of every rule of a set are evaluated: on random inputs, and index rules at
 # every point of small ranges. These files go by name through the rules, and fail for one that

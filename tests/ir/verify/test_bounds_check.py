@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.kernels import EXAMPLES, random_form
 from tests.support import count
+from tests.tools.kernels import EXAMPLES, random_form
 from workbench import Kernel
 from workbench.base.errors import ParseError, VerifyError
 from workbench.ir.text.parser import parse

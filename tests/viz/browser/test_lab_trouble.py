@@ -25,14 +25,14 @@ PRODUCT = """import numpy as np
 from workbench import Context, Tensor, explore
 a = Tensor(np.random.rand(144, 144).astype(np.float32))
 with Context(LIVE=1): display(explore(a @ a))"""
-ENDLESS = """from workbench.viz.session import measurement
+ENDLESS = """from workbench.viz.session.handlers import measurement
 ordinary = measurement.BUDGET_S, measurement.SAMPLES
 measurement.BUDGET_S, measurement.SAMPLES = 3600.0, 10**9"""
 ORDINARY = "measurement.BUDGET_S, measurement.SAMPLES = ordinary"
 """What is timed between the two cells ends when it is stopped, and not before."""
 PATIENT = """import time
 from unittest import mock
-from workbench.viz.session.measurement import searching
+from workbench.viz.session.handlers.measurement import searching
 search = searching.run
 def patient(*args, report, stop, **fields):
     def told(candidate):

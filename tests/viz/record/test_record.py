@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
-from tests.expressions import case
+from tests.agreement.expressions import case
 from tests.support import ROOT, count
+from tests.tools.compiler import needs_c
 from tests.viz.record.support import broken, outline, patched, plain, timeless
 from tests.viz.support import array, check_golden, matmul, softmax
 from workbench.backends.device import Device

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tests.expressions import case
+from tests.agreement.expressions import case
 from tests.support import count
 from tests.viz.support import softmax
 from workbench.base.dtypes import dtypes

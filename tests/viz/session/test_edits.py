@@ -6,7 +6,7 @@ import pytest
 
 from tests.viz.session.support import done
 from workbench.backends.device import Device
-from workbench.viz.session import measurement
+from workbench.viz.session.handlers import measurement
 from workbench.viz.session.session import Session
 
 NEEDS_C = pytest.mark.skipif(not Device.available("C"), reason="no C compiler")

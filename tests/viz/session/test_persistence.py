@@ -16,8 +16,8 @@ from tests.support import ROOT
 from workbench.backends.native.private_files import MOST_BYTES
 from workbench.ir.nest.estimates import Estimates
 from workbench.viz.session import persistence
+from workbench.viz.session.handlers.variants import Edited
 from workbench.viz.session.timing_rows import timing_row
-from workbench.viz.session.variants import Edited
 
 KEY = "0123456789abcdef"
 A, B = persistence.Key(0, ("A",)), persistence.Key(0, ("B",))

@@ -9,7 +9,7 @@ import pytest
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, session_of
 from tests.viz.support import matmul
-from workbench.viz.session import variants as tuning
+from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import AHEAD
 from workbench.viz.session.session import Session
 

@@ -17,8 +17,9 @@ from tests.viz.support import array, matmul, softmax
 from workbench.base.context import Context
 from workbench.viz import explore
 from workbench.viz.record.record import Recorder, build
-from workbench.viz.session import baselines, measurement, prefetch
-from workbench.viz.session import variants as tuning
+from workbench.viz.session import prefetch
+from workbench.viz.session.handlers import baselines, measurement
+from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import AHEAD, ASKED, Jobs
 from workbench.viz.session.lru_cache import KEPT
 from workbench.viz.session.opt_text import parse_opt

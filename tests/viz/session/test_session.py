@@ -10,7 +10,8 @@ from tests.viz.session.support import Page, ask, done, session_of, unpacked
 from tests.viz.support import array, matmul
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
-from workbench.viz.session import measurement, prefetch
+from workbench.viz.session import prefetch
+from workbench.viz.session.handlers import measurement
 from workbench.viz.session.jobs import AHEAD, ASKED
 from workbench.viz.session.session import QUICK, Session
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.expressions import case
+from tests.agreement.expressions import case
 from tests.support import count
 from tests.viz.support import array, softmax
 from workbench.viz import Exploration, explore

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.c.expression import (
+from workbench.backends.c.expressions.expression import (
     ATOM,
     EITHER,
     EQUAL,
@@ -17,7 +17,7 @@ from workbench.backends.c.expression import (
     call,
     paren,
 )
-from workbench.backends.c.operands import COperands
+from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.writer import CWriter
 from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from workbench.backends.c.expression import ATOM, MUL, paren
-from workbench.backends.c.operands import COperands
-from workbench.backends.c.operators import product
+from workbench.backends.c.expressions.expression import ATOM, MUL, paren
+from workbench.backends.c.expressions.operands import COperands
+from workbench.backends.c.expressions.operators import product
 from workbench.backends.c.writer import CWriter
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp

@@ -27,15 +27,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 
-from workbench.backends.c.bools import about_bools, is_about_bools
 from workbench.backends.c.comments import Follower, deserves_comment
-from workbench.backends.c.expression import ATOM, Expression
-from workbench.backends.c.helpers import Prelude
+from workbench.backends.c.expressions.bools import about_bools, is_about_bools
+from workbench.backends.c.expressions.expression import ATOM, Expression
+from workbench.backends.c.expressions.helpers import Prelude
+from workbench.backends.c.expressions.lanes import LANES
+from workbench.backends.c.expressions.operands import COperands
+from workbench.backends.c.expressions.operators import arithmetic
 from workbench.backends.c.inlining import LEAVES, TRANSPARENT, InliningPlan, lay_out
-from workbench.backends.c.lanes import LANES
 from workbench.backends.c.memory import CMemory
-from workbench.backends.c.operands import COperands
-from workbench.backends.c.operators import arithmetic
 from workbench.backends.c.registers import CRegisters
 from workbench.backends.c.writer import CWriter, identifier
 from workbench.backends.program.analysis import (

@@ -10,8 +10,8 @@ from workbench.base.trace import Match, recording, unobserved
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.amounts import offered
 from workbench.ir.opt.budget import refuse_bytes
+from workbench.ir.opt.kinds.padto import PADTO
 from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
-from workbench.ir.opt.padto import PADTO
 
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:

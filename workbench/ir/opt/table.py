@@ -6,18 +6,18 @@ the first is listed.
 
 from __future__ import annotations
 
-from workbench.ir.opt.group import GROUP, GROUPTOP
-from workbench.ir.opt.local import LOCAL
-from workbench.ir.opt.nolocals import NOLOCALS
+from workbench.ir.opt.kinds.group import GROUP, GROUPTOP
+from workbench.ir.opt.kinds.local import LOCAL
+from workbench.ir.opt.kinds.nolocals import NOLOCALS
+from workbench.ir.opt.kinds.order import ORDER, SWAP
+from workbench.ir.opt.kinds.padto import PADTO
+from workbench.ir.opt.kinds.split import SPLIT
+from workbench.ir.opt.kinds.stage import STAGE
+from workbench.ir.opt.kinds.tc import TC
+from workbench.ir.opt.kinds.thread import THREAD
+from workbench.ir.opt.kinds.unroll import UNROLL
+from workbench.ir.opt.kinds.upcast import UPCAST
 from workbench.ir.opt.opt import OptOps
-from workbench.ir.opt.order import ORDER, SWAP
-from workbench.ir.opt.padto import PADTO
-from workbench.ir.opt.split import SPLIT
-from workbench.ir.opt.stage import STAGE
-from workbench.ir.opt.tc import TC
-from workbench.ir.opt.thread import THREAD
-from workbench.ir.opt.unroll import UNROLL
-from workbench.ir.opt.upcast import UPCAST
 
 OptOps.add(
     UPCAST, UNROLL, LOCAL, THREAD, GROUP, GROUPTOP, SPLIT, PADTO,

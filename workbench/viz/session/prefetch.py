@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.measure.timing import Samples
-from workbench.viz.session import baselines, measurement, plan_comparison
+from workbench.viz.session.handlers import baselines, measurement, plan_comparison
 from workbench.viz.session.jobs import AHEAD
 from workbench.viz.session.opt_text import parse_opt
 

@@ -24,16 +24,15 @@ from workbench.viz.exploration import Exploration
 from workbench.viz.page import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
-from workbench.viz.session import (
+from workbench.viz.session import persistence, prefetch
+from workbench.viz.session.handlers import (
     baselines,
     inspection,
     measurement,
-    persistence,
     plan_comparison,
-    prefetch,
     rule_toggles,
 )
-from workbench.viz.session import variants as tuning
+from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import AHEAD, Jobs, jobs
 from workbench.viz.session.requests import checked
 from workbench.worker.client import TaskStopped

@@ -61,8 +61,8 @@ from workbench.ir.opt.heuristic.strides import (
     unit_axis,
     vector_axis,
 )
+from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
-from workbench.ir.opt.stage import fill_name
 
 PACKED_SHARE = 1
 """A packed tile may be so many times the second-level cache: at that size some products were

@@ -30,8 +30,8 @@ from workbench.ir.opt.heuristic.strides import (
     strides,
     vector_axis,
 )
+from workbench.ir.opt.kinds.padto import GROWTH
 from workbench.ir.opt.opt import OptOps, ranges
-from workbench.ir.opt.padto import GROWTH
 
 TILE_ROWS = (8, 6, 4, 3, 2)
 """Rows along an axis."""

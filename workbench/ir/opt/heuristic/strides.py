@@ -7,8 +7,8 @@ import math
 from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
+from workbench.ir.opt.kinds.stage import read_by
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges, store_strides
-from workbench.ir.opt.stage import read_by
 
 REUSE = 8
 """An operand packed must be read again at least this often."""

@@ -1,0 +1,157 @@
+"""Casts, bit casts and integer arithmetic at the edges: one answer on all devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from tests.agreement.edge_cases import (
+    ALL,
+    FLOATS,
+    REFERENCE,
+    SMALL,
+    Array,
+    Case,
+    bitcasts,
+    casts,
+    computed,
+    converted,
+    integers,
+    numbers,
+    padded,
+    same,
+)
+from tests.support import count
+from workbench.backends.device import Device
+from workbench.base.dtypes import DType, dtypes
+
+RUNNABLE = [d for d in Device.names() if Device.available(d)]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("cases", [casts, bitcasts, integers], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("device", [REFERENCE, *RUNNABLE])
+def test_edge_cases(cases: Callable[[], Iterator[Case]], device: str) -> None:
+    case_list = list(cases())
+    if device in ("LLVM", "C"):  # as scalars, and as whole vectors
+        case_list = [*map(uneven, case_list), *map(padded, case_list)]
+    for case, got in zip(case_list, computed(case_list, device), strict=True):
+        right = same(got, case.want)
+        wrong = [a[~right][:4] for a in (*case.inputs, got, case.want)]
+        assert right.all(), f"{case.name} on {device}: of {wrong[:-2]} {wrong[-2:]}"
+
+
+def uneven(case: Case) -> Case:
+    """Return the case with an odd number of values, which no vector divides."""
+    if case.want.size % 2:
+        return case
+    inputs = tuple(np.append(a, a[:1]) for a in case.inputs)
+    return Case(case.name, case.operation, inputs, np.append(case.want, case.want[:1]))
+
+
+def test_constants_are_cast_as_arrays_are() -> None:
+    for source in ALL:
+        values = numbers(source)
+        for result in ALL:
+            want = converted(values, source, result)
+            got = np.array([result.const(v) for v in values.tolist()], result.numpy)
+            assert same(got, want).all(), f"{source} as {result}"
+
+
+@pytest.mark.parametrize("device", RUNNABLE)
+def test_every_small_float_is_a_float32_and_back(device: str) -> None:
+    bits = np.arange(1 << 16).astype(np.uint16)
+    cases = []
+    for dtype in SMALL:
+        values = bits.view(dtype.numpy)
+        with np.errstate(all="ignore"):
+            wide = values.astype(np.float32)
+        cases.append(Case(f"{dtype} widened", lambda t: t.float(), (values,), wide))
+        back = Case(f"{dtype} rounded", lambda t, d=dtype: t.cast(d), (wide,), values)
+        cases.append(back)
+    for case, got in zip(cases, computed(cases, device), strict=True):
+        assert same(got, case.want).all(), case.name
+
+
+@pytest.mark.parametrize("device", RUNNABLE)
+def test_rounding_to_small_floats(device: str) -> None:
+    cases = []
+    for result in SMALL:
+        for source in (dtypes.float32, dtypes.float64):
+            values = close_calls(source, result)
+            want = converted(values, source, result)
+            name = f"{source} as {result}"
+            cases.append(Case(name, lambda t, d=result: t.cast(d), (values,), want))
+    for case, got in zip(cases, computed(cases, device), strict=True):
+        right = same(got, case.want)
+        assert right.all(), f"{case.name}: {case.inputs[0][~right][:4]}"
+
+
+def close_calls(source: DType, result: DType) -> Array:
+    """Return random floats of all sizes, the middle of each pair of neighbours in `result`, and
+    the floats just beside it."""
+    rng = np.random.default_rng(0)
+    word = np.uint32 if source.bits == 32 else np.uint64
+    limit = int(np.iinfo(word).max)
+    anything = rng.integers(0, limit, count(1_000_000), word).view(source.numpy)
+    sizes = 10.0 ** rng.uniform(-10, 6, count(1_000_000))
+    usual = (rng.standard_normal(sizes.size) * sizes).astype(source.numpy)
+    every = np.arange(1 << 16).astype(np.uint16).view(result.numpy)
+    with np.errstate(all="ignore"):
+        every = np.sort(every.astype(np.float64))
+        every = every[np.isfinite(every)]
+        middle = ((every[1:] + every[:-1]) / 2).astype(source.numpy)
+        up, down = (source.numpy.type(end) for end in (np.inf, -np.inf))
+        beside = [np.nextafter(middle, up), np.nextafter(middle, down)]
+    return np.concatenate([anything, usual, middle, *beside])
+
+
+@pytest.mark.parametrize("device", RUNNABLE)
+@pytest.mark.parametrize("dtype", SMALL, ids=str)
+def test_arithmetic_rounds_each_result(dtype: DType, device: str) -> None:
+    """Each op computes in float32 and rounds: what numpy's types do, bit for bit."""
+    values = numbers(dtype)
+    a, b = (grid.reshape(-1).copy() for grid in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        cases = [
+            Case("a + b", lambda a, b: a + b, (a, b), a + b),
+            Case("a - b", lambda a, b: a - b, (a, b), a - b),
+            Case("a * b", lambda a, b: a * b, (a, b), a * b),
+            Case("a / b", lambda a, b: a / b, (a, b), a / b),
+            Case("a * b + a", lambda a, b: a * b + a, (a, b), a * b + a),
+            Case("a < b", lambda a, b: a < b, (a, b), a < b),
+            Case("a == b", lambda a, b: a == b, (a, b), a == b),
+            Case("a <= b", lambda a, b: a <= b, (a, b), a <= b),
+            Case("maximum", lambda a, b: a.maximum(b), (a, b), np.maximum(a, b)),
+            Case(
+                "where", lambda a, b: (a < b).where(a, b), (a, b), np.where(a < b, a, b)
+            ),
+            Case("-a", lambda a: -a, (values,), -values),
+            Case("abs", lambda a: a.abs(), (values,), np.abs(values)),
+            Case("sqrt", lambda a: a.sqrt(), (values,), np.sqrt(values)),
+            Case("trunc", lambda a: a.trunc(), (values,), np.trunc(values)),
+            Case(
+                "a / 2**-20", lambda a: a / 2.0**-20, (values,), values / scale(dtype)
+            ),
+        ]
+    for case, got in zip(cases, computed(cases, device), strict=True):
+        want = case.want
+        if dtypes.from_numpy(want.dtype).is_float:  # the sign of a zero is free in sums
+            got, want = got + want.dtype.type(0), want + want.dtype.type(0)
+        right = same(got, want)
+        wrong = [x[~right][:4] for x in (*case.inputs, got, want)]
+        assert right.all(), f"{case.name} on {device}: {wrong}"
+
+
+def scale(dtype: DType) -> Array:
+    return np.array(2.0**-20, dtype.numpy)
+
+
+def test_the_table_finds_what_is_wrong() -> None:
+    values = np.array([0.0, 1.0, np.nan], np.float16)
+    assert same(values, values.copy()).all()
+    assert not same(values, -values)[:2].any()
+    assert not same(values, values.astype(np.float32)).any()
+    assert all(numbers(dtype).size > 16 for dtype in FLOATS)

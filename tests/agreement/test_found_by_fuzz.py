@@ -1,0 +1,79 @@
+"""What random expressions broke once, each as small as it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tools.compiler import NONE_HERE
+from workbench import Context, Opt, OptOps, Tensor, dtypes, explore
+
+DEVICES = ("LLVM", "PYTHON") if NONE_HERE else ("LLVM", "C", "PYTHON")
+ENDS = np.array([2**63 - 1, -(2**63), 2**62, 3, -1, 5, 0], np.int64)[:, None]
+STEPS = np.arange(5)[None]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_row_read_backwards_is_clamped_where_it_is_padded(device: str) -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((13, 4)).astype(np.float32))
+    (kernel,) = explore(x.softmax(1).flip(1)).kernels
+    assert kernel.apply(Opt(OptOps.PADTO, "i0", 8)).check(device).ok
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_row_of_a_turned_block_may_lie_beyond_a_gate(device: str) -> None:
+    a = np.arange(13 * 13, dtype=np.int32).reshape(13, 13)
+    with Context(DEV=device):
+        got = Tensor(a).pad(((2, 1), (2, 1))).permute(1, 0).contiguous().numpy()
+    np.testing.assert_array_equal(got, np.pad(a, ((2, 1), (2, 1))).T)
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<=": lambda a, b: a <= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,
+    "not <=": lambda a, b: ~(a <= b), "not <": lambda a, b: ~(a < b), "==": lambda a, b: a == b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("sign", COMPARISONS)
+def test_a_mask_is_counted_at_the_ends_of_int64(sign: str, device: str) -> None:
+    compare = COMPARISONS[sign]
+    with Context(DEV=device):
+        steps, ends = Tensor.arange(5, dtype=dtypes.int64).reshape(1, 5), Tensor(ENDS)
+        for got, want in (
+            (compare(steps, ends), compare(STEPS, ENDS)),
+            (compare(ends, steps), compare(ENDS, STEPS)),
+        ):
+            np.testing.assert_array_equal(got.int().sum(1).numpy(), want.sum(1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+def test_the_least_number_of_a_type_is_added(name: str, device: str) -> None:
+    least = int(np.iinfo(name).min)
+    a = np.arange(64).astype(name)
+    with Context(DEV=device):
+        np.testing.assert_array_equal(
+            (Tensor(a) + least).numpy(), a + np.dtype(name).type(least)
+        )
+        np.testing.assert_array_equal(
+            (Tensor(a) * 3 + least).numpy(),
+            a * np.dtype(name).type(3) + np.dtype(name).type(least),
+        )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["int8", "int16", "int32", "int64"])
+def test_what_follows_a_shift_by_the_width_knows_that_it_gives_0(
+    name: str, device: str
+) -> None:
+    a = np.arange(-64, 0).astype(name)
+    with Context(DEV=device):
+        for by in (1, a.itemsize * 8 - 1, a.itemsize * 8):
+            shifted = Tensor(a).clip(-100, -1) >> by
+            want = a >> by if by < a.itemsize * 8 else a * 0
+            np.testing.assert_array_equal((shifted + 1).numpy(), want + 1)
+            np.testing.assert_array_equal((shifted < 0).numpy(), want < 0)

@@ -1,0 +1,172 @@
+"""Kernels run for the page: timed, checked, searched, beside baselines, and before anybody asks."""
+
+from __future__ import annotations
+
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import broken, plain
+from tests.viz.session.support import Page, ask, done, session_of, unpacked
+from tests.viz.support import array, matmul, softmax
+from workbench.viz import explore
+from workbench.viz.session import prefetch
+from workbench.viz.session.handlers import baselines, measurement
+from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.session import Session
+from workbench.viz.session.timing_rows import timing_text
+
+pytestmark = pytest.mark.usefixtures("nothing_saved")
+
+
+def test_measure(session: Session) -> None:
+    auto = done(session, "auto", kernel=0)["variant"]
+    done(session, "measure", variants=[0, auto, 0], cold=True)
+    for variant in (0, auto):
+        timing = session.row(variant)["timing"]
+        assert timing["min_s"] <= timing["median_s"] and timing["cold_s"] > 0
+        assert timing["device"] == "LLVM" and not timing["emulator"]
+        assert timing["samples"] and timing["kind"] == "f32" and timing["threads"] >= 1
+    first = session.row(0)["timing"]["run"]
+    assert session.row(auto)["timing"]["run"] == first != ""
+    done(session, "measure", variants=[0], cold=False)
+    both = {session.row(v)["timing"]["run"] for v in (0, auto)}
+    assert len(both) == 1 and first not in both, "what stands at the top is of one run"
+    statuses = [m["status"] for m in page_of(session).messages if "status" in m]
+    assert statuses[0]["task"] == "measure" and statuses[-1]["task"] is None
+    assert any("warm" in s["text"] for s in statuses)
+
+
+def test_shares_are_of_one_peak(session: Session) -> None:
+    """However often it is timed: the slower time is never nearer to the peak."""
+    session.recorder.add_speeds()
+    rows = []
+    for _ in range(3):
+        done(session, "measure", variants=[0], cold=False)
+        rows.append(session.row(0)["timing"])
+    speeds = session.recorder.speeds
+    assert (
+        session.record["machine"]["one_thread"]["peak"]["f32"] == speeds.peak["f32"].one
+    )
+    shares = [speeds.share(r["kind"], r["threads"], 1e9 * r["gflops"]) for r in rows]
+    assert None not in shares
+    assert all("peak" in timing_text(row, speeds) for row in rows)
+    by_time = sorted(
+        zip(rows, shares, strict=True), key=lambda both: both[0]["median_s"]
+    )
+    assert [share for _, share in by_time] == sorted(shares, reverse=True)
+
+
+def page_of(session: Session) -> Any:
+    return session.listeners()[0]
+
+
+def test_check(session: Session) -> None:
+    done(session, "check", variant=0)
+    assert session.row(0)["check"]["ok"] is True
+
+
+def test_an_emulator_stands_alone(session: Session) -> None:
+    done(session, "measure", variants=[0])
+    timing = session.row(0)["timing"]
+    done(session, "device", name="PYTHON")
+    assert session.record["device"] == "PYTHON"
+    assert session.row(0)["timing"] is None and session.row(0)["offers"] == []
+    done(session, "measure", variants=[0])
+    done(session, "check", variant=0)
+    assert session.row(0)["timing"]["emulator"]
+    text = timing_text(session.row(0)["timing"], session.recorder.speeds)
+    assert "EMULATOR (PYTHON)" in text and "peak" not in text
+    done(session, "device", name="LLVM")
+    assert session.row(0)["timing"] == timing and session.row(0)["check"] is None
+
+
+def test_baselines() -> None:
+    ran = []
+    ex = matmul().baseline("mine", lambda: ran.append(1))
+    ex.baseline("broken", lambda: 1 / 0)
+    with session_of(ex) as session:
+        done(session, "pin", variant=0)
+        done(session, "baseline")
+        mine, broken_row = session.record["baselines"]
+        assert mine["name"] == "mine" and mine["timing"]["median_s"] > 0 and ran
+        assert mine["error"] is None
+        assert broken_row["timing"] is None
+        assert broken_row["error"] == "ZeroDivisionError: division by zero"
+        assert session.row(0)["timing"], "the pinned variant was timed in turns with it"
+        done(session, "device", name="PYTHON")
+        assert "emulator" in ask(session, "baseline")["error"]["because"]
+
+
+def test_a_baseline_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(baselines, "LIMIT_S", 0.1)
+    is_over = Event()
+    ex = matmul().baseline("slow", lambda: is_over.wait(60))
+    with session_of(ex) as session:
+        done(session, "baseline")
+        is_over.set()
+        assert "did not return" in session.record["baselines"][0]["error"]
+
+
+def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
+    ex = softmax().baseline("mine", lambda: None)
+    with session_of(ex, measures_ahead=True) as session:
+        page = Page(session)
+        finished = session.jobs.submit(session, session._ahead(), AHEAD)
+        assert finished.wait(60)
+        assert session.jobs.submit(page, iter(()), 9).wait(60), (
+            "after all that is AHEAD"
+        )
+        record = page.record
+        assert record == plain(session.record) and broken(record) == []
+        assert all(v["timing"] for v in record["variants"]), "plain and auto"
+        assert record["baselines"][0]["timing"]
+        assert any(o["measured"] for o in record["variants"][0]["offers"])
+        assert unpacked(page.renewed[-1]) == record
+
+
+def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
+    monkeypatch.setattr(prefetch, "SAMPLES", 1)
+    with session_of(softmax(), measures_ahead=True) as session:
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, iter(()), 9).wait(60)
+        offers = session.row(0)["offers"]
+        assert {o["spread"] for o in offers if o["measured"]} == {None}
+        assert any(o["measured"] for o in offers)
+
+
+def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends after some candidates, however long they take."""
+    search = measurement.searching.run
+    reported = []
+
+    def short(*args: Any, report: Any, **fields: Any) -> Any:
+        def count(candidate: Any) -> None:
+            report(candidate)
+            reported.append(candidate)
+
+        fields |= {"budget_s": 120.0, "stop": lambda: len(reported) > 8}
+        return search(*args, report=count, **fields)
+
+    monkeypatch.setattr(measurement.searching, "run", short)
+    with session_of(explore(array(64, 64) @ array(64, 64))) as session:
+        page = Page(session)
+        variant_number = done(session, "search", variant=0, budget_s=5)["variant"]
+        row = session.row(variant_number)
+        assert row["timing"] and row["name"] in ("search 1", "plain", "auto")
+        if variant_number:
+            assert row["opts"] and row["parent"] == 0 and row["note"]
+        tasks = {m["status"]["task"] for m in page.messages if "status" in m}
+        assert {"search", "measure"} <= tasks
+        tried = row["search"]
+        rows = {number: parent for number, parent, *_ in tried["trials"]}
+        assert tried["tried"] == len(rows) > 2 and tried["best"] in rows
+        assert {p for p in rows.values() if p is not None} <= set(rows)
+        assert any(seconds for _, _, _, seconds, _ in tried["trials"])
+    with session_of(explore(array(64, 64) @ array(64, 64))) as session:
+        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        again = [v["search"] for v in session.record["variants"] if v["search"]]
+        assert again == [plain(tried)]

@@ -1,0 +1,156 @@
+"""A plan held against the one before it: what moved, what each takes, and which is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.viz.record.support import plain
+from tests.viz.session.support import Page, session_of
+from tests.viz.support import array
+from workbench.viz import Exploration, explore
+from workbench.viz.session import prefetch
+from workbench.viz.session.handlers import measurement, plan_comparison
+from workbench.viz.session.session import Session
+
+
+@pytest.fixture(autouse=True)
+def nothing_saved(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def product(n: int = 96) -> Exploration:
+    """Three kernels: what goes into the product, the product, and a softmax of it."""
+    x = array(n, n)
+    return explore(((x * 0.25 + 1) @ x).softmax(1))
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with session_of(product()) as product_session:
+        yield product_session
+
+
+def done(session: Session, do: str, **fields: Any) -> Any:
+    reply = session.handle({"id": 1, "do": do, **fields})
+    assert reply["ok"], reply["error"]
+    return session.record["plan"]["compared"]
+
+
+def refused(session: Session) -> str:
+    reply = session.handle({"id": 1, "do": "plans"})
+    assert not reply["ok"]
+    return str(reply["error"]["because"])
+
+
+def decided(session: Session, name: str) -> Any:
+    rows = session.record["plan"]["decisions"]
+    return next(d for d in rows if d["stored"] and name in d["name"])
+
+
+def fuse(session: Session, name: str) -> Any:
+    node = decided(session, name)["node"]
+    return done(session, "replan", node=node, store=False)
+
+
+def test_a_cut_that_moved_is_said_with_its_reason(session: Session) -> None:
+    assert session.record["plan"]["compared"] is None
+    row = fuse(session, "mul+add")
+    assert row["kernels"] == [3, 3] and row["seconds"] is None
+    rows = session.record["plan"]["decisions"]
+    assert rows[row["asked"]]["forced"] and not rows[row["asked"]]["stored"]
+    (moved,) = (rows[place] for place in row["moved"])
+    assert moved["stored"] and moved["name"].startswith("elementwise mul 96")
+    assert "times for" in moved["reason"]
+    again = done(session, "replan", node=rows[row["asked"]]["node"], store=None)
+    now = session.record["plan"]["decisions"]
+    assert [now[place]["stored"] for place in again["moved"]] == [False]
+
+
+def test_both_plans_are_timed_in_one_run(session: Session) -> None:
+    page = Page(session)
+    before = loads(session)
+    assert fuse(session, "matmul")["kernels"] == [3, 2]
+    assert loads(session) > 2 * before, "inside a softmax it loses its register tile"
+    row = done(session, "plans")
+    assert all(seconds > 0 for seconds in row["seconds"]) and row["told"]
+    assert page.record == plain(session.record)
+    tasks = {m["status"]["task"] for m in page.messages if "status" in m}
+    assert "plans" in tasks
+
+
+def loads(session: Session) -> int:
+    """Return how many bytes the kernels load that run by default."""
+    kernels = session.recorder.exploration.kernels
+    return sum(kernel.optimized().counts.bytes_loaded for kernel in kernels)
+
+
+def answered_by(patch: pytest.MonkeyPatch, answer: Callable[..., Any]) -> None:
+    """Let a function stand for the worker."""
+    patch.setattr(measurement, "ask", answer)
+    patch.setattr(measurement, "hold", lambda worker, kernel, key: None)
+
+
+def test_times_of_a_plan_are_those_of_its_kernels(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel that both plans have is timed once, and counts in both."""
+    fuse(session, "matmul")
+    tasks: list[Any] = []
+
+    def answer(session: Any, worker: Any, task: Any, name: str) -> Any:
+        tasks.append(task)
+        seconds = 2.0 ** -len(task["kernels"])
+        return {
+            "kernels": [
+                {"samples": [2.0**place * seconds] * (8 + place)}
+                for place in range(len(task["kernels"]))
+            ]
+        }
+
+    answered_by(monkeypatch, answer)
+    row = done(session, "plans")
+    kernels = tasks[0]["kernels"]
+    assert len(kernels) == 4 and len({k["data"] for k in kernels}) == 4
+    assert row["seconds"] == [7 / 16, 9 / 16]  # the first is in both
+    assert row["told"].startswith("1.29 times as slow")
+
+
+@pytest.mark.parametrize(
+    ("rows", "because"),
+    [
+        ([{"error": {"what": "w", "because": "it crashed", "try": ""}}], "it crashed"),
+        ([{"samples": [1.0]}, {}], "somebody asked for it"),
+    ],
+)
+def test_what_does_not_run_is_said(
+    session: Session, monkeypatch: pytest.MonkeyPatch, rows: Any, because: str
+) -> None:
+    fuse(session, "matmul")
+    answered_by(monkeypatch, lambda *args: {"kernels": rows})
+    assert refused(session) == because
+    assert session.record["plan"]["compared"]["seconds"] is None
+
+
+def test_what_cannot_be_timed(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "no other plan" in refused(session)
+    fuse(session, "matmul")
+    with monkeypatch.context() as patch:
+        patch.setattr(plan_comparison, "MOST_KERNELS", 4)
+        assert "5 kernels" in refused(session)
+    session.handle({"id": 1, "do": "device", "name": "PYTHON"})
+    assert "emulator" in refused(session)
+
+
+def test_small_plans_are_timed_without_being_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(prefetch, "MOST_OFFERS", 0)
+    with session_of(product(), measures_ahead=True) as session:
+        fuse(session, "mul+add")
+        assert session.jobs.submit(session.recorder, iter(()), 9).wait(60)
+        assert session.record["plan"]["compared"]["seconds"]

@@ -1,0 +1,157 @@
+"""Rows of other people: a function of the user's, timed in the user's own process.
+
+It runs in a thread of its own, in turns with the pinned variant, so that both see the same
+machine. Its GIL is released as far as it releases it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.base.errors import WorkbenchError
+from workbench.base.trace import unobserved
+from workbench.cost.kernel_cost import float_kind
+from workbench.ir.nest.estimates import Estimates
+from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.kernel import Kernel
+from workbench.measure.timing import Samples, interleave
+from workbench.pipeline import build
+from workbench.viz.record.variants import error_row
+from workbench.viz.session.handlers import measurement
+from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.worker.client import TaskStopped
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+BUDGET_S, SAMPLES = 0.6, 15
+LIMIT_S = 30.0
+"""A baseline that has not returned by then is given up."""
+OURS, THEIRS = "ours", "theirs"
+Run = Callable[[], object]
+Row = dict[str, Any]
+
+
+def known(session: Session) -> dict[str, Run]:
+    """Return the baselines that were given until now, by name."""
+    return dict(session.recorder.exploration.held.get("baselines", {}))
+
+
+def measure_all(session: Session) -> dict[str, Any]:
+    """Time every baseline that was given.
+
+    Errors: WorkbenchError where none was, and on an emulator, whose times say nothing;
+    TaskStopped.
+    """
+    baselines = known(session)
+    if not baselines:
+        hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
+        because = "what to compare with is yours to say, and no function was given"
+        raise WorkbenchError("there is no baseline to time", because, hint)
+    if Device[session.device].is_emulator:
+        because = "an emulator's times stand beside no others"
+        raise WorkbenchError("baselines are not timed here", because, "another device")
+    for name, run in baselines.items():
+        if session.jobs.is_stopped():
+            raise TaskStopped()
+        session.status("baseline", 0, 1, name)
+        try:
+            with session.jobs.lend(
+                session.device
+            ):  # nothing else is measured meanwhile
+                _measure(session, name, run)
+        finally:
+            session.status(None)
+    return {}
+
+
+def add_rows(session: Session) -> None:
+    """Name the baselines that were given in the record, before they are timed."""
+    for name in known(session):
+        add_row(session, name)
+
+
+def add_row(session: Session, name: str) -> int:
+    """Return the place of a baseline's row, added where it is new."""
+    rows = session.record["baselines"]
+    for place, row in enumerate(rows):
+        if row["name"] == name:
+            return place
+    table = [*rows, {"name": name, "timing": None, "error": None}]
+    session.put(("baselines",), table)
+    return len(rows)
+
+
+def _measure(session: Session, name: str, run: Run) -> None:
+    outcome: dict[str, Any] = {}
+    with session.lock:  # what is pinned, and on which device, may change while it runs
+        pinned = session.record["pinned"]
+        is_source = pinned is None or pinned in session.edited
+        kernel = None if is_source else session.kernels[pinned]
+    runs = {THEIRS: run} if kernel is None else {THEIRS: run, OURS: _our_run(kernel)}
+
+    def work() -> None:
+        try:
+            outcome["found"] = interleave(runs, BUDGET_S, SAMPLES)
+        except Exception as error:
+            outcome["error"] = error_row(error)
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(LIMIT_S)
+    if not outcome:
+        late = WorkbenchError(f"{name} did not return", f"in {LIMIT_S:g} s")
+        outcome["error"] = error_row(late)
+    with session.lock:
+        ours = None
+        if kernel is not None and "found" in outcome:
+            ours = _our_row(kernel, outcome["found"][OURS])
+            _show_ours(session, pinned, ours)
+        _show(session, name, outcome, ours)
+        session.tell_changes()
+
+
+def _our_run(kernel: Kernel) -> Run:
+    """Return a launch of a kernel in this process."""
+    device = kernel.device
+    with unobserved(), without(kernel.rules_off):
+        program = build(kernel.ast, device).program
+        launch: Run = program.bind(kernel.data.buffers(kernel.original, device))
+    return launch
+
+
+def _show(session: Session, name: str, outcome: Row, ours: Row | None) -> None:
+    place, timing = add_row(session, name), None
+    if "found" in outcome:
+        samples: Samples = outcome["found"][THEIRS]
+        kernels = session.record["kernels"]
+        work = Estimates(
+            sum(k["flops"] for k in kernels), sum(k["bytes"] for k in kernels)
+        )
+        run = run_name() if ours is None else ours["run"]
+        timing = timing_row(samples.samples_s, work, name, run=run)
+    error = outcome.get("error")
+    session.put(("baselines", place, "timing"), timing)
+    session.put(("baselines", place, "error"), error and _in_words(error))
+
+
+def _our_row(kernel: Kernel, samples: Samples) -> Row:
+    with unobserved(), without(kernel.rules_off):
+        threads = build(kernel.ast, kernel.device).source.threads
+    return timing_row(
+        samples.samples_s, kernel.estimates, kernel.device, float_kind(kernel.original),
+        threads, run=run_name(),
+    )  # fmt: skip
+
+
+def _show_ours(session: Session, variant: int, row: Row) -> None:
+    session.timings[variant, row["device"]] = row
+    if session.kernels[variant].device == row["device"]:
+        measurement.show_timing(session, variant, row)
+
+
+def _in_words(error: dict[str, str]) -> str:
+    return ": ".join(part for part in (error["what"], error["because"]) if part)

@@ -1,0 +1,345 @@
+"""Requests that run kernels, in the worker process: timing, checking, and source edited by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.buffer import Buffer
+from workbench.backends.device import Device
+from workbench.base.errors import DeviceError, WorkbenchError
+from workbench.cost.kernel_cost import float_kind
+from workbench.ir.rewriting.rewrite import added_rules
+from workbench.ir.text.printer import to_text
+from workbench.kernel.kernel import Kernel
+from workbench.search import search as searching
+from workbench.search.candidate import Candidate
+from workbench.viz.record.about import language_rows
+from workbench.viz.record.variants import error_row
+from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.search_rows import search_row
+from workbench.viz.session.timing_rows import run_name, timing_row
+from workbench.worker.candidate import row_of
+from workbench.worker.client import TaskStopped, Worker
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+BUDGET_S, SAMPLES = 1.0, 25
+HEADLINE = ("plain", "auto")
+EDITED_S = 5.0
+"""Edited source whose first run takes longer than that, and 20 runs of what it was made from,
+is held to hang."""
+Result = dict[str, Any]
+
+
+def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
+    """Time variants in turns, so that the drift of the machine cancels; those of one kernel
+    together. An error of a variant stands with it."""
+    chosen = list(dict.fromkeys(variants))
+    for number in dict.fromkeys(session.row(v)["kernel"] for v in chosen):
+        group = [v for v in chosen if session.row(v)["kernel"] == number]
+        group += [v for v in headline(session, number) if v not in group]
+        with lent(session, group) as worker:
+            time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
+    return {"variants": chosen}
+
+
+def check(session: Session, variant: int) -> Result:
+    """Check a variant's answer against the reference interpreter."""
+    with lent(session, [variant]) as worker:
+        check_variant(session, worker, variant)
+    return {}
+
+
+def search(session: Session, variant: int, budget_s: float) -> Result:
+    """Search for a faster form of a variant; the best becomes a variant, timed beside it, and
+    keeps all that was tried. A search that is stopped leaves the best so far.
+
+    Errors: TaskStopped where it was stopped before anything was timed.
+    """
+    kernel, began = session.kernels[variant], time.monotonic()
+
+    def report(trial: Candidate) -> None:
+        text = f"{trial.number + 1} tried, {trial.how}"
+        session.status("search", round(time.monotonic() - began), round(budget_s), text)
+
+    with session.jobs.lend(session.device) as worker:
+        try:
+            report(Candidate(0, None, (), "starting"))
+            outcome = searching.run(
+                kernel, budget_s=budget_s, shows_progress=False, worker=worker,
+                stop=session.jobs.is_stopped, report=report,
+            )  # fmt: skip
+        finally:
+            session.status(None)
+    if session.jobs.is_stopped() and not outcome.ranked():
+        raise TaskStopped()
+    with session.lock:
+        name = tuning.free_name(session, session.row(variant)["kernel"], "search")
+        best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
+        child = tuning.variant_of(session, best, variant, name)
+        session.set(child, "note", session.row(child)["note"] or outcome.ended)
+        session.set(child, "search", search_row(outcome))
+        session.tell_changes()
+    if not session.jobs.is_stopped():
+        number = session.row(variant)["kernel"]
+        group = [variant, child, reference(session, variant)]
+        group = list(dict.fromkeys(group + headline(session, number)))
+        # What was found stays.
+        with suppress(TaskStopped), lent(session, group) as worker:
+            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+    return {"variant": child}
+
+
+def edit(session: Session, variant: int, language: str, text: str) -> Result:
+    """Run source that was edited by hand as a new variant: checked, then timed beside the one
+    it was made from. What goes wrong stands with the new variant.
+
+    Errors: DeviceError for a language that nothing here runs.
+    """
+    name = _runs(language)
+    with session.lock:
+        child = tuning.edited_variant(session, tuning.Edited(name, text), variant)
+        session.tell_changes()
+    try:
+        with lent(session, [child]) as worker:
+            check_variant(session, worker, child)
+            number = session.row(variant)["kernel"]
+            group = [variant, child, reference(session, variant)]
+            group = list(dict.fromkeys(group + headline(session, number)))
+            time_group(session, worker, group, False, BUDGET_S, SAMPLES)
+    except TaskStopped:
+        raise
+    except WorkbenchError as error:
+        with session.lock:
+            session.set(child, "error", error_row(error))
+    return {"variant": child}
+
+
+def _runs(language: str) -> str:
+    """Return the device that runs a language."""
+    device = Device.for_language(language)
+    if device is None:
+        what = f"{language[:20]} cannot be edited"
+        names = " or ".join(row["name"] for row in language_rows() if row["device"])
+        raise DeviceError(what, "no device here takes it as text", names)
+    if not device.is_available:
+        raise DeviceError(
+            f"nothing here runs {language}", device.about, device.how_to_get
+        )
+    return device.name
+
+
+# with the worker
+
+
+def check_variant(session: Session, worker: Worker, variant: int) -> None:
+    """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
+    with session.lock:
+        kernel, form = session.kernels[variant], sent(session, variant)
+    task = {
+        "do": "check",
+        "kernel": form,
+        "original": to_text(kernel.original),
+        "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
+        "silent_s": _patience(session, [variant]),
+    }
+    outcome = ask(session, worker, task, "check")
+    with session.lock:
+        session.checks[variant, form["device"]] = outcome
+        if is_shown(session, variant, form):
+            session.set(variant, "check", outcome)
+
+
+def time_group(
+    session: Session,
+    worker: Worker,
+    variants: Sequence[int],
+    cold: bool,
+    budget_s: float,
+    samples: int,
+) -> None:
+    """Set the timings of variants of one kernel, taken in turns.
+
+    Errors: WorkbenchError where the worker did not come back.
+    """
+    with (
+        session.lock
+    ):  # beside edited source, which runs elsewhere, others are not timed
+        variants = [v for v in variants if worker.serves(device_of(session, v))]
+        forms = [sent(session, v) for v in variants]
+    timings = times(session, worker, variants[0], forms, cold, budget_s, samples)
+    results = dict(zip(variants, zip(forms, timings, strict=True), strict=True))
+    with session.lock:
+        _set_timings(session, results)
+        session.tell_changes()
+
+
+def times(
+    session: Session,
+    worker: Worker,
+    variant: int,
+    kernels: list[Result],
+    cold: bool,
+    budget_s: float,
+    samples: int,
+) -> list[Result]:
+    """Return what the worker measures of `kernels`, forms of the kernel of `variant`, in turns:
+    samples, cold ones, the threads, or an error."""
+    kernel, number = session.kernels[variant], session.row(variant)["kernel"]
+    task = {
+        "do": "measure",
+        "kernels": kernels,
+        "data": _data(session, worker, kernel, number),
+        "cold": cold,
+        "budget_s": budget_s,
+        "samples": samples,
+        "silent_s": _patience(session, [variant]),
+    }
+    answer = ask(session, worker, task, "measure")
+    rows: list[Result] = answer["kernels"]
+    return rows
+
+
+def _set_timings(
+    session: Session, results: Mapping[int, tuple[Result, Result]]
+) -> None:
+    """Set what came of variants, each with the form that was measured: its device stays that of
+    the times, and they are shown only where the session has not gone to another one."""
+    rows: dict[int, Result] = {}
+    run = run_name()
+    for variant, (form, result) in results.items():
+        if "error" in result and is_shown(session, variant, form):
+            session.set(variant, "error", result["error"])
+        if result.get("samples"):
+            kernel = session.kernels[variant]
+            rows[variant] = timing_row(
+                result["samples"], kernel.estimates, form["device"],
+                float_kind(kernel.original), result["threads"], result.get("cold", ()), run,
+            )  # fmt: skip
+    for variant, row in rows.items():
+        session.timings[variant, row["device"]] = row
+        if is_shown(session, variant, results[variant][0]):
+            show_timing(session, variant, row)
+
+
+def show_timing(session: Session, variant: int, row: Result) -> None:
+    """Set the timing of a variant, and what it changes: a peak that it beats, and what is said
+    of a launch that takes most of it."""
+    session.set(variant, "timing", row)
+    session.recorder.raise_peaks(variant)
+    cost = session.row(variant)["cost"]
+    if cost is not None and cost["launch_s"] > max(cost["seconds"].values()):
+        session.recorder.add_cost(variant)
+
+
+def is_shown(session: Session, variant: int, form: Result) -> bool:
+    """Whether a form that was measured is what the variant is on the session's device now."""
+    return bool(form["device"] == device_of(session, variant))
+
+
+def reference(session: Session, variant: int) -> int:
+    """Return the variant that ratios of a variant refer to: the pinned one, or the plain one."""
+    pinned, number = session.record["pinned"], session.row(variant)["kernel"]
+    if pinned is not None and session.row(pinned)["kernel"] == number:
+        return int(pinned)
+    return int(session.record["kernels"][number]["root"])
+
+
+def headline(session: Session, number: int) -> list[int]:
+    """Return the variants of a kernel whose times stand at the top of the page, where they were
+    timed: whenever something is timed they are, so that all of these are of one run. An emulator's
+    times are not held against each other."""
+    if Device[session.device].is_emulator:
+        return []
+    return [
+        v for v, row in enumerate(session.record["variants"])
+        if row["kernel"] == number and row["name"] in HEADLINE and row["timing"]
+    ]  # fmt: skip
+
+
+def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:
+    """Hand out a worker that may run variants: edited source gets one of its own."""
+    edited = [v for v in variants if v in session.edited]
+    device = device_of(session, edited[0]) if edited else session.device
+    return session.jobs.lend(device, alone=bool(edited))
+
+
+def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
+    """Return what the worker makes of a task; pages hear how far it is.
+
+    Errors: as `Worker.ask`.
+    """
+
+    def progress(message: Result) -> None:
+        session.status(name, message["done"], message["total"], message["text"])
+        if session.jobs.is_stopped():
+            worker.stop()
+
+    if session.jobs.is_stopped():
+        raise TaskStopped()
+    try:
+        session.status(name, 0, 1, "starting")
+        return worker.ask(task, progress)
+    finally:
+        session.status(None)
+
+
+def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
+    """Return the key of a kernel's data, which the worker has; its producers have run."""
+    key = f"{session.number}-{number}"
+    hold(worker, kernel, key)
+    return key
+
+
+def hold(worker: Worker, kernel: Kernel, key: str) -> None:
+    """See to it that the worker has a kernel's data; its producers have run."""
+    fastest, is_own = Device.processor, Device.is_own(kernel.device)
+    device = fastest.name if fastest.is_available and is_own else kernel.device
+
+    def buffers() -> list[tuple[Buffer, bool]]:
+        written = kernel.original.outputs
+        memory = kernel.data.buffers(kernel.original, device)
+        return [(buffer, slot in written) for slot, buffer in enumerate(memory)]
+
+    worker.hold(key, buffers)
+
+
+def sent(session: Session, variant: int) -> Result:
+    """Return a variant as the worker wants it.
+
+    Errors: WorkbenchError where rules were registered since: its code is shown without them.
+    """
+    if session.recorder.rules != added_rules():
+        because = "rules were registered, or taken out, since it was shown"
+        what = "what would run is not what is shown here"
+        raise WorkbenchError(what, because, "run the cell again")
+    edited, form = session.edited.get(variant), form_of(session.kernels[variant])
+    if edited is None:
+        return form
+    return form | {"device": edited.device, "source": edited.text}
+
+
+def form_of(kernel: Kernel) -> Result:
+    """Return a kernel as the worker wants it."""
+    return row_of(kernel.ast, kernel.device, kernel.rules_off)
+
+
+def device_of(session: Session, variant: int) -> str:
+    """Return the device that a variant runs on."""
+    edited = session.edited.get(variant)
+    return session.kernels[variant].device if edited is None else edited.device
+
+
+def _patience(session: Session, variants: Sequence[int]) -> float | None:
+    """Return the seconds that the first run of edited source may take; None for others, which
+    may take what any task may. Starting a process and compiling has time of its own: on a busy
+    machine it takes longer than many a program."""
+    if not any(v in session.edited for v in variants):
+        return None
+    parents = [session.row(v)["parent"] for v in variants if v in session.edited]
+    timings = [session.row(p)["timing"] for p in parents]
+    return EDITED_S + 20 * max((t["median_s"] for t in timings if t), default=0.0)

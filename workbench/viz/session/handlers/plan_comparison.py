@@ -1,0 +1,160 @@
+"""Two plans held against each other: the one before a decision was turned round, and this one.
+
+Their kernels, with the default opts, are timed in turns in one run. What a plan takes is what
+its kernels take one by one, each warm. A kernel that both plans have is timed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.backends.device import Device
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.kernel.kernel import Kernel
+from workbench.measure.side_by_side import ratio
+from workbench.viz.session.handlers import measurement, variants
+from workbench.worker.client import HELD_BYTES, TaskStopped
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+BUDGET_S, SAMPLES = 1.5, 25
+MOST_KERNELS = 40
+"""Plans of more kernels together are not timed: each of them would get too few samples."""
+AT = ("plan", "compared")
+"""Where the record says how a plan compares."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A plan that was left for another: its un-optimised kernels, and the number that its data
+    have in the worker; `stored` says of every value whether it was stored."""
+
+    number: int
+    kernels: tuple[Kernel, ...]
+    stored: Mapping[UOp, bool]
+
+
+def before(session: Session) -> Before:
+    """Return the plan that a session has now, to be held against the next one."""
+    ex = session.recorder.exploration
+    return Before(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
+
+
+def compare(session: Session, was: Before, target: UOp | None) -> None:
+    """Say in the record how many kernels there were, and what is cut elsewhere now that the
+    decision about `target` was turned round (None: a rule was). Times come with `measure`.
+
+    The row has places in the list of decisions: `asked`, and `moved`, the others that changed.
+    """
+    ex = session.recorder.exploration
+    moved = [
+        place for place, d in enumerate(ex.decisions)
+        if d.node is not target and d.stored is not was.stored.get(d.node, d.stored)
+    ]  # fmt: skip
+    session.before = was
+    places = [place for place, d in enumerate(ex.decisions) if d.node is target]
+    row = {
+        "kernels": [len(was.kernels), len(ex.kernels)],
+        "asked": places[0] if places else None,
+        "moved": moved,
+        "seconds": None,
+        "told": "",
+    }
+    session.put(AT, row)
+
+
+def is_small(session: Session, flops: float) -> bool:
+    """Whether both plans together have so few operations."""
+    return sum(k.estimates.flops for k in _kernels(session)) <= flops
+
+
+def measure(session: Session) -> Row:
+    """Time both plans; the record says what each takes, and which is the faster.
+
+    Errors: WorkbenchError where there is no other plan, or they cannot be timed here.
+    """
+    was, mine = session.before, session.recorder
+    _check(session)
+    assert was is not None
+    device = session.device  # it may change meanwhile; both plans are for the same
+    pairs = (was.number, was.kernels), (session.number, mine.exploration.kernels)
+    forms: dict[tuple[str, str], int] = {}
+    tasks: list[Row] = []
+    plans: list[list[int]] = []
+    with session.jobs.lend(session.device) as worker:
+        for number, kernels in pairs:
+            plans.append([])
+            for place, kernel in enumerate(kernels):
+                candidate = variants.on_device(kernel, device).optimized()
+                form = candidate.to_text(), ",".join(candidate.rules_off)
+                if form not in forms:
+                    forms[form] = len(tasks)
+                    key = f"{number}-{place}"
+                    measurement.hold(worker, candidate, key)
+                    tasks.append(measurement.form_of(candidate) | {"data": key})
+                plans[-1].append(forms[form])
+        task = {
+            "do": "measure", "kernels": tasks, "cold": False, "budget_s": BUDGET_S,
+            "samples": SAMPLES,
+        }  # fmt: skip
+        rows = measurement.ask(session, worker, task, "plans")["kernels"]
+    seconds, comparison = _held_against(rows, plans)
+    with session.lock:
+        if session.recorder is mine:  # else it was planned again meanwhile
+            row = mine.record["plan"]["compared"]
+            session.put(AT, row | {"seconds": seconds, "told": comparison})
+            session.tell_changes()
+    return {}
+
+
+def _check(session: Session) -> None:
+    """Errors: WorkbenchError where there is nothing to time."""
+    what = "these plans cannot be timed"
+    if session.before is None or not session.recorder.exploration.kernels:
+        because = "there is no other plan to hold this one against"
+        raise WorkbenchError(what, because, '"cut here" or "fuse anyway" makes one')
+    if Device[session.device].is_emulator:
+        raise WorkbenchError(what, "an emulator's times say nothing", "another device")
+    kernels = _kernels(session)
+    size = sum(param.length * param.dtype.itemsize for param in _params(kernels))
+    if len(kernels) > MOST_KERNELS or size > HELD_BYTES // 2:
+        because = f"together they have {len(kernels)} kernels on {size:,.0f} bytes"
+        raise WorkbenchError(what, because, "smaller tensors")
+
+
+def _kernels(session: Session) -> tuple[Kernel, ...]:
+    was = () if session.before is None else session.before.kernels
+    return was + session.recorder.exploration.kernels
+
+
+def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
+    for kernel in kernels:
+        yield from (n for n in kernel.original.toposort() if n.op is Ops.PARAM)
+
+
+def _held_against(
+    rows: Sequence[Row], plans: Sequence[Sequence[int]]
+) -> tuple[list[float], str]:
+    """Return the seconds of each plan, and in words how the second compares with the first.
+    Samples of one round were taken together, so it is rounds that are added up.
+
+    Errors: WorkbenchError of a kernel that does not run; TaskStopped.
+    """
+    for row in rows:
+        if "error" in row:
+            error = row["error"]
+            raise WorkbenchError(error["what"], error["because"], error["try"])
+        if not row.get("samples"):
+            raise TaskStopped()
+    rounds = min(len(row["samples"]) for row in rows)
+    samples = np.array([row["samples"][:rounds] for row in rows])
+    was, now = (samples[list(places)].sum(axis=0) for places in plans)
+    return [float(np.median(t)) for t in (was, now)], str(ratio(was, now))

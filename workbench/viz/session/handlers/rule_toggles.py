@@ -1,0 +1,104 @@
+"""Rules switched off and on again. A rule that fires while kernels are compiled makes a variant
+without it; one that fires while scheduling changes what every kernel is, so all begins anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from workbench.backends.device import Device
+from workbench.base.errors import WorkbenchError
+from workbench.ir.rewriting.rewrite import Rule
+from workbench.pipeline import COMPILE_PASSES, rules_of
+from workbench.viz import exploration
+from workbench.viz.exploration import Exploration
+from workbench.viz.model.words import plural
+from workbench.viz.session.handlers import inspection
+from workbench.viz.session.handlers import variants as tuning
+
+if TYPE_CHECKING:
+    from workbench.viz.session.session import Session
+
+Result = dict[str, Any]
+
+
+def rule_off(
+    session: Session,
+    kernel: int | None,
+    rule: int | str,
+    on: bool | None,
+    of: int | None,
+) -> Result:
+    """Switch a rule off, or on again: its place in the record, or its name.
+
+    Where scheduling uses it, everything is shown anew without it. Else this returns the variant
+    `of` (None: the plain one of a kernel) with the same opts and one more rule off, or on again.
+
+    Errors: WorkbenchError for a rule that is not used here; KernelOptError where an opt is not
+    possible without the rule.
+    """
+    name = rule if isinstance(rule, str) else inspection.rule_at(session, rule).name
+    ex = session.recorder.exploration
+    if name in ex.rules_off or (not on and schedules(ex, name)):
+        others = tuple(other for other in ex.rules_off if other != name)
+        off = others if on else (*others, name)
+        return session.reopen(
+            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.asked)
+        )
+    if kernel is None:
+        raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
+    with session.lock:
+        return _variant(session, kernel, name, bool(on), of)
+
+
+def schedules(ex: Exploration, name: str) -> bool:
+    """Whether scheduling is another one without a rule: it fired there, or it has no other use."""
+    fired = (m.rule for record in ex.passes for m in record.matches)
+    if any(isinstance(rule, Rule) and rule.name == name for rule in fired):
+        return True
+    return all(rule.name != name for rule in rules_of(COMPILE_PASSES))
+
+
+def _variant(
+    session: Session, kernel: int, name: str, on: bool, of: int | None
+) -> Result:
+    root = session.record["kernels"][kernel]["root"]
+    chosen = root if of is None else of
+    current, everywhere = session.kernels[chosen], session.kernels[root].rules_off
+    off = {n: None for n in current.rules_off if n != name and n not in everywhere}
+    if not on:
+        off[name] = None
+    candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
+    parent = session.row(chosen)["parent"] if on else chosen
+    named = tuning.free_name(session, kernel, "without") if off else ""
+    parent = root if parent is None else parent
+    return {"variant": tuning.variant_of(session, candidate, parent, named)}
+
+
+def compare(session: Session, was: Mapping[str, Any]) -> None:
+    """Say in the record how the C of all kernels, un-optimised, differs from that of the record
+    there `was` before other rules were switched off."""
+    before, now = was["without"], session.record["without"]
+    difference = before["differs"]
+    if before["rules"] != now["rules"]:
+        difference = (
+            _differs(_plain_c(was), _plain_c(session.record)) if now["rules"] else ""
+        )
+    session.put(("without", "differs"), difference)
+
+
+def _plain_c(record: Mapping[str, Any]) -> list[str]:
+    rows = [record["variants"][kernel["root"]] for kernel in record["kernels"]]
+    first = Device.reader.name
+    codes = [code for row in rows for code in row["code"] if code["device"] == first]
+    return [line for code in codes for line in code["lines"]]
+
+
+def _differs(before: Sequence[str], now: Sequence[str]) -> str:
+    matched = SequenceMatcher(None, before, now, autojunk=False)
+    changes = [change[1:] for change in matched.get_opcodes() if change[0] != "equal"]
+    count = sum(max(b - a, d - c) for a, b, c, d in changes)
+    if not count:
+        return "the same C"
+    return f"{plural(count, 'line')} of C {'differs' if count == 1 else 'differ'}"
