@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from workbench.check.bisect import Culprit, first_wrong
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import without
 from workbench.pipeline import stages
-
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 1 << 22
@@ -162,17 +160,22 @@ def _ordered(kernel: UOp) -> UOp:
     return kernel.replace(arg=kernel.arg._replace(order=order))
 
 
-def observed(kernel: Kernel, device: str) -> tuple[PassRecord, ...]:
-    """Return the record of every pass of compiling a kernel, as far as it comes: the last has the
-    error, where there is one."""
-    with without(kernel.rules_off), observe() as watching, suppress(Exception):
-        stages(kernel.original, device, opts=kernel.applied_opts)
+def observed(
+    original: UOp, opts: Sequence[Opt], rules_off: Sequence[str], device: str
+) -> tuple[PassRecord, ...]:
+    """Return the record of every pass from a kernel, and opts applied to it, to its program, as
+    far as it comes: the last has the error, where there is one."""
+    with without(rules_off), observe() as watching, suppress(Exception):
+        stages(original, device, opts=opts)
     return tuple(watching.records)
 
 
-def bisected(kernel: Kernel, device: str, inputs: Sequence[Array]) -> Culprit | None:
-    """Return what makes a kernel wrong on `inputs`, an array per slot, or None."""
+def bisected(
+    original: UOp, records: Sequence[PassRecord], device: str, inputs: Sequence[Array]
+) -> Culprit | None:
+    """Return which of the `observed` passes makes a kernel wrong on `inputs`, an array per slot,
+    or None."""
     with unobserved():
-        reference = reference_of(kernel.original, inputs, kernel.original.outputs)
+        reference = reference_of(original, inputs, original.outputs)
     judge = KernelJudge(reference, inputs, Device[device].target)
-    return first_wrong(observed(kernel, device), judge)
+    return first_wrong(records, judge)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +12,9 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.check.answer import compare, reduce_steps
 from workbench.ir.nest.estimates import Counts
+from workbench.kernel.figures import beside
+from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.side_by_side import SideBySide
-
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
 
 MOST_LINES = 40
 """Lines of difference that are printed."""
@@ -69,7 +66,7 @@ class Comparison(Printed):
 
 
 def compared(
-    one: Kernel, other: Kernel, device: str, budget_s: float = 0.0
+    one: RunnableKernel, other: RunnableKernel, device: str, budget_s: float = 0.0
 ) -> Comparison:
     """Return what differs between two kernels on a device, timed for `budget_s` seconds."""
     if not isinstance(other, type(one)):
@@ -82,22 +79,21 @@ def compared(
         sources[0], sources[1], "this", "other", lineterm="", n=2
     )
     error, tolerance, equal = _answers(one, other, device)
-    others: dict[str, Kernel | Callable[[], object]] = {"other": other}
-    times = one.compare_times(others, device, budget_s) if budget_s > 0 else None
+    times = beside(one, {"other": other}, device, budget_s) if budget_s > 0 else None
     return Comparison(
         device, (_opts(one), _opts(other)), (programs[0].counts, programs[1].counts),
         "\n".join(unified), equal, error, tolerance, times,
     )  # fmt: skip
 
 
-def _opts(kernel: Kernel) -> str:
+def _opts(kernel: RunnableKernel) -> str:
     words = [str(o) for o in kernel.applied_opts]
     words += [f"without {name}" for name in kernel.rules_off]
     return ", ".join(words) or "none"
 
 
 def _answers(
-    one: Kernel, other: Kernel, device: str
+    one: RunnableKernel, other: RunnableKernel, device: str
 ) -> tuple[float, float, bool | None]:
     """Return (greatest difference, tolerance, whether it is within)."""
     if one.original is not other.original or one.data != other.data:

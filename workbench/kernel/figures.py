@@ -1,11 +1,10 @@
-"""The figures of a Kernel: what it costs by its form, and how long it takes, alone and beside
+"""The figures of a kernel: what it costs by its form, and how long it takes, alone and beside
 others. Here is what `Kernel`'s methods of the same names do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -14,12 +13,10 @@ from workbench.base.trace import unobserved
 from workbench.cost.bottleneck import bound
 from workbench.cost.kernel_cost import Cost, cost, float_kind
 from workbench.ir.rewriting.rewrite import without
+from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import Timing, measure_kernel
 from workbench.measure.side_by_side import SideBySide, side_by_side
 from workbench.measure.speeds import Speeds, beaten, speeds
-
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
 
 Run = Callable[[], object]
 
@@ -31,13 +28,13 @@ def processor(device: str) -> Target:
     return (info if info.is_processor else Device.processor).target
 
 
-def cost_of(kernel: Kernel, device: str, machine: Speeds) -> Cost:
+def cost_of(kernel: RunnableKernel, device: str, machine: Speeds) -> Cost:
     """Return what a run on a device costs by the kernel's form, on a machine of these speeds."""
     with without(kernel.rules_off):
         return cost(kernel.ast, processor(device), machine, kernel.original)
 
 
-def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
+def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:
     """Return how long a kernel takes; on a real device with what it waits for."""
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
@@ -58,7 +55,10 @@ def timed(kernel: Kernel, device: str, budget_s: float, cold: bool) -> Timing:
 
 
 def beside(
-    kernel: Kernel, others: Mapping[str, Kernel | Run], device: str, budget_s: float
+    kernel: RunnableKernel,
+    others: Mapping[str, RunnableKernel | Run],
+    device: str,
+    budget_s: float,
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
 

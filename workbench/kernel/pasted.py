@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from workbench.base.errors import ParseError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -11,9 +9,7 @@ from workbench.ir.text.parser import parse
 from workbench.ir.text.printer import to_text
 from workbench.ir.verify.bounds_check import bounds_checked
 from workbench.ir.verify.verify import verify
-
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
+from workbench.kernel.runnable import RunnableKernel
 
 
 def graph_of(text: object) -> UOp:
@@ -34,7 +30,7 @@ def graph_of(text: object) -> UOp:
     return bounds_checked(graph)
 
 
-def to_python(kernel: Kernel) -> str:
+def to_python(kernel: RunnableKernel) -> str:
     """Return self-contained code that binds `kernel`: this one, on seeded data."""
     off = ", ".join(map(repr, kernel.rules_off))
     calls = f".without({off})" if off else ""

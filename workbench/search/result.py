@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 from workbench.backends.native.object_cache import key_of
 from workbench.base.display import Printed
@@ -20,19 +20,18 @@ from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.files import write_whole
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text
+from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.kernel_time import seconds_text
 from workbench.search.candidate import Candidate
 
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
-
+K = TypeVar("K", bound=RunnableKernel)
 VERSION = 1
 SHOWN = 40
 """Trials that are printed: the best, and those that they come from. `tree()` has all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SearchResult(Printed):
+class SearchResult(Printed, Generic[K]):
     """`kernel` is the best form; `tried` has all of them, the one that was given first.
 
     `best` is the number of the best. `speedup` is how many times as fast as the given one it
@@ -41,8 +40,8 @@ class SearchResult(Printed):
     earlier and was found in the cache. Units: `seconds` that it took.
     """
 
-    kernel: Kernel
-    given: Kernel
+    kernel: K
+    given: K
     tried: tuple[Candidate, ...]
     best: int
     speedup: float | None
@@ -51,7 +50,7 @@ class SearchResult(Printed):
     device: str
     is_kept: bool = False
 
-    def form(self, number: int) -> Kernel:
+    def form(self, number: int) -> K:
         """Return the kernel of a trial, by the number that stands before it in `tree()`.
 
         Errors: WorkbenchError for a number that no trial has; KernelOptError where opts no
@@ -142,7 +141,7 @@ class SearchResult(Printed):
         write_whole(path, lambda: json.dumps(self.to_dict()))
 
     @staticmethod
-    def load(path: str | PathLike[str], kernel: Kernel) -> SearchResult:
+    def load(path: str | PathLike[str], kernel: K) -> SearchResult[K]:
         """Return what was saved of a search of `kernel`: its opts are applied again.
 
         Errors: WorkbenchError where it cannot be read; ParseError for another file;
@@ -158,7 +157,7 @@ class SearchResult(Printed):
         return SearchResult.from_dict(data, kernel)
 
     @staticmethod
-    def from_dict(data: Mapping[str, Any], kernel: Kernel) -> SearchResult:
+    def from_dict(data: Mapping[str, Any], kernel: K) -> SearchResult[K]:
         """Return the search of `kernel` that `to_dict` said. Errors: as `load`."""
         try:
             if data["v"] != VERSION:
@@ -185,7 +184,7 @@ class SearchResult(Printed):
         return replace(search_result, kernel=search_result.form(best))
 
 
-def kernel_key(kernel: Kernel) -> str:
+def kernel_key(kernel: RunnableKernel) -> str:
     """Return what names the un-optimised kernel and the opts that a search of it starts from."""
     opts = " ".join(map(str, kernel.applied_opts))
     return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]

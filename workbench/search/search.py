@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
@@ -18,17 +18,15 @@ from workbench.base.trace import unobserved
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.kernel import arguments
+from workbench.kernel.runnable import RunnableKernel
 from workbench.search.beam import search
 from workbench.search.candidate import Candidate, Found, SearchStopped
 from workbench.search.evaluation import Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
 from workbench.search.progress import progress
-from workbench.search.result import SearchResult, kernel_key
+from workbench.search.result import K, SearchResult, kernel_key
 from workbench.worker.client import Worker
 from workbench.worker.local import worker_for
-
-if TYPE_CHECKING:
-    from workbench.kernel.kernel import Kernel
 
 FOLDER = "searches"
 CONFIRM_SHARE, CONFIRM_S = 0.2, 1.0
@@ -42,7 +40,7 @@ AT_ONCE = 4
 
 
 def run(
-    kernel: Kernel,
+    kernel: K,
     width: int = 2,
     budget_s: float = 10.0,
     executor: Executor | None = None,
@@ -52,7 +50,7 @@ def run(
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Candidate], None] = lambda trial: None,
     clock: Clock = time.monotonic,
-) -> SearchResult:
+) -> SearchResult[K]:
     """Return what a search finds (see `Kernel.search`).
 
     A caller that has a `worker` hands it in; another is ended with the search. `stop` is asked
@@ -115,7 +113,7 @@ def _checked(width: object, budget_s: object, executor: object) -> tuple[int, fl
 
 
 def _search(
-    kernel: Kernel,
+    kernel: RunnableKernel,
     device: str,
     width: int,
     ends_at: float,
@@ -156,15 +154,13 @@ def _search(
             own.close()
 
 
-def _starts(kernel: Kernel) -> list[Move]:
+def _starts(kernel: RunnableKernel) -> list[Move]:
     current = Move(kernel.applied_opts, "start: as given")
     default = Move(kernel.optimized().applied_opts, "start: the default opts")
     return [current, default, Move((), "start: plain")]
 
 
-def _result(
-    kernel: Kernel, outcome: Found, device: str, seconds: float
-) -> SearchResult:
+def _result(kernel: K, outcome: Found, device: str, seconds: float) -> SearchResult[K]:
     result = SearchResult(
         kernel,
         kernel,
@@ -182,12 +178,12 @@ def _result(
 # kept on disk
 
 
-def _name(kernel: Kernel, width: int) -> str:
+def _name(kernel: RunnableKernel, width: int) -> str:
     parts = (kernel_key(kernel), kernel.device, cpu(), str(cores()), str(width))
     return f"{key_of(*parts)[:32]}.json"
 
 
-def _kept(kernel: Kernel, width: int, budget_s: float) -> SearchResult | None:
+def _kept(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
     """Return an earlier search that had at least as much time."""
     data = read_json(FOLDER, _name(kernel, width))
     if data is None:
@@ -201,7 +197,7 @@ def _kept(kernel: Kernel, width: int, budget_s: float) -> SearchResult | None:
         return None
 
 
-def _keep(result: SearchResult, width: int, budget_s: float) -> None:
+def _keep(result: SearchResult[Any], width: int, budget_s: float) -> None:
     """Keep a search, unless one that had more time is kept."""
     longer = _kept(result.given, width, budget_s)
     if longer is not None and longer.seconds > result.seconds:

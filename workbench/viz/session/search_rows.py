@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.kernel.kernel import Kernel
 from workbench.search.candidate import Candidate
 from workbench.search.result import SearchResult, seconds_of
 
@@ -14,7 +15,7 @@ MOST_TEXT = 300
 Row = dict[str, Any]
 
 
-def search_row(search: SearchResult) -> Row:
+def search_row(search: SearchResult[Kernel]) -> Row:
     """Return a search as plain data.
 
     `trials` are [number, parent, how, seconds, note], a parent before its children; `parent` is
@@ -34,7 +35,7 @@ def search_row(search: SearchResult) -> Row:
     }
 
 
-def _way(search: SearchResult) -> set[int]:
+def _way(search: SearchResult[Kernel]) -> set[int]:
     """Return the numbers of the best and of all that it comes from."""
     way, at = set[int](), search.best
     while at not in way:
