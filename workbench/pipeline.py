@@ -19,7 +19,7 @@ from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
+from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import levels
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
@@ -49,7 +49,7 @@ SCHEDULE_PASSES: Mapping[str, RuleSet] = {
 }
 """The passes of scheduling that are rules."""
 DEVICE_PASSES: Mapping[str, RuleSet] = {
-    "small-floats": ALL_SMALL_FLOAT_RULES,
+    "half-precision": ALL_HALF_PRECISION_RULES,
     "decompose": DECOMPOSE_RULES,
 }
 """Those that leave only operations that the device has."""

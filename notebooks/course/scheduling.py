@@ -22,15 +22,15 @@ def reasons(ex: Exploration) -> Text:
 
 def figures(ex: Exploration, op: Ops) -> dict[str, int]:
     """Return the figures of the decision about the value that `op` makes."""
-    (decision,) = (d for d in ex.decisions if d.node.op is op and d.figures)
-    return {name: int(figure) for name, figure in decision.figures.items()}
+    (decision,) = (d for d in ex.decisions if d.node.op is op and d.estimates)
+    return {name: int(figure) for name, figure in decision.estimates.items()}
 
 
 def _is_telling(decision: Decision) -> bool:
     if decision.stored:
         return decision.node.op is not Ops.COPY
-    most = decision.figures.get("evaluations", 0)
-    return most > decision.figures.get("elements", 0)
+    most = decision.estimates.get("evaluations", 0)
+    return most > decision.estimates.get("elements", 0)
 
 
 def check_index(position: Callable[[int, int], int]) -> Verdict:

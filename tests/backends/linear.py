@@ -166,4 +166,4 @@ def elementwise(
     ]
     value = UOp(op, result.vec(lanes), tuple(loads))
     out = at(param(0, result, size), index)
-    return source_of(begin(over, "sliced"), store(out, value), end(over))
+    return source_of(begin(over, "chunked"), store(out, value), end(over))

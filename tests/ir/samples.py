@@ -129,7 +129,8 @@ def tree() -> UOp:
     )
     step = UOp(Ops.ACCUMULATE, V, (at(acc, u0), product), (Ops.ADD, "u0"))
     return block(loop(g0, store(at(acc, u0), UOp.const(F, 0.0), "u0"), loop(r0, step),
-        store(at(param(0, 32), g0 * 8 + u0), load(acc, u0) * 2.0, "u0"), arg="sliced"))  # fmt: skip
+        store(at(param(0, 32), g0 * 8 + u0), load(acc, u0) * 2.0, "u0"),
+        arg="chunked"))  # fmt: skip
 
 
 def program() -> tuple[UOp, ...]:
@@ -145,9 +146,9 @@ def program() -> tuple[UOp, ...]:
     total = sums + lanes
     result = UOp(Ops.HREDUCE, F, (sums,), Ops.ADD)
     target = at(param(0, 4), g0)
-    return (head, loop(g0, arg="sliced"), UOp(Ops.SET, V, (sums, zero)), row, loop(r0), part, place,
-        address, lanes, total, UOp(Ops.SET, V, (sums, total)), UOp(Ops.ENDLOOP, V, (r0,)), result,
-        target, store(target, result), UOp(Ops.ENDLOOP, V, (g0,)))  # fmt: skip
+    return (head, loop(g0, arg="chunked"), UOp(Ops.SET, V, (sums, zero)), row, loop(r0), part,
+        place, address, lanes, total, UOp(Ops.SET, V, (sums, total)), UOp(Ops.ENDLOOP, V, (r0,)),
+        result, target, store(target, result), UOp(Ops.ENDLOOP, V, (g0,)))  # fmt: skip
 
 
 def buffer(uid: int, *shape: int, dtype: DType = F) -> UOp:

@@ -119,7 +119,7 @@ def test_the_default_opts_say_why() -> None:
     plain = matmul()
     variant = plain.optimized()
     assert variant.applied_opts == tuple(o for step in variant.steps for o in step.opts)
-    assert variant.applied_opts and all(s.why and s.figures for s in variant.steps)
+    assert variant.applied_opts and all(s.why and s.counts for s in variant.steps)
     text = str(variant.steps)
     assert all(
         s.why in text and all(str(o) in text for o in s.opts) for s in variant.steps

@@ -43,7 +43,7 @@ def test_cut_here() -> None:
     )
     assert (
         cut_decision.reason == "you asked for it"
-        and cut_decision.figures == total.figures
+        and cut_decision.estimates == total.estimates
     )
     assert [d.forced for d in cut.decisions].count(True) == 1
     np.testing.assert_array_equal(answer(cut), answer(ex))

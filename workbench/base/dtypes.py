@@ -64,7 +64,7 @@ class DType:
         return self.kind == "float"
 
     @property
-    def is_small_float(self) -> bool:
+    def is_half_precision(self) -> bool:
         """Whether it is float16 or bfloat16: arithmetic on it is done in float32."""
         return self.kind == "float" and self.bits < 32
 
@@ -129,10 +129,10 @@ def saturate(value: float, dtype: DType) -> int:
     return max(int(dtype.min), min(int(dtype.max), int(value)))
 
 
-def _packed(value: float, form: str) -> float:
-    """Return `value` rounded to one of struct's float forms, to even; too large: infinite."""
+def _packed(value: float, code: str) -> float:
+    """Return `value` rounded to the struct format `code`, to even; too large: infinite."""
     try:
-        rounded: float = struct.unpack(form, struct.pack(form, value))[0]
+        rounded: float = struct.unpack(code, struct.pack(code, value))[0]
     except OverflowError:
         return math.copysign(math.inf, value)
     return rounded

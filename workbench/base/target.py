@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Target:
     """Capabilities of one device.
 
-    cores: how many run at once. native_small_floats: it computes in float16 and bfloat16.
+    cores: how many run at once. native_half_precision: it computes in float16 and bfloat16.
     converts_float16: it loads and stores float16, and converts it from and to float32.
     fmas_in_flight: how many vector multiply-adds a core must have begun before the first is done,
     for none to wait: its cycles times how many begin in a cycle.
@@ -30,7 +30,7 @@ class Target:
     scratch_bytes: int = 64 << 20
     stack_bytes: int = 64 << 10
     native_transcendentals: bool = False
-    native_small_floats: bool = False
+    native_half_precision: bool = False
     converts_float16: bool = False
     cores: int = 1
 

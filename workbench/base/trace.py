@@ -3,8 +3,8 @@
 Nothing here knows what a graph is. A pass asks for the current observer once; with none it
 runs bare. With one it appends a PassRecord that refers to the states before and after and to
 each match; nothing is copied or printed. What a pass makes without a rule (a lowering) it makes
-in a scope, `with derived_from(node):`, and links say it: this came from that. Source of the idea:
-MLIR's action tracing.
+in a scope, `with derived_from(node):`, and edges of provenance say: this came from that.
+Source of the idea: MLIR's action tracing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Match(NamedTuple):
     after: Any
 
 
-class Link(NamedTuple):
-    """`made` came from `source` without a rule: by a substitution, or from a level above."""
+class ProvenanceEdge(NamedTuple):
+    """`product` came from `source` without a rule: by a substitution, or from a level above."""
 
-    made: Any
+    product: Any
     source: Any
 
 
@@ -40,9 +40,9 @@ class PassRecord(Displayed):
     """One pass that ran. `before` and `after` are IR values; `seconds` is wall time.
 
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
-    it ran inside of; `dropped` counts matches beyond the observer's bound. `links` say what was
+    it ran inside of; `dropped` counts matches beyond the observer's bound. `edges` say what was
     made from what, in this pass and since the one before it ended; a PassRecord among them is
-    a part of the pass (see `aside`).
+    a part of the pass (see `tentative`).
     """
 
     name: str
@@ -54,19 +54,19 @@ class PassRecord(Displayed):
     error: BaseException | None = None
     parent: str | None = None
     dropped: int = 0
-    links: tuple[Link | PassRecord, ...] = ()
+    edges: tuple[ProvenanceEdge | PassRecord, ...] = ()
 
 
 @dataclass(slots=True)
 class Observer:
-    """Collects PassRecords; keeps at most `limit` matches and links in all, and counts the
-    matches it dropped. `links` are those that no record has yet: the pass that runs takes them
+    """Collects PassRecords; keeps at most `limit` matches and edges in all, and counts the
+    matches it dropped. `edges` are those that no record has yet: the pass that runs takes them
     when it ends, where none runs the next one."""
 
     limit: int = 1_000_000
     records: list[PassRecord] = field(default_factory=list)
-    links: list[Link | PassRecord] = field(default_factory=list)
-    held: int = 0
+    edges: list[ProvenanceEdge | PassRecord] = field(default_factory=list)
+    count: int = 0
     parents: list[str] = field(default_factory=list)
     sources: tuple[Any, ...] = ()
     """What is made now is derived from these."""
@@ -75,7 +75,7 @@ class Observer:
 _OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
 SCOPES: list[Observer] = []
 """The scopes that are open in this process, by their observers (see `derived_from`): while there
-is none, nobody has to be told of a node."""
+is none, no node has to be noted."""
 
 
 def observer() -> Observer | None:
@@ -92,10 +92,10 @@ def observe(limit: int = 1_000_000) -> Iterator[Observer]:
         yield watching
     finally:
         _OBSERVER.reset(token)
-        if watching.links and watching.records:  # made after the last pass
+        if watching.edges and watching.records:  # made after the last pass
             last = watching.records[-1]
-            links = (*last.links, *_links_kept(watching))
-            watching.records[-1] = replace(last, links=links)
+            edges = (*last.edges, *_take_edges(watching))
+            watching.records[-1] = replace(last, edges=edges)
 
 
 @contextmanager
@@ -142,8 +142,10 @@ def replaced(changes: Mapping[Any, Any]) -> None:
     """Note that each value of `changes` was made of its key; nothing when nobody watches."""
     watching = _OBSERVER.get()
     if watching is not None:
-        watching.links += [
-            Link(node, source) for source, node in changes.items() if node is not source
+        watching.edges += [
+            ProvenanceEdge(node, source)
+            for source, node in changes.items()
+            if node is not source
         ]
 
 
@@ -153,7 +155,7 @@ def created(node: Any) -> None:
     if watching is not None:
         for source in watching.sources:
             if source is not node:
-                watching.links.append(tuple.__new__(Link, (node, source)))
+                watching.edges.append(tuple.__new__(ProvenanceEdge, (node, source)))
 
 
 class Part:
@@ -166,8 +168,8 @@ class Part:
 
 
 @contextmanager
-def aside(before: Any) -> Iterator[Part]:
-    """Run a part of a pass that may come to nothing: an attempt. Watched, it becomes a link of
+def tentative(before: Any) -> Iterator[Part]:
+    """Run a part of a pass that may come to nothing: an attempt. Watched, it becomes an edge of
     the pass, and its own passes those of the pass, if its `after` is set; else it leaves no
     trace.
     """
@@ -175,22 +177,22 @@ def aside(before: Any) -> Iterator[Part]:
     if watching is None:
         yield part
         return
-    with observe(watching.limit - watching.held) as inner:
+    with observe(watching.limit - watching.count) as inner:
         inner.parents += watching.parents
         yield part
     if part.after is not None and part.after is not before:
-        links = tuple(inner.links)
-        watching.links.append(PassRecord("", "", before, part.after, links=links))
+        edges = tuple(inner.edges)
+        watching.edges.append(PassRecord("", "", before, part.after, edges=edges))
         watching.records += inner.records
-        watching.held += inner.held
+        watching.count += inner.count
 
 
-MOST_PIECES = 300
+MOST_MERGED = 300
 """Small passes that one record of several joins."""
 
 
 @contextmanager
-def in_pieces(name: str, join: Callable[..., Any]) -> Iterator[None]:
+def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
     """Make one record of all passes called `name` that end in the `with` block, rewrites of small
     things in the midst of a larger pass: `join` makes one state of what they began with.
 
@@ -222,28 +224,28 @@ def _joined(pieces: Sequence[PassRecord], join: Callable[..., Any]) -> list[Pass
     records = list(changed.values())
     matches, others = (
         {m.before: m for piece in some for m in piece.matches}
-        for some in (records[:MOST_PIECES], records[MOST_PIECES:])
+        for some in (records[:MOST_MERGED], records[MOST_MERGED:])
     )
     lost = sum(p.dropped for p in records) + len(others.keys() - matches.keys())
     first = records[0]
     joined = replace(
         first,
-        before=join(*[p.before for p in records[:MOST_PIECES]]),
-        after=join(*[p.after for p in records[:MOST_PIECES]]),
+        before=join(*[p.before for p in records[:MOST_MERGED]]),
+        after=join(*[p.after for p in records[:MOST_MERGED]]),
         matches=tuple(matches.values()),
         seconds=sum(p.seconds for p in pieces),
         dropped=lost,
-        links=tuple(link for p in pieces for link in p.links),
+        edges=tuple(edge for p in pieces for edge in p.edges),
     )
     return [joined]
 
 
-def _links_kept(watching: Observer) -> tuple[Link | PassRecord, ...]:
-    """Take the links that no record has yet, as far as the bound allows."""
-    links = tuple(watching.links[: max(0, watching.limit - watching.held)])
-    watching.held += len(links)
-    watching.links.clear()
-    return links
+def _take_edges(watching: Observer) -> tuple[ProvenanceEdge | PassRecord, ...]:
+    """Take the edges that no record has yet, as far as the bound allows."""
+    edges = tuple(watching.edges[: max(0, watching.limit - watching.count)])
+    watching.count += len(edges)
+    watching.edges.clear()
+    return edges
 
 
 class Recording:
@@ -253,8 +255,8 @@ class Recording:
     """
 
     __slots__ = (
-        "_around", "_place", "_sources", "_start", "_watching", "after", "before", "doc", "matches",
-        "name", "parent",
+        "_outer_edges", "_place", "_sources", "_start", "_watching", "after", "before", "doc",
+        "matches", "name", "parent",
     )  # fmt: skip
 
     def __init__(self, name: str, doc: str, before: Any):
@@ -264,8 +266,8 @@ class Recording:
         self.matches: list[Match] | None = None if self._watching is None else []
         self.parent: str | None = None
         self._start, self._place = 0.0, 0
-        self._around: list[Link | PassRecord] = []
-        """The links so far of the pass around this one."""
+        self._outer_edges: list[ProvenanceEdge | PassRecord] = []
+        """The edges so far of the pass around this one."""
         self._sources: tuple[Any, ...] = ()
         """What the pass around this one derives nodes from here."""
 
@@ -273,7 +275,7 @@ class Recording:
         if self._watching is not None:
             if self._watching.parents:
                 self.parent = self._watching.parents[-1]
-                self._around, self._watching.links = self._watching.links, []
+                self._outer_edges, self._watching.edges = self._watching.edges, []
             self._watching.parents.append(self.name)
             self._place = len(self._watching.records)
             self._watching.records.append(
@@ -296,14 +298,14 @@ class Recording:
         watching.parents.pop()
         watching.sources = self._sources
         matches = self.matches or []
-        first_matches = matches[: max(0, watching.limit - watching.held)]
-        watching.held += len(first_matches)
+        first_matches = matches[: max(0, watching.limit - watching.count)]
+        watching.count += len(first_matches)
         # its place was kept when it began: records stand in execution order, outer before inner
         watching.records[self._place] = PassRecord(
             self.name, self.doc, self.before, self.after, tuple(first_matches),
-            seconds, error, self.parent, len(matches) - len(first_matches), _links_kept(watching),
+            seconds, error, self.parent, len(matches) - len(first_matches), _take_edges(watching),
         )  # fmt: skip
-        watching.links = self._around
+        watching.edges = self._outer_edges
 
 
 def recording(name: str, doc: str, before: Any) -> Recording:

@@ -140,7 +140,7 @@ def first_results(plan: LatencyPlan) -> Iterator[Latency]:
 def opt_to_source(repeats: int) -> Iterator[Latency]:
     """Measure from an opt to the source of the new kernel, as the workbench shows it.
 
-    Each time it is a matmul of another size, so that nothing is remembered.
+    Each time it is a matmul of another size, so that nothing is memoised.
     """
     first: list[float] = []
     second: list[float] = []

@@ -134,7 +134,7 @@ def lane_steps(kernel: UOp) -> int:
     """Return how many loop steps all statements of a kernel take together."""
     kernel_statements = statements(kernel).values()
     return sum(
-        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.own_lanes))
+        math.prod(r.extent for r in (*s.nest, *s.lanes, *s.reduction_lanes))
         for s in kernel_statements
     )
 

@@ -134,7 +134,7 @@ class KernelJudge:
         self, device: str, program: Any, params: Sequence[DType] = ()
     ) -> dict[int, Array]:
         """Run a program on copies of the inputs; `params` has the dtypes that it takes, where
-        they are not the kernel's own: it may take small floats as integers."""
+        they are not the kernel's own: it may take half-precision floats as integers."""
         buffers = []
         for slot, array in enumerate(self.inputs):
             own = dtypes.from_numpy(array.dtype)
@@ -148,7 +148,8 @@ class KernelJudge:
 
 
 def _slots_differ(block: UOp) -> bool:
-    """Whether a parameter has two dtypes: small floats on their way to be held as integers."""
+    """Whether a parameter has two dtypes: half-precision floats on their way to be held as
+    integers."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
     return len({p.slot for p in params}) < len(params)
 

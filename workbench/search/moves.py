@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import actions, form, resolve
+from workbench.ir.opt.apply import actions, apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt, OptKind
 
 MIDDLING = 12
@@ -37,7 +37,7 @@ def moves(
 
 def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
     for opt in in_turns(list(actions(ast, target))):
-        candidate = form(ast, opt, target)
+        candidate = apply_if_legal(ast, opt, target)
         if candidate is not None:
             yield Move((*opts, opt), f"+ {opt}"), candidate
 
@@ -45,7 +45,7 @@ def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
 def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
     """Return `kernel` with `opts` applied; None where one of them is not legal."""
     for opt in opts:
-        next_kernel = form(kernel, resolve(kernel, opt), target)
+        next_kernel = apply_if_legal(kernel, resolve(kernel, opt), target)
         if next_kernel is None:
             return None
         kernel = next_kernel

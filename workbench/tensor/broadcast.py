@@ -61,7 +61,7 @@ def weak_dtype(dtype: DType, value: Const) -> DType:
 def wide_dtype(dtype: DType) -> DType:
     """Return the dtype that formulas and sums of `dtype` are computed in: of float16 and
     bfloat16 float32, of any other itself."""
-    return dtypes.float32 if dtype.is_small_float else dtype
+    return dtypes.float32 if dtype.is_half_precision else dtype
 
 
 def cast_to(value: UOp, dtype: DType) -> UOp:

@@ -62,7 +62,7 @@ def _floored(a: UOp, b: UOp) -> UOp:
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
     """Return floats with so many more bits that rounding what comes of them back is as good as
     rounding once; the more bits, the larger the quotients for which FMOD is quick."""
-    wide = dtypes.float32 if a.dtype.is_small_float else dtypes.float64
+    wide = dtypes.float32 if a.dtype.is_half_precision else dtypes.float64
     a, b = filled(a, b)
     return cast_to(a, wide), cast_to(b, wide)
 

@@ -69,7 +69,7 @@ def matmul(n: int, rows: int = 2, lanes: int = 8) -> list[UOp]:
     ]
     start = [put(total, zero) for total in sums]
     return [
-        begin(g0, "sliced"), begin(g1), *start, begin(r0), *inner, end(r0), *stores,
+        begin(g0, "chunked"), begin(g1), *start, begin(r0), *inner, end(r0), *stores,
         end(g1), end(g0),
     ]  # fmt: skip
 
@@ -105,7 +105,7 @@ def test_vector_add(lanes: int) -> None:
     over, index = each(size, lanes)
     a, b = (load_from(at(param(slot, F, size), index), lanes) for slot in (1, 2))
     source = source_of(
-        begin(over, "sliced"), store(at(param(0, F, size), index), a + b), end(over)
+        begin(over, "chunked"), store(at(param(0, F, size), index), a + b), end(over)
     )
     x, y = np.arange(size, dtype=np.float32), np.ones(size, np.float32)
     np.testing.assert_array_equal(run(source, poisoned(size), x, y), x + 1)
@@ -117,7 +117,7 @@ def test_slices_together_are_the_whole() -> None:
         at(param(1, F, 40), index), 4
     )
     source = source_of(
-        begin(over, "sliced"), store(at(param(0, F, 40), index), value), end(over)
+        begin(over, "chunked"), store(at(param(0, F, 40), index), value), end(over)
     )
     program = load(source)
     data = np.arange(40, dtype=np.float32)
@@ -144,7 +144,7 @@ def test_registers_of_nested_loops() -> None:
     zero, one = UOp.const(F, 0.0), UOp.const(dtypes.int32, 1)
     source = source_of(
         put(steps, UOp.const(dtypes.int32, 0)),
-        begin(i, "sliced"),
+        begin(i, "chunked"),
         put(outer, zero),
         begin(j),
         put(inner, zero),
@@ -282,7 +282,7 @@ def test_masked_lanes_touch_no_memory(fence: Array, dtype: DType, size: int) -> 
     inside = (UOp.const(bound.dtype, -1) < numbers) & (numbers < bound)
     value = load_from(at(param(1, dtype, size), index + shift), lanes, inside)
     source = source_of(
-        begin(over, "sliced"),
+        begin(over, "chunked"),
         store(at(param(0, dtype, total), index), value),
         end(over),
     )
@@ -308,7 +308,7 @@ def test_a_false_condition_touches_no_memory(fence: Array, lanes: int) -> None:
     place = param(1, F, 4 * lanes)
     value = load_from(at(place, index + -lanes), lanes, inside)
     source = source_of(
-        begin(over, "sliced"), store(at(param(0, F, total), index), value), end(over)
+        begin(over, "chunked"), store(at(param(0, F, total), index), value), end(over)
     )
     if not is_c(source):
         assert "select i1" in source.text and source.text.count("br i1") == 2

@@ -58,7 +58,7 @@ def counting(steps: int, work: int) -> Source:
     g0, r0 = axis("g0", steps), axis("r0", work, AxisType.REDUCE)
     total, half = register("s", F), load_from(at(param(1, F, 1), 0))
     return source_of(
-        begin(g0, "sliced"),
+        begin(g0, "chunked"),
         put(total, half),
         begin(r0),
         put(total, UOp(Ops.FMA, F, (total, half, half))),

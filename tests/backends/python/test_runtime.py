@@ -79,9 +79,9 @@ def reduce(op: Ops, value: UOp, *lanes: UOp) -> UOp:
     return UOp(Ops.REDUCE, value.dtype, (value, *lanes), op)
 
 
-def loops(ranges: list[UOp], *children: UOp, sliced: bool = False) -> UOp:
+def loops(ranges: list[UOp], *children: UOp, chunked: bool = False) -> UOp:
     for i, axis in reversed(list(enumerate(ranges))):
-        arg = "sliced" if sliced and i == 0 else None
+        arg = "chunked" if chunked and i == 0 else None
         children = (UOp(Ops.LOOP, dtypes.void, (axis, *children), arg),)
     return children[0]
 
@@ -109,7 +109,7 @@ def matmul(rows: int, inner: int, columns: int) -> UOp:
             store(at(s), UOp.const(F32, 0.0)),
             loops([r0], accumulate(at(s), product)),
             store(at(param(0, rows * columns), g0 * columns + g1), load(s)),
-            sliced=True,
+            chunked=True,
         )
     )
 

@@ -15,7 +15,7 @@ from workbench.backends.llvm.runtime import load as load_program
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.base.trace import observe
-from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
+from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import lower
 from workbench.ir.meaning.interpret import interpret_kernel
 from workbench.ir.node.ops import Ops
@@ -109,7 +109,7 @@ def test_lowered_kernels_mean_the_same(name: str, dtype: DType, native: bool) ->
     lowered, linear = lower(graph, target)
     verify(lowered, "lowered")
     verify(linear, "linear")
-    left = [n for n in lowered.toposort() if n.dtype.is_small_float]
+    left = [n for n in lowered.toposort() if n.dtype.is_half_precision]
     if native and target.converts_float16:
         assert all(n.dtype is F16 and n.op in UNCOMPUTED for n in left)
     else:
@@ -133,16 +133,16 @@ def test_every_rule_fires_and_has_a_doc() -> None:
             matches = [
                 m
                 for r in watching.records
-                if r.name == "small-floats"
+                if r.name == "half-precision"
                 for m in r.matches
             ]
             fired |= {str(match.rule.name) for match in matches}
-    assert fired == {rule.name for rule in ALL_SMALL_FLOAT_RULES.rules}
-    assert all(rule.doc for rule in ALL_SMALL_FLOAT_RULES.rules)
+    assert fired == {rule.name for rule in ALL_HALF_PRECISION_RULES.rules}
+    assert all(rule.doc for rule in ALL_HALF_PRECISION_RULES.rules)
 
 
-def test_kernels_without_small_floats_have_no_such_pass() -> None:
+def test_kernels_without_half_precision_types_have_no_such_pass() -> None:
     with observe() as watching:
         lower(unary(lambda x: x + 1.0, F32, F32), SOFTWARE)
         lower(unary(lambda x: x + 1.0, F16, F16), Device["PYTHON"].target)
-    assert "small-floats" not in [r.name for r in watching.records]
+    assert "half-precision" not in [r.name for r in watching.records]

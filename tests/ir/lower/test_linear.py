@@ -77,7 +77,7 @@ LINEAR
 BLOCK {KernelInfo("sample", ("g0", "g1", "r0"))}
 v0 = BROADCAST.float32x8 0.0:float32
 let g0 = RANGE.index 8 {"g0", GLOBAL}
-LOOP g0 {"sliced"}
+LOOP g0 {"chunked"}
 v2 = MUL.index g0, 12
 v3 = MUL.index g0, 16
 let g1 = RANGE.index 2 {"g1", GLOBAL}

@@ -49,7 +49,7 @@ def test_a_matmul_is_three_loops_and_a_register() -> None:
         """
         CHECK:      acc0 = DEFINE register float32
         CHECK-NOT:  scratch
-        CHECK:      for g0 in 8 (global, sliced) {
+        CHECK:      for g0 in 8 (global, chunked) {
         CHECK-NEXT: for g1 in 16 (global) {
         CHECK-NEXT: acc0 = 0.0
         CHECK-NEXT: for r0 in 12 (reduce) {
@@ -70,7 +70,7 @@ def test_lanes_have_no_loop_and_make_a_register_tile() -> None:
         CHECK:      acc0 = DEFINE register float32[4][8]
         CHECK:      u1 = RANGE 4 upcast
         CHECK:      u0 = RANGE 8 upcast
-        CHECK:      for g0 in 2 (global, sliced) {
+        CHECK:      for g0 in 2 (global, chunked) {
         CHECK-NEXT: for g1 in 2 (global) {
         CHECK-NEXT: acc0[u1, u0] = 0.0 (lanes u0)
         CHECK-NEXT: for r0 in 12 (reduce) {
@@ -119,7 +119,7 @@ def test_softmax_is_four_loops_in_one_row() -> None:
         CHECK:      acc0 = DEFINE register float32
         CHECK-NEXT: acc2 = DEFINE register float32
         CHECK-NEXT: e = DEFINE scratch float32[16]
-        CHECK:      for g0 in 8 (global, sliced) {
+        CHECK:      for g0 in 8 (global, chunked) {
         CHECK-NEXT: acc0 = -inf
         CHECK-NEXT: acc2 = 0.0
         CHECK-NEXT: for r0 in 16 (reduce) {
@@ -148,7 +148,7 @@ def test_a_work_group_is_cut_at_its_barriers() -> None:
         CHECK-NEXT: As = DEFINE scratch float32[4][4]
         CHECK-NEXT: Bs = DEFINE scratch float32[4][4]
         CHECK-NEXT: acc2r = DEFINE register float32
-        CHECK:      for g0 in 3 (global, sliced) {
+        CHECK:      for g0 in 3 (global, chunked) {
         CHECK-NEXT: for g1 in 3 (global) {
         CHECK-NEXT: for l0 in 4 (local) {
         CHECK-NEXT: for l1 in 4 (local) {
@@ -204,7 +204,7 @@ def test_local_without_a_stage_is_a_tile_and_nothing_more() -> None:
         """
         CHECK:      acc0 = DEFINE register float32
         CHECK-NOT:  scratch
-        CHECK:      for g0 in 2 (global, sliced) {
+        CHECK:      for g0 in 2 (global, chunked) {
         CHECK-NEXT: for g1 in 4 (global) {
         CHECK-NEXT: for l0 in 4 (local) {
         CHECK-NEXT: for l1 in 4 (local) {
@@ -218,7 +218,7 @@ def test_an_inner_reduction_stands_inside_the_outer_one() -> None:
     filecheck(
         tree(EXAMPLES["nested_reduction"].graph),
         """
-        CHECK:      for g0 in 6 (global, sliced) {
+        CHECK:      for g0 in 6 (global, chunked) {
         CHECK-NEXT: acc1 = 0.0
         CHECK-NEXT: for r0 in 8 (reduce) {
         CHECK-NEXT: acc0 = -inf
@@ -252,7 +252,7 @@ def test_a_reduction_outermost_keeps_all_results_in_an_array() -> None:
         CHECK-NEXT: for g0 in 8 (loop) {
         CHECK-NEXT: for g1 in 16 (loop) {
         CHECK-NEXT: p0[g0*16 + g1] = max(acc0[g0, g1] + p3[g1], 0.0)
-        CHECK-NOT:  sliced
+        CHECK-NOT:  chunked
         """,
     )
 
@@ -262,7 +262,7 @@ def test_a_reduction_in_the_middle_keeps_a_row() -> None:
         tree(reordered(MATMUL, ("g0", "r0", "g1"))),
         """
         CHECK:      acc0 = DEFINE scratch float32[16]
-        CHECK:      for g0 in 8 (global, sliced) {
+        CHECK:      for g0 in 8 (global, chunked) {
         CHECK-NEXT: for g1 in 16 (loop) {
         CHECK-NEXT: acc0[g1] = 0.0
         CHECK-NEXT: }

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.ir.samples import F, axis, load, param
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.meaning.casts import cast_array
-from workbench.ir.node.exact_range import reach
+from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import COMPARE, OPS, Ops
 from workbench.ir.node.uop import UOp, gated
 
@@ -135,7 +135,7 @@ def test_reach_is_within_bounds_and_holds_every_value(node: UOp) -> None:
         for s in product(*[range(r.extent) for r in RANGES])
     ]
     values = [evaluate(node, s) for s in steps]
-    least, greatest = reach(node)
+    least, greatest = exact_range(node)
     if max(map(abs, values)) < 1 << 40 and max(map(abs, (least, greatest))) < 1 << 40:
         assert least <= min(values) and max(values) <= greatest
 

@@ -1,4 +1,4 @@
-"""What is remembered of a node: asked for once, and gone with the node."""
+"""What is memoised of a node: asked for once, and gone with the node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import weakref
 
 from tests.ir.samples import axis
-from workbench.ir.node.memo import remembered
+from workbench.ir.node.memo import memoised
 from workbench.ir.node.uop import UOp
 
 
@@ -17,7 +17,7 @@ class Sources(list[UOp]):
 def test_it_is_derived_once_per_node_and_goes_with_it() -> None:
     calls = []
 
-    @remembered
+    @memoised
     def sources(node: UOp) -> Sources:
         calls.append(node.arg)
         return Sources(node.src)

@@ -17,7 +17,7 @@ from tests.support import count
 from tests.tools.kernels import EXAMPLES, LLVM, TARGETS, random_form, run
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import actions, apply_opt, judged, legal_opts, why_not
+from workbench.ir.opt.apply import actions, apply_opt, legal_opts, legality, why_not
 from workbench.ir.opt.opt import Opt, OptOps
 
 
@@ -33,12 +33,12 @@ def test_the_list_is_what_each_opt_alone_says(name: str) -> None:
                 first.setdefault(apply_opt(graph, each, LLVM)[0], each)
             else:
                 reasons[each] = refusal.because
-        assert judged(graph, LLVM) == (tuple(first.values()), reasons)
+        assert legality(graph, LLVM) == (tuple(first.values()), reasons)
         assert legal_opts(graph, LLVM) == tuple(first.values())
 
 
 def test_listing_takes_as_many_steps_as_the_kernel_has_nodes() -> None:
-    few, many = (_steps(lambda n=n: judged(_sum(n), LLVM)) for n in (100, 200))  # type: ignore[misc]
+    few, many = (_steps(lambda n=n: legality(_sum(n), LLVM)) for n in (100, 200))  # type: ignore[misc]
     assert many < 2.5 * few  # each input has a STAGE to judge
 
 

@@ -18,7 +18,14 @@ from workbench.ir.lower.statement_tree import build_tree
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.apply import actions, apply_opt, form, judged, legal_opts, why_not
+from workbench.ir.opt.apply import (
+    actions,
+    apply_if_legal,
+    apply_opt,
+    legal_opts,
+    legality,
+    why_not,
+)
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
 WORK_ITEMS = {AxisType.LOCAL, AxisType.GROUP_REDUCE}
@@ -76,13 +83,13 @@ def agree(graph: UOp, chosen: Opt, candidate: UOp, target: Target) -> None:
         assert lowers(candidate, target), (
             f"{chosen} is legal with {target.scratch_bytes}"
         )
-        assert form(graph, chosen, target) is candidate
+        assert apply_if_legal(graph, chosen, target) is candidate
         return
     has_work_items = any(r.axis_kind in WORK_ITEMS for r in ranges(candidate).values())
     assert has_work_items or not lowers(candidate, target), f"{chosen}: {refusal}"
     assert f"{target.scratch_bytes:,}" in refusal.because and refusal.hint
     check_what_is_offered(graph, chosen, refusal.hint, target)
-    assert form(graph, chosen, target) is None
+    assert apply_if_legal(graph, chosen, target) is None
     with pytest.raises(KernelOptError) as caught:
         apply_opt(graph, chosen, target)
     assert (caught.value.because, caught.value.hint) == tuple(refusal)
@@ -105,7 +112,7 @@ def test_menus_leave_out_what_does_not_fit() -> None:
     outside, little = opt("ORDER", "r0", "g1"), Target("LLVM", scratch_bytes=63)
     assert outside in legal_opts(MATMUL, LLVM)
     assert outside not in legal_opts(MATMUL, little)
-    legal, refused = judged(MATMUL, little)
+    legal, refused = legality(MATMUL, little)
     assert legal == legal_opts(MATMUL, little)
     assert "acc0 is an array of 64 bytes over g1" in refused[outside]
 

@@ -13,7 +13,7 @@ from tests.ir.samples import F, at, axis, buffer, load, param, store, tensor
 from tests.tools.silent_rules import package_rules
 from workbench.base.dtypes import DType, dtypes
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
-from workbench.ir.lower.half_precision import ALL_SMALL_FLOAT_RULES
+from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import DECOMPOSED
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -38,7 +38,7 @@ def loaded(pick: random.Random, dtype: DType) -> UOp:
     return load(param(1, 4, dtype), g)
 
 
-def small_float_node(rule: Rule) -> UOp:
+def half_precision_node(rule: Rule) -> UOp:
     name, _, small = rule.name.partition("-")
     if small not in ("float16", "bfloat16"):
         return next(instances(rule, Leaves(loaded, test_values.number, DTYPES), 1))[0]
@@ -74,8 +74,8 @@ def nodes_that_match() -> dict[str, UOp]:
     for rule in COLLAPSE_RULES.rules:
         root = test_collapse.BECOMES[rule.name][0][0]
         nodes[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
-    for rule in ALL_SMALL_FLOAT_RULES.rules:
-        nodes[rule.name] = small_float_node(rule)
+    for rule in ALL_HALF_PRECISION_RULES.rules:
+        nodes[rule.name] = half_precision_node(rule)
     large = tensor(Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK), (Ops.ADD, (0,)))
     return nodes | {r.name: large for r in SPLIT_RULES.rules}
 

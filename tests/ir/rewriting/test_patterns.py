@@ -85,8 +85,8 @@ def test_where_decides() -> None:
 def test_the_right_side_is_built_with_the_right_dtypes() -> None:
     shifted = compile_rule(x < y, x + 1 < y, None)(g < h)
     assert shifted is (g + 1 < h) and shifted.dtype is dtypes.bool
-    chosen = compile_rule(x.where(y, 0), (x & (y < 1)).where(y * 2, 0), None)
-    assert chosen((g < h).where(value, value.like(0))) is (
+    pick_branch = compile_rule(x.where(y, 0), (x & (y < 1)).where(y * 2, 0), None)
+    assert pick_branch((g < h).where(value, value.like(0))) is (
         ((g < h) & (value < 1.0)).where(value * 2.0, value.like(0))
     )
     wide = UOp(Ops.BROADCAST, F.vec(4), (value,))

@@ -1,4 +1,4 @@
-"""Which values are stored, which are computed again, and the reason and figures of each."""
+"""Which values are stored, which are computed again, and the reason and estimates of each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_value_is_stored_or_fused_for_a_reason(name: str) -> None:
         )
         assert decision.name.startswith("store-") == decision.stored
         if decision.name not in ("store-asked", "fuse-free"):
-            assert {"reads", "evaluations", "elements"} <= set(decision.figures)
+            assert {"reads", "evaluations", "elements"} <= set(decision.estimates)
     for item in plan.items:
         (decision,), (node,) = item.decisions, item.nodes
         assert decision is decided[node] and decision.stored
@@ -73,7 +73,7 @@ def test_an_elementwise_value_is_fused_because_it_is_computed_once() -> None:
     x = Tensor(A) + 1
     decision = decision_of(x * 3, x)
     assert decision.name == "fuse-once"
-    assert decision.figures["evaluations"] == decision.figures["elements"] == A.size
+    assert decision.estimates["evaluations"] == decision.estimates["elements"] == A.size
 
 
 def test_a_matmul_inside_another_keeps_its_register_tile() -> None:
@@ -96,8 +96,8 @@ def test_an_operand_is_stored_because_recomputing_costs_more() -> None:
     x = Tensor(A).exp2()
     decision = decision_of(x @ Tensor(B), x)
     assert decision.name == "store-cheaper"
-    assert decision.figures["cost_to_recompute"] > decision.figures["cost_to_store"]
-    assert decision.figures["evaluations"] == 64 * 64 * 48
+    assert decision.estimates["cost_to_recompute"] > decision.estimates["cost_to_store"]
+    assert decision.estimates["evaluations"] == 64 * 64 * 48
 
 
 def test_a_large_reduction_to_one_value_is_stored_so_that_its_readers_run_in_parallel() -> (
@@ -150,10 +150,10 @@ def test_computing_a_product_again_is_said_to_cost_its_sums() -> None:
     a, b, c = (Tensor(numbers(n, n, seed=s)) for s in range(3))
     for stored, epilogue in (((a @ b).relu() @ c, 1), ((a @ b) @ c, 0)):
         decisions = [d for d in planned(stored).decisions if d.name == "store-for-tile"]
-        (figures,) = [decision.figures for decision in decisions]
-        again = figures["evaluations"] - figures["elements"]
+        (estimates,) = [decision.estimates for decision in decisions]
+        again = estimates["evaluations"] - estimates["elements"]
         assert again == n**3 - n**2
-        per_element = figures["cost_to_recompute"] / again
+        per_element = estimates["cost_to_recompute"] / again
         assert 2 * n <= per_element + 1 <= 2 * n + 4 + epilogue
 
 

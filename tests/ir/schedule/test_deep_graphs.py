@@ -77,7 +77,7 @@ def test_a_value_read_two_ways_at_each_step_is_computed_a_few_times(
 
 
 def test_more_evaluations_than_a_float_counts() -> None:
-    """A person may fuse what no computer could run: that is planned, with figures."""
+    """A person may fuse what no computer could run: that is planned, with estimates."""
     x, w = Tensor(numbers(64, 64)), Tensor(numbers(64, 64))
     for _ in range(200):
         x = x @ w
@@ -85,5 +85,5 @@ def test_more_evaluations_than_a_float_counts() -> None:
     inner = [n for n in nodes if n.op in (Ops.REDUCE_AXIS, Ops.MUL)][:-1]
     assert len(inner) == 399
     plan, _ = engine.planned([x.uop], dict.fromkeys(inner, False))
-    most = max(d.figures["evaluations"] for d in plan.decisions if d.figures)
+    most = max(d.estimates["evaluations"] for d in plan.decisions if d.estimates)
     assert most == MOST_EVALUATIONS

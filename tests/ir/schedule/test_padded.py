@@ -25,7 +25,7 @@ def test_a_padded_image_is_stored_where_products_read_it_often() -> None:
     result = image.conv2d(weight, padding=1)
     padded, product = decisions(result)
     assert padded.name == "store-padded"
-    assert padded.figures["cost_of_masks"] > padded.figures["cost_to_store"]
+    assert padded.estimates["cost_of_masks"] > padded.estimates["cost_to_store"]
     zeros = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     want = sum(
         np.einsum("nchw,oc->nohw", zeros[:, :, i : i + 20, j : j + 20], w[:, :, i, j])

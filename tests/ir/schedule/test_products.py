@@ -152,7 +152,7 @@ def test_a_second_product_is_stored_with_what_is_done_to_it_alone() -> None:
         (p @ q + bias).relu() * (p @ r).sigmoid(), "store-second-product"
     )
     assert decision.stored and decision.node.op is not Ops.REDUCE_AXIS
-    assert decision.figures["cost_to_store"] < decision.figures["cost_of_lost_tile"]
+    assert decision.estimates["cost_to_store"] < decision.estimates["cost_of_lost_tile"]
     assert "register tile" in decision.reason
 
 

@@ -217,7 +217,7 @@ def test_a_statement_tree_is_indented() -> None:
     assert to_expr(samples.tree()).split("\n")[-9:] == [
         "n0 = RANGE 2 unroll",
         "order g0 r0",
-        "for g0 in 4 (global, sliced) {",
+        "for g0 in 4 (global, chunked) {",
         "  acc[u0] = 0.0  (lanes u0)",
         "  for r0 in 8 (reduce) {",
         "    acc[u0] += p1[g0*16 + r0*2 + n0] * p2[(r0*2 + n0)*8 + u0]  (lanes u0)",

@@ -30,7 +30,7 @@ from tests.ir.samples import (
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.exact_range import reach
+from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, gated, invalid
 from workbench.ir.verify.linear import _ORDER_RULES
@@ -269,8 +269,8 @@ LOWERED: dict[str, list[Callable[[], UOp]]] = {
         lambda: block(store(out, x)),
         lambda: block(loop(g1, store(at(param(0, 4), g1), one)), store(at(param(0, 4), g1), one)),
         lambda: block(loop(g0, loop(g0, store(out, x)))),
-        lambda: block(loop(g1, loop(g0, store(out, x), arg="sliced"))),
-        lambda: block(loop(g0, store(out, x), arg="sliced"), loop(g1, arg="sliced")),
+        lambda: block(loop(g1, loop(g0, store(out, x), arg="chunked"))),
+        lambda: block(loop(g0, store(out, x), arg="chunked"), loop(g1, arg="chunked")),
         lambda: block(loop(g0, store(out, x), arg="spread")),
     ],
     "slots": [lambda: statements(store(out, x), store(at(param(0, 5), g0), x))],
@@ -392,10 +392,10 @@ def test_levels_do_not_mix() -> None:
 def test_reach_is_exact_where_bounds_are_not() -> None:
     a, c = axis("g3", 13), axis("g4", 1 << 30)
     split = a // 8 * 8 + a % 8
-    assert split.bounds == (0, 15) and reach(split) == (0, 12)
-    assert reach(c * 13 + split) == (0, (1 << 30) * 13 - 1)
-    assert reach((a * 5 + 3) % 7 + (a * 5 + 3) // 7 * 7 + -3) == (0, 60)
-    assert reach((g0 < 2).where(g0, g0 * -1)) == (-3, 1)
+    assert split.bounds == (0, 15) and exact_range(split) == (0, 12)
+    assert exact_range(c * 13 + split) == (0, (1 << 30) * 13 - 1)
+    assert exact_range((a * 5 + 3) % 7 + (a * 5 + 3) // 7 * 7 + -3) == (0, 60)
+    assert exact_range((g0 < 2).where(g0, g0 * -1)) == (-3, 1)
 
 
 def test_verification_is_one_pass() -> None:

@@ -93,5 +93,5 @@ def explore_bare(tensor: Tensor) -> None:
 
 
 def _count(record: PassRecord) -> int:
-    parts = [_count(p) if isinstance(p, PassRecord) else 1 for p in record.links]
+    parts = [_count(p) if isinstance(p, PassRecord) else 1 for p in record.edges]
     return len(record.matches) + sum(parts)

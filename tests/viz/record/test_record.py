@@ -187,7 +187,7 @@ def test_all_is_there_in_full() -> None:
     steps = matmul().kernels[0].optimized().steps
     reasons = [(s["name"], s["opts"], s["why"], s["figures"]) for s in auto["steps"]]
     assert reasons and reasons == [
-        (s.name, [*map(str, s.opts)], s.why, [*map(list, s.told_figures)])
+        (s.name, [*map(str, s.opts)], s.why, [*map(list, s.counts_in_words)])
         for s in steps
     ]
     assert [opt for step in auto["steps"] for opt in step["opts"]] == auto["opts"]

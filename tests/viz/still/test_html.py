@@ -201,7 +201,7 @@ def test_the_default_opts_say_why() -> None:
     assert mime_bundle is not None and str(kernel.steps) in mime_bundle["text/plain"]
     for step in kernel.steps:
         assert escape(step.why) in html
-        assert all(name in html for name, _ in step.told_figures)
+        assert all(name in html for name, _ in step.counts_in_words)
     assert "Why these opts" not in picture(kernel.apply(*kernel.legal_opts()[:1]))
 
 

@@ -54,7 +54,7 @@ from workbench.ir.node.uop import KernelInfo, UOp, leaves
 
 _SHORT_INDEX = 40  # arithmetic this short is repeated; what is longer gets a name
 _SHORT_VALUE = 72
-_PARTS = {"sliced": ("lo", "hi"), "thread": ("thread", "thread + 1")}
+_PARTS = {"chunked": ("lo", "hi"), "thread": ("thread", "thread + 1")}
 """What a launch does of the loops that it takes a part of."""
 
 

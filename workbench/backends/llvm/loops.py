@@ -63,7 +63,7 @@ class Loops:
         """Return (first, last) of a loop: what this launch does of it."""
         if node.role == "thread":
             return "%thread", self.text.emit("add nuw nsw i64 %thread, 1", "upto")
-        if node.role == "sliced":
+        if node.role == "chunked":
             return "%lo", "%hi"
         return "0", str(node.src[0].extent)
 

@@ -111,7 +111,7 @@ class _LLVMRenderer:
         """Fetch the arguments, set up scratch memory, and leave if there is nothing to do."""
         self.text.begin("entry")
         self.memory.pointers()
-        if self.plan.sliced is not None:
+        if self.plan.chunked is not None:
             self.text.put("%some = icmp slt i64 %lo, %hi")
             self.text.put("br i1 %some, label %begin, label %done")
             self.text.begin("begin")
@@ -142,7 +142,7 @@ class _LLVMRenderer:
     def finish(self) -> None:
         """End the function."""
         self.text.at = ()
-        if self.plan.sliced is not None:
+        if self.plan.chunked is not None:
             self.text.put("br label %done")
             self.text.begin("done")
         if self.memory.streamed:  # such stores may overtake what is stored later

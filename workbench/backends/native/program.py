@@ -1,6 +1,6 @@
 """Launching machine code: what all devices that run on this machine's processor share.
 
-A launch passes one array of pointers and the steps (lo, hi) of the sliced loop that it does.
+A launch passes one array of pointers and the steps (lo, hi) of the chunked loop that it does.
 A kernel that takes long is launched in slices of at most 50 ms, so that Ctrl-C works in the
 middle of it; one that is known to be short is one call, of less than a microsecond.
 """
@@ -190,6 +190,6 @@ def _fits(buffer: Buffer, param: tuple[DType, int]) -> bool:
     dtype, size = param
     if dtype is dtypes.void:
         return True
-    # Lowering may have turned small floats into their bits.
-    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_small_float
+    # Lowering may have turned half-precision floats into their bits.
+    as_bits = dtype is dtypes.uint16 and buffer.dtype.is_half_precision
     return (buffer.dtype is dtype or as_bits) and buffer.size >= size

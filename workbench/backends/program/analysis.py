@@ -6,7 +6,7 @@ does only a part of. C and LLVM have the same frame round a kernel:
     name(args, lo, hi, thread)
 
 `args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and
-`hi` are the steps of the sliced loop that this launch does, `thread` is its step of the loop
+`hi` are the steps of the chunked loop that this launch does, `thread` is its step of the loop
 over threads, where there is one.
 """
 
@@ -33,7 +33,7 @@ class ProgramAnalysis:
 
     `params` are in order of their slots, `scratch` (arrays, with their offset in scratch
     memory) in order of appearance; `on_stack` says that the kernel keeps its scratch memory
-    itself; `sliced` is the axis of the loop that a launch may do a part of.
+    itself; `chunked` is the axis of the loop that a launch may do a part of.
 
     Units: scratch_bytes.
     """
@@ -42,7 +42,7 @@ class ProgramAnalysis:
     scratch: dict[UOp, int]
     scratch_bytes: int
     on_stack: bool
-    sliced: UOp | None
+    chunked: UOp | None
     threads: int
 
     @property
@@ -54,7 +54,7 @@ class ProgramAnalysis:
 def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
     """Walk a linear program once and return what a renderer needs to know."""
     scratch, scratch_bytes = _scratch(linear)
-    sliced = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "sliced"]
+    chunked = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "chunked"]
     threads = [
         n.src[0].extent for n in linear if n.op is Ops.LOOP and n.role == "thread"
     ]
@@ -63,7 +63,7 @@ def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
         scratch=scratch,
         scratch_bytes=scratch_bytes,
         on_stack=scratch_bytes <= target.stack_bytes,
-        sliced=sliced[0] if sliced else None,
+        chunked=chunked[0] if chunked else None,
         threads=threads[0] if threads else 1,
     )
 
@@ -142,7 +142,7 @@ def finished(
         text="\n".join([*head, *lines, *foot]),
         params=signature(plan.params),
         scratch_bytes=0 if plan.on_stack else plan.scratch_bytes,
-        extent=None if plan.sliced is None else plan.sliced.extent,
+        extent=None if plan.chunked is None else plan.chunked.extent,
         threads=plan.threads,
         aligned=tuple(aligned),
         lines=((),) * len(head) + tuple(positions) + ((),) * len(foot),

@@ -27,7 +27,9 @@ class PythonDevice(DeviceInfo):
         return True
 
     def _target(self) -> Target:
-        return Target(self.name, native_transcendentals=True, native_small_floats=True)
+        return Target(
+            self.name, native_transcendentals=True, native_half_precision=True
+        )
 
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from workbench.ir.nest.loops import Statement, statements
-from workbench.ir.nest.placement import Item, Loop, place
+from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -20,7 +20,7 @@ def barriers(kernel: UOp) -> int:
     One barrier serves all tiles filled before it. Waiting before a tile is filled again, which a
     second tile makes needless, is not counted."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
-    _, items = place(statements(kernel))
+    _, items = place_statements(statements(kernel))
     makers = {i.statement.node: i for i in items if not i.init}
     for reader in makers.values():
         for node in reader.statement.reads:
@@ -52,7 +52,7 @@ def _positions(item: Item) -> dict[Loop, int]:
     the item."""
     positions: dict[Loop, int] = {}
     child: Loop | Item = item
-    loop: Loop | None = item.place
+    loop: Loop | None = item.insertion_point
     while loop is not None:
         positions[loop] = loop.body.index(child)
         child, loop = loop, loop.parent

@@ -1,6 +1,6 @@
 """Lanes: one statement over lane axes becomes plain and vector operations.
 
-A value is expanded per assignment of its lanes and remembered by (node, its own lanes): a value
+A value is expanded per assignment of its lanes and memoised by (node, its own lanes): a value
 that lacks a lane is made once for all of them, and that is all there is to broadcasting. Along
 the statement's vector axis a load of neighbours is a vector load, a load that does not depend
 on it is a scalar to broadcast, anything else is gathered.
@@ -69,12 +69,14 @@ class Expander:
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
-            return _known(UOp(node.op, dtype, tuple(parts), node.arg))
+            return _fold_condition(UOp(node.op, dtype, tuple(parts), node.arg))
         first = 1 if node.op is Ops.WHERE and parts[0].dtype.count == 1 else 0
         if node.op is not Ops.CAST:
             parts = parts[:first] + widened(parts[first:], lanes_wide)
         scalar = node.dtype if node.dtype.kind != "index" else parts[-1].dtype.scalar
-        return _known(UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg))
+        return _fold_condition(
+            UOp(node.op, scalar.vec(lanes_wide), tuple(parts), node.arg)
+        )
 
     # indexes used as values: in a condition, or cast to a number
 
@@ -170,7 +172,7 @@ def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
     return node, vector if vector in node.ranges else None, own
 
 
-def _known(node: UOp) -> UOp:
+def _fold_condition(node: UOp) -> UOp:
     """Return a condition that its lanes have settled as a constant: 29 < 100 is True; and what
     such a condition picks."""
     if node.op is Ops.WHERE and node.src[0].is_const:

@@ -1,10 +1,10 @@
-"""Small floats: float16 and bfloat16 are formats of memory, and float32 is computed with.
+"""Half-precision floats: float16 and bfloat16 are formats of memory, and float32 is computed with.
 
-An elementwise op on small floats becomes the op on float32 between casts, and each result is
-rounded as the graph says. bfloat16 is then gone altogether: its bits are the upper half of a
-float32's, so loads and stores move uint16 and the casts are integer arithmetic. float16 goes
-the same way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and
-the casts from and to float32 are left.
+An elementwise op on half-precision floats becomes the op on float32 between casts, and each result
+is rounded as the graph says. bfloat16 is then gone altogether: its bits are the upper half of a
+float32's, so loads and stores move uint16 and the casts are integer arithmetic. float16 goes the
+same way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts
+from and to float32 are left.
 
 Nothing here branches or calls a library. Source of the conversions: Giesen 2012, "Float->half
 conversion variants"; rounding to odd is Boldo and Melquiond 2008.
@@ -23,17 +23,21 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, const, op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
 
-_U16, _U32, _F32 = dtypes.uint16, dtypes.uint32, dtypes.float32
-_SIGN, _MAGNITUDE = 0x80000000, 0x7FFFFFFF
+_U16 = dtypes.uint16
+_U32 = dtypes.uint32
+_F32 = dtypes.float32
+# masks of a float32 in a uint32, and the bits of infinity
+_SIGN = 0x80000000
+_MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
 
 
-def has_small_floats(tree: UOp) -> bool:
+def has_half_precision(tree: UOp) -> bool:
     """Return whether anything in a statement tree is float16 or bfloat16."""
-    return any(n.dtype.is_small_float for n in tree.toposort())
+    return any(n.dtype.is_half_precision for n in tree.toposort())
 
 
-# conversions: float32 values to and from the bits of a small float, held in uint32
+# conversions: float32 values to and from the bits of a half-precision float, held in uint32
 
 
 def widen_bfloat16(bits: UOp) -> UOp:
@@ -89,44 +93,44 @@ def odd_float32(x: UOp) -> UOp:
 # rules
 
 
-def on_small_floats(n: UOp) -> bool:
-    """Whether an op takes small floats."""
-    return any(s.dtype.is_small_float for s in n.src)
+def on_half_precision(n: UOp) -> bool:
+    """Whether an op takes half-precision floats."""
+    return any(s.dtype.is_half_precision for s in n.src)
 
 
 def in_float32(n: UOp) -> UOp:
     """Compute in float32 and round the result."""
-    wide = [s.cast(_F32) if s.dtype.is_small_float else s for s in n.src]
+    wide = [s.cast(_F32) if s.dtype.is_half_precision else s for s in n.src]
     operation = UOp(
-        n.op, _F32 if n.dtype.is_small_float else n.dtype, tuple(wide), n.arg
+        n.op, _F32 if n.dtype.is_half_precision else n.dtype, tuple(wide), n.arg
     )
     return operation.cast(n.dtype)
 
 
 def is_to_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast makes a small float of something else than float32."""
-    return n.dtype.is_small_float and x.dtype is not _F32
+    """Whether a cast makes a half-precision float of something else than float32."""
+    return n.dtype.is_half_precision and x.dtype is not _F32
 
 
 def by_float32(n: UOp, x: UOp) -> UOp:
-    """Convert by way of float32, which holds every small float."""
+    """Convert by way of float32, which holds every half-precision float."""
     once = x.dtype is dtypes.float64 and n.dtype is dtypes.float16
     return (odd_float32(x) if once else x.cast(_F32)).cast(n.dtype)
 
 
 def is_from_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast makes something else than float32 of a small float."""
-    return x.dtype.is_small_float and n.dtype is not _F32
+    """Whether a cast makes something else than float32 of a half-precision float."""
+    return x.dtype.is_half_precision and n.dtype is not _F32
 
 
 def from_float32(n: UOp, x: UOp) -> UOp:
-    """Convert what the small float is in float32."""
+    """Convert what the half-precision float is in float32."""
     return x.cast(_F32).cast(n.dtype)
 
 
 def is_of_small(n: UOp) -> bool:
-    """Whether an op takes or makes small floats."""
-    return n.dtype.is_small_float or on_small_floats(n)
+    """Whether an op takes or makes half-precision floats."""
+    return n.dtype.is_half_precision or on_half_precision(n)
 
 
 def fold_cast(n: UOp, c: UOp) -> UOp:
@@ -140,7 +144,7 @@ def fold_bits(n: UOp, c: UOp) -> UOp:
 
 
 def same_bits(n: UOp, x: UOp) -> UOp:
-    """Bits read as a small float and then as something else are just read as that."""
+    """Bits read as a half-precision float and then as something else are just read as that."""
     return x.bitcast(n.dtype)
 
 
@@ -152,7 +156,7 @@ _cast = Pat(Ops.CAST, (x,), name="n")
 IN_FLOAT32 = RuleSet("in-float32", [
     Rule("fold-small-cast", Pat(Ops.CAST, (c,), name="n"), fold_cast, where=is_of_small),
     Rule("fold-small-bits", Pat(Ops.BITCAST, (c,), name="n"), fold_bits, where=is_of_small),
-    Rule("compute-wide",    Pat(_COMPUTED, name="n"), in_float32, where=on_small_floats),
+    Rule("compute-wide",    Pat(_COMPUTED, name="n"), in_float32, where=on_half_precision),
     Rule("cast-to-small",   _cast, by_float32, where=is_to_small),
     Rule("cast-from-small", _cast, from_float32, where=is_from_small),
     Rule("bits-of-bits",    Pat(Ops.BITCAST, (op(Ops.BITCAST, x),), name="n"), same_bits),
@@ -233,6 +237,6 @@ def _shr(x: UOp, amount: int) -> UOp:
 
 BFLOAT16_BITS = as_bits(dtypes.bfloat16, widen_bfloat16, round_bfloat16)
 FLOAT16_BITS = as_bits(dtypes.float16, widen_float16, round_float16)
-SMALL_FLOAT_RULES = IN_FLOAT32 + BFLOAT16_BITS
+HALF_PRECISION_RULES = IN_FLOAT32 + BFLOAT16_BITS
 """For a device that converts float16 itself."""
-ALL_SMALL_FLOAT_RULES = SMALL_FLOAT_RULES + FLOAT16_BITS
+ALL_HALF_PRECISION_RULES = HALF_PRECISION_RULES + FLOAT16_BITS

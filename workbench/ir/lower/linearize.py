@@ -45,7 +45,7 @@ MACHINE_DIVISION = Pass(
 
 def linearize(block: UOp, target: Target) -> tuple[UOp, ...]:
     """Return the program of a statement tree, lanes expanded to vectors."""
-    with MACHINE_DIVISION.in_pieces(), SIMPLIFY_INDEX.in_pieces():
+    with MACHINE_DIVISION.merged(), SIMPLIFY_INDEX.merged():
         return _Linearizer(block, target).program()
 
 
@@ -144,7 +144,7 @@ class _Linearizer:
     def _accumulate(
         self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
     ) -> None:
-        """Combine into each accumulator; own lanes in the outer loop, so that few values live."""
+        """Combine into each accumulator; reduction lanes outermost, so that few values live."""
         target, value = node.src
         places = list(spread(lanes, vector, self.widths))
         totals = [self._current(target, vector, here) for here in places]

@@ -8,9 +8,9 @@ from typing import Any
 from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import (
-    ALL_SMALL_FLOAT_RULES,
-    SMALL_FLOAT_RULES,
-    has_small_floats,
+    ALL_HALF_PRECISION_RULES,
+    HALF_PRECISION_RULES,
+    has_half_precision,
 )
 from workbench.ir.lower.linearize import linearize
 from workbench.ir.lower.statement_tree import build_tree
@@ -29,17 +29,17 @@ STATEMENT_TREE = Pass(
     "Loops, their order and the storage of every value are explicit.",
     build_tree,
 )
-SMALL_FLOATS = Pass(
-    "small-floats",
-    "Small floats are only loaded, stored and converted, and bfloat16 is uint16; float32 is"
+HALF_PRECISION = Pass(
+    "half-precision",
+    "Half-precision floats are only loaded, stored and converted; bfloat16 is uint16; float32 is"
     " computed with.",
-    SMALL_FLOAT_RULES,
+    HALF_PRECISION_RULES,
 )
-NO_SMALL_FLOATS = Pass(
-    "small-floats",
-    "Small floats are uint16 in memory, converted by integer arithmetic; float32 is computed"
-    " with.",
-    ALL_SMALL_FLOAT_RULES,
+NO_HALF_PRECISION = Pass(
+    "half-precision",
+    "Half-precision floats are uint16 in memory, converted by integer arithmetic; float32 is"
+    " computed with.",
+    ALL_HALF_PRECISION_RULES,
 )
 DECOMPOSED = Pass(
     "decompose",
@@ -67,8 +67,8 @@ def levels(kernel: UOp, target: Target) -> Iterator[Any]:
     tree: UOp = STATEMENT_TREE(kernel, target)
     yield tree
     lowered = tree
-    if not target.native_small_floats and has_small_floats(lowered):
-        floats = SMALL_FLOATS if target.converts_float16 else NO_SMALL_FLOATS
+    if not target.native_half_precision and has_half_precision(lowered):
+        floats = HALF_PRECISION if target.converts_float16 else NO_HALF_PRECISION
         lowered = floats(lowered)
     if not target.native_transcendentals:
         lowered = DECOMPOSED(lowered)

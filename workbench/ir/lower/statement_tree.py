@@ -11,7 +11,7 @@ from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.nest.placement import Item, Loop
-from workbench.ir.nest.storage import StoragePlan, layout
+from workbench.ir.nest.storage import StoragePlan, plan_storage
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.identity import identity
 from workbench.ir.node.ops import Ops
@@ -26,7 +26,7 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 
     Errors: CompileError when arrays and stages need more than `target.scratch_bytes`.
     """
-    placed = layout(sink, target)
+    placed = plan_storage(sink, target)
     _check_budget(placed, target)
     return _Emission(sink.arg, placed).block()
 
@@ -48,28 +48,28 @@ class _Emission:
 
     def __init__(self, info: KernelInfo, placed: StoragePlan):
         self.info, self.placed = info, placed
-        self.vectors, self.kept = placed.vectors, placed.kept
+        self.vectors, self.allocations = placed.vectors, placed.allocations
         self.registers: dict[UOp, UOp] = {}
 
     def block(self) -> UOp:
         for item in self.placed.items:
             self._around_own_loops(item)
         children = self._children(self.placed.root)
-        return UOp(Ops.BLOCK, dtypes.void, self._sliced(children), self.info)
+        return UOp(Ops.BLOCK, dtypes.void, self._with_launch_loops(children), self.info)
 
     def _around_own_loops(self, item: Item) -> None:
         """Where an array accumulator's innermost loops are its own, keep it in registers there:
         load it before those loops, store it after."""
         node = item.statement.node
-        if item.init or node.op is not Ops.REDUCE or not self.kept[node].array:
+        if item.init or node.op is not Ops.REDUCE or not self.allocations[node].array:
             return
-        loop, around = item.home, None
+        loop, around = item.loop, None
         while loop is not None and loop.axis in item.statement.own:
             loop, around = loop.parent, loop
         if around is None:
             return
         assert loop is not None
-        define, _, lanes = self.kept[node]
+        define, _, lanes = self.allocations[node]
         name = define.arg.name + "r"
         arg = Storage(name, tuple(r.extent for r in lanes), "register")
         self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
@@ -103,7 +103,7 @@ class _Emission:
         vector = self.vectors.axis(node)
         if item.init:
             return _store(self._element(node), identity(node.arg, node.dtype), vector)
-        here = item.place.path()
+        here = item.insertion_point.path()
         reads = {
             n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
         }
@@ -119,10 +119,10 @@ class _Emission:
             into = (
                 self._element(node)
                 if register is None
-                else _at(register, self.kept[node].lanes)
+                else _at(register, self.allocations[node].lanes)
             )
             return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
-        define, array, lanes = self.kept[node]
+        define, array, lanes = self.allocations[node]
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
         return _store(
             _at(define, (*array, *lanes, *indexes)),
@@ -131,20 +131,20 @@ class _Emission:
         )
 
     def _element(self, node: UOp) -> UOp:
-        define, array, lanes = self.kept[node]
+        define, array, lanes = self.allocations[node]
         return _at(define, (*array, *lanes))
 
     def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
         """Return the finished value of a reduction; lanes it still holds are combined."""
         zero = UOp.index(0)
-        define, array, lanes = self.kept[node]
+        define, array, lanes = self.allocations[node]
         place = tuple(a if a in here else zero for a in array)
         with derived_from(node):
             value = _load(_at(define, (*place, *lanes)))
-            reduction_lanes = self.vectors.held(self.placed.found[node])
-            if not reduction_lanes:
+            open_lanes = self.vectors.accumulator_lanes(self.placed.statements[node])
+            if not open_lanes:
                 return value
-            return UOp(Ops.REDUCE, node.dtype, (value, *reduction_lanes), node.arg)
+            return UOp(Ops.REDUCE, node.dtype, (value, *open_lanes), node.arg)
 
     def _stage_reads(
         self,
@@ -160,24 +160,24 @@ class _Emission:
             if node.op is Ops.INDEX and node.src[0] in stop:
                 stage = node.src[0]
                 zero = UOp.index(0)
-                define, array, lanes = self.kept[stage]
+                define, array, lanes = self.allocations[stage]
                 place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
                     changes[node] = _at(define, (*place, *lanes, *inner))
         return value.substitute(changes)
 
-    def _sliced(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    def _with_launch_loops(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
         """Mark the loops that a launch takes a part of, where they are the only outermost ones:
-        each thread does one step of a THREAD loop, and a GLOBAL loop may run in slices."""
+        each thread does one step of a THREAD loop, and a GLOBAL loop may run in chunks."""
         if len(children) != 1 or children[0].op is not Ops.LOOP:
             return children
         loop = children[0]
         if loop.src[0].axis_kind is AxisType.THREAD:
-            inner = self._sliced(loop.src[1:])
+            inner = self._with_launch_loops(loop.src[1:])
             return (loop.replace(src=(loop.src[0], *inner), arg="thread"),)
         if loop.src[0].axis_kind is AxisType.GLOBAL:
-            return (loop.replace(arg="sliced"),)
+            return (loop.replace(arg="chunked"),)
         return children
 
 

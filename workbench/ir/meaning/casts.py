@@ -22,7 +22,8 @@ def cast_array(a: Array, src: DType, dst: DType) -> Array:
         if dst.is_bool:
             return a != 0
         if src.is_float and dst.is_int:
-            # Limits of integers are no float16: they are compared in a type that has them.
+            # float16 does not have the limits of integers: they are compared in a type that has
+            # them.
             small = np.asarray(a).dtype.itemsize < 4
             return _saturate(a.astype(np.float32) if small else a, dst)
         return np.asarray(a).astype(dst.numpy, copy=False)

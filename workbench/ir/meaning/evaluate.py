@@ -21,14 +21,14 @@ from workbench.ir.node.uop import UOp
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def held_as(dtype: DType, widen: bool) -> np.dtype[Any]:
-    """Return the numpy type in which values of `dtype` are held."""
+def array_dtype(dtype: DType, widen: bool) -> np.dtype[Any]:
+    """Return the numpy dtype of arrays with values of `dtype`."""
     return np.dtype("float64") if widen and dtype.is_float else dtype.numpy
 
 
 def constant(node: UOp, widen: bool) -> Array:
     """Return a CONST as a numpy scalar array."""
-    return np.array(node.arg, held_as(node.dtype, widen))
+    return np.array(node.arg, array_dtype(node.dtype, widen))
 
 
 def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
@@ -39,7 +39,7 @@ def elementwise(node: UOp, values: Sequence[Array], widen: bool) -> Array:
         source = node.src[0].dtype
         bits = values[0].astype(source.numpy, copy=False)
         exact: Array = bitcast_array(bits, source, node.dtype)
-        return exact.astype(held_as(node.dtype, widen), copy=False)
+        return exact.astype(array_dtype(node.dtype, widen), copy=False)
     meaning = OPS[node.op].python
     if meaning is None:
         raise VerifyError(f"{node.op.name} has no meaning by elements")

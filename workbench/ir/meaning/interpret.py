@@ -12,7 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning.evaluate import Array, constant, elementwise, held_as, reduce
+from workbench.ir.meaning.evaluate import (
+    Array,
+    array_dtype,
+    constant,
+    elementwise,
+    reduce,
+)
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import ELEMENTWISE, Ops
 from workbench.ir.node.uop import UOp
@@ -45,9 +51,9 @@ def _tensor_value(
     if node.op is Ops.CONST:
         return constant(node, widen)
     if node.op is Ops.BUFFER:
-        return _held(node, buffers, widen)
+        return _buffer_value(node, buffers, widen)
     if node.op is Ops.IOTA:
-        return np.arange(node.arg).astype(held_as(node.dtype, widen))
+        return np.arange(node.arg).astype(array_dtype(node.dtype, widen))
     sources = [values[s] for s in node.src]
     if node.op in ELEMENTWISE:
         return elementwise(node, sources, widen)
@@ -57,7 +63,7 @@ def _tensor_value(
     return move(node, sources[0])
 
 
-def _held(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array:
+def _buffer_value(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array:
     array = buffers.get(node)
     if array is None:
         raise VerifyError(f"no array was given for {node!r}")
@@ -66,7 +72,7 @@ def _held(node: UOp, buffers: Mapping[UOp, Array], widen: bool) -> Array:
             f"an array {array.dtype}{list(array.shape)} was given for {node!r}",
             f"it holds {node.dtype}{list(node.shape)}",
         )
-    return array.astype(held_as(node.dtype, widen), copy=False)
+    return array.astype(array_dtype(node.dtype, widen), copy=False)
 
 
 def _pad(node: UOp, value: Array) -> Array:

@@ -15,7 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from workbench.base.errors import VerifyError
-from workbench.ir.meaning.evaluate import Array, constant, elementwise, held_as, reduce
+from workbench.ir.meaning.evaluate import (
+    Array,
+    array_dtype,
+    constant,
+    elementwise,
+    reduce,
+)
 from workbench.ir.meaning.interpret_steps import (
     InterpreterStep,
     Windows,
@@ -58,7 +64,7 @@ def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
             f"an array of {array.size} {array.dtype} was given for parameter {slot}",
             f"it holds {size} {param.dtype}",
         )
-    return array.reshape(-1).astype(held_as(param.dtype, widen), copy=False)
+    return array.reshape(-1).astype(array_dtype(param.dtype, widen), copy=False)
 
 
 def _ranks(sink: UOp, nodes: Iterable[UOp]) -> dict[UOp, int]:

@@ -48,7 +48,7 @@ class Counts(Displayed):
 
 
 def estimate(kernel: UOp) -> Estimates:
-    """Return the figures of a kernel (a SINK), the same for every opt list."""
+    """Return the counts of a kernel (a SINK), the same for every opt list."""
     flops = 0
     places: set[UOp] = set()  # computed of axes alone: where and whether, no value
     for node in kernel.toposort():

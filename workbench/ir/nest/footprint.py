@@ -85,8 +85,8 @@ def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
 
 
 def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:
-    """Return how many elements the steps would meet if each were so much longer that they meet
-    from the first start what they meet from all; None where they cannot."""
+    """Return how many elements the steps would meet if each were long enough to meet from the
+    first start what they meet from all; None where they cannot."""
     least = [0] * len(steps)
     most = [0] * len(steps)
     for start in starts:
@@ -135,7 +135,7 @@ def runs(
     or the data decide counts as open.
 
     Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
-    another. What is no step, as an index that is loaded, begins one for each of its points.
+    another. A part that is not a step, such as a loaded index, begins one for each of its points.
     """
     runs_by_key: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.memo import remembered
+from workbench.ir.node.memo import memoised
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.ranges import closed
 from workbench.ir.node.uop import KernelInfo, UOp
@@ -23,7 +23,7 @@ STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 class Statement:
     """A statement of a kernel and its loops. `own`: what it closes; `free`: what it depends on;
     `pre`: the loops around it apart from its own; `nest`: all its loops, outermost first. Lanes
-    (UPCAST, UNROLL) are in `lanes`, closed ones in `own_lanes`: they have no loops."""
+    (UPCAST, UNROLL) are in `lanes`, closed ones in `reduction_lanes`: they have no loops."""
 
     node: UOp
     own: tuple[UOp, ...]
@@ -31,15 +31,15 @@ class Statement:
     pre: tuple[UOp, ...]
     nest: tuple[UOp, ...]
     lanes: tuple[UOp, ...]
-    own_lanes: tuple[UOp, ...]
+    reduction_lanes: tuple[UOp, ...]
     reads: tuple[UOp, ...]
 
 
-@remembered
+@memoised
 def statements(sink: UOp) -> Mapping[UOp, Statement]:
     """Return the statements of a kernel by node, producers first.
 
-    A REDUCE that closes lanes only has no loop and is no statement: it is a value.
+    A REDUCE that closes lanes only has no loop: it is a value, not a statement.
     """
     info: KernelInfo = sink.arg
     position = {name: i for i, name in enumerate(info.order)}
@@ -81,10 +81,10 @@ def _statement(
     lanes = sorted(
         (r for r in everything if r.axis_kind.is_lane), key=lambda r: r.axis_name
     )
-    own_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
+    reduction_lanes = tuple(r for r in closes if r.axis_kind.is_lane)
     return (
         node, tuple(own), frozenset(free), by_order(pre), by_order(pre | set(own)),
-        tuple(r for r in lanes if r not in closes), own_lanes,
+        tuple(r for r in lanes if r not in closes), reduction_lanes,
     )  # fmt: skip
 
 

@@ -42,13 +42,13 @@ class Item:
     init: bool
     nest: tuple[UOp, ...]
     needs: list[Item] = field(default_factory=list)
-    home: Loop | None = None
+    loop: Loop | None = None
 
     @property
-    def place(self) -> Loop:
+    def insertion_point(self) -> Loop:
         """The loop that the item stands in, once it is placed."""
-        assert self.home is not None
-        return self.home
+        assert self.loop is not None
+        return self.loop
 
     @property
     def closes(self) -> tuple[UOp, ...]:
@@ -56,7 +56,7 @@ class Item:
         return () if self.init else self.statement.own
 
 
-def place(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
+def place_statements(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
     """Return the root of the loops of a kernel's statements, and what stands in them, each item
     after what it needs."""
     items = _items(statements)
@@ -92,7 +92,7 @@ def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
             if len(i.nest) == depth and not any(n in pending for n in i.needs)
         ]
         for item in ready:
-            item.home = loop
+            item.loop = loop
             loop.body.append(item)
             del pending[item]
         if ready or not pending:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from workbench.base.target import Target
 from workbench.ir.nest.loops import Statement, statements
-from workbench.ir.nest.placement import Item, Loop, place
+from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.vectors import Vectors, choose_vectors
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
@@ -62,46 +62,47 @@ class Excess(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
     """The statements of a kernel in their loops, and where the values of those are kept that
-    others read (`kept`, producers first)."""
+    others read (`allocations`, producers first)."""
 
-    found: Mapping[UOp, Statement]
+    statements: Mapping[UOp, Statement]
     root: Loop
     items: list[Item]
     vectors: Vectors
-    kept: Mapping[UOp, Allocation]
+    allocations: Mapping[UOp, Allocation]
 
     def excess(self, target: Target) -> Excess | None:
         """Return why arrays and stages are more than `target.scratch_bytes`, or None."""
         sizes = {
-            node: allocation.scratch_bytes for node, allocation in self.kept.items()
+            node: allocation.scratch_bytes
+            for node, allocation in self.allocations.items()
         }
         total, limit = sum(sizes.values()), target.scratch_bytes
         if total <= limit:
             return None
         largest = max(sizes, key=lambda node: sizes[node])
-        allocation = self.kept[largest]
+        allocation = self.allocations[largest]
         split = tuple(a.axis_name for a in allocation.array)
         return Excess(allocation.define.arg.name, split, sizes[largest], total, limit)
 
 
-def layout(sink: UOp, target: Target) -> StoragePlan:
+def plan_storage(sink: UOp, target: Target) -> StoragePlan:
     """Return where the statements of a kernel stand for `target`, and their values."""
     by_node = statements(sink)
-    root, items = place(by_node)
+    root, items = place_statements(by_node)
     vectors = choose_vectors(by_node, target)
     values = [n for n in by_node if n.op is not Ops.STORE]
     allocations = {
-        n: _kept(n, i, by_node, items, vectors) for i, n in enumerate(values)
+        n: _allocation(n, i, by_node, items, vectors) for i, n in enumerate(values)
     }
     return StoragePlan(by_node, root, items, vectors, allocations)
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
-    """Return what `layout(sink, target).excess(target)` does, without placing anything where
+    """Return what `plan_storage(sink, target).excess(target)` does, without placing anything where
     that is not needed to know."""
     if _most_bytes(statements(sink)) <= target.scratch_bytes:
         return None
-    return layout(sink, target).excess(target)
+    return plan_storage(sink, target).excess(target)
 
 
 def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
@@ -116,12 +117,12 @@ def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
         if node.op is Ops.STAGE:
             own = node.stage_shape
         else:
-            own = tuple(r.extent for r in statement.own_lanes)
+            own = tuple(r.extent for r in statement.reduction_lanes)
         total += node.dtype.itemsize * math.prod((*loops, *lanes, *own))
     return total
 
 
-def _kept(
+def _allocation(
     node: UOp,
     number: int,
     by_node: Mapping[UOp, Statement],
@@ -140,7 +141,7 @@ def _kept(
         vector = vectors.axes[node]
         # the vector last, so that arrays keep its elements together
         lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
-        lanes += vectors.held(statement)
+        lanes += vectors.accumulator_lanes(statement)
         shape = (*extents, *(r.extent for r in lanes))
         storage = Storage(f"acc{number}", shape, "scratch" if array else "register")
     return Allocation(UOp(Ops.DEFINE, node.dtype, (), storage), array, lanes)
@@ -151,8 +152,8 @@ def _array(statement: Statement, items: list[Item]) -> tuple[UOp, ...]:
     node = statement.node
     places = [i for i in items if i.statement.node is node]
     readers = [i for i in items if node in i.statement.reads and not i.init]
-    paths = [i.place.path() for i in (*places, *readers)]
-    inside = _inside_own(statement, places[-1].place.path())
+    paths = [i.insertion_point.path() for i in (*places, *readers)]
+    inside = _inside_own(statement, places[-1].insertion_point.path())
     return tuple(
         axis
         for axis in statement.pre

@@ -19,20 +19,21 @@ from workbench.ir.node.uop import UOp, split_gate
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The choice: `axes` per statement; `own` names reductions whose vector is their own lane."""
+    """The choice: `axes` per statement; `own` names the reductions whose vector is a
+    reduction lane."""
 
     axes: Mapping[UOp, UOp | None]
     own: frozenset[UOp]
 
     def axis(self, node: UOp) -> str | None:
         """Return the name of a statement's vector axis, or None for scalars."""
-        chosen = self.axes[node]
-        return None if chosen is None else chosen.axis_name
+        axis = self.axes[node]
+        return None if axis is None else axis.axis_name
 
-    def held(self, statement: Statement) -> tuple[UOp, ...]:
-        """Return the own lanes that a reduction's accumulator keeps apart until it is read."""
-        chosen = self.axes[statement.node]
-        return (chosen,) if statement.node in self.own and chosen is not None else ()
+    def accumulator_lanes(self, statement: Statement) -> tuple[UOp, ...]:
+        """Return the reduction lanes that an accumulator keeps apart until it is read."""
+        axis = self.axes[statement.node]
+        return () if axis is None or statement.node not in self.own else (axis,)
 
 
 def choose_vectors(statements: Mapping[UOp, Statement], target: Target) -> Vectors:
@@ -43,7 +44,7 @@ def choose_vectors(statements: Mapping[UOp, Statement], target: Target) -> Vecto
         if node.op is Ops.REDUCE:
             axes[node] = _reduce_axis(statement, statements, axes)
             if axes[node] is None:
-                axes[node] = lane = _own_lane(statement, target)
+                axes[node] = lane = _reduction_lane(statement, target)
                 if lane is not None:
                     own.add(node)
         else:
@@ -69,7 +70,7 @@ def _unit_lane(statement: Statement) -> UOp | None:
     lanes = [
         a
         for a, k in parts.items()
-        if k == 1 and a in (*statement.lanes, *statement.own_lanes)
+        if k == 1 and a in (*statement.lanes, *statement.reduction_lanes)
     ]
     return lanes[0] if lanes and lanes[0].extent > 1 else None
 
@@ -81,17 +82,17 @@ def _reduce_axis(
 ) -> UOp | None:
     for consumer in statements.values():
         if statement.node in consumer.reads:
-            chosen = axes[consumer.node]
-            if chosen is not None and chosen in statement.lanes:
-                return chosen
+            axis = axes[consumer.node]
+            if axis is not None and axis in statement.lanes:
+                return axis
     return None
 
 
-def _own_lane(statement: Statement, target: Target) -> UOp | None:
-    """Return the own lane with most unit-stride loads, if registers allow it to stay apart:
-    vectors beyond those that cover the latency of an FMA only cost them. One without any is
+def _reduction_lane(statement: Statement, target: Target) -> UOp | None:
+    """Return the reduction lane with most unit-stride loads, if registers allow it to stay
+    apart: vectors beyond those that cover the latency of an FMA only cost them. One without any is
     gathered: a chain of additions would be slower still, and round more."""
-    lanes = statement.own_lanes
+    lanes = statement.reduction_lanes
     if not lanes:
         return None
     counts = dict.fromkeys(lanes, 0)

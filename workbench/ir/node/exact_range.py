@@ -16,10 +16,11 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 _POINTS = 1 << 18
+"""Index values of one independent part that are tried out, at most."""
 Terms = list[tuple[UOp, int]]
 
 
-def reach(index: UOp) -> tuple[int, int]:
+def exact_range(index: UOp) -> tuple[int, int]:
     """Return (least, greatest) value over all steps of the ranges of an integer expression.
 
     Exact unless a part has too many steps or reads memory; that part is then bounded.

@@ -26,7 +26,7 @@ Step = tuple[int, int]
 
 class IndexSteps(NamedTuple):
     """The index is `start`, `fixed` (what stands still), the sum of i * stride with i below each
-    extent, and parts that together take `others` values; where not `exact`, at most so many."""
+    extent, and parts that together take `others` values, or at most that number if not `exact`."""
 
     steps: tuple[Step, ...]
     others: int

@@ -1,4 +1,4 @@
-"""What is derived of a whole kernel, remembered as long as the kernel lives: opts, menus and
+"""What is derived of a whole kernel, memoised as long as the kernel lives: opts, menus and
 searches ask for the same again and again, and each answer takes a walk through the graph."""
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from workbench.ir.node.uop import UOp
 T = TypeVar("T")
 
 
-def remembered(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
+def memoised(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
     """Return `derive`, which answers a second time what it answered the first. Whoever asks shares
-    the answer and must not change it; it must not hold the node itself, which then stayed."""
+    the answer and must not change it. The answer must not hold the node itself: neither would
+    ever be freed."""
     cache: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
 
     @wraps(derive)

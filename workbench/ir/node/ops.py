@@ -201,7 +201,8 @@ def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
     return a * b + c
 
 
-_LEAF, _ALL = "leaf", "tkln"
+_LEAF = "leaf"
+_ALL = "tkln"
 Op = OpInfo
 # arity, levels, dtype rule, meaning, doc
 # fmt: off

@@ -107,7 +107,7 @@ class Views:
 
     @property
     def role(self) -> str | None:
-        """What a launch makes of a LOOP: "sliced", "thread", or None, a plain one."""
+        """What a launch makes of a LOOP: "chunked", "thread", or None, a plain one."""
         return self.arg  # type: ignore[no-any-return]
 
     # axes and reductions

@@ -39,18 +39,18 @@ def _named(axis: str | int | None, names: list[str]) -> str | int | None:
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     """Return why `opt` is not legal on `kernel` for `target`, or None where it is."""
-    tried = _tried(kernel, opt, target)
+    tried = _outcome(kernel, opt, target)
     return tried if isinstance(tried, Refusal) else None
 
 
-def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
+def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt makes, or why it is not legal: how much memory it needs is known only
     of what it makes."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
         named = resolve(kernel, opt)
-        outcome = _made(kernel, named, target)
+        outcome = _named_outcome(kernel, named, target)
         if isinstance(outcome, Refusal) and opt.op.argument == "amount":
             return _or_padded(
                 kernel, named, _with_amounts(kernel, named, outcome, target), target
@@ -58,19 +58,19 @@ def _tried(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
         return outcome
 
 
-def _made(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
+def _named_outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     """Return what an opt with its axes by name makes, or why it is not legal; whether another
-    amount or PADTO first would help is not said, as that takes forms of their own."""
+    amount or PADTO first would help is not said: that takes kernels of their own."""
     if OptOps.is_own(opt.op):
-        return _applied(kernel, opt, target)
+        return _apply_checked(kernel, opt, target)
     try:
-        return _applied(kernel, opt, target)
+        return _apply_checked(kernel, opt, target)
     except Exception as error:  # it is somebody else's code, and hides no other opt
         because = f"{opt.op.name} raised {type(error).__name__}: {error}"
         return Refusal(because, "mend it, and register it again")
 
 
-def _applied(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
+def _apply_checked(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     refusal = opt.op.why_not(kernel, opt, target)
     if refusal is not None:
         return refusal
@@ -78,9 +78,9 @@ def _applied(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
     return refuse_bytes(opt, next_kernel, target) or next_kernel
 
 
-def form(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
+def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
     """Return `kernel` with `opt` applied, its axes by name; None where it is not legal."""
-    outcome = _made(kernel, opt, target)
+    outcome = _named_outcome(kernel, opt, target)
     return None if isinstance(outcome, Refusal) else outcome
 
 
@@ -89,15 +89,19 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
     if refusal.hint:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
-    hint = offered(opt, extent, lambda other: form(kernel, other, target) is not None)
+    hint = offered(
+        opt, extent, lambda other: apply_if_legal(kernel, other, target) is not None
+    )
     return Refusal(refusal.because, hint)
 
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
     """Add PADTO to the hint where rounding the axis up would make the opt legal."""
     pad = Opt(PADTO, opt.axis, opt.arg)
-    padded = refusal if opt.op is PADTO else _made(kernel, pad, target)
-    if isinstance(padded, Refusal) or isinstance(_made(padded, opt, target), Refusal):
+    padded = refusal if opt.op is PADTO else _named_outcome(kernel, pad, target)
+    if isinstance(padded, Refusal) or isinstance(
+        _named_outcome(padded, opt, target), Refusal
+    ):
         return refusal
     return Refusal(refusal.because, f"{refusal.hint}, or {pad} first")
 
@@ -116,7 +120,7 @@ def apply_opt(
 
     Errors: KernelOptError where it is not legal; `kernel` is unchanged.
     """
-    outcome = _tried(kernel, opt, target)
+    outcome = _outcome(kernel, opt, target)
     if isinstance(outcome, Refusal):
         raise refusal_error(opt, outcome, where)
     named = resolve(kernel, opt)
@@ -136,16 +140,16 @@ def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
     """Return the legal opts of the action table; equal results are listed once."""
-    return judged(kernel, target)[0]
+    return legality(kernel, target)[0]
 
 
-def judged(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
+def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
     """Return the legal opts of the action table, equal results once, and why others are not."""
     opts_by_kernel: dict[UOp, Opt] = {}
     refused: dict[Opt, str] = {}
     with unobserved():
         for opt in actions(kernel, target):
-            outcome = _made(kernel, opt, target)
+            outcome = _named_outcome(kernel, opt, target)
             if isinstance(outcome, Refusal):
                 refused[opt] = outcome.because
             else:

@@ -112,7 +112,7 @@ def lanes_beside(kernel: UOp, name: str) -> int:
     lane_counts = [1]
     for statement in statements(kernel).values():
         if axis in statement.nest:
-            together = (*statement.lanes, *statement.own_lanes)
+            together = (*statement.lanes, *statement.reduction_lanes)
             lane_counts.append(math.prod(r.extent for r in together))
     return max(lane_counts)
 

@@ -15,7 +15,7 @@ from workbench.base.target import Target
 from workbench.ir.nest.storage import Excess
 from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AXIS_ORDER, AxisType
-from workbench.ir.node.memo import remembered
+from workbench.ir.node.memo import memoised
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -143,7 +143,7 @@ class OptKinds:
     def __getattr__(self, name: str) -> OptKind:
         kind = self.__dict__.get("__members__", {}).get(name)
         if kind is None:
-            raise AttributeError(f"there is no opt {name}: known are {self!r}")
+            raise AttributeError(f"there is no opt {name}: the opts are {self!r}")
         opt_kind: OptKind = kind
         return opt_kind
 
@@ -177,7 +177,7 @@ class OptKinds:
         """Add a kind: from then on it is offered, tried, and read from text. One that was
         registered by the same name before is replaced.
 
-        Errors: RegisterError for the name of an opt of the package, and for what is no opt.
+        Errors: RegisterError for the name of an opt of the package, and for what is not an opt.
         """
         reason = _unfit(kind)
         if kind.name in self._own:
@@ -214,7 +214,9 @@ def _unfit(kind: OptKind) -> tuple[str, str] | None:
         if type(amount) is not int or amount < 0:
             because = f"its amount {amount!r:.40} is not a whole number"
             return because, "amounts=(2, 4), with 0 for the whole axis"
-    if not all(isinstance(k, AxisType) for k in (*kind.applies_to, *_made(kind))):
+    if not all(
+        isinstance(k, AxisType) for k in (*kind.applies_to, *_product_kinds(kind))
+    ):
         because = "what it applies to or makes is not a kind of axis"
         return because, "applies_to=frozenset({AxisType.GLOBAL})"
     if type(kind.promise) is not int:
@@ -222,7 +224,7 @@ def _unfit(kind: OptKind) -> tuple[str, str] | None:
     return None
 
 
-def _made(kind: OptKind) -> tuple[object, ...]:
+def _product_kinds(kind: OptKind) -> tuple[object, ...]:
     return () if kind.makes is None else (kind.makes,)
 
 
@@ -243,7 +245,7 @@ def store_strides(kernel: UOp) -> dict[UOp, int]:
     return strides
 
 
-@remembered
+@memoised
 def ranges(kernel: UOp) -> Mapping[str, UOp]:
     """Return the RANGEs of a kernel by axis name, in the order in which axes are listed."""
     position = {name: i for i, name in enumerate(kernel.arg.order)}

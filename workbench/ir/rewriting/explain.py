@@ -94,7 +94,7 @@ class _FailureReader:
         answer, error = self._call(where)
         if answer and error is None:
             return None
-        return self.where, self._said(where, error or f"is {answer}")
+        return self.where, self._sentence(where, error or f"is {answer}")
 
     def refusal(self, node: UOp, rules: RuleSet | None) -> Problem | None:
         """Return why the node stays as it is though the pattern fits."""
@@ -105,7 +105,7 @@ class _FailureReader:
         else:
             replacement, error = self._call(becomes)
             if error is not None or replacement is None:
-                return self.becomes, self._said(becomes, error or "gives None")
+                return self.becomes, self._sentence(becomes, error or "gives None")
         assert replacement is not None
         if rules is not None and rules.keep is not None:
             choice = rules.keep(node, replacement)
@@ -146,7 +146,7 @@ class _FailureReader:
         except Exception as error:  # a node of another level, perhaps
             return None, f"fails: {type(error).__name__}: {error}"
 
-    def _said(self, function: Callable[..., Any], outcome: str) -> str:
+    def _sentence(self, function: Callable[..., Any], outcome: str) -> str:
         names = inspect.signature(function).parameters
         values = ", ".join(f"{n} = {_short(self.bound[n])}" for n in names)
         sentence = f"{function.__name__} {outcome} with {values}"

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from workbench.base.trace import in_pieces, recording
+from workbench.base.trace import merged, recording
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RuleSet, rewrite
 
@@ -28,7 +28,7 @@ class Pass:
             record.after = self.run(state, *context)
             return record.after
 
-    def in_pieces(self) -> AbstractContextManager[None]:
+    def merged(self) -> AbstractContextManager[None]:
         """Return a block in which this pass, run on many expressions, is recorded as run once on
         all of them."""
-        return in_pieces(self.name, UOp.sink)
+        return merged(self.name, UOp.sink)

@@ -80,7 +80,7 @@ class Table(dict[Ops, tuple[Row, ...]]):
 
     def __missing__(self, op: Ops) -> tuple[Row, ...]:
         fits = [r for r in self.rules.rules if r.match.ops is None or op in r.match.ops]
-        self[op] = rows = tuple((r, self.rules.kept(r.matcher)) for r in fits)
+        self[op] = rows = tuple((r, self.rules.with_keep(r.matcher)) for r in fits)
         return rows
 
 
@@ -111,17 +111,17 @@ class RuleSet:
         """The rows of each op, compiled when a node with that op first comes by."""
         return Table(self)
 
-    def kept(self, matcher: Matcher) -> Matcher:
+    def with_keep(self, matcher: Matcher) -> Matcher:
         """Return `matcher` with what `keep` mends."""
         keep = self.keep
         if keep is None:
             return matcher
 
-        def kept(node: UOp) -> UOp | None:
+        def match_and_keep(node: UOp) -> UOp | None:
             after = matcher(node)
             return None if after is None else keep(node, after)
 
-        return kept
+        return match_and_keep
 
     def without(self, *names: str) -> RuleSet:
         """Return the set with the named rules switched off; WorkbenchError if there is none."""
@@ -177,7 +177,7 @@ class AddedRules:
 
 
 _added: tuple[AddedRules, ...] = ()
-"""Of all threads, so that it is no context variable; it is replaced, never changed."""
+"""The registered rule sets of all threads, so not a context variable; replaced, never changed."""
 
 
 def added_rules() -> tuple[AddedRules, ...]:
@@ -240,7 +240,7 @@ def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
             near = get_close_matches(str(name), rule_names, 3, 0.4)
             raise WorkbenchError(
                 f"there is no rule {name!r:.60} to switch off",
-                f"{len(rule_names)} rules are used here, and none has that name",
+                f"the {len(rule_names)} rules that are used here have other names",
                 " or ".join(near),
             )
 

@@ -296,7 +296,7 @@ def reduce_independent(n: UOp) -> UOp | None:
     if times == 1 and len(axes) == len(n.src) - 1:
         return None
     if value.dtype.is_float and not math.isfinite(value.dtype.const(times)):
-        return None  # the count is no number of this dtype, though the sum may be
+        return None  # this dtype does not have the count, though it may have the sum
     if not value.dtype.is_bool and n.arg is Ops.ADD:
         value = value * times
     elif n.arg is Ops.MUL and not value.dtype.is_bool:

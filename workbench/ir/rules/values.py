@@ -42,7 +42,7 @@ def swap(n: UOp, c: UOp, y: UOp) -> UOp | None:
     return None if y.op is Ops.CONST else UOp(n.op, n.dtype, (y, c))
 
 
-def known(n: UOp) -> UOp | None:
+def fold_bounds(n: UOp) -> UOp | None:
     """Replace an integer or bool value that its bounds pin to one point."""
     lo, hi = n.bounds
     return n.like(lo) if lo == hi else None
@@ -66,7 +66,7 @@ def multiplied(x: UOp, c1: UOp, c2: UOp) -> UOp:
     return x * (int(c1.arg) * int(c2.arg))
 
 
-def chosen(c: UOp, x: UOp, y: UOp) -> UOp:
+def pick_branch(c: UOp, x: UOp, y: UOp) -> UOp:
     """A condition that is known chooses its branch."""
     return x if c.arg else y
 
@@ -131,13 +131,13 @@ def _any(ops: tuple[Ops, ...] | Ops, *src: Pat) -> Pat:
     return Pat(ops, src or None, name="n")
 
 
-_KNOWN = (
+_BOUNDED = (
     Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.MIN, Ops.CMPLT, Ops.CMPLE, Ops.CMPEQ,
     Ops.CMPNE, Ops.AND, Ops.OR, Ops.CAST, Ops.RANGE,
 )  # fmt: skip
 
 
-def known_exact(n: UOp) -> bool:
+def is_exact(n: UOp) -> bool:
     """Whether numpy's answer is the machine's, bit for bit: not sure of floats."""
     return n.dtype.kind != "float"
 
@@ -149,7 +149,7 @@ _cast = Pat(Ops.CAST, (x,), name="m")
 VALUE_RULES = RuleSet("simplify-values", [
     Rule("fold-constants",      _any(_FOLDS), fold),
     Rule("fold-cast",           Pat(Ops.CAST, (c,), name="n"), fold_cast),
-    Rule("fold-known",          _any(_KNOWN), known, where=known_exact),
+    Rule("fold-known",          _any(_BOUNDED), fold_bounds, where=is_exact),
     Rule("constant-right",      _any(_COMMUTATIVE, c, y), swap),
     Rule("add-zero",            x + 0, x),
     Rule("mul-one",             x * 1, x),
@@ -178,7 +178,7 @@ VALUE_RULES = RuleSet("simplify-values", [
     Rule("equal-false",         op(Ops.CMPEQ, b, False), ~b),
     Rule("where-itself",        _choice, b, where=is_condition),
     Rule("where-same",          b.where(x, x), x),
-    Rule("where-known",         op(Ops.WHERE, c, x, y), chosen),
+    Rule("where-known",         op(Ops.WHERE, c, x, y), pick_branch),
     Rule("where-not",           op(Ops.WHERE, ~b, x, y), b.where(y, x), where=is_value),
     Rule("where-nested",        b.where(b.where(x, var("z")), y), b.where(x, y)),
     Rule("max-min-self",        Pat((Ops.MAX, Ops.MIN), (x, x)), x),

@@ -22,7 +22,8 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
 MOST_EVALUATIONS = 10**30
-"""More are counted as so many: nobody waits for them, and a float holds what they cost."""
+"""A greater number of evaluations is counted as this: nobody waits for them, and a float has room
+for their cost."""
 
 
 class Access(NamedTuple):

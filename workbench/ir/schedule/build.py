@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from workbench.base.dtypes import dtypes
-from workbench.base.trace import aside, derived_from
+from workbench.base.trace import derived_from, tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.identity import identity
@@ -65,7 +65,7 @@ def build(
         with derived_from(node):
             buffers[node] = buffer(node, devices[node] or device)
             at = flatten(access.indices, node.shape)
-        with aside(node) as part:
+        with tentative(node) as part:
             with derived_from(node):
                 place = UOp(Ops.INDEX, node.dtype, (buffers[node], at))
                 store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))

@@ -1,5 +1,5 @@
 """The choice for one value: store it, keep a row of it in the kernel, or compute it where it is
-read. Asked in turn; the first that answers decides, and its reason and figures are recorded."""
+read. Asked in turn; the first that answers decides, and its reason and estimates are recorded."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of all values beforehand: who is asked for (and why), what computing each
-    costs, and together with the product of matrices that it is computed from; which have a
-    reduction below them, which a product (a reduction that reads its operands many times), which
-    are stored (True) or fused by force, and which are stored so that products do not meet."""
+    """Facts about all values of a schedule, by node: why some are stored whatever it costs; what
+    computing each costs, alone and with the product of matrices that it is computed from; which
+    have a reduction below them, and which a product (a reduction that reads its operands many
+    times); which a user stores (True) or fuses; which are stored so that products do not meet."""
 
-    asked: Mapping[UOp, str]
+    store_reasons: Mapping[UOp, str]
     cost: Mapping[UOp, float]
     whole_cost: Mapping[UOp, float]
     reduces: Mapping[UOp, bool]
@@ -56,8 +56,8 @@ def choose(
 ) -> tuple[Decision, Staging | None]:
     """Return the decision for `node`, read as `reads` says, and how to stage it if it is.
     `step_counts` counts the steps that computing one element takes in each kernel so far."""
-    if node in facts.asked:
-        return Decision("store-asked", node, True, facts.asked[node]), None
+    if node in facts.store_reasons:
+        return Decision("store-asked", node, True, facts.store_reasons[node]), None
     if node in facts.forced:
         return _forced(node, reads, facts)
     if node in facts.apart:
@@ -69,24 +69,24 @@ def choose(
         return _moved(node, reads), None
     obstacle = _obstacle(node, reads, facts, step_counts)
     if obstacle is not None:
-        figures = _figures(node, reads, facts, facts.whole_cost)
-        return Decision(obstacle[0], node, True, obstacle[1], figures), None
+        estimates = _estimates(node, reads, facts, facts.whole_cost)
+        return Decision(obstacle[0], node, True, obstacle[1], estimates), None
     return _by_cost(node, reads, facts)
 
 
 def _forced(
     node: UOp, reads: list[Access], facts: Facts
 ) -> tuple[Decision, Staging | None]:
-    figures = _figures(node, reads, facts, facts.whole_cost)
+    estimates = _estimates(node, reads, facts, facts.whole_cost)
     stored, reason = facts.forced[node], "you asked for it"
     if stored:
-        return Decision("store-forced", node, True, reason, figures, True), None
-    cheaper = _row(node, reads, facts, _figures(node, reads, facts, facts.cost))
+        return Decision("store-forced", node, True, reason, estimates, True), None
+    cheaper = _row(node, reads, facts, _estimates(node, reads, facts, facts.cost))
     row = None if cheaper is None else cheaper[0]
-    return Decision("fuse-forced", node, False, reason, figures, True), row
+    return Decision("fuse-forced", node, False, reason, estimates, True), row
 
 
-def _figures(
+def _estimates(
     node: UOp, reads: list[Access], facts: Facts, cost: Mapping[UOp, float]
 ) -> dict[str, float]:
     evaluations = sum(a.evaluations for a in reads)
@@ -109,12 +109,12 @@ def _again(
 
 
 def _row(
-    node: UOp, reads: list[Access], facts: Facts, figures: Mapping[str, float]
+    node: UOp, reads: list[Access], facts: Facts, estimates: Mapping[str, float]
 ) -> tuple[Staging, float] | None:
     """Return how to keep a row of a value in the kernel, and what that costs, where it costs
     less than computing the value at each read. Loops around the row that the value does not
     depend on fill it again and again."""
-    again = figures["cost_to_recompute"]
+    again = estimates["cost_to_recompute"]
     row = staging(node, reads) if again > node.size * STAGE_COST else None
     if row is None:
         return None
@@ -134,19 +134,19 @@ def _is_free(node: UOp) -> bool:
 
 def _moved(node: UOp, reads: list[Access]) -> Decision:
     """Fuse what only moves a value. A padded one is masked wherever it is read: in a product of
-    matrices so often that a copy with its zeros in memory is cheaper. A padded constant is no
-    more than a test itself, and reading it from memory would need the same test."""
+    matrices that happens so often that a copy with its zeros in memory is cheaper. A padded
+    constant is only a test, and reading it from memory would need the same test."""
     if node.op is Ops.PAD and not _is_constant(node):
         evaluations = sum(a.evaluations for a in reads)
-        figures = {
+        estimates = {
             "evaluations": evaluations,
             "elements": node.size,
             "cost_of_masks": sum(_masks(a) for a in reads),
             "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
         }
-        if figures["cost_of_masks"] > figures["cost_to_store"]:
+        if estimates["cost_of_masks"] > estimates["cost_to_store"]:
             reason = "testing every read for the padding costs more than storing it"
-            return Decision("store-padded", node, True, reason, figures)
+            return Decision("store-padded", node, True, reason, estimates)
     reason = "it moves or widens what its source gives"
     return Decision("fuse-free", node, False, reason)
 
@@ -195,26 +195,26 @@ def _by_cost(
     node: UOp, reads: list[Access], facts: Facts
 ) -> tuple[Decision, Staging | None]:
     """Compare computing a value again with storing it, and with a row inside the kernel."""
-    figures = _figures(node, reads, facts, facts.cost)
-    evaluations = int(figures["evaluations"])
-    again, storing = figures["cost_to_recompute"], figures["cost_to_store"]
-    staged = _row(node, reads, facts, figures)
+    estimates = _estimates(node, reads, facts, facts.cost)
+    evaluations = int(estimates["evaluations"])
+    again, storing = estimates["cost_to_recompute"], estimates["cost_to_store"]
+    staged = _row(node, reads, facts, estimates)
     if staged is not None and staged[1] <= storing:
         row, row_cost = staged
         reason = "a row of it, kept in the kernel, is cheaper than computing it again"
         return Decision(
-            "fuse-row", node, False, reason, figures | {"cost_to_stage": row_cost}
+            "fuse-row", node, False, reason, estimates | {"cost_to_stage": row_cost}
         ), row
     if again > storing:
         reason = (
             f"computing it {evaluations:,} times for {node.size:,} elements costs more"
         )
-        return Decision("store-cheaper", node, True, reason, figures), None
+        return Decision("store-cheaper", node, True, reason, estimates), None
     if evaluations <= node.size:
         reason = "fused, each element is computed once"
-        return Decision("fuse-once", node, False, reason, figures), None
+        return Decision("fuse-once", node, False, reason, estimates), None
     reason = "computing it again is cheaper than storing"
-    return Decision("fuse-cheaper", node, False, reason, figures), None
+    return Decision("fuse-cheaper", node, False, reason, estimates), None
 
 
 def _blocks_cores(node: UOp, reads: list[Access]) -> bool:

@@ -1,7 +1,7 @@
-"""The scheduler's cost figures: what a value costs to compute, and what storing it costs.
+"""The scheduler's estimates of cost: what a value costs to compute, and what storing it costs.
 
 Unit: about one float operation. Rough on purpose: the decisions they feed are recorded with
-the figures, so that a reader can disagree.
+the estimates, so that a reader can disagree.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def decide(
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
     nodes.popitem()
-    reasons = _asked(roots, nodes)
+    reasons = _store_reasons(roots, nodes)
     _check_forced(forced, nodes, reasons)
     stops = set(reasons)
     products = products_below(nodes, stops)
@@ -82,7 +82,7 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
     accesses: dict[UOp, dict[Access, None]] = {node: {} for node in nodes}
     step_counts: dict[UOp, int] = {}
     for node in reversed(nodes):
-        if node.op in LEAVES and node not in facts.asked:
+        if node.op in LEAVES and node not in facts.store_reasons:
             plan.reads[node] = list(accesses[node])
             continue
         reads = list(accesses[node])
@@ -107,7 +107,7 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
     return plan
 
 
-def _asked(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
+def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the values that are stored whatever it costs, with the reason."""
     reasons = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
     for node in nodes:

@@ -11,24 +11,24 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a value is stored or fused. `figures` are the numbers that decided, or, where the
+    """Why a value is stored or fused. `estimates` are the numbers that decided, or, where the
     decision was `forced` by whoever asked, those that would have."""
 
     name: str
     node: UOp
     stored: bool
     reason: str
-    figures: Mapping[str, float] = field(default_factory=dict)
+    estimates: Mapping[str, float] = field(default_factory=dict)
     forced: bool = False
 
     def __repr__(self) -> str:
         return self.name
 
     def __str__(self) -> str:
-        figures = ", ".join(f"{k} {v:,.0f}" for k, v in self.figures.items())
+        estimates = ", ".join(f"{k} {v:,.0f}" for k, v in self.estimates.items())
         value = f"{self.node.op.name.lower()} {list(self.node.shape)}"
         what = f"{self.name} {value}: {self.reason}"
-        return what + (f" ({figures})" if figures else "")
+        return what + (f" ({estimates})" if estimates else "")
 
 
 @dataclass(frozen=True, slots=True)

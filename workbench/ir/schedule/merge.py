@@ -7,7 +7,7 @@ no more divisions than there were. Source of the idea: axis coalescing (ISL, TVM
 
 from __future__ import annotations
 
-from workbench.base.trace import aside
+from workbench.base.trace import tentative
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -39,7 +39,7 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
     size = inner.extent
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
     order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
-    with aside(kernel) as part:
+    with tentative(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
         tried = tried.replace(arg=kernel.arg._replace(order=order))
         simple = rewrite(tried, SIMPLIFY, name="simplify-kernel", doc=_SIMPLE)

@@ -107,7 +107,7 @@ def _cheapest(
 
 def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
     assert member.value is not None
-    figures = {
+    estimates = {
         "reads": len(reads),
         "evaluations": sum(a.evaluations for a in reads),
         "elements": member.value.size,
@@ -118,7 +118,7 @@ def _decision(member: Member, reads: list[Access], lost: float) -> Decision:
     if member.work:
         name, what = "store-second-product", "two products of matrices"
     reason = f"{what} in one kernel would have no register tile"
-    return Decision(name, member.value, True, reason, figures)
+    return Decision(name, member.value, True, reason, estimates)
 
 
 def _alone(nodes: dict[UOp, None], stored: Collection[UOp]) -> dict[UOp, list[UOp]]:

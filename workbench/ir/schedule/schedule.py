@@ -53,7 +53,7 @@ def schedule(
     with recording(
         "decide", "Every value is stored or fused, for a reason.", UOp.sink(*roots)
     ) as r:
-        with SIMPLIFY_INDEX.in_pieces(), ranges_from_0():
+        with SIMPLIFY_INDEX.merged(), ranges_from_0():
             plan = decide(roots, forced)
         decisions = (*plan.stored.values(), *plan.fused)
         r.after = plan
@@ -62,7 +62,7 @@ def schedule(
     with recording(
         "rangeify", "Stored values are kernels over ranges; movement is gone.", plan
     ) as r:
-        with SIMPLIFY_INDEX.in_pieces():
+        with SIMPLIFY_INDEX.merged():
             items, buffers = build(plan, device)
         r.after = items
     final = tuple(_simplified(item) for item in items)

@@ -20,7 +20,7 @@ FEWEST_PARTS = 16
 
 
 def is_large(n: UOp, x: UOp) -> bool:
-    """Whether so much is reduced to so little that the work should be shared out."""
+    """Whether the reduction is long enough, and its results few enough, to share the work out."""
     return x.size >= SPLIT_WORK and 0 < n.size <= FEW_RESULTS
 
 

@@ -26,7 +26,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
 
 RESERVED = {"inf", "nan", "True", "False", "let", "LINEAR", *Ops.__members__}
-"""Words that are no names of nodes."""
+"""Words that cannot be names of nodes."""
 _LETTERS = {Ops.REDUCE: "s", Ops.BUFFER: "b"}
 _PLAIN_NAN = struct.pack("<d", math.nan)
 
@@ -38,10 +38,10 @@ def to_text(ir: UOp | Sequence[UOp]) -> str:
     used = {s for node, _ in listed for s in node.src}
     names, lines = NodeNames(), ["LINEAR"] if linear else []
     for node, is_step in listed:
-        if node in names.given:
-            lines.append(names.given[node])
+        if node in names.by_node:
+            lines.append(names.by_node[node])
             continue
-        line = line_of(node, names.given)
+        line = line_of(node, names.by_node)
         if node.dtype is not dtypes.void or node in used:
             line = f"{names.give(node)} = {line}"
         lines.append(line if is_step else f"let {line}" if linear else line)
@@ -52,21 +52,21 @@ class NodeNames:
     """Names for nodes, each used once: ranges, parameters and storage keep their own."""
 
     def __init__(self) -> None:
-        self.given: dict[UOp, str] = {}
-        self._taken = set(RESERVED)
+        self.by_node: dict[UOp, str] = {}
+        self._used = set(RESERVED)
 
     def give(self, node: UOp) -> str:
         """Return the name of `node`, choosing one the first time."""
-        if node in self.given:
-            return self.given[node]
+        if node in self.by_node:
+            return self.by_node[node]
         name = own_name(node)
-        if not name.isidentifier() or not name.isascii() or name in self._taken:
+        if not name.isidentifier() or not name.isascii() or name in self._used:
             letter = _LETTERS.get(node.op, "v")
-            count = len(self.given)
-            while (name := f"{letter}{count}") in self._taken:
+            count = len(self.by_node)
+            while (name := f"{letter}{count}") in self._used:
                 count += 1
-        self._taken.add(name)
-        self.given[node] = name
+        self._used.add(name)
+        self.by_node[node] = name
         return name
 
 

@@ -20,8 +20,14 @@ from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import NodeNames, to_text
 
-_SHORT, _LONG = 24, 90  # an index this short is repeated; what is this long gets a line
-_ATOM, _UNARY, _LOOSE = 9, 8, -1
+_SHORT = 24
+"""Characters of an index that is repeated where it is used, at most."""
+_LONG = 90
+"""Characters of an expression from which on it gets a line of its own."""
+# how tightly words bind
+_ATOM = 9
+_UNARY = 8
+_LOOSE = -1
 _SUM = OPS[Ops.ADD].precedence
 # fmt: off
 _LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
@@ -95,7 +101,7 @@ def _root_line(root: UOp, writer: _TreeWriter) -> str:
     if (
         writer.shapes
         and root.dtype is not dtypes.void
-        and root not in writer.names.given
+        and root not in writer.names.by_node
     ):
         return f"{_typed(root)} = {words}"
     return words
@@ -230,7 +236,7 @@ def _term(node: UOp, writer: _TreeWriter) -> tuple[str, str]:
     """Return the sign and words of the right side of a sum: `a + -b` reads `a - b`."""
     if node.is_const and not node.dtype.is_bool and node.arg < 0:
         return "-", _number(-node.arg, node)
-    if node.op is Ops.NEG and node not in writer.names.given:
+    if node.op is Ops.NEG and node not in writer.names.by_node:
         return "-", writer.words(node.src[0], _SUM + 1)
     return "+", writer.words(node, _SUM + 1)
 

@@ -10,7 +10,7 @@ from collections import Counter
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.exact_range import reach
+from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
 from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
@@ -67,7 +67,7 @@ def in_bounds(node: UOp) -> str:
             continue
         if axis.vmin >= 0 and axis.vmax < size:
             continue
-        low, high = reach(axis)
+        low, high = exact_range(axis)
         if low < 0 or high >= size:
             return f"an index is in {low}..{high}, and there are {size} elements"
     return ""
@@ -203,10 +203,10 @@ def statements(node: UOp) -> str:
 
 def _shared_loops(block: UOp) -> list[UOp]:
     """Return the loops that a launch takes a part of: a "thread" loop that is all there is, and
-    in it, or alone, a "sliced" one."""
+    in it, or alone, a "chunked" one."""
     launch_loops: list[UOp] = []
     body = block.src
-    for arg in ("thread", "sliced"):
+    for arg in ("thread", "chunked"):
         if len(body) == 1 and body[0].op is Ops.LOOP and body[0].arg == arg:
             launch_loops.append(body[0])
             body = body[0].src[1:]

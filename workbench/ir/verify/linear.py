@@ -73,7 +73,7 @@ def lanes(node: UOp) -> str:
 def loop(node: UOp) -> str:
     if len(node.src) != 1 or node.src[0].op is not Ops.RANGE:
         return "it does not name one range"
-    return "" if node.arg in (None, "sliced", "thread") else f"its arg is {node.arg!r}"
+    return "" if node.arg in (None, "chunked", "thread") else f"its arg is {node.arg!r}"
 
 
 def block(node: UOp) -> str:
@@ -133,8 +133,8 @@ class _Walk:
 
     def __init__(self) -> None:
         self.loops: list[UOp] = []
-        self.known: set[UOp] = set()
-        self.made: list[list[UOp]] = [[]]
+        self.defined: set[UOp] = set()
+        self.values_by_loop: list[list[UOp]] = [[]]
         self.registers: set[UOp] = set()
         self.checked: set[UOp] = set()
 
@@ -150,11 +150,11 @@ class _Walk:
             self._close(step)
         elif step.op is Ops.SET:
             self.registers.add(step.src[0])
-        elif step in self.known and step.dtype is not dtypes.void:
+        elif step in self.defined and step.dtype is not dtypes.void:
             raise _broken("once", step, "it is a second step of the same value")
-        if step not in self.known:
-            self.known.add(step)
-            self.made[-1].append(step)
+        if step not in self.defined:
+            self.defined.add(step)
+            self.values_by_loop[-1].append(step)
 
     def _source(self, step: UOp, source: UOp) -> None:
         if source.op in _ANYWHERE:
@@ -162,8 +162,8 @@ class _Walk:
                 for node in source.toposort():
                     require(node, LINEAR)
                 self.checked.add(source)
-        elif source not in self.known:
-            raise _broken("order", step, f"{source.op.name} is not known here")
+        elif source not in self.defined:
+            raise _broken("order", step, f"{source.op.name} is not defined here")
         if source.op is Ops.REG and source not in self.registers:
             if step.op is not Ops.SET or source is not step.src[0]:
                 raise _broken("set-first", step, f"register {source.arg} is not set")
@@ -178,7 +178,7 @@ class _Walk:
         if axis in self.loops:
             raise _broken("nesting", step, f"a loop over {axis.axis_name} is open")
         self.loops.append(axis)
-        self.made.append([])
+        self.values_by_loop.append([])
 
     def _close(self, step: UOp) -> None:
         if not self.loops or self.loops[-1] is not step.src[0]:
@@ -188,4 +188,4 @@ class _Walk:
                 f"the loop over {step.src[0].axis_name} is not innermost",
             )
         self.loops.pop()
-        self.known.difference_update(self.made.pop())
+        self.defined.difference_update(self.values_by_loop.pop())

@@ -42,8 +42,8 @@ class Read(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What a STAGE holds: the first so many elements of each dimension, or these flat positions,
-    by the steps of `outer`. Both None where that is not known."""
+    """The written elements of a STAGE: the first `lengths[i]` of each dimension i, or the flat
+    `positions`, by the steps of `outer`. Both are None where that is not known."""
 
     lengths: tuple[int, ...] | None
     positions: Array | None
@@ -59,7 +59,7 @@ def refuse_unwritten(kernel: UOp) -> None:
             written[node] = _written(node, written)
         elif node.op is Ops.STORE:
             gates = [split_gate(index)[1] for index in node.place.indexes]
-            for read in _reads(node, _known(gates)):
+            for read in _reads(node, _range_conditions(gates)):
                 _refuse(read, written)
 
 
@@ -74,17 +74,17 @@ def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
         visited.add((node, facts))
         if node.op is Ops.LOAD and node.place.memory.op is Ops.STAGE:
             gates = [split_gate(index)[1] for index in node.place.indexes]
-            yield Read(node.src[0], facts | _known(gates))
+            yield Read(node.src[0], facts | _range_conditions(gates))
         if node.op is Ops.WHERE and len(facts) < MOST_CONDITIONS:
             chosen, value, other = node.src
             todo.append((chosen, facts))
-            todo.append((value, facts | _known([chosen])))
-            todo.append((other, facts | _known([~chosen])))
+            todo.append((value, facts | _range_conditions([chosen])))
+            todo.append((other, facts | _range_conditions([~chosen])))
         else:
             todo += [(source, facts) for source in node.src]
 
 
-def _known(conditions: Iterable[UOp | None]) -> Conditions:
+def _range_conditions(conditions: Iterable[UOp | None]) -> Conditions:
     """Return those conditions that ranges alone decide, a conjunction as its parts."""
     parts: set[UOp] = set()
     todo = [each for each in conditions if each is not None]
@@ -114,7 +114,7 @@ def _written(stage: UOp, written: dict[UOp, Written]) -> Written:
     (at, is_open), *others = steps
     spoilt = np.zeros((), bool)
     for read, (place, used) in zip(doubtful, others, strict=True):
-        fill_positions = _held(written[read.stage], read.stage)
+        fill_positions = _fill_positions(written[read.stage], read.stage)
         if fill_positions is None:
             return Written(None, None)
         spoilt = spoilt | (used & ~np.isin(place, fill_positions))
@@ -128,13 +128,13 @@ def _refuse(read: Read, written: dict[UOp, Written]) -> None:
     name, shape = read.stage.arg
     read = read._replace(outer=written[read.stage].outer)
     fill_positions, read_positions = (
-        _held(written[read.stage], read.stage),
+        _fill_positions(written[read.stage], read.stage),
         _positions(read),
     )
     if fill_positions is None or read_positions is None:
         raise VerifyError(
             f"an element of the STAGE {name} may be read and never written",
-            "its fill is no plain sum of ranges, and too large to try every position",
+            "its fill is not a plain sum of ranges, and too large to try every position",
             "an index that is a range, or tiles like 4*a + b, over each whole dimension",
         )
     missing = np.setdiff1d(read_positions, fill_positions)
@@ -189,7 +189,7 @@ def _lengths(stage: UOp) -> tuple[int, ...] | None:
     return tuple(lengths)
 
 
-def _held(written: Written, stage: UOp) -> Array | None:
+def _fill_positions(written: Written, stage: UOp) -> Array | None:
     """Return the flat positions that a STAGE holds, or None where they are too many."""
     return _positions(Read(stage)) if written.lengths else written.positions
 
@@ -204,10 +204,10 @@ def _positions(read: Read) -> Array | None:
 
 
 def _axes(reads: list[Read]) -> frozenset[UOp]:
-    return UOp.sink(*[node for read in reads for node in _wanted(read)]).ranges
+    return UOp.sink(*[node for read in reads for node in _expressions(read)]).ranges
 
 
-def _wanted(read: Read) -> list[UOp]:
+def _expressions(read: Read) -> list[UOp]:
     """Return the expressions that say where and when a STAGE is read."""
     parts = [split_gate(index) for index in read.place.indexes]
     gates = [gate for _, gate in parts if gate is not None]
@@ -217,7 +217,7 @@ def _wanted(read: Read) -> list[UOp]:
 def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
     """Return for each read, at every step of all their ranges, the flat position in its STAGE and
     whether its conditions hold; None where steps are too many, or memory decides."""
-    nodes = [node for read in reads for node in _wanted(read)]
+    nodes = [node for read in reads for node in _expressions(read)]
     if any(node.op is Ops.INVALID for node in nodes):
         return None
     axes = sorted(_axes(reads), key=lambda r: r.axis_name)
@@ -232,7 +232,7 @@ def _step(read: Read, values: dict[UOp, Array]) -> tuple[Array, Array]:
     rank, shape = len(read.place.src) - 1, read.stage.stage_shape
     indexes = [values[split_gate(index)[0]] for index in read.place.indexes]
     is_open = np.ones((), bool)
-    for each in _wanted(read)[rank : len(_wanted(read)) - len(read.outer)]:
+    for each in _expressions(read)[rank : len(_expressions(read)) - len(read.outer)]:
         is_open = is_open & values[each]
     at = np.asarray(
         np.ravel_multi_index(np.broadcast_arrays(*indexes), shape, mode="clip")

@@ -1,7 +1,7 @@
 """What was made from what: the records of passes, read as a family tree of nodes.
 
 A rewrite says it with its matches: new nodes come from what the pattern took apart, and a node
-over other sources from the node it was. Everything else says it with links. Equal nodes are one
+over other sources from the node it was. Everything else says it with edges. Equal nodes are one
 object, so a node that two places made has the ancestors of both.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from workbench.base.trace import Link, PassRecord
+from workbench.base.trace import PassRecord, ProvenanceEdge
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat
@@ -33,7 +33,7 @@ class Cause(NamedTuple):
 
     place: int
     number: int
-    made: UOp
+    product: UOp
     source: UOp
 
 
@@ -47,12 +47,12 @@ class Ancestry:
         """Take in what a record says; its causes name the pass by `place`."""
         if any(isinstance(m.rule, Rule) for m in record.matches):
             self._rewritten(record, place)
-        for part in record.links:
+        for part in record.edges:
             if isinstance(part, PassRecord):
                 self.add(part, place)
-        for link in record.links:
-            if isinstance(link, Link):
-                self._link(place, WHOLE, link.made, link.source)
+        for edge in record.edges:
+            if isinstance(edge, ProvenanceEdge):
+                self._link(place, WHOLE, edge.product, edge.source)
 
     def of(self, node: UOp) -> dict[UOp, None]:
         """Return a node and all that it was made from, at every level, as an ordered set."""
@@ -84,8 +84,8 @@ class Ancestry:
                 key = cause[:2]
                 if key not in causes:
                     causes[key] = cause
-                elif causes[key].source is cause.made:  # the pass went on from there
-                    causes[key] = cause._replace(made=causes[key].made)
+                elif causes[key].source is cause.product:  # the pass went on from there
+                    causes[key] = cause._replace(product=causes[key].product)
             before = [cause.source for cause in self.causes(node)]
             if node.dtype.kind == "index":
                 before += [s for s in node.src if s.dtype.kind == "index"]

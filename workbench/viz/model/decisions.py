@@ -28,7 +28,7 @@ def decision_cells(decision: Decision) -> tuple[str, str, str, str]:
     node = decision.node
     value = f"{value_name(node)} {shape_text(node.shape)}"
     words = [
-        f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.figures.items()
+        f"{k.replace('_', ' ')} {figure_text(v)}" for k, v in decision.estimates.items()
     ]
     outcome = "stored" if decision.stored else "fused"
     return value, outcome, decision.reason, ", ".join(words)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from workbench.backends.native.assembly import AsmLine, code_loops
 from workbench.base.forking import once
 from workbench.base.source import SourceLine
-from workbench.base.trace import Link, PassRecord
+from workbench.base.trace import PassRecord, ProvenanceEdge
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Compiled
@@ -209,9 +209,9 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
         if record.name == "simplify-tensor":
             shared = []  # what another device computes
         if record.name == "rangeify":
-            parts = [(p, place) for p in record.links if isinstance(p, PassRecord)]
-            links = tuple(p for p in record.links if isinstance(p, Link))
-            shared.append((replace(record, links=links), place))
+            parts = [(p, place) for p in record.edges if isinstance(p, PassRecord)]
+            edges = tuple(p for p in record.edges if isinstance(p, ProvenanceEdge))
+            shared.append((replace(record, edges=edges), place))
         elif begins and record.name == "simplify-kernel":
             own = [parts.pop(0), (record, place)]
         else:

@@ -30,7 +30,7 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     """Return the possible opts of a kernel, those first that are predicted to gain most, and those
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first. Without `speeds` nothing is predicted."""
-    legal, refused = opts.judged(kernel.ast, Device[kernel.device].target)
+    legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
     refusals: dict[tuple[OptKind, object, str], dict[str, Any]] = {}
     for opt, because in refused.items():
         refusals.setdefault(

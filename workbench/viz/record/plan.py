@@ -113,7 +113,7 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
             "name": decided_name(d.node, titles.get(d.node, "")),
             "stored": d.stored,
             "reason": d.reason,
-            "figures": [[k.replace("_", " "), v] for k, v in d.figures.items()],
+            "figures": [[k.replace("_", " "), v] for k, v in d.estimates.items()],
             "kernel": kernels.get(d.node),
             "forced": d.forced,
             "asked": d.name == "store-asked",

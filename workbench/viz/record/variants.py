@@ -68,7 +68,7 @@ def step_rows(steps: HeuristicSteps) -> list[dict[str, Any]]:
             "name": step.name,
             "opts": [str(opt) for opt in step.opts],
             "why": step.why,
-            "figures": [list(figure) for figure in step.told_figures],
+            "figures": [list(figure) for figure in step.counts_in_words],
         }
         for step in steps
     ]

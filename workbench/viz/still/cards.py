@@ -87,7 +87,9 @@ def _steps_part(kernel: Kernel) -> str:
             ", ".join(code(str(opt)) for opt in step.opts),
             escape(step.why),
             muted(
-                ", ".join(f"{name} {figure_text(n)}" for name, n in step.told_figures)
+                ", ".join(
+                    f"{name} {figure_text(n)}" for name, n in step.counts_in_words
+                )
             ),
         )
         for step in kernel.steps

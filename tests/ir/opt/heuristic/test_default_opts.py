@@ -61,7 +61,7 @@ def test_products_get_a_tile_that_fits_the_registers(name: str, target: str) -> 
     variant, opts, fired = heuristic(kernel, on)
     tile = next(step for step in fired if step.name == "register-tile")
     assert set(tile.opts) <= set(opts)  # none was refused
-    assert tile.figures["registers"] <= on.vector_registers
+    assert tile.counts["registers"] <= on.vector_registers
     amounts = [
         o.arg for o in tile.opts if o.op is OptOps.UPCAST and isinstance(o.arg, int)
     ]
@@ -76,7 +76,7 @@ def test_windows_that_overlap_stay_in_place(target: str) -> None:
     plain = kernels(zeros(1, 64, 66, 66).conv2d(weight))[-1]
     step = steps(plain, TARGETS[target])["pack-operand"]
     assert [opt.op for opt in step.opts] == [OptOps.ORDER] * len(step.opts)
-    assert step.figures["tile_bytes"] >= 2 * step.figures["bytes_in_place"]
+    assert step.counts["tile_bytes"] >= 2 * step.counts["bytes_in_place"]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -143,7 +143,7 @@ def test_a_long_sum_over_an_operand_read_across_comes_in_blocks(
     product = Tensor(a).realize().T @ Tensor(b).realize()
     (kernel,) = kernels(product)
     block = steps(kernel, AVX2)["sum-blocks"]
-    length = int(block.figures["block"])
+    length = int(block.counts["block"])
     assert block.opts == (
         Opt(OptOps.SPLIT, "r0", length),
         Opt(OptOps.ORDER, "r0", "g1"),
@@ -167,7 +167,7 @@ def test_sums_of_strided_elements_are_kept_apart() -> None:
     x = np.random.default_rng(0).standard_normal((500, 1400)).astype(np.float32) + 3
     strided = Tensor(x).realize()[:, ::2]
     (kernel,) = kernels(strided.sum())
-    assert "dot-lanes" in steps(kernel, AVX2)
+    assert "reduction-lanes" in steps(kernel, AVX2)
     wide = x[:, ::2].astype(np.float64)
     assert strided.sum().item() == pytest.approx(wide.sum(), rel=1e-6)
     assert strided.var().item() == pytest.approx(wide.var(ddof=1), rel=1e-5)
@@ -177,8 +177,8 @@ def test_what_is_packed_and_which_rows_are_kept_is_for_the_caches() -> None:
     """A tile of 1024 rows of 32 lanes has 128 KiB, and 2000 sums have 8,000 bytes."""
     product = kernels(zeros(512, 1024) @ zeros(1024, 512))[-1]
     (columns,) = kernels(zeros(3000, 2000).sum(axis=0))
-    tile = int(steps(product, AVX2)["pack-operand"].figures["tile_bytes"])
-    row = 4 * int(steps(columns, AVX2)["reduce-outside"].figures["row_bytes"])
+    tile = int(steps(product, AVX2)["pack-operand"].counts["tile_bytes"])
+    row = 4 * int(steps(columns, AVX2)["reduce-outside"].counts["row_bytes"])
     for kernel, name, least in (
         (product, "pack-operand", tile),
         (columns, "reduce-outside", row),
@@ -211,7 +211,7 @@ def test_what_is_read_once_is_read_in_order(name: str) -> None:
     """And on all cores: the reduction stands outside of the columns, inside of the threads."""
     variant, opts, fired = heuristic(kernels(THIN[name]())[-1], replace(AVX2, cores=2))
     step = next(step for step in fired if step.name == "reduce-outside")
-    assert step.figures["steps_at_once"] == 4
+    assert step.counts["steps_at_once"] == 4
     kinds = [ranges(variant)[axis].axis_kind for axis in variant.arg.order]
     assert kinds == [AxisType.THREAD, AxisType.REDUCE, AxisType.LOOP]
 
@@ -219,8 +219,8 @@ def test_what_is_read_once_is_read_in_order(name: str) -> None:
 def test_rows_of_dot_products_share_what_they_load() -> None:
     """Not along the result's neighbours: those would become the vector, and gather."""
     fired = steps(kernels(zeros(4, 1024) @ zeros(1000, 1024).transpose(0, 1))[-1], AVX2)
-    assert Opt(OptOps.UPCAST, "g0", 4) in fired["dot-lanes"].opts
-    assert fired["dot-lanes"].figures == {"r0": 8, "g0": 4}
+    assert Opt(OptOps.UPCAST, "g0", 4) in fired["reduction-lanes"].opts
+    assert fired["reduction-lanes"].counts == {"r0": 8, "g0": 4}
 
 
 STRIDED = {

@@ -1,9 +1,9 @@
-"""How many quarter turns an angle is, exactly: x * 2/pi in integers, modulo 4.
+"""Argument reduction: how often pi/2 goes into an angle, exactly: x * 2/pi in integers, modulo 4.
 
 x is m * 2**e with m of 24 or 53 bits. The bits of 2/pi that are worth 4 or more once
-multiplied by 2**e are whole turns and drop out, the far ones are too small to matter; what
-is left is a window of 96 or 192 bits, whose place depends on e alone. The greatest float
-nearest to a multiple of pi/2 is 2**-30 (float32) or 2**-62 (float64) quarter turns from it;
+multiplied by 2**e are multiples of 2 pi and drop out, the far ones are too small to matter. A
+window of 96 or 192 bits is left, whose position depends on e alone. The greatest float
+nearest to a multiple of pi/2 is 2**-30 (float32) or 2**-62 (float64) times pi/2 from it;
 the product keeps 62 and 126 bits after the point. Source: Payne and Hanek 1983.
 """
 
@@ -21,33 +21,33 @@ WINDOW = 3
 """Words of the float's width in the window."""
 
 
-def quarter_turns(x: UOp) -> tuple[UOp, UOp, UOp]:
-    """Return (n, high, low): x is n + high + low quarter turns, n modulo 4.
+def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
+    """Return (n, high, low): x is (n + high + low) * pi/2, n modulo 4.
 
     `high` is from -1/2 to 1/2 and `low` at most half of its last bit. For x below 1/2 they mean
     nothing.
     """
-    form = FORMATS[x.dtype]
-    bits = x.bitcast(form.uint)
-    mantissa = (bits & ((1 << form.fraction_bits) - 1)) | (1 << form.fraction_bits)
-    place = shr(bits, form.fraction_bits) + (1 - form.bias)
-    window = _window(place, two_over_pi(form))
+    layout = FORMATS[x.dtype]
+    bits = x.bitcast(layout.uint)
+    mantissa = (bits & ((1 << layout.fraction_bits) - 1)) | (1 << layout.fraction_bits)
+    place = shr(bits, layout.fraction_bits) + (1 - layout.bias)
+    window = _window(place, two_over_pi(layout))
     product = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
-    high, low = _words(product, form)
-    # Half a quarter more, and half of `high`'s last bit: cutting off then rounds to the nearest.
-    half = 1 << (form.uint.bits - 3)
-    high = high + (half | half >> form.fraction_bits)
-    return shr(high, form.uint.bits - 2), *_fraction(high, low, x.dtype)
+    high, low = _words(product, layout)
+    # Half of pi/2 more, and half of `high`'s last bit: cutting off then rounds to the nearest.
+    half = 1 << (layout.uint.bits - 3)
+    high = high + (half | half >> layout.fraction_bits)
+    return shr(high, layout.uint.bits - 2), *_fraction(high, low, x.dtype)
 
 
 @cache
-def two_over_pi(form: FloatFormat) -> tuple[int, ...]:
+def two_over_pi(layout: FloatFormat) -> tuple[int, ...]:
     """Return the bits of 2/pi as words, after as many zeros as x = 1/2 needs; greatest first."""
     # The last place is that of the greatest exponent, 2 * bias.
-    width = form.uint.bits
-    count = (form.bias + 1) // width + WINDOW + 1
+    width = layout.uint.bits
+    count = (layout.bias + 1) // width + WINDOW + 1
     total = count * width
-    bits = (2 << (2 * total)) // _pi(total) >> (form.fraction_bits + 3)
+    bits = (2 << (2 * total)) // _pi(total) >> (layout.fraction_bits + 3)
     mask = (1 << width) - 1
     return tuple((bits >> (total - width * (i + 1))) & mask for i in range(count))
 
@@ -117,11 +117,11 @@ def _product(a: Sequence[UOp], b: Sequence[UOp]) -> list[UOp]:
     return limbs[len(a) :]
 
 
-def _words(limbs: Sequence[UOp], form: FloatFormat) -> tuple[UOp, UOp]:
+def _words(limbs: Sequence[UOp], layout: FloatFormat) -> tuple[UOp, UOp]:
     """Return limbs, least first, as two words of the float's width, the greater first."""
-    if form.uint.bits == 32:
+    if layout.uint.bits == 32:
         low, high = limbs
-        return high.cast(form.uint), low.cast(form.uint)
+        return high.cast(layout.uint), low.cast(layout.uint)
     a, b, c, d = limbs
     return shl(d, 32) | c, shl(b, 32) | a
 
@@ -132,13 +132,13 @@ def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
     It is cut into pieces as long as the fraction of a float: under the exponent of 1 each is
     a float without a conversion, which vectors of 64-bit integers would not have.
     """
-    form = FORMATS[dtype]
-    width, size = form.uint.bits, form.fraction_bits
+    layout = FORMATS[dtype]
+    width, size = layout.uint.bits, layout.fraction_bits
     first = shl(high, 2)
     second = shl(high, 2 + size) | shr(low, width - 2 - size)
     third = shl(low, 2 + 2 * size - width)
     a, b, c = (
-        (shr(piece, width - size) | form.one).bitcast(dtype)
+        (shr(piece, width - size) | layout.one).bitcast(dtype)
         for piece in (first, second, third)
     )
     rest = (b + -1.5) * 2.0**-size

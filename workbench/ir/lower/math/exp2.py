@@ -29,18 +29,18 @@ COEFFICIENTS = {
 def exp2(x: UOp) -> UOp:
     """2**x is 2**n * 2**f with n the nearest integer and |f| <= 1/2: a polynomial for 2**f,
     exponent bits for 2**n, in two steps so that subnormals are rounded once."""
-    form = FORMATS[x.dtype]
-    x = _clamp(x, -form.bias - form.fraction_bits - 3, form.bias + 3)
+    layout = FORMATS[x.dtype]
+    x = _clamp(x, -layout.bias - layout.fraction_bits - 3, layout.bias + 3)
     # Adding 1.5 * 2**fraction_bits leaves no room for a fraction: n is in the low bits.
-    shift = 1.5 * 2.0**form.fraction_bits
+    shift = 1.5 * 2.0**layout.fraction_bits
     shifted = x + shift
     n = shifted + -shift
     f = x + -n
     power = fma(f, polynomial(f, COEFFICIENTS[x.dtype]), x.like(1.0))
     # 2 * bias + n is positive; its halves (rounded down, up) are the two exponents.
-    both = shifted.bitcast(form.uint) + (2 * form.bias - form.bits(shift))
+    both = shifted.bitcast(layout.uint) + (2 * layout.bias - layout.bits(shift))
     for exponent in (shr(both, 1), shr(both + 1, 1)):
-        power = power * shl(exponent, form.fraction_bits).bitcast(x.dtype)
+        power = power * shl(exponent, layout.fraction_bits).bitcast(x.dtype)
     return power
 
 

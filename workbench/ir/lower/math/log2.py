@@ -40,17 +40,17 @@ PER_LN2 = {
 def log2(x: UOp) -> UOp:
     """log2(2**e * m) is e + log2(m) with m in [sqrt(1/2), sqrt(2)), so that no digit is lost
     near 1; subnormals are scaled first; 0, negative, infinite and NaN are chosen last."""
-    form = FORMATS[x.dtype]
+    layout = FORMATS[x.dtype]
     half_root = HALF_ROOT[x.dtype]
-    width = form.fraction_bits
-    small = x < form.least
+    width = layout.fraction_bits
+    small = x < layout.least
     normal = small.where(x * 2.0**width, x)
-    bits = normal.bitcast(form.uint) + (form.one - half_root)
+    bits = normal.bitcast(layout.uint) + (layout.one - half_root)
     mantissa = (bits & ((1 << width) - 1)) + half_root
     t = mantissa.bitcast(x.dtype) - 1.0
     # The biased exponent, or-ed into the fraction of 2**width, is a float without a cast.
-    exponent = (shr(bits, width) | ((form.bias + width) << width)).bitcast(x.dtype)
-    bias = 2.0**width + form.bias
+    exponent = (shr(bits, width) | ((layout.bias + width) << width)).bitcast(x.dtype)
+    bias = 2.0**width + layout.bias
     exponent = exponent + small.where(x.like(-(bias + width)), x.like(-bias))
     return _edges(x, exponent + _near_one(t))
 

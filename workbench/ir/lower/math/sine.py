@@ -1,9 +1,9 @@
 """SIN and COS without branches, right up to the greatest finite number.
 
-x is n quarter turns and a rest r of at most an eighth of a turn; sin and cos of r are
-polynomials, and n says which of them is wanted and with which sign. n and r come from one
-integer product (turns.py), because subtracting multiples of pi/2 in floats fails for large x,
-and a second way for small x would only come on top: without branches both are computed.
+x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
+is the answer, and its sign. n and r come from one integer product (argument_reduction.py), because
+subtracting multiples of pi/2 in floats fails for large x; a second method for small x would only
+cost more: without branches both are computed.
 
 The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
 the float at hand). SIN and COS of one x share all but the last selection.
@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from workbench.base.dtypes import dtypes
-from workbench.ir.lower.math.argument_reduction import quarter_turns
+from workbench.ir.lower.math.argument_reduction import reduce_argument
 from workbench.ir.lower.math.float_bits import FORMATS, fma, polynomial, shl
 from workbench.ir.node.uop import UOp
 
@@ -43,16 +43,16 @@ COSINE = {
 }  # fmt: skip
 
 # pi/2 as a float and what that float lacks.
-QUARTER = {
+HALF_PI = {
     dtypes.float32: (1.5707963705062866, -4.371138828673793e-08),
     dtypes.float64: (1.5707963267948966, 6.123233995736766e-17),
 }
 
 
 class _Reduced(NamedTuple):
-    """|x| is `quarters` quarter turns (mod 4) and a rest with this sine and cosine."""
+    """|x| is `quadrant` times pi/2 (mod 4), and a remainder with this sine and cosine."""
 
-    quarters: UOp
+    quadrant: UOp
     sine: UOp
     cosine: UOp
 
@@ -61,29 +61,29 @@ def sin(x: UOp) -> UOp:
     """sin(-x) is -sin(x), -0.0 included: the sign of x is put back last."""
     size, sign = _split(x)
     part = _reduce(size)
-    return _turned(size, part.quarters, part, sign)
+    return _sine_in_quadrant(size, part.quadrant, part, sign)
 
 
 def cos(x: UOp) -> UOp:
-    """cos(x) is sin(|x| and a quarter turn more), which costs no digit: the turn is a count."""
+    """cos(x) is sin(|x| + pi/2), which costs no digit: the quadrant is an integer."""
     size, _ = _split(x)
     part = _reduce(size)
-    return _turned(size, part.quarters + 1, part)
+    return _sine_in_quadrant(size, part.quadrant + 1, part)
 
 
 def _split(x: UOp) -> tuple[UOp, UOp]:
     """Return |x| and the sign bit of x, alone in an integer."""
-    form = FORMATS[x.dtype]
-    bits, sign = x.bitcast(form.uint), 1 << (form.uint.bits - 1)
+    layout = FORMATS[x.dtype]
+    bits, sign = x.bitcast(layout.uint), 1 << (layout.uint.bits - 1)
     return (bits & (sign - 1)).bitcast(x.dtype), bits & sign
 
 
 def _reduce(x: UOp) -> _Reduced:
-    quarters, high, low = quarter_turns(x)
-    quarter, lacks = (x.like(part) for part in QUARTER[x.dtype])
-    rest = high * quarter
+    quadrant, high, low = reduce_argument(x)
+    half_pi, missing = (x.like(part) for part in HALF_PI[x.dtype])
+    rest = high * half_pi
     # What the product lost in rounding (0 where an FMA rounds twice), and the parts left out.
-    lost = fma(low, quarter, fma(high, lacks, fma(high, quarter, -rest)))
+    lost = fma(low, half_pi, fma(high, missing, fma(high, half_pi, -rest)))
     small = x < math.pi / 4
     rest, lost = small.where(x, rest), small.where(x.like(0.0), lost)
     square = rest * rest
@@ -91,16 +91,18 @@ def _reduce(x: UOp) -> _Reduced:
     cosine = fma(square, curve, -(rest * lost)) + 1.0
     cubic = polynomial(square, SINE[x.dtype])
     sine = fma(rest * square, cubic, lost * cosine) + rest
-    return _Reduced(small.where(quarters.like(0), quarters), sine, cosine)
+    return _Reduced(small.where(quadrant.like(0), quadrant), sine, cosine)
 
 
-def _turned(size: UOp, quarters: UOp, part: _Reduced, sign: UOp | None = None) -> UOp:
-    """Return sin(`part` and `quarters` quarter turns), with `sign`; NaN for what is not finite."""
-    uint = quarters.dtype
-    odd = (quarters & 1).ne(0)
+def _sine_in_quadrant(
+    size: UOp, quadrant: UOp, part: _Reduced, sign: UOp | None = None
+) -> UOp:
+    """Return sin(`part` + `quadrant` * pi/2) with `sign`; NaN for infinities and NaN."""
+    uint = quadrant.dtype
+    odd = (quadrant & 1).ne(0)
     value = odd.where(part.cosine, part.sine)
     # Two quarter turns change the sign: their bit is moved to where the sign is.
-    flip = shl(quarters & 2, uint.bits - 2)
+    flip = shl(quadrant & 2, uint.bits - 2)
     flip = flip if sign is None else flip ^ sign
     value = (value.bitcast(uint) ^ flip).bitcast(size.dtype)
     return (size < math.inf).where(value, size.like(math.nan))

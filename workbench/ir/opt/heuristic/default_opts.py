@@ -1,14 +1,15 @@
-"""The default opts: an ordered table of steps, each decided by figures that a person can read.
+"""The default opts: an ordered table of steps, each decided by counts that a person can read.
 
     pieces           an axis along which the conditions of joined or padded tensors change, as
                      pieces side by side in which they do not
-    turned-block     the axes along which the result's and an operand's elements are neighbours,
-                     as square blocks that are turned round in registers
+    in-register-transpose
+                     the axes along which the result's and an operand's elements are neighbours,
+                     as square blocks that are transposed in registers
     register-tile    the axis along which the result's elements are neighbours as vector lanes, and
                      other output axes as rows, so that each load serves several results
     vector-lanes     that axis alone, where nothing is shared
     row-lanes        the fill axes of rows that are staged inside the kernel
-    dot-lanes        the reduce axes along which the operands' elements lie nearest, where no
+    reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
     pack-operand     the operand that is read again for every step of an outer loop, as a tile
     threads          the outermost loop over the output, one part per core
@@ -16,8 +17,8 @@
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
-A step proposes opts with its figures, or nothing; those of reductions alone stand in
-`heuristic_reductions.py`. Source: the figures of Goto and van de Geijn
+A step proposes opts with its counts, or nothing; those of reductions alone stand in
+`reductions.py`. Source: the figures of Goto and van de Geijn
 (packing), and of Halide's and tinygrad's hand-coded schedulers.
 """
 
@@ -34,11 +35,11 @@ from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
-from workbench.ir.opt.apply import form
+from workbench.ir.opt.apply import apply_if_legal
 from workbench.ir.opt.heuristic.pieces import pieces
 from workbench.ir.opt.heuristic.reductions import (
-    dot_lanes,
     reduce_outside,
+    reduction_lanes,
     short_sums,
 )
 from workbench.ir.opt.heuristic.register_tile import register_tile
@@ -46,7 +47,7 @@ from workbench.ir.opt.heuristic.step import (
     PADDING,
     HeuristicStep,
     HeuristicSteps,
-    chosen_lanes,
+    choose_lanes,
 )
 from workbench.ir.opt.heuristic.strides import (
     GATHERED_REUSE,
@@ -65,14 +66,14 @@ from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 PACKED_SHARE = 1
-"""A packed tile may be so many times the second-level cache: at that size some products were
-still ten times as fast as without one, and none slower, on a core with 1 MiB."""
+"""Size of a packed tile at most, in second-level caches: at that size some products were still
+ten times as fast as without a packed tile, and none slower, on a core with 1 MiB."""
 LINE_BYTES = 64
-"""A line of the caches."""
+"""Bytes of a line of the caches."""
 BLOCKS = range(128, 63, -1)
 """Steps of a block: their lines are a quarter of the first-level cache, or less."""
 OVERLAP = 2
-"""A tile whose copy is so many times what it touches, as windows are, is read in place."""
+"""A tile is read in place where its copy is at least this many times what it touches: windows."""
 THREAD_STEPS = 1 << 17
 """Lane-steps of work below which waking other cores gains nothing: some ten microseconds."""
 
@@ -84,7 +85,7 @@ def heuristic(
     applied of it: an opt that is not legal is left out)."""
     applied: list[Opt] = []
     fired: list[HeuristicStep] = []
-    doc = "The default opts, each step with the figures that made it fire."
+    doc = "The default opts, each step with the numbers that made it fire."
     with recording("heuristic", doc, kernel) as record:
         for propose in STEPS:
             step = propose(kernel, target)
@@ -93,7 +94,7 @@ def heuristic(
             before, step_opts = kernel, []
             with unobserved():
                 for opt in step.opts:
-                    next_kernel = form(kernel, opt, target)
+                    next_kernel = apply_if_legal(kernel, opt, target)
                     if next_kernel is not None:
                         kernel = next_kernel
                         step_opts.append(opt)
@@ -108,7 +109,7 @@ def heuristic(
     return kernel, tuple(applied), HeuristicSteps(fired)
 
 
-def turned_block(kernel: UOp, target: Target) -> HeuristicStep | None:
+def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
     """Where an operand is read across, as in a transposed copy: blocks of vectors by vectors."""
     axis = unit_axis(kernel)
     if axis is None or reduces(kernel):
@@ -121,12 +122,12 @@ def turned_block(kernel: UOp, target: Target) -> HeuristicStep | None:
         if len(across) != 1 or across[0].axis_kind is not AxisType.GLOBAL:
             continue
         splits = [
-            chosen_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])
+            choose_lanes(each, OptOps.UPCAST, (wide,)) for each in (axis, across[0])
         ]
         if all(lanes == wide for lanes, _ in splits):
             why = f"along {axis.axis_name} what is read lies {strides(load)[axis]:,} apart"
             opts = tuple(opt for _, split in splits for opt in split)
-            return HeuristicStep("turned-block", opts, why, {"lanes": wide})
+            return HeuristicStep("in-register-transpose", opts, why, {"lanes": wide})
     return None
 
 
@@ -137,19 +138,19 @@ def vector_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     wide, name = target.vector_width(itemsize(kernel)), axis.axis_name
     choices = (2 * wide, wide, wide // 2, wide // 4)
-    lanes, opts = chosen_lanes(axis, OptOps.UPCAST, choices)
+    lanes, opts = choose_lanes(axis, OptOps.UPCAST, choices)
     if lanes < 2:
         return None
     why = f"{name} has stride 1 in the result"
-    figures = {"extent": axis.extent, "lanes": lanes, "vector": wide}
-    return HeuristicStep("vector-lanes", opts, why, figures)
+    counts = {"extent": axis.extent, "lanes": lanes, "vector": wide}
+    return HeuristicStep("vector-lanes", opts, why, counts)
 
 
 def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     """The fill axes of staged rows, whose elements are neighbours by construction."""
     wide = target.vector_width(itemsize(kernel))
     opts: list[Opt] = []
-    figures: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for row in kernel.toposort():
         axis = row.src[-1] if row.op is Ops.STAGE else None
         if (
@@ -158,12 +159,12 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
             or axis.axis_kind is not AxisType.FILL
         ):
             continue
-        lanes, split = chosen_lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2))
+        lanes, split = choose_lanes(axis, OptOps.UPCAST, (2 * wide, wide, wide // 2))
         if lanes > 1 and not gathers(row.src[0], axis):
             opts += split
-            figures[axis.axis_name] = lanes
+            counts[axis.axis_name] = lanes
     return (
-        HeuristicStep("row-lanes", tuple(opts), "rows are filled in order", figures)
+        HeuristicStep("row-lanes", tuple(opts), "rows are filled in order", counts)
         if opts
         else None
     )
@@ -186,7 +187,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         inside = [r for r in ranges(kernel).values() if r in load.ranges]
         tile = [r for r in inside if r not in around]
         copied = math.prod(r.extent for r in tile) * load.dtype.itemsize
-        bytes_in_place = _held(load, tile) * load.dtype.itemsize
+        bytes_in_place = _tile_elements(load, tile) * load.dtype.itemsize
         reuse = math.prod(r.extent for r in again)
         least = REUSE if lanes_are_neighbours(load) else GATHERED_REUSE
         if not around or reuse < least or min(copied, bytes_in_place) > most:
@@ -197,7 +198,7 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
         opts = [Opt(OptOps.ORDER, name, order[first]) for name in late]
         names = " ".join(r.axis_name for r in again)
         why = f"input {slot} is read again at every step of {names}"
-        figures = {"reuse": reuse, "tile_bytes": copied}
+        counts = {"reuse": reuse, "tile_bytes": copied}
         block = _block(kernel, load, target)
         if block is not None:
             why += (
@@ -206,19 +207,19 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
             return HeuristicStep("pack-operand", tuple(opts), why, {"reuse": reuse})
         if copied < OVERLAP * bytes_in_place:
             opts.append(Opt(OptOps.STAGE, around[-1].axis_name, slot))
-            opts += _turned_fill(load, tile, target)
+            opts += _transposed_fill(load, tile, target)
         else:
             why += (
                 "; it stays where it is, since a copy holds each element several times"
             )
-            figures["bytes_in_place"] = bytes_in_place
-        return HeuristicStep("pack-operand", tuple(opts), why, figures)
+            counts["bytes_in_place"] = bytes_in_place
+        return HeuristicStep("pack-operand", tuple(opts), why, counts)
     return None
 
 
-def _turned_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
+def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
     """Return the opts that fill a tile by whole vectors where its lanes are not neighbours in
-    memory: read along the axis that is, they are turned round in registers."""
+    memory: read along the axis that is, they are transposed in registers."""
     walk, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
     apart = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
@@ -229,9 +230,9 @@ def _turned_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
     return opts
 
 
-def _held(load: UOp, tile: list[UOp]) -> int:
+def _tile_elements(load: UOp, tile: list[UOp]) -> int:
     """Return how many elements a tile has where it lies; as many as a copy of it has, where
-    reading it there needs masks or is no matter of whole vectors."""
+    reading it there needs masks or parts of vectors."""
     index, gate = split_gate(load.place.flat_index)
     if gate is not None or not lanes_are_neighbours(load):
         return math.prod(r.extent for r in tile)
@@ -262,8 +263,8 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
             Opt(OptOps.STAGE, around[-1].axis_name, slot),
         )
         why = f"along {name} the other operand is read across, a line for each step"
-        figures = {"steps": axis.extent, "block": length}
-        return HeuristicStep("sum-blocks", opts, why, figures)
+        counts = {"steps": axis.extent, "block": length}
+        return HeuristicStep("sum-blocks", opts, why, counts)
     return None
 
 
@@ -297,7 +298,7 @@ def threads(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     name, n = outer.axis_name, outer.extent
     parts = max(d for d in range(1, target.cores + 1) if n % d == 0)
-    figures = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
+    counts = {"lane_steps": work, "extent": n, "cores": target.cores, "parts": parts}
     why = f"{name} is outermost, and there is work for {target.cores} cores"
     opts = [Opt(OptOps.THREAD, name, parts)]
     if 2 * parts <= target.cores:
@@ -305,23 +306,23 @@ def threads(kernel: UOp, target: Target) -> HeuristicStep | None:
         if padded > n * PADDING:
             return None
         opts = [Opt(o, name, target.cores) for o in (OptOps.PADTO, OptOps.THREAD)]
-        figures |= {"parts": target.cores, "padded": padded}
-    return HeuristicStep("threads", tuple(opts), why, figures)
+        counts |= {"parts": target.cores, "padded": padded}
+    return HeuristicStep("threads", tuple(opts), why, counts)
 
 
 def _lane_steps(statement: Statement) -> int:
     """Return how often a statement computes an element."""
-    axes = (*statement.nest, *statement.lanes, *statement.own_lanes)
+    axes = (*statement.nest, *statement.lanes, *statement.reduction_lanes)
     return math.prod(r.extent for r in axes)
 
 
 STEPS: tuple[Callable[[UOp, Target], HeuristicStep | None], ...] = (
     pieces,
-    turned_block,
+    in_register_transpose,
     register_tile,
     vector_lanes,
     row_lanes,
-    dot_lanes,
+    reduction_lanes,
     pack_operand,
     threads,
     sum_blocks,

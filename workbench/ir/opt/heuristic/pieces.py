@@ -48,8 +48,8 @@ def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
         if axis is unit:
             opts.append(Opt(OptOps.UPCAST, unused(kernel, AxisType.GLOBAL), lanes))
         why = f"what is computed changes along {name}, and in no piece of it"
-        figures = {"borders": len(positions), "pieces": count, "length": length}
-        return HeuristicStep("pieces", tuple(opts), why, figures)
+        counts = {"borders": len(positions), "pieces": count, "length": length}
+        return HeuristicStep("pieces", tuple(opts), why, counts)
     return None
 
 

@@ -1,7 +1,7 @@
 """Steps of the default opts that are of reductions alone: which of their loops are lanes, which
 stand in the code step by step, and which go outside of the outputs.
 
-    dot-lanes        the reduce axes along which the operands' elements lie nearest, where no
+    reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
@@ -15,7 +15,7 @@ from workbench.base.target import Target
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.heuristic.step import HeuristicStep, chosen_lanes
+from workbench.ir.opt.heuristic.step import HeuristicStep, choose_lanes
 from workbench.ir.opt.heuristic.step import split as padded_split
 from workbench.ir.opt.heuristic.strides import (
     dot_axis,
@@ -31,28 +31,30 @@ from workbench.ir.opt.opt import Opt, OptOps, ranges
 CHAINS = 4
 """Vectors of a dot product kept apart, so that one addition need not wait for the last."""
 DOT_ROWS = (4, 3, 2)
-"""Rows of dot products that share an operand: so many sums and the loads fit the registers."""
+"""Rows of dot products that share an operand, the best first: their sums and loads fit the
+registers."""
 DOT_PADDED = 4
-"""Rows are rounded up where there are so many times as many."""
+"""Rows are rounded up where there are at least this many times as many as a block has."""
 ROW_SHARE = 1 / 4
-"""A row of accumulators may fill so much of the second-level cache: columns of 30,000 numbers were
-still summed twice as fast that way, and what is summed passes through the rest."""
+"""Share of the second-level cache that a row of accumulators may fill: columns of 30,000 numbers
+were still summed twice as fast that way, and what is summed passes through the rest."""
 SHORT = 9
 """Steps of a reduction that may stand in the code one by one."""
 SHORT_IN_ALL = 64
-"""More than so many steps keep all their loops: their sums are better off with the registers."""
+"""Steps of all short reductions at most; with more, all keep their loops, and their sums the
+registers."""
 FAR_STEPS = 128
 """A reduction of fewer steps touches so few lines that the next columns find them in the cache."""
 STEPS_AT_ONCE = (4, 2)
 """Steps of a reduction outside that are added to a sum between its load and its store."""
 
 
-def dot_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
+def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     """The reduce axis whose loads lie nearest, where no output axis is lanes of the sum: several
     sums are kept apart, which is faster than a chain of additions, and rounds less."""
     wide = target.vector_width(itemsize(kernel))
     opts: list[Opt] = []
-    figures: dict[str, float] = {}
+    counts: dict[str, float] = {}
     why = "nearest in what is reduced"
     for reduce in reduces(kernel):
         if any(r.axis_kind.is_lane for r in reduce.src[0].ranges):
@@ -64,15 +66,15 @@ def dot_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
         choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[apart > 1 :]
         if row is not None:  # their sums are chains of their own
             choices = tuple(c for c in choices if c * rows <= CHAINS * wide)
-        lanes, split = chosen_lanes(axis, OptOps.UNROLL, choices)
+        lanes, split = choose_lanes(axis, OptOps.UNROLL, choices)
         if lanes > 1:
             opts += split
-            figures[axis.axis_name] = lanes
+            counts[axis.axis_name] = lanes
             if row is not None:
                 opts += padded_split(row, OptOps.UPCAST, rows)
-                figures[row.axis_name] = rows
+                counts[row.axis_name] = rows
                 why += f", and rows of {row.axis_name} share what is loaded"
-    return HeuristicStep("dot-lanes", tuple(opts), why, figures) if opts else None
+    return HeuristicStep("reduction-lanes", tuple(opts), why, counts) if opts else None
 
 
 def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
@@ -104,23 +106,23 @@ def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
     inside = [r for r in reversed(loops) if r in reductions[0].src[1:]]
     lanes = math.prod(r.extent for r in ranges(kernel).values() if r.axis_kind.is_lane)
     whole = math.prod(r.extent for r in inside)
-    registers = _held_registers(reductions[0], target)
+    registers = _register_count(reductions[0], target)
     if whole > SHORT_IN_ALL or registers > target.vector_registers:
         return None
     opts: list[Opt] = []
-    figures: dict[str, float] = {"steps": whole, "lanes": lanes, "registers": registers}
+    counts: dict[str, float] = {"steps": whole, "lanes": lanes, "registers": registers}
     steps = 1
     for axis, loop in zip(inside, reversed(loops), strict=False):
         steps *= axis.extent
         if axis is not loop or steps > SHORT or steps * lanes > target.max_lanes:
             break
         opts.append(Opt(OptOps.UNROLL, axis.axis_name, axis.extent))
-        figures[axis.axis_name] = axis.extent
-    why = "so few steps that counting them costs as much as the work"
-    return HeuristicStep("short-sums", tuple(opts), why, figures) if opts else None
+        counts[axis.axis_name] = axis.extent
+    why = "counting these few steps costs as much as the work"
+    return HeuristicStep("short-sums", tuple(opts), why, counts) if opts else None
 
 
-def _held_registers(reduce: UOp, target: Target) -> int:
+def _register_count(reduce: UOp, target: Target) -> int:
     """Return the registers of a reduction's sums, of the most numbers that a load gives to
     several of them, and of one vector that passes by."""
     wide = target.vector_width(reduce.dtype.itemsize)
@@ -153,12 +155,12 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
         return None
     if not all(_walk(n, inner) > _walk(n, outer) > 0 for n in read):
         return None
-    at_once, unrolled = chosen_lanes(inner, OptOps.UNROLL, STEPS_AT_ONCE)
+    at_once, unrolled = choose_lanes(inner, OptOps.UNROLL, STEPS_AT_ONCE)
     opts = [Opt(OptOps.ORDER, inner.axis_name, outer.axis_name)]
     opts += unrolled if at_once > 1 else []
     why = f"{inner.axis_name} has the far stride, and nothing is reused but the sums"
-    figures = {"row_bytes": row, "steps_at_once": at_once}
-    return HeuristicStep("reduce-outside", tuple(opts), why, figures)
+    counts = {"row_bytes": row, "steps_at_once": at_once}
+    return HeuristicStep("reduce-outside", tuple(opts), why, counts)
 
 
 def _walk(load: UOp, axis: UOp) -> int:

@@ -75,7 +75,7 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     wide = target.vector_width(itemsize(kernel))
     apart = gathers(kernel, axis)
     each = wide if apart and not packs(kernel, axis) else 1
-    # what is packed is turned round on the way, in blocks of lanes by a vector
+    # what is packed is transposed on the way, in blocks of lanes by a vector
     most = target.max_lanes // wide if apart else target.max_lanes
     if apart and not _stays_in_a_loop(operands, axis):
         most = min(most, axis.extent // 2)
@@ -93,12 +93,12 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     opts = [opt for r, n in best.amounts.items() for opt in split(r, OptOps.UPCAST, n)]
     shape = " x ".join(f"{n} of {r.axis_name}" for r, n in best.amounts.items())
     why = f"{shape}: of {len(tiles)} tiles that fit the registers, this one's elements share most"
-    figures = {
+    counts = {
         "loads": best.loads,
         "registers": best.registers,
         "slots_per_multiply_add": round(best.cost * wide, 3),
     }
-    return HeuristicStep("register-tile", tuple(opts), why, figures)
+    return HeuristicStep("register-tile", tuple(opts), why, counts)
 
 
 def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
@@ -137,7 +137,7 @@ def _tile(
     for load in operands:
         each = 1 if strides(load).get(axis, 1) == 1 else gathered
         loaded += each * math.prod(n for r, n in steps.items() if r in load.ranges)
-        registers += _kept(load, steps, axis)
+        registers += _reused_registers(load, steps, axis)
     waste = math.prod(-(-r.extent // n) * n / r.extent for r, n in amounts.items())
     waste *= MASKING ** sum(bool(r.extent % n) for r, n in amounts.items())
     busy = max(sums, loaded, target.fmas_in_flight)
@@ -146,7 +146,7 @@ def _tile(
     return Tile(amounts, registers, loaded, cost)
 
 
-def _kept(load: UOp, steps: dict[UOp, int], axis: UOp) -> int:
+def _reused_registers(load: UOp, steps: dict[UOp, int], axis: UOp) -> int:
     """Return how many registers hold what is loaded once and used again: a step goes through
     the tile with the longest axis outermost and the lanes innermost (see `Expander.spread`)."""
     order = sorted(steps, key=lambda r: (-steps[r], r is axis))

@@ -1,4 +1,4 @@
-"""What a step of the default opts proposes: opts, with the figures that made it."""
+"""What a step of the default opts proposes: opts, with the counts that made it."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ LITTLE = 1.03
 
 @dataclass(frozen=True, slots=True)
 class HeuristicStep:
-    """A step that fired: what it proposes and the figures that made it."""
+    """A step that fired: what it proposes and the counts that made it."""
 
     name: str
     opts: tuple[Opt, ...]
     why: str
-    figures: Mapping[str, float] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return self.name
 
     def __str__(self) -> str:
-        """The step in three lines: its opts, why it fired, and the figures that made it."""
+        """The step in three lines: its opts, why it fired, and the counts that made it."""
         opts = ", ".join(str(opt) for opt in self.opts)
-        figures = ", ".join(f"{name} {n:,}" for name, n in self.told_figures)
+        counts = ", ".join(f"{name} {n:,}" for name, n in self.counts_in_words)
         lines = [f"{self.name}: {opts}", f"    {self.why}"]
-        return "\n".join([*lines, *([f"    {figures}"] if figures else [])])
+        return "\n".join([*lines, *([f"    {counts}"] if counts else [])])
 
     @property
-    def told_figures(self) -> tuple[tuple[str, float], ...]:
-        """The figures under names for people: "tile_bytes" is "tile bytes"."""
-        return tuple((name.replace("_", " "), n) for name, n in self.figures.items())
+    def counts_in_words(self) -> tuple[tuple[str, float], ...]:
+        """The counts under names for people: "tile_bytes" is "tile bytes"."""
+        return tuple((name.replace("_", " "), n) for name, n in self.counts.items())
 
 
 class HeuristicSteps(Printed, tuple[HeuristicStep, ...]):
-    """Steps in the order in which they fired; printed, each with its opts, why, and figures."""
+    """Steps in the order in which they fired; printed, each with its opts, why, and counts."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
     return (*padded, Opt(op, name, amount))
 
 
-def chosen_lanes(
+def choose_lanes(
     axis: UOp, op: OptKind, choices: tuple[int, ...]
 ) -> tuple[int, tuple[Opt, ...]]:
     """Return (lanes, the opts that make them); 1 lane where there is nothing to make.

@@ -2,37 +2,37 @@
 
 GROUP("r0", 4):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc2 = 0.0
-      for r0 in 12 (reduce) {           for x0 in 4 (group reduce) {
-        acc0 += p1[r0*8 + g0]             acc0 = 0.0
-      }                                   for r0 in 3 (reduce) {
-      p0[g0] = acc0                         acc0 += p1[(r0*4 + x0)*8 + g0]
-    }                                     }
-                                          group0[x0] = acc0
-                                        }
-                                        for r1 in 4 (reduce) {
-                                          acc2 += group0[r1]
-                                        }
-                                        p0[g0] = acc2
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc2 = 0.0
+      for r0 in 12 (reduce) {            for x0 in 4 (group reduce) {
+        acc0 += p1[r0*8 + g0]              acc0 = 0.0
+      }                                    for r0 in 3 (reduce) {
+      p0[g0] = acc0                          acc0 += p1[(r0*4 + x0)*8 + g0]
+    }                                      }
+                                           group0[x0] = acc0
+                                         }
+                                         for r1 in 4 (reduce) {
+                                           acc2 += group0[r1]
+                                         }
+                                         p0[g0] = acc2
+                                       }
 
 GROUPTOP("r0", 4):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc2 = 0.0
-      for r0 in 12 (reduce) {           for x0 in 4 (group reduce) {
-        acc0 += p1[r0*8 + g0]             acc0 = 0.0
-      }                                   for r0 in 3 (reduce) {
-      p0[g0] = acc0                         acc0 += p1[(x0*3 + r0)*8 + g0]
-    }                                     }
-                                          group0[x0] = acc0
-                                        }
-                                        for r1 in 4 (reduce) {
-                                          acc2 += group0[r1]
-                                        }
-                                        p0[g0] = acc2
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc2 = 0.0
+      for r0 in 12 (reduce) {            for x0 in 4 (group reduce) {
+        acc0 += p1[r0*8 + g0]              acc0 = 0.0
+      }                                    for r0 in 3 (reduce) {
+      p0[g0] = acc0                          acc0 += p1[(x0*3 + r0)*8 + g0]
+    }                                      }
+                                           group0[x0] = acc0
+                                         }
+                                         for r1 in 4 (reduce) {
+                                           acc2 += group0[r1]
+                                         }
+                                         p0[g0] = acc2
+                                       }
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 LOCAL("g0", 4):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 2 (global, sliced) {
-      acc0 = 0.0                        for l0 in 4 (local) {
-      for r0 in 12 (reduce) {             acc0 = 0.0
-        acc0 += p1[r0*8 + g0]             for r0 in 12 (reduce) {
-      }                                     acc0 += p1[r0*8 + (g0*4 + l0)]
-      p0[g0] = acc0                       }
-    }                                     p0[g0*4 + l0] = acc0
-                                        }
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 2 (global, chunked) {
+      acc0 = 0.0                         for l0 in 4 (local) {
+      for r0 in 12 (reduce) {              acc0 = 0.0
+        acc0 += p1[r0*8 + g0]              for r0 in 12 (reduce) {
+      }                                      acc0 += p1[r0*8 + (g0*4 + l0)]
+      p0[g0] = acc0                        }
+    }                                      p0[g0*4 + l0] = acc0
+                                         }
+                                       }
 """
 
 from __future__ import annotations

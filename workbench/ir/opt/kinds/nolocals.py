@@ -2,13 +2,13 @@
 
 NOLOCALS():
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc0 = 0.0
-      for r0 in 12 (reduce) {           for r0 in 12 (reduce) {
-        acc0 += p1[r0*8 + g0]             acc0 += p1[r0*8 + g0]
-      }                                 }
-      p0[g0] = acc0                     p0[g0] = acc0
-    }                                 }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc0 = 0.0
+      for r0 in 12 (reduce) {            for r0 in 12 (reduce) {
+        acc0 += p1[r0*8 + g0]              acc0 += p1[r0*8 + g0]
+      }                                  }
+      p0[g0] = acc0                      p0[g0] = acc0
+    }                                  }
 """
 
 from __future__ import annotations

@@ -4,17 +4,17 @@ Of two loops, SWAP("g0", "r0") is the same as
 
 ORDER("r0", "g0"):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (loop) {
-      acc0 = 0.0                        acc0[g0] = 0.0
-      for r0 in 12 (reduce) {         }
-        acc0 += p1[r0*8 + g0]         for r0 in 12 (reduce) {
-      }                                 for g0 in 8 (loop) {
-      p0[g0] = acc0                       acc0[g0] += p1[r0*8 + g0]
-    }                                   }
-                                      }
-                                      for g0 in 8 (loop) {
-                                        p0[g0] = acc0[g0]
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (loop) {
+      acc0 = 0.0                         acc0[g0] = 0.0
+      for r0 in 12 (reduce) {          }
+        acc0 += p1[r0*8 + g0]          for r0 in 12 (reduce) {
+      }                                  for g0 in 8 (loop) {
+      p0[g0] = acc0                        acc0[g0] += p1[r0*8 + g0]
+    }                                    }
+                                       }
+                                       for g0 in 8 (loop) {
+                                         p0[g0] = acc0[g0]
+                                       }
 """
 
 from __future__ import annotations

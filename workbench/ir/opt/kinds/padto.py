@@ -2,23 +2,23 @@
 
 PADTO("g0", 6):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 12 (global, sliced) {
-      acc0 = 0.0                        acc0 = 0.0
-      for r0 in 12 (reduce) {           for r0 in 12 (reduce) {
-        acc0 += p1[r0*8 + g0]             acc0 += p1[r0*8 + g0 where g0 < 8]
-      }                                 }
-      p0[g0] = acc0                     p0[g0 where g0 < 8] = acc0
-    }                                 }
+    for g0 in 8 (global, chunked) { -> for g0 in 12 (global, chunked) {
+      acc0 = 0.0                         acc0 = 0.0
+      for r0 in 12 (reduce) {            for r0 in 12 (reduce) {
+        acc0 += p1[r0*8 + g0]              acc0 += p1[r0*8 + g0 where g0 < 8]
+      }                                  }
+      p0[g0] = acc0                      p0[g0 where g0 < 8] = acc0
+    }                                  }
 
 PADTO("r0", 8):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc0 = 0.0
-      for r0 in 12 (reduce) {           for r0 in 16 (reduce) {
-        acc0 += p1[r0*8 + g0]             acc0 += where(r0 < 12, p1[min(r0, 11)*8 + g0], 0.0)
-      }                                 }
-      p0[g0] = acc0                     p0[g0] = acc0
-    }                                 }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc0 = 0.0
+      for r0 in 12 (reduce) {            for r0 in 16 (reduce) {
+        acc0 += p1[r0*8 + g0]              acc0 += where(r0 < 12, p1[min(r0, 11)*8 + g0], 0.0)
+      }                                  }
+      p0[g0] = acc0                      p0[g0] = acc0
+    }                                  }
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.node.affine import terms
-from workbench.ir.node.exact_range import reach
+from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.identity import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
@@ -110,7 +110,7 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         shape = list(shapes.get(stage, stage.stage_shape))
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
-                low, last = reach(split_gate(index)[0].substitute({old: axis}))
+                low, last = exact_range(split_gate(index)[0].substitute({old: axis}))
                 if low >= 0:  # what is read backwards is clamped
                     shape[place] = max(shape[place], last + 1)
         if tuple(shape) != stage.stage_shape:
@@ -129,7 +129,7 @@ def _masked(node: UOp, axis: UOp, end: int) -> UOp:
         return node
     place = node.src[0]
     if place.src[0].op is Ops.STAGE:
-        if all(reach(split_gate(i)[0])[0] >= 0 for i in place.src[1:]):
+        if all(exact_range(split_gate(i)[0])[0] >= 0 for i in place.src[1:]):
             return node
         clamped = [i.substitute({axis: last}) for i in place.src[1:]]
         return node.rebuild((place.rebuild((place.src[0], *clamped)),))

@@ -2,16 +2,16 @@
 
 STAGE("g0", 1):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc1 = 0.0
-      for r0 in 12 (reduce) {           for a_r0 in 12 (fill) {
-        acc0 += p1[r0*8 + g0]             As[a_r0] = p1[a_r0*8 + g0]
-      }                                 }
-      p0[g0] = acc0                     for r0 in 12 (reduce) {
-    }                                     acc1 += As[r0]
-                                        }
-                                        p0[g0] = acc1
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc1 = 0.0
+      for r0 in 12 (reduce) {            for a_r0 in 12 (fill) {
+        acc0 += p1[r0*8 + g0]              As[a_r0] = p1[a_r0*8 + g0]
+      }                                  }
+      p0[g0] = acc0                      for r0 in 12 (reduce) {
+    }                                      acc1 += As[r0]
+                                         }
+                                         p0[g0] = acc1
+                                       }
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.memo import remembered
+from workbench.ir.node.memo import memoised
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.divide import settled
@@ -123,7 +123,7 @@ def _unused_fill(kernel: UOp, slot: int, axis: UOp) -> str:
     return free
 
 
-@remembered
+@memoised
 def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     """Return the LOADs of each input, by slot; those that fill a stage already are left out."""
     staged = {n.src[0] for n in _stages(kernel)}
@@ -138,7 +138,7 @@ def _loads(kernel: UOp) -> Mapping[object, Sequence[UOp]]:
     return by_slot
 
 
-@remembered
+@memoised
 def _stages(kernel: UOp) -> Sequence[UOp]:
     return [n for n in kernel.toposort() if n.op is Ops.STAGE]
 

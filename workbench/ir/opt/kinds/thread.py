@@ -2,15 +2,15 @@
 
 THREAD("g0", 2):
 
-    for g0 in 8 (global, sliced) { -> for t0 in 2 (thread, thread) {
-      acc0 = 0.0                        for g0 in 4 (global, sliced) {
-      for r0 in 12 (reduce) {             acc0 = 0.0
-        acc0 += p1[r0*8 + g0]             for r0 in 12 (reduce) {
-      }                                     acc0 += p1[r0*8 + (t0*4 + g0)]
-      p0[g0] = acc0                       }
-    }                                     p0[t0*4 + g0] = acc0
-                                        }
-                                      }
+    for g0 in 8 (global, chunked) { -> for t0 in 2 (thread, thread) {
+      acc0 = 0.0                         for g0 in 4 (global, chunked) {
+      for r0 in 12 (reduce) {              acc0 = 0.0
+        acc0 += p1[r0*8 + g0]              for r0 in 12 (reduce) {
+      }                                      acc0 += p1[r0*8 + (t0*4 + g0)]
+      p0[g0] = acc0                        }
+    }                                      p0[t0*4 + g0] = acc0
+                                         }
+                                       }
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 UNROLL("r0", 4):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 8 (global, sliced) {
-      acc0 = 0.0                        acc0[n0] = 0.0  (lanes n0)
-      for r0 in 12 (reduce) {           for r0 in 3 (reduce) {
-        acc0 += p1[r0*8 + g0]             acc0[n0] += p1[(r0*4 + n0)*8 + g0]  (lanes n0)
-      }                                 }
-      p0[g0] = acc0                     s6 = REDUCE(add, acc0[n0], n0)
-    }                                   p0[g0] = s6
-                                      }
+    for g0 in 8 (global, chunked) { -> for g0 in 8 (global, chunked) {
+      acc0 = 0.0                         acc0[n0] = 0.0  (lanes n0)
+      for r0 in 12 (reduce) {            for r0 in 3 (reduce) {
+        acc0 += p1[r0*8 + g0]              acc0[n0] += p1[(r0*4 + n0)*8 + g0]  (lanes n0)
+      }                                  }
+      p0[g0] = acc0                      s6 = REDUCE(add, acc0[n0], n0)
+    }                                    p0[g0] = s6
+                                       }
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 UPCAST("g0", 4):
 
-    for g0 in 8 (global, sliced) { -> for g0 in 2 (global, sliced) {
-      acc0 = 0.0                        acc0[u0] = 0.0  (lanes u0)
-      for r0 in 12 (reduce) {           for r0 in 12 (reduce) {
-        acc0 += p1[r0*8 + g0]             acc0[u0] += p1[r0*8 + (g0*4 + u0)]  (lanes u0)
-      }                                 }
-      p0[g0] = acc0                     p0[g0*4 + u0] = acc0[u0]  (lanes u0)
-    }                                 }
+    for g0 in 8 (global, chunked) { -> for g0 in 2 (global, chunked) {
+      acc0 = 0.0                         acc0[u0] = 0.0  (lanes u0)
+      for r0 in 12 (reduce) {            for r0 in 12 (reduce) {
+        acc0 += p1[r0*8 + g0]              acc0[u0] += p1[r0*8 + (g0*4 + u0)]  (lanes u0)
+      }                                  }
+      p0[g0] = acc0                      p0[g0*4 + u0] = acc0[u0]  (lanes u0)
+    }                                  }
 """
 
 from __future__ import annotations
