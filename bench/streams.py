@@ -80,7 +80,7 @@ def forms(kernel: Kernel) -> dict[str, tuple[Run, Run]] | None:
     writes; None where it has no such stores."""
     linear = kernel.built("LLVM").linear
     sources = {
-        "without": render(linear, replace(kernel.target, stream_bytes=0)),
+        "without": render(linear, replace(kernel.target, non_temporal_bytes=0)),
         "with": render(linear, kernel.target),
     }
     if not sources["with"].aligned:

@@ -123,7 +123,7 @@ def test_memory_goes_with_the_tensors(pool: BufferPool, device: str) -> None:
         del a, b
         gc.collect()
         assert 0 < pool.used_bytes < 10_000
-        assert pool.kept_bytes <= pool.limit_bytes
+        assert pool.spare_bytes <= pool.limit_bytes
         del c
         gc.collect()
         assert pool.used_bytes == 0

@@ -42,7 +42,7 @@ def test_memory_is_used_again(pool: BufferPool) -> None:
     first = Buffer("LLVM", dtypes.float32, 1000)
     address = first.address
     del first
-    assert pool.kept_bytes == size_class(4000)
+    assert pool.spare_bytes == size_class(4000)
     assert Buffer("LLVM", dtypes.int32, 999).address == address
 
 
@@ -96,7 +96,7 @@ def test_a_window_is_the_same_memory(pool: BufferPool) -> None:
     del whole
     assert pool.used_bytes == used == size_class(4000)
     del part
-    assert pool.used_bytes == 0 and pool.kept_bytes == used
+    assert pool.used_bytes == 0 and pool.spare_bytes == used
 
 
 @pytest.mark.parametrize("place", [(-1, 2), (0, 11), (11, 0), (3, -1)])
@@ -117,9 +117,9 @@ def test_used_memory_is_counted(pool: BufferPool) -> None:
 def test_kept_memory_is_bounded(pool: BufferPool) -> None:
     buffers = [Buffer("LLVM", dtypes.int8, 300_000) for _ in range(10)]
     buffers.clear()
-    assert 0 < pool.kept_bytes <= pool.limit_bytes
+    assert 0 < pool.spare_bytes <= pool.limit_bytes
     pool.clear()
-    assert pool.kept_bytes == 0
+    assert pool.spare_bytes == 0
 
 
 def test_the_pool_survives_garbage_in_cycles_and_threads(pool: BufferPool) -> None:
@@ -139,7 +139,7 @@ def test_the_pool_survives_garbage_in_cycles_and_threads(pool: BufferPool) -> No
     gc.collect()
     pool.acquire(64)
     sizes = sum(block.size for blocks in pool._free.values() for block in blocks)
-    assert pool.kept_bytes == sizes
+    assert pool.spare_bytes == sizes
 
 
 @pytest.mark.parametrize(

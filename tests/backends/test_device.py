@@ -110,9 +110,9 @@ def test_a_cache_that_the_system_does_not_tell_of_is_a_common_one(
 
 def test_only_what_renders_stores_past_the_caches_has_them() -> None:
     """The cost model reads it from the Target."""
-    assert Device["LLVM"].target.stream_bytes > 0
-    assert Device["C"].target.stream_bytes == 0
-    assert Device["PYTHON"].target.stream_bytes == 0
+    assert Device["LLVM"].target.non_temporal_bytes > 0
+    assert Device["C"].target.non_temporal_bytes == 0
+    assert Device["PYTHON"].target.non_temporal_bytes == 0
 
 
 def test_render_and_load() -> None:

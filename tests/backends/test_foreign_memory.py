@@ -389,9 +389,9 @@ def test_memory_is_freed_once_and_used_again(shelf: Shelf) -> None:
     assert used == 2 * 4096 and GlobalCounters.mem_used >= used
     del x, y
     gc.collect()
-    assert pool.used_bytes == 0 and pool.kept_bytes == used
+    assert pool.used_bytes == 0 and pool.spare_bytes == used
     z, _ = held(1000)
-    assert pool.kept_bytes == 4096
+    assert pool.spare_bytes == 4096
     pool.clear()
     assert shelf.memory.block_count == 1
     del z

@@ -60,7 +60,7 @@ def test_what_fits_stays_and_what_does_not_comes_again() -> None:
 def test_what_goes_past_the_caches_moves_once() -> None:
     kernel = kernel_of(array(4096) + array(4096))
     (output,) = (n for n in kernel.toposort() if n.op is Ops.PARAM and not n.arg[0])
-    traffic = Traffic(build_tree(kernel, TARGET), streamed=[output])
+    traffic = Traffic(build_tree(kernel, TARGET), non_temporal=[output])
     assert traffic.into(16 << 10, shared=True) == 3 * 4096 * 4, "in, in, and out"
 
 

@@ -31,7 +31,7 @@ class Devices:
         for device in devices:
             self._add(device)
         self._own = frozenset(self._devices)
-        self._chosen = ""
+        self._default = ""
 
     def __getitem__(self, name: str) -> DeviceInfo:
         return self._devices[self.canonical(name)]
@@ -71,8 +71,8 @@ class Devices:
             what = f"cannot remove the device {key}"
             raise DeviceError(what, "it is one of the package's own")
         del self._devices[key], memories[key]
-        if self._chosen == key:
-            self._chosen = ""
+        if self._default == key:
+            self._default = ""
 
     def canonical(self, name: str) -> str:
         """Return the name of a device as the registry has it.
@@ -83,7 +83,7 @@ class Devices:
         if key is None:
             raise DeviceError(
                 f"there is no device {name!r:.60}",
-                "known are " + ", ".join(self._devices),
+                "the devices are " + ", ".join(self._devices),
                 f"one of them, such as {next(iter(self._devices))!r}",
             )
         return key
@@ -128,15 +128,15 @@ class Devices:
     def DEFAULT(self) -> str:
         """The device of tensors that are not given one."""
         named = DEV.value
-        if named == os.environ.get("DEV", "") and self._chosen:
-            return self._chosen
+        if named == os.environ.get("DEV", "") and self._default:
+            return self._default
         if named:
             return self.canonical(named)
         return next(name for name, d in self._devices.items() if d.is_available)
 
     @DEFAULT.setter
     def DEFAULT(self, name: str) -> None:
-        self._chosen = self.canonical(name)
+        self._default = self.canonical(name)
 
     def _add(self, device: DeviceInfo) -> None:
         devices = self._devices | {device.name: device}

@@ -33,8 +33,8 @@ class Memory(ABC):
 
     alignment_bytes: int = 64
     offset_bytes: int = 1
-    kept_bytes: int = 512 << 20
-    """How much that nobody uses the pool keeps for later."""
+    spare_limit_bytes: int = 512 << 20
+    """Bytes of unused blocks that the pool has ready for later, at most."""
     shares_host_memory: bool = False
     """Whether this process can look into it: then `address` is there, and nothing is copied."""
 
@@ -76,7 +76,7 @@ class Memory(ABC):
     @once
     def pool(self) -> BufferPool:
         """The pool of all Buffers in this memory."""
-        return BufferPool(self, self.kept_bytes)
+        return BufferPool(self, self.spare_limit_bytes)
 
 
 class BufferPool:
@@ -87,7 +87,7 @@ class BufferPool:
 
     def __init__(self, memory: Memory, limit_bytes: int = 512 << 20):
         self.memory, self.limit_bytes = memory, limit_bytes
-        self.kept_bytes = 0
+        self.spare_bytes = 0
         self._used_bytes = 0
         self._free: dict[int, list[Block]] = {}
         self._returned: deque[Block] = deque()
@@ -107,7 +107,7 @@ class BufferPool:
             self._sort()
             blocks = self._free.get(size)
             if blocks:
-                self.kept_bytes -= size
+                self.spare_bytes -= size
                 self._used_bytes += size
                 return blocks.pop()
         block = self._allocate(size)
@@ -129,7 +129,7 @@ class BufferPool:
             self._sort()
             blocks = [block for same in self._free.values() for block in same]
             self._free.clear()
-            self.kept_bytes = 0
+            self.spare_bytes = 0
             for block in blocks:
                 self.memory.free(block.handle)
 
@@ -137,9 +137,9 @@ class BufferPool:
         while self._returned:
             block = self._returned.popleft()
             self._used_bytes -= block.size
-            if self.kept_bytes + block.size <= self.limit_bytes:
+            if self.spare_bytes + block.size <= self.limit_bytes:
                 self._free.setdefault(block.size, []).append(block)
-                self.kept_bytes += block.size
+                self.spare_bytes += block.size
             else:
                 self.memory.free(block.handle)
 
@@ -204,7 +204,10 @@ def memory_named(device: str) -> Memory:
     memory = memories.get(device)
     if memory is None:
         names = ", ".join(memories)
-        raise DeviceError(f"no device {device!r:.60} has memory", f"known are {names}")
+        raise DeviceError(
+            f"no device {device!r:.60} has memory",
+            f"the devices with memory are {names}",
+        )
     return memory
 
 

@@ -14,9 +14,9 @@ class Target:
     fmas_in_flight: how many vector multiply-adds a core must have begun before the first is done,
     for none to wait: its cycles times how many begin in a cycle.
     Units: vector_bytes is one vector register; l1_bytes and l2_bytes are the data caches that one
-    core has for itself; a kernel that touches more than stream_bytes writes past all caches (0:
-    it never does); scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds the lanes
-    that one statement holds at once (the product of its UPCAST and UNROLL axes).
+    core has for itself; a kernel that touches more than non_temporal_bytes writes with non-temporal
+    stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds
+    the lanes that one statement holds at once (the product of its UPCAST and UNROLL axes).
     """
 
     device: str
@@ -25,7 +25,7 @@ class Target:
     fmas_in_flight: int = 8
     l1_bytes: int = 32 << 10
     l2_bytes: int = 512 << 10
-    stream_bytes: int = 0
+    non_temporal_bytes: int = 0
     max_lanes: int = 512
     scratch_bytes: int = 64 << 20
     stack_bytes: int = 64 << 10

@@ -46,11 +46,11 @@ class Held(NamedTuple):
 
 
 class Traffic:
-    """What a statement tree moves, for caches of any size. What is `streamed` is written past
+    """What a statement tree moves, for caches of any size. What is `non_temporal` is written past
     them: it does not come in first."""
 
-    def __init__(self, block: UOp, streamed: Collection[UOp] = ()):
-        self.block, self.streamed = block, streamed
+    def __init__(self, block: UOp, non_temporal: Collection[UOp] = ()):
+        self.block, self.non_temporal = block, non_temporal
         self._accesses: dict[UOp, tuple[MemoryAccess, ...]] = {}
         self._held: dict[tuple[UOp, bool], Mapping[Key, Held]] = {}
 
@@ -61,7 +61,7 @@ class Traffic:
         written = sum(count for (_, writes), count in moved.items() if writes)
         both = sum(
             max(moved[b, False], moved[b, True])
-            for b in {b for b, _ in moved}.difference(self.streamed)
+            for b in {b for b, _ in moved}.difference(self.non_temporal)
         )
         # what is written comes in first, and goes back
         return LINE_BYTES * (both + written)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from workbench.backends.native import machine
 from workbench.backends.native.machine import Caches
 from workbench.backends.program.analysis import memory
-from workbench.backends.program.non_temporal import streamed
+from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
@@ -128,8 +128,10 @@ def cost(
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear
     threads = _threads(linear)
-    past_caches = {memory(store.src[0]) for store in streamed(linear, target)}
-    counts, traffic = count(linear, barriers(kernel)), Traffic(block, past_caches)
+    non_temporal = {
+        memory(store.src[0]) for store in non_temporal_stores(linear, target)
+    }
+    counts, traffic = count(linear, barriers(kernel)), Traffic(block, non_temporal)
     core = work(linear, target, speeds)
     names = [*speeds.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}

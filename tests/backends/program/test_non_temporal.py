@@ -1,4 +1,4 @@
-"""Stores past the caches: where they are chosen, how they are written, and that they are right."""
+"""Non-temporal stores: where they are chosen, how they are written, and that they are right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.backends.buffer import Buffer
 from workbench.backends.llvm import jit
 from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
-from workbench.backends.program.non_temporal import streamed
+from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import DeviceError
@@ -42,7 +42,9 @@ def random(*shape: int) -> Tensor:
 def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels of a few kilobytes are too much for the caches of this LLVM device."""
     device = Device["LLVM"]
-    small = replace(device.target, vector_bytes=64, l2_bytes=L2, stream_bytes=LAST)
+    small = replace(
+        device.target, vector_bytes=64, l2_bytes=L2, non_temporal_bytes=LAST
+    )
     monkeypatch.setitem(vars(device), "target", small)
     for table in ("_programs", "_tuned"):
         monkeypatch.setattr(pipeline, table, {})
@@ -102,8 +104,10 @@ def test_lines_are_written_at_once(name: str) -> None:
     places = [g0 * step + offset for offset in offsets]
     stores = [store(at(out, i), load_from(at(operand, i), lanes)) for i in places]
     linear = program(begin(g0), *inner, *stores, end(g0))
-    streams = streamed(linear, Target("LLVM", l2_bytes=0, stream_bytes=1))
-    assert streams == (set(stores) if chosen else set())
+    non_temporal = non_temporal_stores(
+        linear, Target("LLVM", l2_bytes=0, non_temporal_bytes=1)
+    )
+    assert non_temporal == (set(stores) if chosen else set())
 
 
 def test_how_they_are_written() -> None:
@@ -115,7 +119,7 @@ def test_how_they_are_written() -> None:
     assert all("<16 x float>" in s for s in stores)
     assert all(s.endswith(", align 64, !nontemporal !0") for s in stores)
     assert sum_source.text.count("fence seq_cst\n  ret void") == 1
-    assert ";   p0 is written past the caches\n" in sum_source.text
+    assert ";   p0 is written with non-temporal stores\n" in sum_source.text
     ready = load(sum_source)
     if jit.is_x86():
         assert "movntps" in ready.assembly
@@ -171,7 +175,7 @@ def test_a_buffer_that_begins_inside_of_a_line_is_refused() -> None:
 def test_without_need_a_kernel_is_as_it_was() -> None:
     (kernel,) = explore(random(2048) + random(2048)).kernels
     built = kernel.optimized().built("LLVM")
-    plain = render(built.linear, replace(kernel.target, stream_bytes=0))
+    plain = render(built.linear, replace(kernel.target, non_temporal_bytes=0))
     assert plain.aligned == ()
     assert "nontemporal" not in plain.text
     assert "fence" not in plain.text

@@ -399,7 +399,7 @@ def test_what_cannot_run_says_so() -> None:
         EmulatorProgram(source)([four, Memory(np.zeros(3, np.float32)), four])
     with pytest.raises(DeviceError, match="buffer 2 is 4 x float64"):
         EmulatorProgram(source)([four, four, Memory(np.zeros(4))])
-    with pytest.raises(CompileError, match="CONST is no statement"):
+    with pytest.raises(CompileError, match="CONST is not a statement"):
         EmulatorProgram(render(block(UOp.index(1)), TARGET))
     stray = store(at(param(0, 4), g(4, "g0")), UOp.const(F32, 1.0))
     with pytest.raises(WorkbenchError, match="axis g0 is used outside its loop"):

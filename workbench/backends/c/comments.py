@@ -1,7 +1,7 @@
 """Which part of the expression a stretch of a program computes: comments for its code.
 
 A linear program writes, statement by statement, what the statement tree it was made from
-says. `Follower` walks the tree beside the program: told of every loop and every write, it
+says. `Follower` walks the tree beside the program: which learns of every loop and every write, it
 says which statement of the tree a write belongs to. Where the two do not agree (a program
 made by hand has no tree), it falls silent.
 """
@@ -34,10 +34,10 @@ class Follower:
         if len(originals) != len(written):
             tree, originals = block, written
         self._words = statement_lines(tree or block)
-        self._meant = dict(zip(written, originals, strict=True))
+        self._originals = dict(zip(written, originals, strict=True))
         self._levels: list[Iterator[UOp]] = [iter(block.src)]
         self._leaf: UOp | None = None
-        self._left = 0
+        self._elements_left = 0
 
     def open(self, axis: UOp) -> None:
         """A loop over `axis` begins."""
@@ -54,23 +54,23 @@ class Follower:
 
     def write(self, node: UOp) -> UOp | None:
         """A SET or STORE comes; return its statement if that is complete now."""
-        if self._left == 0:
+        if self._elements_left == 0:
             self._leaf = leaf = self._next()
             if leaf is None or leaf.op not in (Ops.STORE, Ops.ACCUMULATE):
                 self._stop()
                 return None
             lanes = [r for r in leaf.src[0].ranges if r.axis_kind.is_lane]
-            self._left = math.prod(r.extent for r in lanes)
+            self._elements_left = math.prod(r.extent for r in lanes)
         leaf = self._leaf
         if leaf is None or not _is_part_of(node, leaf):
             self._stop()
             return None
-        self._left -= node.src[1].dtype.count
-        return leaf if self._left == 0 else None
+        self._elements_left -= node.src[1].dtype.count
+        return leaf if self._elements_left == 0 else None
 
     def comment(self, leaf: UOp) -> str:
         """Return a statement as a person would write it, or what it reads, if that is long."""
-        leaf = self._meant[leaf]
+        leaf = self._originals[leaf]
         lines = self._words[leaf]
         if len(lines) == 1 and len(lines[0]) <= _LONGEST:
             return lines[0]
@@ -83,16 +83,16 @@ class Follower:
         return f"{target} from {names}{by}" if names else target + by
 
     def _next(self) -> UOp | None:
-        if self._left or not self._levels:
+        if self._elements_left or not self._levels:
             return None
         return next(self._levels[-1], None)
 
     def _stop(self) -> None:
-        self._levels, self._leaf, self._left = [], None, -1
+        self._levels, self._leaf, self._elements_left = [], None, -1
 
 
 def deserves_comment(leaf: UOp, n_lines: int) -> bool:
-    """Whether a statement that took so many lines is not plain from the lines themselves."""
+    """Whether a statement that took `n_lines` lines is not plain from the lines themselves."""
     has_lanes = any(r.axis_kind.is_lane for r in leaf.src[1].ranges)
     return not leaf.src[1].is_const and (n_lines >= 2 or has_lanes)
 

@@ -150,7 +150,7 @@ def _words(named: str) -> list[str]:
     except ValueError as error:
         raise DeviceError(
             "$CC cannot be read",
-            f"{named!r:.60} is no command: {str(error).lower()}",
+            f"{named!r:.60} is not a command: {str(error).lower()}",
             "a command such as CC=clang, or no $CC",
         ) from None
 

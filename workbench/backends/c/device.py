@@ -49,10 +49,10 @@ class CDevice(Processor):
         if find_spec("llvmlite") is None:
             l1_bytes, l2_bytes, _ = cache_bytes()
             return Target(self.name, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
-        # Compilers differ in what they know of float16, and in how a store past the caches is
+        # Compilers differ in what they know of float16, and in how a non-temporal store is
         # spelled; all of them know integers and plain stores.
         return replace(
-            LLVM.target, device=self.name, converts_float16=False, stream_bytes=0
+            LLVM.target, device=self.name, converts_float16=False, non_temporal_bytes=0
         )
 
     def render(

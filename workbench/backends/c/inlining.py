@@ -22,7 +22,7 @@ _STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
 
 @dataclass(slots=True)
 class InliningPlan:
-    """The findings, by position in the program.
+    """What a walk of a linear program finds, by position in it.
 
     `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it
     has none. `begins` has, for the position of a LOOP or SET, the registers that are declared
@@ -35,7 +35,7 @@ class InliningPlan:
     begins: dict[int, list[UOp]] = field(default_factory=dict)
 
 
-def lay_out(linear: Sequence[UOp]) -> InliningPlan:
+def plan_inlining(linear: Sequence[UOp]) -> InliningPlan:
     """Walk a program and return what the renderer needs to know."""
     plan = InliningPlan()
     paths = _paths(linear)
@@ -163,17 +163,17 @@ def _find_beginnings(
 ) -> None:
     """Declare each register in the innermost loop around all its uses, at its first SET if
     that is there, else before the loop that holds the first SET."""
-    homes: dict[UOp, tuple[int, ...]] = {}
+    insertion_points: dict[UOp, tuple[int, ...]] = {}
     firsts: dict[UOp, int] = {}
     for position, node in enumerate(linear):
         for source in node.src:
             if source.op is Ops.REG:
                 firsts.setdefault(source, position)
-                path = homes.get(source, paths[position])
-                homes[source] = _common(path, paths[position])
+                path = insertion_points.get(source, paths[position])
+                insertion_points[source] = _common(path, paths[position])
     for register, first in firsts.items():
-        home = homes[register]
-        inner = paths[first][len(home) :]
+        insertion_point = insertion_points[register]
+        inner = paths[first][len(insertion_point) :]
         plan.begins.setdefault(inner[0] if inner else first, []).append(register)
 
 

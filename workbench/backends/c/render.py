@@ -16,7 +16,7 @@ statement became several. Vectors are the compilers' own (GCC's and Clang's vect
 
 Here are the order of things, the loops, and which values get names; c_memory, c_registers,
 c_operators, c_bools and c_lanes write the expressions, c_comments the comments, c_helpers the
-functions above the kernel; survey.py says what the arguments are.
+functions above the kernel; analysis.py says what the arguments are.
 
 The text needs a compiler that wraps signed integers (-fwrapv) and fuses `a * b + c` where the
 machine can (-ffp-contract=fast), which is what the runtime asks for.
@@ -34,16 +34,21 @@ from workbench.backends.c.expressions.helpers import Prelude
 from workbench.backends.c.expressions.lanes import LANES
 from workbench.backends.c.expressions.operands import COperands
 from workbench.backends.c.expressions.operators import arithmetic
-from workbench.backends.c.inlining import LEAVES, TRANSPARENT, InliningPlan, lay_out
+from workbench.backends.c.inlining import (
+    LEAVES,
+    TRANSPARENT,
+    InliningPlan,
+    plan_inlining,
+)
 from workbench.backends.c.memory import CMemory
 from workbench.backends.c.registers import CRegisters
 from workbench.backends.c.writer import CWriter, identifier
 from workbench.backends.program.analysis import (
     ProgramAnalysis,
     about,
+    analyse,
     finished,
     memory,
-    survey,
 )
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -68,9 +73,11 @@ def render(
     have taken apart, a register read before it is set).
     """
     info: KernelInfo = linear[0].arg
-    plan = survey(linear, target)
+    plan = analyse(linear, target)
     name = identifier(info.name)
-    writer = _CRenderer(name, plan, lay_out(linear), Follower(block, tree), linear)
+    writer = _CRenderer(
+        name, plan, plan_inlining(linear), Follower(block, tree), linear
+    )
     writer.body(linear)
     prelude = writer.prelude.text()
     head = [*prelude.split("\n"), ""] if prelude else []
@@ -99,11 +106,11 @@ class _CRenderer:
         self,
         name: str,
         plan: ProgramAnalysis,
-        layout: InliningPlan,
+        inlining: InliningPlan,
         follower: Follower,
         linear: Sequence[UOp],
     ):
-        self.layout, self.follower = layout, follower
+        self.inlining, self.follower = inlining, follower
         self.prelude = Prelude()
         self.values = COperands(self.prelude)
         self.text = CWriter({name, "thread"})
@@ -121,7 +128,7 @@ class _CRenderer:
         self._statement_at = len(self.text.lines)
         for position, node in enumerate(linear):
             self.text.at = ()
-            for register in self.layout.begins.get(position, ()):
+            for register in self.inlining.begins.get(position, ()):
                 self.registers.begin(register, node)
             self._write(position, node)
         if self.open:
@@ -149,7 +156,7 @@ class _CRenderer:
             self._finish_statement(node)
         elif op in TRANSPARENT:
             self._inline[node] = self.text.at
-        elif op not in LEAVES and position not in self.layout.unused:
+        elif op not in LEAVES and position not in self.inlining.unused:
             self._value(position, node)
 
     def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
@@ -191,9 +198,9 @@ class _CRenderer:
     def _stands_inline(self, position: int, node: UOp, words: str) -> bool:
         if node in self._extracted:
             return False
-        if position in self.layout.anywhere and len(words) <= _SHORT_INDEX:
+        if position in self.inlining.anywhere and len(words) <= _SHORT_INDEX:
             return True
-        return position in self.layout.once and len(words) <= _SHORT_VALUE
+        return position in self.inlining.once and len(words) <= _SHORT_VALUE
 
     def _stem(self, node: UOp) -> str:
         """Return what the name of a value begins with: what it is."""

@@ -8,8 +8,11 @@ from collections.abc import Iterable
 
 from workbench.backends.program.names import Names
 
-_WIDTH, _LONGEST = 96, 110
-_TAKEN = frozenset(
+_WIDTH = 96
+"""Characters of a line of a comment at most."""
+_LONGEST = 110
+"""Characters of a line of code at most."""
+_RESERVED = frozenset(
     "args lo hi scratch main auto break case char const continue default do double else enum"
     " extern float for goto if inline int long register restrict return short signed sizeof"
     " static struct switch typedef union unsigned void volatile while asm typeof linux unix"
@@ -25,7 +28,7 @@ class CWriter(Names):
     """
 
     def __init__(self, reserved: Iterable[str]):
-        super().__init__({*_TAKEN, *reserved}, identifier, "_")
+        super().__init__({*_RESERVED, *reserved}, identifier, "_")
         self.lines: list[str] = []
         self.positions: list[tuple[int, ...]] = []
         self.at: tuple[int, ...] = ()
@@ -61,4 +64,4 @@ def identifier(name: str) -> str:
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit():
         name = "k" + name
-    return name + "_" if name in _TAKEN else name
+    return name + "_" if name in _RESERVED else name

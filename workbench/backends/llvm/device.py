@@ -53,7 +53,7 @@ class LLVMDevice(Processor):
             vector_registers=machine.vector_registers,
             l1_bytes=l1_bytes,
             l2_bytes=l2_bytes,
-            stream_bytes=last_bytes,
+            non_temporal_bytes=last_bytes,
             converts_float16=machine.converts_float16,
             cores=cores(),
         )

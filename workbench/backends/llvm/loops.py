@@ -45,7 +45,7 @@ class Loops:
         name = self.text.unique(axis.axis_name)
         label = self.text.unique(f"for_{name}")
         phis = []
-        for register in self.operands.flow.carried[position]:
+        for register in self.operands.ssa.loop_carried[position]:
             before = self.operands.operand(register)
             phi = self.text.unique(register_name(register))
             phis.append((register, phi, before))
@@ -103,9 +103,9 @@ class Loops:
         ]
         for register, phi, before in loop.phis:
             after = self.operands.operand(register)
-            carried = (
+            loop_carried = (
                 f"{inner}  %{phi} = phi {type_of(register.dtype)}"
                 f" [ {before}, %{loop.came_from} ], [ {after}, %{self.text.block} ]"
             )
-            lines.append((carried, (loop.position, self.set_at[register])))
+            lines.append((loop_carried, (loop.position, self.set_at[register])))
         return lines

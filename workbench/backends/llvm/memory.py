@@ -29,16 +29,16 @@ from workbench.ir.node.uop import UOp
 
 
 class LLVMMemory:
-    """Writes what touches memory. `streamed` has the STOREs that go past the caches."""
+    """Writes what touches memory. `non_temporal` has the STOREs that are non-temporal."""
 
     def __init__(
         self,
         plan: ProgramAnalysis,
-        streamed: frozenset[UOp],
+        non_temporal: frozenset[UOp],
         operands: Operands,
         text: LLVMWriter,
     ):
-        self.plan, self.streamed = plan, streamed
+        self.plan, self.non_temporal = plan, non_temporal
         self.operands, self.text = operands, text
         self.bases: dict[tuple[str, str], str] = {}
 
@@ -141,8 +141,8 @@ class LLVMMemory:
         self.text.put(f"store {kind} {text}, ptr {pointer}{self._manner(node)}")
 
     def _manner(self, store: UOp) -> str:
-        """Return how to store: aligned to what, and past the caches or not."""
-        if store in self.streamed:
+        """Return how to store: aligned to what, and non-temporal or not."""
+        if store in self.non_temporal:
             return f", align {alignment(store.src[0])}, !nontemporal !0"
         return f", align {_alignment(store.src[0])}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.backends.llvm.instructions import constant, lanes
-from workbench.backends.llvm.ssa import Flow
+from workbench.backends.llvm.ssa import SSAPlan
 from workbench.backends.llvm.writer import LLVMWriter
 from workbench.backends.program.analysis import memory
 from workbench.base.dtypes import DType, dtypes
@@ -16,8 +16,8 @@ class Operands:
     """The values of one kernel. `values` has the name of what each node stands for now: that
     of a register changes with every SET."""
 
-    def __init__(self, flow: Flow, text: LLVMWriter):
-        self.flow, self.text = flow, text
+    def __init__(self, ssa: SSAPlan, text: LLVMWriter):
+        self.ssa, self.text = ssa, text
         self.values: dict[UOp, str] = {}
 
     def operand(self, node: UOp, like: DType | None = None) -> str:
@@ -48,7 +48,7 @@ class Operands:
 
     def named(self, node: UOp, instruction: str) -> str:
         """Write an instruction under a name that says what its result is; return the name."""
-        register = self.flow.names.get(node)
+        register = self.ssa.names.get(node)
         if register is not None:
             return self.text.emit(
                 instruction, self.text.unique(register_name(register))

@@ -53,9 +53,9 @@ class _Remainder:
         x, q = self._either(*values)
         rest = self._less(x, y, q)
         # an infinite y times 0 is NaN, and all of x is left
-        rest = self._chosen(self._compared(q, "oeq", 0.0), x, rest)
+        rest = self._select(self._compared(q, "oeq", 0.0), x, rest)
         more = self._op("fadd", rest, y)
-        rest = self._chosen(self._compared(rest, "olt", 0.0), more, rest)
+        rest = self._select(self._compared(rest, "olt", 0.0), more, rest)
         return call("copysign", self.dtype, (rest, a))
 
     def _lower(self, x: str, y: str, q: str) -> str:
@@ -63,7 +63,7 @@ class _Remainder:
         for _ in range(2):
             is_infinite = self._compared(self._call("fabs", q), "oeq", math.inf)
             factor = constant(QUOTIENT_SCALE[self.dtype.scalar], self.dtype)
-            y = self._chosen(is_infinite, self._op("fmul", y, factor), y)
+            y = self._select(is_infinite, self._op("fmul", y, factor), y)
             q = self._op("fdiv", x, y)
         return self._less(x, y, q)
 
@@ -107,7 +107,7 @@ class _Remainder:
     def _and(self, x: str, y: str) -> str:
         return self.text.step(f"and {self.bit} {x}, {y}")
 
-    def _chosen(self, test: str, yes: str, no: str) -> str:
+    def _select(self, test: str, yes: str, no: str) -> str:
         return self.text.step(
             f"select {self.bit} {test}, {self.kind} {yes}, {self.kind} {no}"
         )

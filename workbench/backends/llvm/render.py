@@ -8,7 +8,7 @@ and `%p1_v3` a value loaded from there.
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 
 Here is the order of things; llvm_loops, llvm_memory, llvm_lanes and llvm_values know the
-instructions, llvm_operands the names; survey.py says what the arguments are.
+instructions, llvm_operands the names; analysis.py says what the arguments are.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from workbench.backends.llvm.loops import Loops
 from workbench.backends.llvm.memory import LLVMMemory
 from workbench.backends.llvm.operands import Operands
 from workbench.backends.llvm.remainder import remainder
-from workbench.backends.llvm.ssa import Flow, follow
+from workbench.backends.llvm.ssa import SSAPlan, construct_ssa
 from workbench.backends.llvm.writer import LLVMWriter, global_name
 from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,
     ProgramAnalysis,
     about,
+    analyse,
     finished,
     memory,
-    survey,
 )
-from workbench.backends.program.non_temporal import streamed
+from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
 from workbench.base.errors import CompileError
 from workbench.base.target import Target
@@ -45,7 +45,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
 from workbench.ir.rewriting.rewrite import advice
 
-_TAKEN = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
+_RESERVED = frozenset({"args", "lo", "hi", "thread", "entry", "begin", "done", "some"})
 _NEVER_WRITTEN = frozenset(
     {
         Ops.CONST,
@@ -67,44 +67,49 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     have taken apart, a register read before it is set).
     """
     info: KernelInfo = linear[0].arg
-    plan, flow = survey(linear, target), follow(linear)
-    streams = streamed(linear, target)
-    writer = _LLVMRenderer(plan, flow, streams)
+    plan, ssa = analyse(linear, target), construct_ssa(linear)
+    non_temporal = non_temporal_stores(linear, target)
+    writer = _LLVMRenderer(plan, ssa, non_temporal)
     writer.prologue()
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
-    past_caches = sorted({memory(s.place).slot for s in streams})
-    head, foot = _frame(info.name, plan, flow, past_caches)
+    non_temporal_slots = sorted({memory(s.place).slot for s in non_temporal})
+    head, foot = _frame(info.name, plan, ssa, non_temporal_slots)
     body = writer.text.lines, writer.text.positions
-    return finished(info.name, "LLVM IR", plan, head, body, foot, past_caches)
+    return finished(info.name, "LLVM IR", plan, head, body, foot, non_temporal_slots)
 
 
 def _frame(
-    name: str, plan: ProgramAnalysis, flow: Flow, past_caches: Sequence[int]
+    name: str, plan: ProgramAnalysis, ssa: SSAPlan, non_temporal_slots: Sequence[int]
 ) -> tuple[list[str], list[str]]:
     """Return the lines before and after those of the function's body."""
     head = ["; " + words for words in about(name, plan)]
-    head += [f";   p{slot} is written past the caches" for slot in past_caches]
-    if flow.zero_bytes:
-        zeros = f"[{flow.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
+    head += [
+        f";   p{slot} is written with non-temporal stores"
+        for slot in non_temporal_slots
+    ]
+    if ssa.zero_bytes:
+        zeros = f"[{ssa.zero_bytes} x i8] zeroinitializer, align {ALIGNMENT_BYTES}"
         head.append(f"@zeros = private constant {zeros}")
     thread = ", i64 %thread" if plan.threads > 1 else ""
     parameters = f"ptr %args, i64 %lo, i64 %hi{thread}"
     define = f"define void {global_name(name)}({parameters}) #0 {{"
     attributes = 'attributes #0 = { nounwind "no-stack-arg-probe" }'
-    marks = ["!0 = !{i32 1}"] if past_caches else []
+    marks = ["!0 = !{i32 1}"] if non_temporal_slots else []
     return [*head, define], ["}", attributes, *marks, ""]
 
 
 class _LLVMRenderer:
     """Writes one node after another."""
 
-    def __init__(self, plan: ProgramAnalysis, flow: Flow, streams: frozenset[UOp]):
-        self.plan, self.flow = plan, flow
-        self.text = LLVMWriter(_TAKEN)
-        self.operands = Operands(flow, self.text)
-        self.memory = LLVMMemory(plan, streams, self.operands, self.text)
+    def __init__(
+        self, plan: ProgramAnalysis, ssa: SSAPlan, non_temporal: frozenset[UOp]
+    ):
+        self.plan, self.ssa = plan, ssa
+        self.text = LLVMWriter(_RESERVED)
+        self.operands = Operands(ssa, self.text)
+        self.memory = LLVMMemory(plan, non_temporal, self.operands, self.text)
         self.loops = Loops(self.operands, self.text)
 
     def prologue(self) -> None:
@@ -136,7 +141,7 @@ class _LLVMRenderer:
             values[node] = self.memory.address(node)
         elif op is Ops.LOAD:
             values[node] = self.memory.load(node)
-        elif op not in _NEVER_WRITTEN and node not in self.flow.folded:
+        elif op not in _NEVER_WRITTEN and node not in self.ssa.folded:
             values[node] = self._value(node)
 
     def finish(self) -> None:
@@ -145,7 +150,7 @@ class _LLVMRenderer:
         if self.plan.chunked is not None:
             self.text.put("br label %done")
             self.text.begin("done")
-        if self.memory.streamed:  # such stores may overtake what is stored later
+        if self.memory.non_temporal:  # such stores may overtake what is stored later
             self.text.put("fence seq_cst")
         self.text.put("ret void")
 

@@ -1,4 +1,4 @@
-"""What the LLVM renderer must know of a linear program besides the survey: SSA and addresses.
+"""What the LLVM renderer must know of a linear program besides the analysis: SSA and addresses.
 
 LLVM's values never change, so a register that a loop changes becomes a phi at the loop's head,
 which must be known before the loop is written. Constant parts of indexes live on in addresses.
@@ -15,28 +15,28 @@ from workbench.ir.node.uop import UOp
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """The findings of one walk.
+class SSAPlan:
+    """What a walk of a linear program finds.
 
-    `carried` has, for the position of each LOOP, the registers whose value goes round it;
+    `loop_carried` has, for the position of each LOOP, the registers whose value goes round it;
     `folded` are sums that live on in the offset of an address only; `names` has the register
     that a value is computed for.
 
     Units: zero_bytes is what the widest load under a condition reads.
     """
 
-    carried: dict[int, tuple[UOp, ...]]
+    loop_carried: dict[int, tuple[UOp, ...]]
     folded: frozenset[UOp]
     names: dict[UOp, UOp]
     zero_bytes: int
 
 
-def follow(linear: tuple[UOp, ...]) -> Flow:
-    """Walk a linear program once and return how its values flow."""
+def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
+    """Walk a linear program once and return its values in SSA form."""
     gated = [n for n in linear if n.op is Ops.LOAD and len(n.src) > 1]
     zeros = [n.dtype.itemsize for n in gated if n.src[1].dtype.count == 1]
-    return Flow(
-        carried=_carried(linear),
+    return SSAPlan(
+        loop_carried=_carried(linear),
         folded=_folded(linear),
         names={n.src[1]: n.src[0] for n in linear if n.op is Ops.SET},
         zero_bytes=max(ALIGNMENT_BYTES, *zeros) if zeros else 0,

@@ -53,7 +53,9 @@ class HostMemory(Memory):
 host_memory = HostMemory()
 """What devices that run in this process have in common."""
 data_memory = HostMemory()
-data_memory.kept_bytes = 16 << 20  # it is read once: small pieces are worth keeping
+data_memory.spare_limit_bytes = (
+    16 << 20
+)  # it is read once: small pieces are worth keeping
 memories[HOST] = data_memory
 
 

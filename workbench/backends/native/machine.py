@@ -38,7 +38,7 @@ def caches(folder: Path = CACHES) -> Caches:
 
 
 def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:
-    """Return the smallest cache that holds so many bytes, "memory" where none does, and None
+    """Return the smallest cache that holds that number of bytes, "memory" where none does, and None
     where no cache is known.
 
     >>> level_of(40_000, (("L1", 32 << 10), ("L2", 1 << 20)))

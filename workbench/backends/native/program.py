@@ -154,15 +154,15 @@ class NativeLaunch:
     """A kernel and the memory that it runs on: call it to run. `move` gives a slot other memory."""
 
     __slots__ = (
-        "_arguments", "_held", "_kernel", "_parts", "_run", "_slots", "_table"
+        "_arguments", "_buffers", "_kernel", "_parts", "_run", "_slots", "_table"
     )  # fmt: skip
 
     def __init__(self, program: NativeProgram, buffers: Sequence[Buffer]):
         self._run = program.run
-        self._slots, self._held = len(buffers), [*buffers]
+        self._slots, self._buffers = len(buffers), [*buffers]
         addresses = [b.address for b in buffers]
         threads = range(program.source.threads)
-        self._parts = [program.pack(addresses, self._held) for _ in threads]
+        self._parts = [program.pack(addresses, self._buffers) for _ in threads]
         starts = [ctypes.addressof(part) for part in self._parts]
         self._table = (ctypes.c_uint64 * len(starts))(*starts)
         self._kernel, self._arguments = program._kernel, starts[0]
@@ -177,7 +177,7 @@ class NativeLaunch:
         """Let a slot be `buffer`, which must be of the same dtype and size, and begin with a cache
         line where the Source says `aligned`; one that the kernel does not use is left alone."""
         if slot < self._slots:
-            self._held[slot] = buffer
+            self._buffers[slot] = buffer
             for part in self._parts:
                 part[slot] = buffer.address
 

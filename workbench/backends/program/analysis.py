@@ -51,7 +51,7 @@ class ProgramAnalysis:
         return len(signature(self.params))
 
 
-def survey(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
+def analyse(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
     """Walk a linear program once and return what a renderer needs to know."""
     scratch, scratch_bytes = _scratch(linear)
     chunked = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "chunked"]

@@ -10,17 +10,17 @@ class Names:
     between a name and the number that its second use gets."""
 
     def __init__(self, reserved: set[str], spell: Callable[[str], str], joint: str):
-        self._taken, self._spell, self._joint = reserved, spell, joint
+        self._used, self._spell, self._joint = reserved, spell, joint
         self._counts: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
         """Return `name` as the language has it, with a number behind it from its second use on."""
         name = self._spell(name)
         unique_name, number = name, 1
-        while unique_name in self._taken:
+        while unique_name in self._used:
             number += 1
             unique_name = f"{name}{self._joint}{number}"
-        self._taken.add(unique_name)
+        self._used.add(unique_name)
         return unique_name
 
     def numbered(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which stores of a kernel go past the caches.
+"""Which stores of a kernel are non-temporal: they leave the caches alone.
 
 A store brings its cache line in before it changes it, and throws out another line that somebody
 may want: two moves more than the one that is needed, of what goes back to memory anyway. Machines
@@ -32,15 +32,15 @@ LEAST_BYTES = 16
 """A vector: machines have no such stores of less."""
 
 
-def streamed(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
-    """Return the STOREs of a linear program that go past the caches of `target`: those to PARAMs
+def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
+    """Return the STOREs of a linear program that are non-temporal on `target`: those to PARAMs
     that are written once, never read, and too large to be found in a cache later."""
-    if not target.stream_bytes:
+    if not target.non_temporal_bytes:
         return frozenset()
     loaded, stored = _moved(linear)
     read = sum(min(nbytes, _size(place)) for place, nbytes in loaded.items())
     written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
-    if read < written or read + written <= target.stream_bytes:
+    if read < written or read + written <= target.non_temporal_bytes:
         return frozenset()
     return frozenset(  # a tail behind a mask counts as if all of it were written
         store
@@ -81,7 +81,7 @@ def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
             rows.setdefault(key, []).append((offset, store))
     for (_, steps), row in rows.items():
         step = None if loop is None else dict(steps).get(loop)
-        for run in _runs(sorted(row, key=lambda found: found[0])):
+        for run in _runs(sorted(row, key=lambda pair: pair[0])):
             first, lanes = run[0], sum(s.src[1].dtype.count for s in run)
             whole = lanes * element_type(first.src[0]).itemsize % LINE_BYTES == 0
             if step == lanes or (whole and alignment(first.src[0]) == LINE_BYTES):

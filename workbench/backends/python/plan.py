@@ -95,7 +95,7 @@ def _body(
         elif child.op in (Ops.STORE, Ops.ACCUMULATE):
             body.append(_statement(child))
         elif child.op is not Ops.DEFINE:
-            raise CompileError("emulator", f"{child.op.name} is no statement", child)
+            raise CompileError("emulator", f"{child.op.name} is not a statement", child)
     return tuple(body)
 
 
@@ -127,7 +127,7 @@ def _statement(node: UOp) -> EmulatorStatement:
 
 
 def _values(statement: UOp) -> list[UOp]:
-    """Return the values that a statement needs, sources first; addresses are no values."""
+    """Return the values that a statement needs, sources first; addresses are not values."""
     visited: dict[UOp, None] = {}
     stack = [(need, False) for need in reversed(_needs(statement))]
     while stack:

@@ -1,7 +1,7 @@
 """The PYTHON device: numpy runs the statement tree, all lanes of many work-items in lock step.
 
 Loops whose iterations are independent are not run: each is a dimension of numpy arrays, and
-so is each lane axis. A statement is carried out for all of them before the next one begins,
+so is each lane axis. A statement runs for all of them before the next one begins,
 so barriers cost nothing. REDUCE loops run in sequence. Where the lanes would be too many, the
 outermost loops run in pieces. Every access to a buffer is checked against its size.
 """
@@ -92,7 +92,7 @@ class EmulatorLaunch:
 
 
 class _Run:
-    """One launch: walks the loops, and has each statement carried out."""
+    """One launch: walks the loops, and runs each statement."""
 
     def __init__(self, plan: EmulatorPlan, params: Sequence[Array], lanes_at_once: int):
         self.plan, self.lanes_at_once = plan, lanes_at_once

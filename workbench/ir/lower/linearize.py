@@ -56,7 +56,7 @@ class _Linearizer:
         nodes = block.toposort()
         loops = [n for n in nodes if n.op is Ops.LOOP]
         lanes = [n for n in nodes if n.op is Ops.RANGE and n.axis_kind.is_lane]
-        self.homes = _homes(block)
+        self.insertion_points = _insertion_points(block)
         self.divides = any(n.op in (Ops.IDIV, Ops.MOD) for n in nodes)
         self.machine: dict[UOp, UOp] = {}
         depth = {loop.src[0]: i for i, loop in enumerate(reversed(loops))}
@@ -258,12 +258,12 @@ class _Linearizer:
 
     def _home_level(self, name: str) -> int:
         """Return the innermost open loop that encloses all uses of a piece of storage."""
-        return len(self.homes[name])
+        return len(self.insertion_points[name])
 
 
-def _homes(block: UOp) -> dict[str, tuple[UOp, ...]]:
+def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
     """Return per storage name the loops (LOOP nodes) around all of its uses."""
-    homes: dict[str, tuple[UOp, ...]] = {}
+    insertion_points: dict[str, tuple[UOp, ...]] = {}
     stack: list[tuple[UOp, tuple[UOp, ...]]] = [(child, ()) for child in block.src]
     while stack:
         node, path = stack.pop()
@@ -271,15 +271,15 @@ def _homes(block: UOp) -> dict[str, tuple[UOp, ...]]:
             stack.extend((child, (*path, node)) for child in node.src[1:])
             continue
         for define in leaves([node], Ops.DEFINE):
-            common_path = homes.get(define.arg.name, path)
+            common_path = insertion_points.get(define.arg.name, path)
             shared = 0
             while (
                 shared < min(len(common_path), len(path))
                 and common_path[shared] is path[shared]
             ):
                 shared += 1
-            homes[define.arg.name] = path[:shared]
-    return homes
+            insertion_points[define.arg.name] = path[:shared]
+    return insertion_points
 
 
 def _name(axis: UOp) -> str:

@@ -5,11 +5,21 @@ from __future__ import annotations
 Expression = tuple[str, int]
 """An expression and how tightly it binds."""
 
-ATOM, UNARY, MUL, ADD, SHIFT, LESS, EQUAL, AND, XOR, OR, BOTH, EITHER, CHOICE, LOOSE = (
-    range(15, 1, -1)
-)
-"""C's precedences, the tightest first: a name, -a, a*b, a+b, a<<b, a<b, a==b, a&b, a^b, a|b,
-a&&b, a||b, a?b:c, and what takes anything."""
+# C's precedences: a greater number binds tighter
+ATOM = 15  # a name
+UNARY = 14  # -a
+MUL = 13  # a * b
+ADD = 12  # a + b
+SHIFT = 11  # a << b
+LESS = 10  # a < b
+EQUAL = 9  # a == b
+AND = 8  # a & b
+XOR = 7  # a ^ b
+OR = 6  # a | b
+BOTH = 5  # a && b
+EITHER = 4  # a || b
+CHOICE = 3  # a ? b : c
+LOOSE = 2  # what takes anything
 
 
 def paren(text: Expression, tight: int) -> str:

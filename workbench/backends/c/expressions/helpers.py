@@ -56,7 +56,7 @@ class Prelude:
         return self._scalar(memory_type(dtype))
 
     def mask(self, bits: int, count: int) -> str:
-        """Return the name of the type of a mask: `count` integers of so many bits."""
+        """Return the name of the type of a mask: `count` integers of `bits` bits."""
         return self.type(mask_type(bits, count))
 
     def splat(self, dtype: DType) -> str:
@@ -73,11 +73,11 @@ class Prelude:
     def select(self, dtype: DType) -> str:
         """a where the mask is all ones, else b."""
         vector, mask = self.type(dtype), self.mask(dtype.bits, dtype.count)
-        chosen = f"(mask & ({mask})a) | (~mask & ({mask})b)"
+        selection = f"(mask & ({mask})a) | (~mask & ({mask})b)"
         return self._add(
             f"select_{vector}",
             f"{vector} %({mask} mask, {vector} a, {vector} b)",
-            f"return ({vector})({chosen});",
+            f"return ({vector})({selection});",
             about="a where mask, else b",
         )
 
