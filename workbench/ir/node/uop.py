@@ -21,6 +21,7 @@ from workbench.base.forking import free_lock
 from workbench.base.trace import SCOPES, created, derived_from, observer, replaced
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.bounds import bounds_of
+from workbench.ir.node.operators import Operators
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
 from workbench.ir.node.ranges import listed_sources, ranges_of
 from workbench.ir.node.shapes import shape_of
@@ -51,7 +52,7 @@ _lock = free_lock()
 _UNSET: Any = object()
 
 
-class UOp(Views):
+class UOp(Views, Operators):
     """A node: `op` applied to `src`, giving a `dtype`; `arg` is what is not a source.
 
     `UOp(...)` returns the existing node where an equal one is alive. Constants are keyed by
@@ -214,117 +215,6 @@ class UOp(Views):
         elif op is Ops.WHERE:
             dtype = others[0].dtype
         return UOp(op, dtype, (self, *others))
-
-    def _operand(self, other: UOp | Const) -> UOp:
-        return other if isinstance(other, UOp) else self.like(other)
-
-    def __add__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.ADD, self._operand(other))
-
-    def __mul__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.MUL, self._operand(other))
-
-    # a sum and a product have their constant on the right
-    __radd__ = __add__
-    __rmul__ = __mul__
-
-    def __sub__(self, other: UOp | Const) -> UOp:
-        other = self._operand(other)
-        if other.is_const and not other.dtype.is_bool:
-            return self + other.like(-other.arg)
-        return self + (other * -1 if other.dtype.is_int else -other)
-
-    def __rsub__(self, other: Const) -> UOp:
-        return (self * -1 if self.dtype.is_int else -self) + other
-
-    def __truediv__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.FDIV, self._operand(other))
-
-    def __rtruediv__(self, other: Const) -> UOp:
-        return self.recip() if other == 1 else self.like(other) / self
-
-    def __floordiv__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.IDIV, self._operand(other))
-
-    def __mod__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.MOD, self._operand(other))
-
-    def __lt__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.CMPLT, self._operand(other))
-
-    def __le__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.CMPLE, self._operand(other))
-
-    def __gt__(self, other: UOp | Const) -> UOp:
-        return self._operand(other).alu(Ops.CMPLT, self)
-
-    def __ge__(self, other: UOp | Const) -> UOp:
-        return self._operand(other).alu(Ops.CMPLE, self)
-
-    def eq(self, other: UOp | Const) -> UOp:
-        """Return where this equals `other`. `==` is identity: nodes are keys of dictionaries."""
-        return self.alu(Ops.CMPEQ, self._operand(other))
-
-    def ne(self, other: UOp | Const) -> UOp:
-        """Return where this differs from `other`."""
-        return self.alu(Ops.CMPNE, self._operand(other))
-
-    def __and__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.AND, self._operand(other))
-
-    def __or__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.OR, self._operand(other))
-
-    def __xor__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.XOR, self._operand(other))
-
-    def __lshift__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.SHL, self._operand(other))
-
-    def __rshift__(self, other: UOp | Const) -> UOp:
-        return self.alu(Ops.SHR, self._operand(other))
-
-    def __neg__(self) -> UOp:
-        return self.alu(Ops.NEG)
-
-    def __invert__(self) -> UOp:
-        return self.alu(Ops.NOT)
-
-    def max(self, other: UOp | Const) -> UOp:
-        """Return the greater of this and `other`; NaN if either is."""
-        return self.alu(Ops.MAX, self._operand(other))
-
-    def min(self, other: UOp | Const) -> UOp:
-        """Return the lesser of this and `other`; NaN if either is."""
-        return self.alu(Ops.MIN, self._operand(other))
-
-    def sqrt(self) -> UOp:
-        """Return the square root."""
-        return self.alu(Ops.SQRT)
-
-    def recip(self) -> UOp:
-        """Return 1 / this."""
-        return self.alu(Ops.RECIP)
-
-    def trunc(self) -> UOp:
-        """Return this rounded towards zero."""
-        return self.alu(Ops.TRUNC)
-
-    def exp2(self) -> UOp:
-        """Return 2 to the power of this."""
-        return self.alu(Ops.EXP2)
-
-    def log2(self) -> UOp:
-        """Return the logarithm to base 2."""
-        return self.alu(Ops.LOG2)
-
-    def sin(self) -> UOp:
-        """Return the sine of this in radians."""
-        return self.alu(Ops.SIN)
-
-    def cos(self) -> UOp:
-        """Return the cosine of this in radians."""
-        return self.alu(Ops.COS)
 
     def cast(self, dtype: DType) -> UOp:
         """Return the value as `dtype`: a float becomes an integer truncated and clamped, NaN 0."""
