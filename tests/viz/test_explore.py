@@ -146,7 +146,7 @@ def test_a_lowered_node_says_where_its_value_is() -> None:
 def test_select_names_kernels_by_number() -> None:
     ex = softmax()
     ex.select(kernel=ex.kernels[1].optimized(), mode="rewrites", axis="g0", node=None)
-    assert ex.held["view"] == {
+    assert ex.display.view == {
         "kernel": 1, "mode": "rewrites", "axis": "g0", "node": None,
     }  # fmt: skip
 

@@ -43,8 +43,8 @@ def test_a_cell_is_explored(shell: Any) -> None:
     assert isinstance(ex, Exploration)
     assert ex.kernels[0].title == "matmul+relu"
     assert ex.line is not None and str(ex.line).endswith(":3"), "as the cell counts"
-    assert ex.held["session"].row(1)["opts"] == ['UPCAST("g1", 4)']
-    assert ex.held["view"] == {"variant": 1}
+    assert ex.display.session.row(1)["opts"] == ['UPCAST("g1", 4)']
+    assert ex.display.view == {"variant": 1}
     assert "b" in shell.user_ns, "the cell ran as any other"
 
 

@@ -47,7 +47,7 @@ def kernel_magic(shell: Any) -> Any:
             if reply["error"] is not None:
                 print(WorkbenchError(*reply["error"].values()))
             else:
-                ex.held["view"] = reply["result"]
+                ex.display.view = reply["result"]
         return ex
 
     kernel.__doc__ = "Run the cell and show the workbench of its last value.\n\n"

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.viz.page import modes
 from workbench.viz.record.about import language_rows
-
-if TYPE_CHECKING:
-    from workbench.viz.exploration import Exploration
+from workbench.viz.scheduled_tensors import ScheduledTensors
 
 PLACES = ("variant", "node", "line")
 """What is named by its place in the record."""
 FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
 
 
-def checked_view(ex: Exploration, view: Mapping[str, Any]) -> dict[str, Any]:
+def checked_view(ex: ScheduledTensors, view: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a page is told to show; a Kernel becomes its number.
 
     Errors: WorkbenchError for a name or a value that a page does not know.
@@ -25,7 +23,7 @@ def checked_view(ex: Exploration, view: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(ex, name, value) for name, value in view.items()}
 
 
-def _value(ex: Exploration, name: str, value: Any) -> Any:
+def _value(ex: ScheduledTensors, name: str, value: Any) -> Any:
     if name not in FIELDS:
         raise _refused(name, value, f"there are {', '.join(FIELDS)}", 'mode="plan"')
     if name == "kernel":
@@ -52,7 +50,7 @@ def _one_of(choices: tuple[str, ...], name: str, value: Any) -> str:
     )
 
 
-def _has_axes(ex: Exploration) -> bool:
+def _has_axes(ex: ScheduledTensors) -> bool:
     return bool(ex.kernels) and bool(ex.kernels[0].axes)
 
 

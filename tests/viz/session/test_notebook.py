@@ -19,7 +19,7 @@ from workbench import Tensor, explore
 a = np.ones((32, 32), np.float32)
 ex = explore((Tensor(a) @ Tensor(a)).relu()).baseline("numpy", lambda: a @ a)
 ex""",
-    """session = ex.held["session"]
+    """session = ex.display.session
 while not all(  # a cell that runs does not keep the background from working
     [v["timing"] for v in session.record["variants"]]
     + [b["timing"] for b in session.record["baselines"]]

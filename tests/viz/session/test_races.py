@@ -213,11 +213,11 @@ def test_baselines_change_while_they_are_timed(monkeypatch: pytest.MonkeyPatch) 
 
         def change() -> None:
             if session.record["pinned"] is not None:
-                ex.held["baselines"]["another"] = lambda: None
+                ex.display.baselines["another"] = lambda: None
                 done(session, "device", name="PYTHON")
                 done(session, "pin", variant=None)
 
-        ex.held["baselines"] = {"mine": change, "next": lambda: None}
+        ex.display.baselines = {"mine": change, "next": lambda: None}
         page = Page(session)
         done(session, "pin", variant=0)
         done(session, "baseline")

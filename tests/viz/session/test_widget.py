@@ -111,7 +111,7 @@ def test_a_dropped_exploration_frees_its_session(
 ) -> None:
     ex = matmul()
     view = Shown(ex, monkeypatch)
-    session = weakref.ref(ex.held["session"])
+    session = weakref.ref(ex.display.session)
     jobs().submit(view, iter(()), 9).wait(60)
     KEPT.clear()  # as when others are shown
     del ex

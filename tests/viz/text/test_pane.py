@@ -65,7 +65,7 @@ def test_results_are_those_of_the_workbench(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert "plain: no opts" in str(ex.results) and "not timed" in str(ex.results)
     with session_of(ex) as session, monkeypatch.context() as patch:
-        patch.setitem(ex.held, "session", session)
+        patch.setattr(ex.display, "session", session)
         opt = str(ex.kernels[0].legal_opts()[0])
         reply = session.handle({"do": "apply", "variant": 0, "opt": opt})
         variant = reply["result"]["variant"]

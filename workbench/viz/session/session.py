@@ -214,7 +214,7 @@ class Session:
         with self.lock:
             self._patches += 1
             was, ex = self.record, self.recorder.exploration
-            planned.held["baselines"] = ex.held.setdefault("baselines", {})
+            planned.display.baselines = ex.display.baselines
             plan = plan_comparison.before(self)
             self._open(planned, self.recorder.speeds)
             plan_comparison.compare(self, plan, target)

@@ -44,8 +44,9 @@ class LivePage:
 
     def pane_bundle(self, pane: Pane) -> Bundle:
         """Return what Jupyter shows of one pane: the widget with that alone, and always text."""
-        widget = self._widget(pane.exploration, pane.view) if is_live() else {}
-        return widget | pane_bundle(pane)
+        ex = pane.exploration
+        assert isinstance(ex, Exploration)
+        return (self._widget(ex, pane.view) if is_live() else {}) | pane_bundle(pane)
 
     def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
         try:
@@ -61,11 +62,11 @@ class LivePage:
 
         session = session_of(ex)
         one = Pane(ex, ex.show).view if ex.show else {}
-        return Workbench(session, {**ex.held.get("view", {}), **one, **view})
+        return Workbench(session, {**ex.display.view, **one, **view})
 
     def to_html(self, ex: Exploration) -> str:
         """Return the page as one file: with what was tried, where something was."""
-        session: Session | None = ex.held.get("session")
+        session: Session | None = ex.display.session
         if session is None:
             return page.export_html(build(ex))
         session.complete()
@@ -84,15 +85,15 @@ class LivePage:
         if not callable(run):
             because = f"{type(run).__name__} cannot be called"
             raise WorkbenchError(f"the baseline {name} is no function", because, hint)
-        ex.held.setdefault("baselines", {})[name] = run
-        session: Session | None = ex.held.get("session")
+        ex.display.baselines[name] = run
+        session: Session | None = ex.display.session
         if session is not None:
             session.jobs.submit(session, session.job({"do": "baseline"}), ASKED)
 
     def select(self, ex: Exploration, view: dict[str, Any]) -> None:
         """Change what the widgets of an exploration show."""
-        ex.held["view"] = ex.held.get("view", {}) | view
-        session: Session | None = ex.held.get("session")
+        ex.display.view = ex.display.view | view
+        session: Session | None = ex.display.session
         for listener in [] if session is None else session.listeners():
             listener.look(view)
 
@@ -100,9 +101,9 @@ class LivePage:
 def session_of(ex: Exploration) -> Session:
     """Return the session of an exploration, begun if need be."""
     with _lock:
-        session: Session | None = ex.held.get("session")
+        session: Session | None = ex.display.session
         if session is None:
-            session = ex.held["session"] = Session(ex, measures_ahead=LIVE.value > 1)
+            session = ex.display.session = Session(ex, measures_ahead=LIVE.value > 1)
             session.begin_after(PAGE_S)
     KEPT.use(session)
     return session

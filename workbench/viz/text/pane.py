@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.display import Printed
@@ -19,10 +19,8 @@ from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, kernel_number
 from workbench.viz.record.links import readable
 from workbench.viz.record.variants import readable_code, variant_row
+from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.session.timing_rows import timing_text
-
-if TYPE_CHECKING:
-    from workbench.viz.exploration import Exploration
 
 PANES = {
     "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
@@ -37,7 +35,7 @@ class Pane(Printed):
     """One pane of an exploration. `name` is a key of PANES; `form` is the kernel that it is of,
     with its place (None: all of them)."""
 
-    exploration: Exploration
+    exploration: ScheduledTensors
     name: str
     form: tuple[int, Kernel] | None = None
 
@@ -64,14 +62,14 @@ class Pane(Printed):
         return "\n".join([ex.headline, ex.nothing_to_do, *more]).rstrip()
 
 
-def plan_text(ex: Exploration) -> str:
+def plan_text(ex: ScheduledTensors) -> str:
     """Return the kernels, and the decisions that made them."""
     kernels = [_head(i, k) for i, k in enumerate(ex.kernels)]
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
     return "\n".join([ex.headline, *nothing, *kernels, decisions_text(ex.decisions)])
 
 
-def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+def loops_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the loop nest of a kernel, with what each loop touches."""
     try:
         with unobserved():
@@ -81,7 +79,7 @@ def loops_text(ex: Exploration, number: int, kernel: Kernel) -> str:
     return loops.to_text(nest)
 
 
-def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+def code_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
     try:
         return "\n".join(readable_code(readable(kernel)[0])["lines"])
@@ -89,7 +87,7 @@ def code_text(ex: Exploration, number: int, kernel: Kernel) -> str:
         return error_text(error)
 
 
-def rewrites_text(ex: Exploration, number: int, kernel: Kernel) -> str:
+def rewrites_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return every pass that changed something on the way to a kernel, with its rewrites."""
     before = list(scheduled(ex.passes))[number][2]
     return steps_text((*before, *kernel.observed(kernel.device)))
@@ -111,7 +109,7 @@ def steps_text(records: Sequence[PassRecord]) -> str:
     return "\n".join(parts)
 
 
-def results_text(ex: Exploration) -> str:
+def results_text(ex: ScheduledTensors) -> str:
     """Return the forms that were tried where the exploration is shown, with times, checks and
     notes; the plain ones where nobody tried any."""
     rows, speeds = tried(ex), known_speeds(ex)
@@ -126,18 +124,18 @@ def results_text(ex: Exploration) -> str:
     return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
 
 
-def tried(ex: Exploration) -> list[dict[str, Any]]:
+def tried(ex: ScheduledTensors) -> list[dict[str, Any]]:
     """Return the rows of the variants of an exploration, as the record has them."""
-    session = ex.held.get("session")
+    session = ex.display.session
     if session is None:
         return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
     with session.lock:
         return [dict(row) for row in session.record["variants"]]
 
 
-def known_speeds(ex: Exploration) -> Speeds | None:
+def known_speeds(ex: ScheduledTensors) -> Speeds | None:
     """Return the speeds that an exploration's record has; None where it has none yet."""
-    session = ex.held.get("session")
+    session = ex.display.session
     return None if session is None else session.recorder.speeds
 
 

@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 def known(session: Session) -> dict[str, Run]:
     """Return the baselines that were given until now, by name."""
-    return dict(session.recorder.exploration.held.get("baselines", {}))
+    return dict(session.recorder.exploration.display.baselines)
 
 
 def measure_all(session: Session) -> dict[str, Any]:

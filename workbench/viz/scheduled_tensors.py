@@ -1,0 +1,177 @@
+"""ScheduledTensors: what became of some tensors on the way to kernels, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.source import Calls, SourceLine
+from workbench.check.bisect import Culprit
+from workbench.check.node_values import NodeValues, values_of_tensor
+from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.explain import Explanation
+from workbench.ir.rewriting.rewrite import Rule
+from workbench.ir.schedule.item import ScheduleItem
+from workbench.kernel.kernel import NOWHERE, Kernel
+from workbench.tensor.tensor import Tensor
+from workbench.viz import export
+from workbench.viz.bisect import bisected
+from workbench.viz.model.graph import TensorGraph, tensor_graph
+from workbench.viz.model.lines import UserLines
+from workbench.viz.model.why import why_not
+from workbench.viz.model.words import (
+    error_text,
+    plural,
+)
+from workbench.viz.text.tables import Decisions, PassTable
+
+if TYPE_CHECKING:
+    import graphviz
+    import networkx
+
+
+@dataclass(slots=True)
+class Display:
+    """What displaying scheduled tensors keeps; it lives as long as they do. `session` (of
+    viz/session) is there once they are shown; `view` is what the page was told to show;
+    `baselines` are rows to compare with, by name."""
+
+    session: Any = None
+    view: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, Callable[[], object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class ScheduledTensors:
+    """The kernels that compute `tensors`, un-optimised, and how scheduling came to them.
+
+    `kernels` are in execution order; `items` are those and the copies between devices;
+    `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
+    `outputs` are the tensors' nodes as scheduled; `line` is the user's, `lines` has those of
+    every value, as they are seen from the code that `asked`; `forced` has the decisions that
+    were not left to the scheduler, and `rules_off` the rules that it does without. Where a rule
+    of the scheduler raises, `error` says so: there are no kernels then, and `passes` are those
+    up to the one that failed.
+    """
+
+    tensors: tuple[Tensor, ...]
+    kernels: tuple[Kernel, ...]
+    items: tuple[ScheduleItem, ...]
+    decisions: Decisions
+    passes: PassTable
+    outputs: tuple[UOp, ...]
+    line: SourceLine | None = None
+    lines: UserLines = field(default_factory=UserLines, repr=False)
+    asked: Calls = ()
+    forced: Mapping[UOp, bool] = field(default_factory=dict)
+    rules_off: tuple[str, ...] = ()
+    error: Exception | None = None
+    display: Display = field(default_factory=Display, init=False, repr=False)
+
+    def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
+        """Return (its place, the kernel) of a kernel here (its place, or a form of it).
+
+        Places are those of `.kernels`, from 0; in words and pictures kernels count from 1.
+
+        Errors: WorkbenchError for a kernel of another exploration.
+        """
+        place = self._place(kernel)
+        return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
+
+    def _place(self, kernel: Kernel | int) -> int:
+        """Return the place of a kernel, or of the kernel that a form of it was made from."""
+        originals = [k.original for k in self.kernels]
+        place: Any = kernel
+        if isinstance(kernel, Kernel):
+            place = (*originals, kernel.original).index(kernel.original)
+        elif isinstance(kernel, np.integer):
+            place = int(kernel)
+        if type(place) is int and 0 <= place < len(originals):
+            return place
+        last = len(originals) - 1
+        because = f"it has {plural(last + 1, 'kernel')}"
+        hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
+        hint = hint if originals else "an expression that has something to compute"
+        raise WorkbenchError("this is no kernel of this exploration", because, hint)
+
+    def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
+        """Return the first rewrite after which a value is wrong, from the tensors to the program
+        of a kernel (its place, or itself with any opts; None: of all); None where none is.
+
+        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel
+        are too large to be computed again and again.
+        """
+        chosen = range(len(self.kernels)) if kernel is None else [kernel]
+        for place, form in map(self.form, chosen):
+            culprit = bisected(self.passes, self.items, form, place)
+            if culprit is not None:
+                return culprit
+        return None
+
+    def why_not(
+        self, rule: Rule | str, node: UOp | Tensor, of_pass: str = ""
+    ) -> Explanation:
+        """Return why a rule (itself, or its name) fires, or does not fire, at a node; printed,
+        the rule with the part that failed marked. `of_pass` is the name of a pass: there an
+        earlier rule may come first. Of an opt: `kernel.why_not`.
+
+        Errors: WorkbenchError for a rule that does not exist, and for what is no node.
+        """
+        return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
+
+    def values(self, node: UOp | Tensor, at: Mapping[str, int] = NOWHERE) -> NodeValues:
+        """Return the values of a node of the tensor level, on the expression's own data. `at`
+        fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
+
+        Errors: WorkbenchError where the tensors are too large, and for a position that is not
+        there.
+        """
+        return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
+
+    @property
+    def graph(self) -> TensorGraph:
+        """The tensor graph as plain data, each node with the kernels that compute it."""
+        titles = [k.title for k in self.kernels]
+        return tensor_graph(self.outputs, self.items, titles, self.lines)
+
+    def to_networkx(self) -> networkx.DiGraph[int]:
+        """Return the tensor graph as a networkx.DiGraph.
+
+        Nodes have op, dtype, shape, label, arg, line, kernels (their places), kernel (the first
+        of them or None) and title; edges have position: which source of its target it is.
+        """
+        return export.to_networkx(self.graph)
+
+    def to_graphviz(self) -> graphviz.Digraph:
+        """Return the tensor graph as a graphviz.Digraph, kernels as clusters.
+
+        Its `.source` is DOT text; only drawing it needs Graphviz's own `dot`.
+        """
+        return export.to_graphviz(self.graph)
+
+    @property
+    def headline(self) -> str:
+        """How many kernels and copies, on which devices."""
+        copies = len(self.items) - len(self.kernels)
+        devices = dict.fromkeys(t.device for t in self.tensors)
+        words = [plural(len(self.kernels), "kernel")]
+        words += [plural(copies, "copy")] if copies else []
+        failed = "" if self.error is None else ": scheduling failed"
+        return ", ".join([*words, "on " + " and ".join(devices)]) + failed
+
+    @property
+    def nothing_to_do(self) -> str:
+        """Why there is no kernel; "" where there is one."""
+        if self.kernels:
+            return ""
+        if self.error is not None:
+            failed = [record.name for record in self.passes if record.error]
+            where = f" in pass {failed[-1]}" if failed else ""
+            return f"Scheduling failed{where}.\n{error_text(self.error)}"
+        if self.items:
+            return "Nothing to compute: the values are only copied to the device."
+        return "Nothing to compute: the values are constants, or in memory already."
