@@ -3,13 +3,10 @@ that knows at which position they stand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
+from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
-
-if TYPE_CHECKING:
-    from workbench.ir.node.axis import AxisType
-    from workbench.ir.node.uop import UOp
 
 
 class Views:
@@ -18,13 +15,13 @@ class Views:
     __slots__ = ()
 
     op: Ops
-    src: tuple[UOp, ...]
+    src: tuple[Self, ...]
     arg: Any
 
     # kernels
 
     @property
-    def stores(self) -> tuple[UOp, ...]:
+    def stores(self) -> tuple[Self, ...]:
         """The STOREs of a kernel (a SINK), one per END."""
         return tuple([end.store for end in self.src])
 
@@ -34,41 +31,41 @@ class Views:
         return tuple(sorted({store.place.param.slot for store in self.stores}))
 
     @property
-    def store(self) -> UOp:
+    def store(self) -> Self:
         """The STORE that an END closes the loops of."""
         return self.src[0]
 
     # memory, and what reads and writes it
 
     @property
-    def place(self) -> UOp:
+    def place(self) -> Self:
         """The INDEX at which a LOAD, STORE or ACCUMULATE reads or writes."""
         return self.src[0]
 
     @property
-    def value(self) -> UOp:
+    def value(self) -> Self:
         """What a STORE or ACCUMULATE writes."""
         return self.src[1]
 
     @property
-    def memory(self) -> UOp:
+    def memory(self) -> Self:
         """What an INDEX points into, and what is AFTER something."""
         return self.src[0]
 
     @property
-    def indexes(self) -> tuple[UOp, ...]:
+    def indexes(self) -> tuple[Self, ...]:
         """The positions of an INDEX, one per dimension of its memory."""
         return self.src[1:]
 
     @property
-    def flat_index(self) -> UOp:
+    def flat_index(self) -> Self:
         """The one position of an INDEX into a PARAM (the last, of other memory), gate and all."""
         return self.src[-1]
 
     @property
-    def param(self) -> UOp:
+    def param(self) -> Self:
         """What an INDEX or AFTER leads to in the end: a PARAM, DEFINE or STAGE."""
-        node: UOp = self  # type: ignore[assignment]
+        node = self
         while node.op in _LEADS_TO_MEMORY:
             node = node.memory
         return node
