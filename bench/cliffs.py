@@ -19,11 +19,14 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from everyday import Case, cases
+
+from workbench.measure.timing import in_turn, seconds_of
 
 SAMPLE_S, SETTLE_S = 0.004, 0.003
 JUDGED_S = 50e-6
@@ -132,39 +135,32 @@ def measured(case: Case, budget_s: float) -> Row:
     if fault:
         return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=fault)
     one, other = lambda: call(*ours), lambda: case.theirs(*theirs)
-    return Row(case.name, *in_turn(one, other, budget_s), call.count, compile_s)
+    return Row(case.name, *beside(one, other, budget_s), call.count, compile_s)
 
 
-def in_turn(
+def beside(
     one: Callable[[], object], other: Callable[[], object], budget_s: float
 ) -> tuple[float, float, float, float]:
     """Return the median ratio of neighbouring samples, that of the least ones, and the medians
     of both."""
-    pairs: list[tuple[float, float]] = []
+    samplers = {"ours": partial(_sample, one), "theirs": partial(_sample, other)}
     _sample(one), _sample(other)
-    stop = time.perf_counter() + budget_s
-    while len(pairs) < 5 or (time.perf_counter() < stop and len(pairs) < 41):
-        time.sleep(SETTLE_S)
-        mine = _sample(one)
-        time.sleep(SETTLE_S)
-        pairs.append((mine, _sample(other)))
+    samples = in_turn(samplers, budget_s, least=5, most=41, settle_s=SETTLE_S)
+    ours, theirs = samples["ours"], samples["theirs"]
     return (
-        statistics.median(a / b for a, b in pairs),
-        min(a for a, _ in pairs) / min(b for _, b in pairs),
-        statistics.median(a for a, _ in pairs),
-        statistics.median(b for _, b in pairs),
+        statistics.median(a / b for a, b in zip(ours, theirs, strict=True)),
+        min(ours) / min(theirs),
+        statistics.median(ours),
+        statistics.median(theirs),
     )
 
 
 def _sample(run: Callable[[], object]) -> float:
     """Return the least seconds of a run within a few milliseconds: both sides' caches are warm."""
-    least, stop = 1e9, time.perf_counter() + SAMPLE_S
-    runs = 0
-    while runs < 2 or time.perf_counter() < stop:
-        start = time.perf_counter()
-        run()
-        least = min(least, time.perf_counter() - start)
-        runs += 1
+    least, stop = seconds_of(run), time.perf_counter() + SAMPLE_S
+    least = min(least, seconds_of(run))
+    while time.perf_counter() < stop:
+        least = min(least, seconds_of(run))
     return least
 
 
@@ -219,7 +215,7 @@ def beside_numpy(seed: int, budget_s: float) -> Row | None:
             call(*values)
             compile_s = time.perf_counter() - start
             call(*values)
-            times = in_turn(lambda: call(*values), theirs, budget_s)
+            times = beside(lambda: call(*values), theirs, budget_s)
     except Exception as error:
         return Row(name, 0.0, 0.0, 0.0, 0.0, error=f"{type(error).__name__}: {error}")
     return Row(name, *times, call.count, compile_s)

@@ -19,10 +19,9 @@ import numpy as np
 from workbench import Kernel, OptKind, OptOps, Tensor, explore
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
-from workbench.bench.measure import in_turn
 from workbench.bench.suite import ENTRIES
 from workbench.measure.peak import run_peak
-from workbench.measure.timing import Run, measure
+from workbench.measure.timing import Run, in_turn, measure
 
 BUDGET_S, SAMPLE_S = 2.0, 0.02
 FURTHER: dict[str, Callable[[], Tensor]] = {

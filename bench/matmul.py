@@ -22,12 +22,11 @@ from workbench import Kernel, Opt, OptOps, Tensor, explore
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
 from workbench.bench.full import crew
-from workbench.bench.measure import in_turn
 from workbench.bench.peers import PEERS
 from workbench.bench.suite import ENTRIES, Entry
 from workbench.kernel.kernel import Compiled
 from workbench.measure.peak import run_peak
-from workbench.measure.timing import Run, measure
+from workbench.measure.timing import Run, in_turn, measure
 
 SIZES = ("matmul 512", "matmul 1024", "matmul 509x383x701")
 BUDGET_S, SAMPLE_S = 6.0, 0.03

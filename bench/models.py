@@ -21,10 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from workbench.measure.timing import in_turn, seconds_of
+
 Array = np.ndarray[Any, Any]
 STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
 """ResNet-18: channels and stride of each pair of blocks."""
 LAYERS, HEADS = 6, 8
+MOST = 1000
+"""Samples."""
 WITHIN = 1e-3
 """Of the largest number: how far the answers may be apart."""
 
@@ -231,7 +235,8 @@ def compared(name: str, options: argparse.Namespace) -> bool:
     libs: dict[str, Any] = {"workbench": Ours()}
     if find_spec("torch"):
         libs["torch"] = Torch(cores())
-    weights, runs, answers = Weights(), {}, {}
+    weights, answers = Weights(), {}
+    runs: dict[str, Callable[[], object]] = {}
     for label, lib in libs.items():
         forward = build(lib, weights.handed(lib), options.smoke)
         x = lib.tensor(data.astype(np.float32))
@@ -250,7 +255,8 @@ def compared(name: str, options: argparse.Namespace) -> bool:
         apart = np.abs(answers["workbench"] - answers["torch"]).max()
         right = bool(apart <= WITHIN * np.abs(answers["torch"]).max())
         print(f"{name}: answers {'agree' if right else 'DIFFER'}, by {apart:.1e}")
-    times = in_turn(runs, options.seconds)
+    samplers = {label: settled(run) for label, run in runs.items()}
+    times = in_turn(samplers, options.seconds, least=1, most=MOST, settle_s=0.05)
     for label, samples in times.items():
         middle, least = statistics.median(samples) * 1e3, min(samples) * 1e3
         text = f"{name}: {label:10} median {middle:7.2f} ms, least {least:7.2f} ms"
@@ -262,22 +268,15 @@ def compared(name: str, options: argparse.Namespace) -> bool:
     return right
 
 
-def in_turn(
-    runs: dict[str, Callable[[], object]], seconds: float
-) -> dict[str, list[float]]:
-    """Return times of each: turns of a few runs, of which the first is not counted, since
-    threads that the other library left spinning disturb it."""
-    times: dict[str, list[float]] = {label: [] for label in runs}
-    stop = time.perf_counter() + seconds
-    while not all(times.values()) or time.perf_counter() < stop:
-        for label, run in runs.items():
-            time.sleep(0.05)
-            run()
-            for _ in range(3):
-                start = time.perf_counter()
-                run()
-                times[label].append(time.perf_counter() - start)
-    return times
+def settled(run: Callable[[], object]) -> Callable[[], float]:
+    """Return what takes a sample: the least of a few runs, of which the first is not counted,
+    since threads that the other library left spinning disturb it."""
+
+    def sample() -> float:
+        run()
+        return min(seconds_of(run) for _ in range(3))
+
+    return sample
 
 
 def slowest(result: Any, count: int) -> Iterator[str]:

@@ -22,8 +22,7 @@ from workbench import Kernel, Tensor, explore
 from workbench.backends.buffer import Buffer
 from workbench.backends.llvm.render import render
 from workbench.backends.llvm.runtime import load
-from workbench.bench.measure import in_turn
-from workbench.measure.timing import Run
+from workbench.measure.timing import Run, in_turn
 
 SIDES = (1024, 2048, 4096)
 BUDGET_S, MOST, SLOWER = 4.0, 200, 1.1

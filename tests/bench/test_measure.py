@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from workbench.bench.measure import in_turn
 from workbench.bench.quick import Latency, run
 from workbench.bench.text import latency
+from workbench.measure.timing import in_turn
 
 
 def test_every_other_round_goes_backwards() -> None:

@@ -181,7 +181,7 @@ def test_sums_in_flight_and_lanes_are_worth_what_they_are() -> None:
 
 def test_caches_are_emptied_before_each_run() -> None:
     small = walk(1 << 18, 1, copies=False)
-    cold = measure_cold({"walk": small.run}, rounds=3)["walk"]
+    cold = measure_cold({"walk": small.run}, 3)["walk"]
     assert len(cold.samples_s) == 3 and cold.batch == 1, "never two runs in a row"
 
 

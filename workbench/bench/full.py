@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from workbench.bench.measure import fault, in_turn
+from workbench.bench.measure import fault
 from workbench.bench.peers import OURS, Peer
 from workbench.bench.report import (
     FAILED,
@@ -20,6 +20,7 @@ from workbench.bench.report import (
 )
 from workbench.bench.suite import ENTRIES, Array, Entry
 from workbench.bench.worker import PeerProcess, WorkerError
+from workbench.measure.timing import in_turn
 
 SAMPLE_S = 0.03
 PEAK = "peak"

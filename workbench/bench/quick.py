@@ -17,12 +17,11 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import observe
 from workbench.bench.fresh import FreshProcess, Processes
 from workbench.bench.graphs import matmul, matmul_kernel
-from workbench.bench.measure import in_turn
 from workbench.bench.peers import OURS, PEERS, Peer, captured
 from workbench.bench.suite import ENTRIES
 from workbench.engine import planned
 from workbench.ir.opt.opt import Opt, OptOps
-from workbench.measure.timing import Samples, interleave
+from workbench.measure.timing import Samples, in_turn, interleave
 from workbench.pipeline import stages
 
 PEER = PEERS["tinygrad"]

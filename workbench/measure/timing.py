@@ -9,12 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
+from typing import TypeVar
 
 Run = Callable[[], object]
+T = TypeVar("T")
 
 SAMPLE_S = (
     50e-6  # a sample is at least this long: well above what reading the clock takes
 )
+SETTLE_S = 0.005
+"""The threads of a library go on spinning for a few milliseconds after its work; the next
+one should not have to share the cores with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +64,71 @@ def interleave(
 ) -> dict[str, Samples]:
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
-    Every other round goes backwards. All get as many samples, at least one, and together
-    they stay within `budget_s` if a single round does. `warms`: see `rounds`.
+    All get as many samples, at least one, and together they stay within `budget_s` if a single
+    round does. With `warms` a run that is not timed goes before each sample: what ran last has
+    filled the caches with its own data.
     """
-    with _no_garbage_collection():
+    with no_garbage_collection():
         stop = time.perf_counter() + budget_s
-        for number, times in enumerate(rounds(runs, warms=warms), 1):
+        for number, times in enumerate(timed_rounds(runs, warms=warms), 1):
             if number == samples or time.perf_counter() > stop:
                 return times
     raise AssertionError("rounds do not end")
 
 
-def rounds(
+def timed_rounds(
     runs: Mapping[str, Run],
-    between: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
     warms: bool = False,
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times taken so far, after each round; every other round goes backwards.
-
-    Whoever asks for the next round decides whether there is one; `between` is called after
-    each sample, and may raise to end it all. With `warms` a run that is not timed goes before
-    each sample: what ran last has filled the caches with its own data.
-    """
+    """Yield all times taken so far, after each of the `rounds`; short runs are batched."""
     batches = {name: _batch(run) for name, run in runs.items()}
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for number in count():
-        for name in list(runs) if number % 2 == 0 else reversed(list(runs)):
+
+    def sampler(name: str) -> Callable[[], float]:
+        def sample() -> float:
             if warms:
                 runs[name]()
-            times[name].append(_sample(runs[name], batches[name]))
-            between()
-        yield {name: Samples(tuple(times[name]), batches[name]) for name in runs}
+            return _sample(runs[name], batches[name])
+
+        return sample
+
+    for samples in rounds({name: sampler(name) for name in runs}, before):
+        yield {name: Samples(samples[name], batches[name]) for name in runs}
+
+
+def in_turn(
+    samplers: Mapping[str, Callable[[], T]],
+    budget_s: float,
+    least: int = 3,
+    most: int = 25,
+    settle_s: float = SETTLE_S,
+) -> dict[str, tuple[T, ...]]:
+    """Return samples of each, round by round: at least `least`, then until `budget_s` is over
+    or `most` are taken.
+
+    The n-th samples of two are neighbours in time, and their ratio is free of the machine's drift.
+    """
+    stop = time.perf_counter() + budget_s
+    for number, samples in enumerate(rounds(samplers, lambda: time.sleep(settle_s)), 1):
+        if number == most or (number >= least and time.perf_counter() > stop):
+            return samples
+    raise AssertionError("rounds do not end")
+
+
+def rounds(
+    samplers: Mapping[str, Callable[[], T]], before: Callable[[], None] = lambda: None
+) -> Iterator[dict[str, tuple[T, ...]]]:
+    """Yield all samples so far, after each round; every other round goes backwards.
+
+    Whoever asks for the next round decides whether there is one; `before` is called ahead of
+    each sample, and may raise to end it all.
+    """
+    samples: dict[str, list[T]] = {name: [] for name in samplers}
+    for number in count():
+        for name in list(samplers) if number % 2 == 0 else reversed(list(samplers)):
+            before()
+            samples[name].append(samplers[name]())
+        yield {name: tuple(each) for name, each in samples.items()}
 
 
 def _batch(run: Run) -> int:
@@ -120,7 +159,7 @@ def _sample(run: Run, batch: int) -> float:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +13,13 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.object_cache import key_of
 from workbench.base.errors import WorkbenchError
-from workbench.measure.timing import Samples, measure, rounds, seconds_of
+from workbench.measure.timing import (
+    Samples,
+    measure,
+    no_garbage_collection,
+    seconds_of,
+    timed_rounds,
+)
 from workbench.worker.candidate import Row, Run, bound, told
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
@@ -127,16 +132,13 @@ def _in_turns(
     run: Run, other: Run, rules: BenchmarkSettings, go_on: Callable[[], None]
 ) -> Row:
     stop = time.perf_counter() + rules.budget_s
-    times: dict[str, Samples] = {}
-    gc.disable()
-    try:
-        for number, times in enumerate(rounds({"samples": run, "against": other}), 1):
+    both, times = {"samples": run, "against": other}, dict[str, Samples]()
+    with no_garbage_collection():
+        for number, times in enumerate(timed_rounds(both), 1):
             go_on()
             is_over = time.perf_counter() > stop or number >= rules.samples
             if is_over or _is_hopeless(number, times, rules) or _are_settled(times):
                 break
-    finally:
-        gc.enable()
     return {name: list(samples.samples_s) for name, samples in times.items()}
 
 

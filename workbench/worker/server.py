@@ -5,9 +5,10 @@ Forms of kernels come as data (see `forms`).
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from workbench.backends.native.host_memory import HOST
 from workbench.base.dtypes import dtypes
 from workbench.check import answer as checking
 from workbench.kernel.inputs import arrays
-from workbench.measure import cold_cache
-from workbench.measure.timing import rounds
+from workbench.measure.cold_cache import ROUNDS, cold_rounds
+from workbench.measure.timing import no_garbage_collection, timed_rounds
 from workbench.worker.benchmark import BenchmarkSettings, is_settled, race
 from workbench.worker.candidate import Row, Run, bound, parsed, told
 from workbench.worker.kernel_data import KernelData
@@ -91,22 +92,17 @@ class Desk:
                 return {"kernels": rows}
             except Exception as error:
                 rows[place]["error"] = told(error)
-        gc.disable()
-        try:
+        with no_garbage_collection(), suppress(StopRequest):
             self._warm(runs, rows, task)
             if task["cold"]:
                 self._cold(runs, rows)
-        except StopRequest:
-            pass
-        finally:
-            gc.enable()
         return {"kernels": rows}
 
     def _warm(self, runs: Mapping[str, Run], rows: list[Row], task: Row) -> None:
         if not runs:
             return
         stop = time.perf_counter() + task["budget_s"]
-        for number, times in enumerate(rounds(runs, self._go_on), 1):
+        for number, times in enumerate(timed_rounds(runs, self._go_on), 1):
             for name, samples in times.items():
                 rows[int(name)]["samples"] = samples.samples_s
             self._continue(number, task["samples"], "timing, warm")
@@ -115,11 +111,12 @@ class Desk:
                 break
 
     def _cold(self, runs: Mapping[str, Run], rows: list[Row]) -> None:
-        def go_on(number: int) -> None:
-            self._continue(number, cold_cache.ROUNDS, "timing, cold")
-
-        for name, samples in cold_cache.measure_cold(runs, go_on=go_on).items():
-            rows[int(name)]["cold"] = list(samples.samples_s)
+        turns = islice(cold_rounds(runs, self._go_on), ROUNDS)
+        self._continue(0, ROUNDS, "timing, cold")
+        for number, times in enumerate(turns, 1):
+            for name, samples in times.items():
+                rows[int(name)]["cold"] = samples.samples_s
+            self._continue(number, ROUNDS, "timing, cold")
 
     def race(self, task: Row) -> Row:
         """Return what comes of one form against another (see `race`)."""
