@@ -40,7 +40,7 @@ from tests.support import ROOT
 from workbench import Kernel, Opt, OptOps, Tensor, dtypes, explore
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
-from workbench.cost.bottleneck import bound
+from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Cost, cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import apply_opt
@@ -365,7 +365,7 @@ def priced(sizes: tuple[int, ...], opts: list[Opt], l2_bytes: int = 1 << 20) -> 
 @pytest.mark.parametrize("name", CAUSES)
 def test_a_chapter_names_the_cause_that_the_product_names(name: str) -> None:
     chapter, sizes, opts, words = CAUSES[name]
-    assert bound(priced(sizes, opts), TARGET).what == words
+    assert bottleneck(priced(sizes, opts), TARGET).what == words
     text = (ROOT / "notebooks" / f"{chapter}.ipynb").read_text(encoding="utf-8")
     assert f"**{words}**" in text
 
@@ -384,11 +384,13 @@ def test_the_figures_behind_these_causes() -> None:
         moved = [variant_cost.bytes_from["L3"] >> 20 for variant_cost in (place, copy)]
         assert moved == [of_place, of_copy]
         assert f"vectors of {width} floats" in text and f"instead of {of_place}" in text
-        assert "L3" not in bound(copy, TARGET).what
+        assert "L3" not in bottleneck(copy, TARGET).what
     large = priced(PRODUCT, [], 2 << 20)
-    assert bound(large, TARGET).what == "FMA latency"
+    assert bottleneck(large, TARGET).what == "FMA latency"
     (eight, twelve) = (
-        bound(priced(SMALL, [opt("UPCAST", "g1", W), opt("UPCAST", "g0", n)]), TARGET)
+        bottleneck(
+            priced(SMALL, [opt("UPCAST", "g1", W), opt("UPCAST", "g0", n)]), TARGET
+        )
         for n in (8, 12)
     )
     assert eight.why.startswith("9 loads for 8 multiply-adds")

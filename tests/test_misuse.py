@@ -52,5 +52,5 @@ def test_it_is_refused_in_words(name: str) -> None:
 def test_a_file_of_brackets_is_no_search(tmp_path: Path) -> None:
     path = tmp_path / "search.json"
     path.write_text("[" * 100_000)
-    with pytest.raises(WorkbenchError, match="is no saved search"):
+    with pytest.raises(WorkbenchError, match="is not a saved search"):
         SearchResult.load(path, explore(product()).kernels[0])

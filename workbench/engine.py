@@ -100,7 +100,7 @@ def planned(
     """Return the schedule of `outputs` and the outputs simplified; what was computed before is
     used, and a piece of it that lies in one stretch is looked at where it is. `forced` says of
     simplified values that they are stored (True) or fused (False)."""
-    roots = [_in_place(_known(o)) for o in outputs]
+    roots = [_in_place(_with_computed(o)) for o in outputs]
     return make_schedule(roots, device_of(outputs), forced)
 
 
@@ -152,7 +152,7 @@ def _spare(
     return inner.difference(b for node, b in plan.stored.items() if node in needed)
 
 
-def _known(node: UOp) -> UOp:
+def _with_computed(node: UOp) -> UOp:
     """Return the graph with every value that was computed before as its BUFFER."""
     changes = {n: _computed[n] for n in node.toposort() if n in _computed}
     return node.substitute(changes) if changes else node

@@ -112,7 +112,7 @@ class Replay:
         for device in self._queues:
             device.synchronize()
         return [
-            _seen(buffers[p], piece) if p >= 0 else c for p, piece, c in self._results
+            _window(buffers[p], piece) if p >= 0 else c for p, piece, c in self._results
         ]
 
     def launch(self) -> None:
@@ -156,7 +156,7 @@ class Replay:
                     free.setdefault(_size(node), []).append(memory[node])
         return memory
 
-    def _held(self, node: UOp) -> Buffer:
+    def _buffer_of(self, node: UOp) -> Buffer:
         root, start = self._root(node)
         memory = self._memory.get(root)
         if memory is None:
@@ -174,7 +174,7 @@ class Replay:
         return node, start
 
     def _launch(self, item: ScheduleItem) -> _Launch:
-        buffers = [self._held(b) for b in item.buffers]
+        buffers = [self._buffer_of(b) for b in item.buffers]
         step: ReplayStep
         kernel = None
         if item.kernel is None:
@@ -209,8 +209,8 @@ def _size(node: UOp) -> tuple[str, DType, int]:
 
 def _move(uses: Sequence[_Use], memory: Buffer) -> None:
     for use in uses:
-        use.step.move(use.slot, _seen(memory, use.piece))
+        use.step.move(use.slot, _window(memory, use.piece))
 
 
-def _seen(memory: Buffer, piece: tuple[int, int] | None) -> Buffer:
+def _window(memory: Buffer, piece: tuple[int, int] | None) -> Buffer:
     return memory if piece is None else memory.window(*piece)

@@ -137,36 +137,36 @@ def numbers(*values: int) -> PassRecord:
 
 
 def test_a_wrong_function_is_named_with_those_nobody_judged() -> None:
-    def judge(state: Any) -> str | None:
+    def oracle(state: Any) -> str | None:
         return {0: "", 1: None, 2: "", 3: None, 4: "wrong"}[state]
 
     records = [numbers(0, 1), numbers(1, 2), numbers(2, 3), numbers(3, 4)]
-    fault = first_wrong(records, judge)
+    fault = first_wrong(records, oracle)
     assert fault is not None
     assert (fault.stage, fault.number, fault.unsure) == ("to-4", 0, ("pass to-3",))
     assert "or it was pass to-3" in str(fault)
-    assert first_wrong(records[:3], judge) is None
+    assert first_wrong(records[:3], oracle) is None
 
 
-@pytest.mark.parametrize("culprit", range(1, 8))
+@pytest.mark.parametrize("wrong_rewrite", range(1, 8))
 @pytest.mark.parametrize("hidden", [(), (2, 3), (1, 4, 5, 6), tuple(range(1, 7))])
 def test_the_first_wrong_state_that_can_be_judged(
-    culprit: int, hidden: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    wrong_rewrite: int, hidden: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nodes = [Tensor.full((2, 3), i).uop for i in range(8)]
     matches = tuple(Match(f"r{i}", nodes[i - 1], nodes[i]) for i in range(1, 8))
     record = PassRecord("p", "", nodes[0], nodes[7], matches)
     monkeypatch.setattr(module, "replay", lambda before, found, n: nodes[n])
 
-    def judge(state: Any) -> str | None:
+    def oracle(state: Any) -> str | None:
         number = nodes.index(state)
-        return None if number in hidden else "wrong" if number >= culprit else ""
+        return None if number in hidden else "wrong" if number >= wrong_rewrite else ""
 
-    fault = first_wrong([record], judge)
+    fault = first_wrong([record], oracle)
     assert fault is not None
     visible = [n for n in range(8) if n not in hidden]
-    expected = min(n for n in visible if n >= culprit)
-    before = max(n for n in visible if n < culprit)
+    expected = min(n for n in visible if n >= wrong_rewrite)
+    before = max(n for n in visible if n < wrong_rewrite)
     assert fault.number == expected and fault.rule == f"r{expected}"
     assert fault.unsure == tuple(f"rewrite {n}" for n in range(before + 1, expected))
 

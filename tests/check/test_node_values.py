@@ -69,7 +69,7 @@ def test_positions_are_chosen_by_axis_name() -> None:
     np.testing.assert_allclose(one.array, (A @ B)[:, 3], rtol=1e-5)
     point = kernel.values(node(kernel, Ops.MUL), at={"g0": 5, "g1": 15, "r0": 7})
     assert point.array == A[5, 7] * B[7, 15] and point.axes == ()
-    with pytest.raises(WorkbenchError, match="'r0' is no axis") as error:
+    with pytest.raises(WorkbenchError, match="'r0' is not an axis") as error:
         kernel.values(total, at={"r0": 0})
     assert "g0 in 6, g1 in 16" in error.value.because
     for bad in (6, -1, 1.5, True):

@@ -5,18 +5,26 @@ from __future__ import annotations
 import pytest
 
 from tests.kernel.support import TARGET, array, cost_of, kernel_of, upcast
-from workbench.cost.bottleneck import bound
+from workbench.cost.bottleneck import bottleneck
 from workbench.ir.opt.opt import Opt, OptOps
 
 MATMUL = lambda: array(96, 96) @ array(96, 96)  # noqa: E731
 
 CASES = {
-    "one sum": (MATMUL, (), "FMA latency: 1 sum in flight, needs 8 in loop r0"),
-    "two sums": (MATMUL, (upcast("g0", 2),), "FMA latency: 2 sums in flight, needs 8"),
+    "one sum": (
+        MATMUL,
+        (),
+        "FMA latency: 1 independent accumulator, needs 8 in loop r0",
+    ),
+    "two sums": (
+        MATMUL,
+        (upcast("g0", 2),),
+        "FMA latency: 2 independent accumulators, needs 8",
+    ),
     "two vectors": (
         MATMUL,
         (upcast("g1", 16),),
-        "FMA latency: 2 sums in flight, needs 8",
+        "FMA latency: 2 independent accumulators, needs 8",
     ),
     "6x16": (
         MATMUL,
@@ -33,7 +41,11 @@ CASES = {
         (upcast("g1", 8), upcast("g0", 12)),
         "load ports: 13 loads for 12 multiply-adds",
     ),
-    "sum": (lambda: array(96, 96).sum(axis=1), (), "add latency: 1 sum in flight"),
+    "sum": (
+        lambda: array(96, 96).sum(axis=1),
+        (),
+        "add latency: 1 independent accumulator",
+    ),
     "memory": (lambda: array(1 << 22) + array(1 << 22), (), "memory: 64 MiB at the 12"),
     "L2": (
         lambda: array(1 << 15) + 1,
@@ -43,7 +55,7 @@ CASES = {
     "one number": (
         lambda: array(1 << 12).sin(),
         (),
-        "no vector lanes: an instruction takes 1 number, a register holds 8",
+        "no vector lanes: 1 element per instruction, a register holds 8",
     ),
     "little": (lambda: array(8) + array(8), (), "launch: it takes 1 µs, the work "),
 }
@@ -52,19 +64,19 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_sentence(name: str) -> None:
     make, opts, sentence = CASES[name]
-    bottleneck = bound(cost_of(kernel_of(make()), *opts), TARGET)
-    assert str(bottleneck).startswith(sentence), str(bottleneck)
+    answer = bottleneck(cost_of(kernel_of(make()), *opts), TARGET)
+    assert str(answer).startswith(sentence), str(answer)
 
 
 def test_a_launch_takes_no_longer_than_what_was_measured() -> None:
     cost = cost_of(kernel_of(array(8) + array(8)))
-    assert str(bound(cost, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
-    assert str(bound(cost, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
+    assert str(bottleneck(cost, TARGET, 3e-6)).startswith("launch: it takes 1 µs, ")
+    assert str(bottleneck(cost, TARGET, 0.7e-6)).startswith("launch: it takes 0.7 µs, ")
     threads = cost_of(kernel_of(array(64) + array(64)), Opt(OptOps.THREAD, "g0", 2))
-    assert "takes 3.4 µs, " in str(bound(threads, TARGET, 3.4e-6))
+    assert "takes 3.4 µs, " in str(bottleneck(threads, TARGET, 3.4e-6))
 
 
 def test_threads_are_spoken_of() -> None:
     kernel = kernel_of(array(1 << 22) + array(1 << 22))
-    bottleneck = bound(cost_of(kernel, Opt(OptOps.THREAD, "g0", 2)), TARGET)
-    assert str(bottleneck) == "memory: 64 MiB at the 16 GB/s of 2 threads"
+    answer = bottleneck(cost_of(kernel, Opt(OptOps.THREAD, "g0", 2)), TARGET)
+    assert str(answer) == "memory: 64 MiB at the 16 GB/s of 2 threads"

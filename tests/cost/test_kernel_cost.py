@@ -19,7 +19,7 @@ from tests.kernel.support import (
 )
 from workbench.cost.core_time import work
 from workbench.cost.kernel_cost import cost
-from workbench.cost.predicted_speedup import outlooks
+from workbench.cost.predicted_speedup import predicted_speedups
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import legal_opts
 from workbench.ir.opt.opt import Opt, OptOps
@@ -104,11 +104,13 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
         upcast("g1", 8), upcast("g0", 4), Opt(OptOps.THREAD, "g0", 2),
         Opt(OptOps.LOCAL, "g0", 8), upcast("g0", 5),
     ]  # fmt: skip
-    wide, tall, threads, local, illegal = outlooks(kernel, opts, TARGET, SPEEDS)
+    wide, tall, threads, local, illegal = predicted_speedups(
+        kernel, opts, TARGET, SPEEDS
+    )
     assert wide.ratio is not None and wide.ratio > 5
-    assert wide.why == "numbers an instruction: 1 -> 8"
+    assert wide.why == "elements per instruction: 1 -> 8"
     assert tall.ratio is not None and 2 < tall.ratio <= 4.2
-    assert tall.why == "sums in flight: 1 -> 4, needs 8"
+    assert tall.why == "independent accumulators: 1 -> 4, needs 8"
     assert threads.why == "threads: 1 -> 2"
     assert local.ratio == pytest.approx(1, abs=0.1) and local.why == ""
     assert illegal.ratio is None
@@ -116,6 +118,8 @@ def test_what_an_opt_is_predicted_to_bring() -> None:
 
 def test_every_offer_can_be_predicted() -> None:
     kernel = kernel_of(array(16, 24).softmax())
-    predictions = list(outlooks(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS))
+    predictions = list(
+        predicted_speedups(kernel, legal_opts(kernel, TARGET), TARGET, SPEEDS)
+    )
     assert predictions
     assert all(o.ratio and math.isfinite(o.ratio) and o.ratio > 0 for o in predictions)

@@ -40,7 +40,7 @@ def test_times_are_measured_in_turns() -> None:
     assert comparison.times is not None
     assert list(comparison.times.samples) == ["this", "other"]
     assert str(comparison.times) in str(comparison)
-    with pytest.raises(DTypeError, match="no time"):
+    with pytest.raises(DTypeError, match="cannot use budget_s"):
         plain.compare(plain, budget_s="long")  # type: ignore[arg-type]
 
 

@@ -93,5 +93,5 @@ def test_a_timing_says_what_it_waits_for(
     assert timing.cold_s is not None and timing.cold_s > 0
     assert "cold" in str(timing)
     assert bool(timing.bound) == (name == "LLVM")
-    assert str(kernel.bound()).startswith("FMA latency: 1 sum in flight")
+    assert str(kernel.bound()).startswith("FMA latency: 1 independent accumulator")
     assert kernel.cost.predicted_s > 0

@@ -15,7 +15,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.apply import why_not
 from workbench.ir.opt.opt import axes
 from workbench.search.beam import search
-from workbench.search.candidate import Found, Measured, Patience, SearchStopped
+from workbench.search.candidate import Measured, Patience, SearchOutcome, SearchStopped
 from workbench.search.moves import Move, applied, moves
 
 PLAIN = Move((), "start: plain")
@@ -28,19 +28,19 @@ class Machine:
     def __init__(
         self, noise: float = 0.0, fails: Callable[[UOp], str] = lambda ast: ""
     ):
-        self.asked: list[UOp] = []
+        self.quick: list[UOp] = []
         self.thorough: list[UOp] = []
         self._dice, self._noise, self._fails = random.Random(0), noise, fails
 
     def __call__(
         self,
         against: UOp,
-        forms: Sequence[UOp],
+        kernels: Sequence[UOp],
         patience: Patience | None,
         thorough: bool,
     ) -> Iterator[Measured]:
-        for ast in forms:
-            (self.thorough if thorough else self.asked).append(ast)
+        for ast in kernels:
+            (self.thorough if thorough else self.quick).append(ast)
             error = self._fails(ast)
             if error:
                 yield Measured(error=error)
@@ -52,40 +52,40 @@ class Machine:
         return seconds(ast) * (1 + self._noise * self._dice.random())
 
 
-def found(
+def searched(
     machine: Machine, most: int = 60, kernel: UOp = MATMUL, starts: Sequence[Move] = ()
-) -> Found:
+) -> SearchOutcome:
     return search(
         kernel, starts or [PLAIN, TUNED], LLVM, machine, 2,
-        is_over=lambda: len(machine.asked) >= most,
+        is_over=lambda: len(machine.quick) >= most,
     )  # fmt: skip
 
 
 def test_it_finds_what_is_fast_and_keeps_the_tree() -> None:
     machine = Machine()
-    result = found(machine)
-    best = result.trials[result.best]
+    result = searched(machine)
+    best = result.candidates[result.best]
     ast = applied(MATMUL, best.opts, LLVM)
     assert ast is not None and seconds(ast) == 1 / 8
     assert result.speedup == 8.0
-    for trial in result.trials[2:]:
+    for trial in result.candidates[2:]:
         assert trial.parent is not None and trial.parent < trial.number
         assert trial.how and applied(MATMUL, trial.opts, LLVM) is not None
-    assert [t.how for t in result.trials[:2]] == ["start: plain", "start: tuned"]
-    parents = {t.parent for t in result.trials}
+    assert [t.how for t in result.candidates[:2]] == ["start: plain", "start: tuned"]
+    parents = {t.parent for t in result.candidates}
     assert {0, 1} <= parents, "both lines are followed"
 
 
 def test_nothing_is_tried_twice() -> None:
     machine = Machine()
-    found(machine)
-    assert len(machine.asked) == len(set(machine.asked))
+    searched(machine)
+    assert len(machine.quick) == len(set(machine.quick))
 
 
 def test_it_ends_when_nothing_is_left() -> None:
     small = matmul_bias_relu(1, 3, 1).graph
-    result = found(Machine(), most=10_000, kernel=small, starts=[PLAIN])
-    assert result.ended == "nothing left to try" and len(result.trials) > 3
+    result = searched(Machine(), most=10_000, kernel=small, starts=[PLAIN])
+    assert result.ended == "nothing left to try" and len(result.candidates) > 3
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -93,8 +93,8 @@ def test_noise_does_not_make_it_return_worse(seed: int) -> None:
     machine = Machine(noise=3.0)
     machine._dice.seed(seed)
     start = Move((opt("UPCAST", "g1", 8),), "start: best there is")
-    result = found(machine, starts=[start])
-    ast = applied(MATMUL, result.trials[result.best].opts, LLVM)
+    result = searched(machine, starts=[start])
+    ast = applied(MATMUL, result.candidates[result.best].opts, LLVM)
     assert ast is not None
     if result.best:  # it was measured against the start, last of all
         assert machine.thorough[-1] is ast
@@ -104,7 +104,7 @@ def test_noise_does_not_make_it_return_worse(seed: int) -> None:
 
 def test_a_start_that_is_best_is_returned() -> None:
     start = Move((opt("UPCAST", "g1", 8),), "start: best there is")
-    result = found(Machine(), starts=[start])
+    result = searched(Machine(), starts=[start])
     assert result.best == 0 and result.speedup == 1.0
 
 
@@ -112,8 +112,8 @@ def test_what_fails_is_noted_and_the_search_goes_on() -> None:
     def fails(ast: UOp) -> str:
         return "it crashed" if len(axes(ast)) > len(axes(MATMUL)) + 1 else ""
 
-    result = found(Machine(fails=fails))
-    notes = [t for t in result.trials if t.note]
+    result = searched(Machine(fails=fails))
+    notes = [t for t in result.candidates if t.note]
     assert notes and {t.note for t in notes} == {"it crashed"}
     assert all(t.seconds is None for t in notes)
     assert result.speedup == 8.0
@@ -124,24 +124,24 @@ def test_a_wrong_answer_is_never_returned() -> None:
         def __call__(
             self,
             against: UOp,
-            forms: Sequence[UOp],
+            kernels: Sequence[UOp],
             patience: Patience | None,
             thorough: bool,
         ) -> Iterator[Measured]:
-            for measured in super().__call__(against, forms, patience, thorough):
+            for measured in super().__call__(against, kernels, patience, thorough):
                 is_fast = measured.ratio is not None and measured.ratio < 0.9
                 yield Measured(error="WRONG") if thorough and is_fast else measured
 
-    result = found(Liar(), starts=[PLAIN])
-    assert result.best == 0 and any(t.note == "WRONG" for t in result.trials)
+    result = searched(Liar(), starts=[PLAIN])
+    assert result.best == 0 and any(t.note == "WRONG" for t in result.candidates)
 
 
 def test_if_the_start_cannot_be_measured_whatever_ran_is_better() -> None:
-    result = found(Machine(fails=lambda ast: "over time" if ast is MATMUL else ""))
-    assert result.trials[0].note == "over time" and result.speedup is None
+    result = searched(Machine(fails=lambda ast: "over time" if ast is MATMUL else ""))
+    assert result.candidates[0].note == "over time" and result.speedup is None
     assert result.best != 0
-    result = found(Machine(fails=lambda ast: "over time"))
-    assert result.best == 0 and result.speedup is None and len(result.trials) == 2
+    result = searched(Machine(fails=lambda ast: "over time"))
+    assert result.best == 0 and result.speedup is None and len(result.candidates) == 2
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, SearchStopped])
@@ -151,19 +151,19 @@ def test_it_can_be_stopped_at_any_time(stop: type[BaseException], after: int) ->
         def __call__(
             self,
             against: UOp,
-            forms: Sequence[UOp],
+            kernels: Sequence[UOp],
             patience: Patience | None,
             thorough: bool,
         ) -> Iterator[Measured]:
-            if len(self.asked) >= after:
+            if len(self.quick) >= after:
                 raise stop
-            return super().__call__(against, forms, patience, thorough)
+            return super().__call__(against, kernels, patience, thorough)
 
-    result = found(Stops())
+    result = searched(Stops())
     assert result.ended in ("interrupted", "stopped")
-    timed = [t.seconds for t in result.trials if t.seconds is not None]
+    timed = [t.seconds for t in result.candidates if t.seconds is not None]
     if after > 1:
-        best = result.trials[result.best].seconds
+        best = result.candidates[result.best].seconds
         assert best is not None and best <= min(timed) * 1.04
 
 

@@ -42,8 +42,8 @@ def swap(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch, inserted: dict[int, str]
 ) -> None:
     """Put instructions at the beginning of the programs with these numbers, in the order in
-    which they are handed to the worker (each trial hands it two)."""
-    form, handed = evaluation.OnWorker.form, itertools.count(1)
+    which they are handed to the worker (each candidate hands it two)."""
+    row, handed = evaluation.OnWorker.row, itertools.count(1)
     text = kernel.compile("LLVM").source
     body = text.index("{", text.index("define ")) + 1
     start = text[body:].lstrip().partition("\n")
@@ -51,12 +51,12 @@ def swap(
     rest = start[2] if label else text[body:]
 
     def swapped(self: Any, ast: Any) -> Any:
-        program, inner = form(self, ast), inserted.get(next(handed))
+        program, inner = row(self, ast), inserted.get(next(handed))
         if inner is None:
             return program
         return program | {"source": f"{text[:body]}\n{label}{inner}{rest}"}
 
-    monkeypatch.setattr(evaluation.OnWorker, "form", swapped)
+    monkeypatch.setattr(evaluation.OnWorker, "row", swapped)
 
 
 def test_a_given_form_that_hangs_leaves_time_for_the_default(

@@ -1,6 +1,6 @@
 """Which rewrite was it? The first state of a compilation that computes something else.
 
-The result of every pass is judged. In the first that is wrong the rewrites are bisected: the
+The result of every pass is checked. In the first that is wrong the rewrites are bisected: the
 state before the one that is named is right, the one after it wrong. Source of the idea: git
 bisect; bugpoint (LLVM).
 """
@@ -17,12 +17,12 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.text.readable import to_expr
 
-Judge = Callable[[Any], "str | None"]
+Oracle = Callable[[Any], "str | None"]
 """Says of a state what is wrong with it: "" where it is right, None where nobody can say."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Culprit(Printed):
+class FirstWrongRewrite(Printed):
     """Where a value goes wrong. `stage` is the pass; `number` is the rewrite in it, from 1, of
     `rewrites`, and `rule` what made it: 0 and None where the pass is a function. `before` and
     `after` are the node that it changed (the whole state, of a function); `problem` says how
@@ -53,19 +53,21 @@ class Culprit(Printed):
         return "\n".join(lines)
 
 
-def first_wrong(records: Sequence[PassRecord], judge: Judge) -> Culprit | None:
+def first_wrong(
+    records: Sequence[PassRecord], oracle: Oracle
+) -> FirstWrongRewrite | None:
     """Return what made the first wrong state of passes in execution order, or None."""
     unsure: list[str] = []
     for record, inside in _outermost(records):
         failed = record.error is not None
-        problem = f"it fails: {record.error}" if failed else judge(record.after)
+        problem = f"it fails: {record.error}" if failed else oracle(record.after)
         if problem is None:
             unsure.append(f"pass {record.name}")
         elif not problem:
             unsure.clear()
         else:
-            culprit = first_wrong(_while_right(inside, judge), judge)
-            return culprit or _in_pass(record, problem, judge, tuple(unsure))
+            wrong_rewrite = first_wrong(_while_right(inside, oracle), oracle)
+            return wrong_rewrite or _in_pass(record, problem, oracle, tuple(unsure))
     return None
 
 
@@ -83,29 +85,31 @@ def _outermost(
     return groups
 
 
-def _while_right(records: list[PassRecord], judge: Judge) -> list[PassRecord]:
+def _while_right(records: list[PassRecord], oracle: Oracle) -> list[PassRecord]:
     """Return the passes as far as what goes into them is right."""
     for place, record in enumerate(records):
-        if judge(record.before):
+        if oracle(record.before):
             return records[:place]
     return records
 
 
 def _in_pass(
-    record: PassRecord, problem: str, judge: Judge, unsure: tuple[str, ...]
-) -> Culprit:
+    record: PassRecord, problem: str, oracle: Oracle, unsure: tuple[str, ...]
+) -> FirstWrongRewrite:
     """Return the rewrite of a pass, from a right state to a wrong one, that is to blame."""
     matches = record.matches
     changes = [m for m in matches if m.before is not m.after]
     whole = not changes or record.dropped or not isinstance(record.before, UOp)
     if whole or record.error is not None:
         state = record.before
-        return Culprit(record.name, 0, 0, None, state, record.after, problem, unsure)
+        return FirstWrongRewrite(
+            record.name, 0, 0, None, state, record.after, problem, unsure
+        )
     right, wrong = 0, len(matches)
     untried = list(range(1, wrong))
     while untried:
         middle = untried[len(untried) // 2]
-        verdict = judge(replay(record.before, matches, middle))
+        verdict = oracle(replay(record.before, matches, middle))
         if verdict is None:
             untried.remove(middle)
         elif verdict:
@@ -116,7 +120,7 @@ def _in_pass(
             untried = [n for n in untried if n > right]
     blamed = matches[wrong - 1]
     others = tuple(f"rewrite {n}" for n in range(right + 1, wrong))
-    return Culprit(
+    return FirstWrongRewrite(
         record.name, wrong, len(matches), blamed.rule, blamed.before, blamed.after,
         problem, (*(unsure if right == 0 else ()), *others),
     )  # fmt: skip

@@ -87,11 +87,11 @@ class NodeValues(Printed):
         where = " over ".join(w for w in (f"at {places}" if places else "", sizes) if w)
         if self.chosen:
             where += f" (all of {', '.join(self.chosen)} would be too many values)"
-        figures = f"min {self.min}, max {self.max}"
-        figures += f", {self.nans} of {self.array.size:,} NaN" if self._is_float else ""
-        figures += f", {self.infinite} infinite" if self.infinite else ""
+        summary = f"min {self.min}, max {self.max}"
+        summary += f", {self.nans} of {self.array.size:,} NaN" if self._is_float else ""
+        summary += f", {self.infinite} infinite" if self.infinite else ""
         array_text = np.array2string(self.array, precision=4, threshold=64, edgeitems=3)
-        return f"{self.text}  ({self.dtype}) {where}\n{figures}\n{array_text}"
+        return f"{self.text}  ({self.dtype}) {where}\n{summary}\n{array_text}"
 
 
 def values_in_kernel(
@@ -178,7 +178,7 @@ def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
 
 def _check_node(node: object, call: str) -> None:
     if not isinstance(node, UOp):
-        because = f"{type(node).__name__} is no node of a graph"
+        because = f"{type(node).__name__} is not a node of a graph"
         hint = f"{call}(node), with a node of a pass: its .before or .after"
         raise WorkbenchError("this has no values to look at", because, hint)
 
@@ -186,13 +186,13 @@ def _check_node(node: object, call: str) -> None:
 def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
     hint = f"at={{{next(iter(sizes), '0')!r}: 0}}"
     if not isinstance(at, Mapping):
-        because = f"{type(at).__name__} is no dict from axes to positions"
-        raise WorkbenchError("these are no positions", because, hint)
+        because = f"{type(at).__name__} is not a dict from axes to positions"
+        raise WorkbenchError("cannot read these positions", because, hint)
     listed = ", ".join(f"{n} in {s}" for n, s in sizes.items()) or "none"
     for axis, position in at.items():
         name = str(axis)
         if name not in sizes:
-            what = f"{axis!r:.40} is no axis of these values"
+            what = f"{axis!r:.40} is not an axis of these values"
             raise WorkbenchError(what, f"the axes are {listed}", hint if sizes else "")
         if type(position) is not int or not 0 <= position < sizes[name]:
             what = f"there is no position {position!r:.40} along {name}"

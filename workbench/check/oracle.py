@@ -1,4 +1,4 @@
-"""Judging the states of a kernel's compilation: does it still compute what it should?
+"""Checking the states of a kernel's compilation: does it still compute what it should?
 
 Graphs are computed by the reference interpreter, statement trees by the emulator, programs by
 running them; each result is held against the reference, in float64, with the tolerance of
@@ -29,7 +29,7 @@ from workbench.check.answer import (
     lane_steps,
     reduce_steps,
 )
-from workbench.check.bisect import Culprit, first_wrong
+from workbench.check.bisect import FirstWrongRewrite, first_wrong
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -93,8 +93,8 @@ def reference_of(
     )
 
 
-class KernelJudge:
-    """Judges the states of one kernel: graphs, statement trees and programs."""
+class KernelOracle:
+    """Checks the states of one kernel: graphs, statement trees and programs."""
 
     def __init__(self, reference: Reference, inputs: Sequence[Array], target: Target):
         self.reference, self.target = reference, target
@@ -173,10 +173,10 @@ def observed(
 
 def bisected(
     original: UOp, records: Sequence[PassRecord], device: str, inputs: Sequence[Array]
-) -> Culprit | None:
+) -> FirstWrongRewrite | None:
     """Return which of the `observed` passes makes a kernel wrong on `inputs`, an array per slot,
     or None."""
     with unobserved():
         reference = reference_of(original, inputs, original.outputs)
-    judge = KernelJudge(reference, inputs, Device[device].target)
-    return first_wrong(records, judge)
+    oracle = KernelOracle(reference, inputs, Device[device].target)
+    return first_wrong(records, oracle)

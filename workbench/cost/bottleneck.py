@@ -26,7 +26,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bound(Printed):
+class Bottleneck(Printed):
     """`what` a kernel waits for, in a word or two, and `why`: numbers that say so."""
 
     what: str
@@ -36,9 +36,11 @@ class Bound(Printed):
         return f"{self.what}: {self.why}"
 
 
-def bound(cost: Cost, target: Target, measured_s: float | None = None) -> Bound:
-    """Return what a kernel of this cost waits for on a target. `measured_s` is what a run was seen
-    to take, if that is known: no part of it takes longer."""
+def bottleneck(
+    cost: Cost, target: Target, measured_s: float | None = None
+) -> Bottleneck:
+    """Return what a kernel of this cost waits for on a target. `measured_s` is what a run
+    took, if that is known: no part of it takes longer."""
     launch = cost.launch_s
     if measured_s is not None:
         launch = min(launch, measured_s)
@@ -48,42 +50,42 @@ def bound(cost: Cost, target: Target, measured_s: float | None = None) -> Bound:
         why = (
             f"it{handed} takes {seconds_text(launch)}, the work {seconds_text(slowest)}"
         )
-        return Bound("launch", why)
+        return Bottleneck("launch", why)
     if cost.limit != "core":
         return _level(cost)
     loop, share = cost.work.hottest()
     return _core(loop, share / max(cost.work.total_s, 1e-12), cost, target)
 
 
-def _level(cost: Cost) -> Bound:
+def _level(cost: Cost) -> Bottleneck:
     level = cost.limit
     speed = cost.speeds.read[level].of(cost.threads)
     moved = bytes_text(cost.bytes_from[level])
     what = level if level == "memory" else f"{level} bandwidth"
     together = f" of {cost.threads} threads" if cost.threads > 1 else ""
-    return Bound(what, f"{moved} at the {speed / 1e9:.3g} GB/s{together}")
+    return Bottleneck(what, f"{moved} at the {speed / 1e9:.3g} GB/s{together}")
 
 
-def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bound:
+def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottleneck:
     where = "" if loop.axis is None else f" in loop {loop.axis.axis_name}"
     if share < 0.9:
         where += f" ({share:.0%} of the time)"
     spilled = loop.live - target.vector_registers
     if spilled > 0 and loop.limit in ("chain", "loads", "stores"):
         why = f"{loop.live} values at once, {target.vector_registers} registers: {spilled} go"
-        return Bound("registers", f"{why} through memory{where}")
+        return Bottleneck("registers", f"{why} through memory{where}")
     if loop.limit == "chain":
         needed = sums_needed(loop, cost.speeds)
-        why = f"{_count(loop.sums, 'sum')} in flight, needs {needed}{where}"
-        return Bound("FMA latency" if loop.fmas else "add latency", why)
+        why = f"{_count(loop.sums, 'independent accumulator')}, needs {needed}{where}"
+        return Bottleneck("FMA latency" if loop.fmas else "add latency", why)
     if not loop.vectors and loop.arithmetic and target.vector_width(loop.bits // 8) > 1:
         width = target.vector_width(loop.bits // 8)
-        why = f"an instruction takes 1 number, a register holds {width}{where}"
-        return Bound("no vector lanes", why)
-    return Bound(NAMES[loop.limit], _figures(loop) + where)
+        why = f"1 element per instruction, a register holds {width}{where}"
+        return Bottleneck("no vector lanes", why)
+    return Bottleneck(NAMES[loop.limit], _counts(loop) + where)
 
 
-def _figures(loop: LoopWork) -> str:
+def _counts(loop: LoopWork) -> str:
     fmas = _count(loop.fmas, "multiply-add")
     if loop.limit == "loads":
         others = fmas if loop.fmas else _count(loop.arithmetic, "instruction")
@@ -91,9 +93,7 @@ def _figures(loop: LoopWork) -> str:
     if loop.limit == "stores":
         return f"{_count(loop.stores, 'store')} a step"
     if loop.limit == "path":
-        return (
-            "results wait for each other in a step too long to begin the next meanwhile"
-        )
+        return "results wait for each other, and a step is too long to begin the next meanwhile"
     if loop.limit == "issue":
         other = loop.loads + loop.stores
         return f"{_count(loop.arithmetic, 'computation')} and {other} loads and stores a step"
@@ -104,7 +104,7 @@ def _figures(loop: LoopWork) -> str:
 
 
 def sums_needed(loop: LoopWork, speeds: Speeds) -> int:
-    """Return how many sums must be in flight so that none has to wait: how many instructions
+    """Return how many independent accumulators are needed for none to wait: how many instructions
     can begin while one is under way."""
     return max(1, round(speeds.fma_s / loop.sum_s))
 

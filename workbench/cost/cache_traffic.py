@@ -29,7 +29,7 @@ Key = tuple[UOp, bool]
 Lines = Counter[Key]
 
 
-class Held(NamedTuple):
+class BufferUse(NamedTuple):
     """What is in use of one buffer: its runs, and how many lines they are in all."""
 
     runs: tuple[Runs, ...]
@@ -52,7 +52,7 @@ class Traffic:
     def __init__(self, block: UOp, non_temporal: Collection[UOp] = ()):
         self.block, self.non_temporal = block, non_temporal
         self._accesses: dict[UOp, tuple[MemoryAccess, ...]] = {}
-        self._held: dict[tuple[UOp, bool], Mapping[Key, Held]] = {}
+        self._uses: dict[tuple[UOp, bool], Mapping[Key, BufferUse]] = {}
 
     def into(self, cache_bytes: int, shared: bool) -> int:
         """Return the bytes that one run brings into a cache, and takes back from it; runs follow
@@ -95,10 +95,10 @@ class Traffic:
             most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(cache_bytes))
         return sum(most.values()) <= cache_bytes
 
-    def _touched(self, node: UOp, whole: bool) -> Mapping[Key, Held]:
+    def _touched(self, node: UOp, whole: bool) -> Mapping[Key, BufferUse]:
         """Return what a run of a loop or statement touches: `whole`, or in one step."""
-        if (node, whole) in self._held:
-            return self._held[node, whole]
+        if (node, whole) in self._uses:
+            return self._uses[node, whole]
         is_nest = node.op in (Ops.LOOP, Ops.BLOCK)
         below = tree_statements(node) if is_nest else [node]
         inside = {lane for s in below for lane in lanes_of(s)}
@@ -113,9 +113,9 @@ class Traffic:
                     access.flat
                 )
         footprints = {
-            key: _held(key[0], flats, inside) for key, flats in places.items()
+            key: _buffer_use(key[0], flats, inside) for key, flats in places.items()
         }
-        self._held[node, whole] = footprints
+        self._uses[node, whole] = footprints
         return footprints
 
     def _of(self, statement: UOp) -> tuple[MemoryAccess, ...]:
@@ -124,13 +124,15 @@ class Traffic:
         return self._accesses[statement]
 
 
-def _held(buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp]) -> Held:
+def _buffer_use(
+    buffer: UOp, flats: Sequence[UOp], inside: Collection[UOp]
+) -> BufferUse:
     itemsize = buffer.dtype.itemsize
     line_runs = runs(flats, inside, max(1, LINE_BYTES // itemsize))
     count, all_ = sum(n * _lines(k, itemsize) for n, k, _ in line_runs), size_of(buffer)
     if count < _lines(all_, itemsize):
-        return Held(line_runs, count, itemsize)
-    return Held((Runs(1, all_, 0),), _lines(all_, itemsize), itemsize)
+        return BufferUse(line_runs, count, itemsize)
+    return BufferUse((Runs(1, all_, 0),), _lines(all_, itemsize), itemsize)
 
 
 def _lines(elements: int, itemsize: int) -> int:

@@ -122,9 +122,9 @@ class _ProgramReader:
                 self._body(stream, inner)
             else:
                 own.append(node)
-        self._judge(own, loop)
+        self._set_limit(own, loop)
 
-    def _judge(self, own: Sequence[UOp], loop: LoopWork) -> None:
+    def _set_limit(self, own: Sequence[UOp], loop: LoopWork) -> None:
         slots = load_s = store_s = 0.0
         issued = float(LOOP_INSTRUCTIONS if loop.axis is not None else 0)
         for node in own:

@@ -1,5 +1,5 @@
-"""What a kernel costs by its form alone, before anything has run: work, bytes from each level of
-memory, and the time that follows on this machine.
+"""What a kernel costs by its loop nest alone, before anything has run: work, bytes from each level
+of memory, and the time that follows on this machine.
 
 Three models that a person can follow on paper: `work` (what each step of each loop waits for),
 `traffic` (what the loops bring into each cache), and speeds measured once on this machine. A run
@@ -31,7 +31,8 @@ from workbench.measure.units import bytes_text
 from workbench.pipeline import stages
 
 REST = 0.15
-"""Of what the slowest part leaves room for, this share of the others shows all the same."""
+"""Share of the time of the parts that are not the slowest that a run takes longer: parts overlap,
+but never quite."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,4 +1,4 @@
-"""What an opt is predicted to bring, before it is tried: how many times faster, and why."""
+"""The predicted speed-up of an opt, before it is tried: how many times faster, and why."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ SAME = 0.02
 """A prediction that differs by less says nothing."""
 
 
-class Outlook(NamedTuple):
+class PredictedSpeedup(NamedTuple):
     """What is predicted of an opt. `ratio`: how many times faster, so that 2.0 is half the time;
-    None where the result cannot be lowered. `why`: the figure that changes; "" for none."""
+    None where the result cannot be lowered. `why`: the number that changes; "" for none."""
 
     opt: Opt
     ratio: float | None
     why: str
 
 
-def outlooks(
+def predicted_speedups(
     kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds
-) -> Iterator[Outlook]:
+) -> Iterator[PredictedSpeedup]:
     """Yield what is predicted of each opt on a machine of these speeds, in the order given. Each
-    takes some milliseconds, so whoever asks may stop when it has seen enough.
+    takes some milliseconds, so a caller may stop early.
 
     Errors: CompileError where the kernel itself cannot be lowered.
     """
@@ -45,15 +45,15 @@ def outlooks(
                 after, _ = apply_opt(kernel, opt, target)
             then = cost(after, target, speeds)
         except WorkbenchError:
-            yield Outlook(opt, None, "")
+            yield PredictedSpeedup(opt, None, "")
             continue
-        yield Outlook(
+        yield PredictedSpeedup(
             opt, now.predicted_s / then.predicted_s, change(now, then, target)
         )
 
 
 def change(now: Cost, then: Cost, target: Target) -> str:
-    """Return what changes most from one cost to another, in figures: first of what `now` waits
+    """Return what changes most from one cost to another, in numbers: first of what `now` waits
     for, else of what `then` waits for; "" where nothing does."""
     if then.threads != now.threads:
         return f"threads: {now.threads} -> {then.threads}"
@@ -78,13 +78,13 @@ def _in_core(now: LoopWork, then: LoopWork, cost: Cost, target: Target) -> str:
         return f"{then.live} values at once, {registers} registers"
     widths = [loop.width for loop in (now, then)]
     if widths[0] != widths[1]:
-        return f"numbers an instruction: {widths[0]} -> {widths[1]}"
+        return f"elements per instruction: {widths[0]} -> {widths[1]}"
     if now.sums != then.sums and "chain" in (now.limit, then.limit):
         if not then.sums:
-            return "sums in memory, and none waits for itself"
+            return "accumulators in memory: none waits for itself"
         needed = sums_needed(then, cost.speeds)
-        return f"sums in flight: {now.sums} -> {then.sums}, needs {needed}"
+        return f"independent accumulators: {now.sums} -> {then.sums}, needs {needed}"
     rates = [loop.loads / max(1, loop.arithmetic) for loop in (now, then)]
     if abs(rates[0] - rates[1]) > SAME:
-        return f"loads an instruction: {rates[0]:.2g} -> {rates[1]:.2g}"
+        return f"loads per instruction: {rates[0]:.2g} -> {rates[1]:.2g}"
     return ""

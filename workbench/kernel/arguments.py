@@ -13,7 +13,9 @@ def seed(value: object) -> int:
     if isinstance(value, int) and value >= 0:
         return value
     raise DTypeError(
-        f"seed={value!r:.40} is no seed", "a seed is an integer, 0 or more", "seed=0"
+        f"cannot use seed={value!r:.40}",
+        "a seed must be an integer, 0 or more",
+        "seed=0",
     )
 
 
@@ -22,7 +24,9 @@ def budget(value: object) -> float:
     if isinstance(value, int | float) and 0 <= value <= sys.float_info.max:
         return value
     raise DTypeError(
-        f"budget_s={value!r:.40} is no time", "it is seconds, 0 or more", "budget_s=0.5"
+        f"cannot use budget_s={value!r:.40}",
+        "it must be seconds, 0 or more",
+        "budget_s=0.5",
     )
 
 

@@ -70,7 +70,7 @@ def compared(
 ) -> Comparison:
     """Return what differs between two kernels on a device, timed for `budget_s` seconds."""
     if not isinstance(other, type(one)):
-        because = f"{type(other).__name__} is no Kernel"
+        because = f"{type(other).__name__} is not a Kernel"
         raise WorkbenchError("cannot compare", because, "k.compare(k.optimized())")
     with unobserved():
         programs = one.compile(device), other.compile(device)

@@ -10,7 +10,7 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
-from workbench.cost.bottleneck import bound
+from workbench.cost.bottleneck import bottleneck
 from workbench.cost.kernel_cost import Cost, cost, float_kind
 from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.runnable import RunnableKernel
@@ -45,7 +45,7 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
         speed = timing.gflops * 1e9
         try:
             machine = beaten(speeds(), kind, threads, speed)
-            waits = bound(
+            waits = bottleneck(
                 cost_of(kernel, device, machine), processor(device), timing.median_s
             )
         except WorkbenchError:  # a time is worth having without it
@@ -66,16 +66,18 @@ def beside(
     """
     hint = 'k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})'
     if not isinstance(others, Mapping):
-        because = f"{type(others).__name__} is no dict from names to runs"
+        because = f"{type(others).__name__} is not a dict from names to runs"
         raise WorkbenchError("cannot compare times", because, hint)
     for name, other in others.items():
         if not isinstance(name, str) or name == "this":
-            because = f"a row needs a name, and {name!r:.40} is none"
+            because = f"a row needs a name, not {name!r:.40}"
             if name == "this":
                 because = 'the row "this" is the kernel\'s own'
             raise WorkbenchError("cannot compare times", because, hint)
         if not callable(other) and not isinstance(other, type(kernel)):
-            because = f"{name!r:.40} is a {type(other).__name__}, no Kernel or function"
+            because = (
+                f"{name!r:.40} is a {type(other).__name__}, not a Kernel or a function"
+            )
             raise WorkbenchError("cannot compare times", because, hint)
     runs: dict[str, Run] = {"this": kernel.launch(device)}
     for name, other in others.items():

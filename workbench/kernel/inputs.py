@@ -24,16 +24,17 @@ from workbench.pipeline import build, tuned
 
 @dataclass(slots=True)
 class Run:
-    """A schedule run apart from its tensors: memory per device, filled as far as was asked."""
+    """A schedule run apart from its tensors: memory per device, and how many items have
+    run there (`counts`)."""
 
     items: tuple[ScheduleItem, ...]
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
-    done: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def upto(self, count: int, device: str) -> dict[UOp, Buffer]:
         """Return the memory on `device` after the first `count` items have run there."""
         memory = self.memory.setdefault(device, {})
-        for number in range(self.done.get(device, 0), count):
+        for number in range(self.counts.get(device, 0), count):
             item = self.items[number]
             written = item.slots
             buffers = [
@@ -44,7 +45,7 @@ class Run:
                 buffers[0].copy_from(buffers[1])
             else:
                 build(tuned(item.kernel, device), device).program(buffers)
-            self.done[device] = number + 1
+            self.counts[device] = number + 1
         return memory
 
     def _buffer(

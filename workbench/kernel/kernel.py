@@ -13,10 +13,10 @@ import numpy as np
 from workbench.backends.device import Device
 from workbench.base.display import Displayed
 from workbench.base.target import Target
-from workbench.check.bisect import Culprit
+from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_in_kernel
 from workbench.check.oracle import bisected
-from workbench.cost.bottleneck import Bound, bound
+from workbench.cost.bottleneck import Bottleneck, bottleneck
 from workbench.cost.kernel_cost import Cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
@@ -83,9 +83,9 @@ class Kernel(RunnableKernel, Displayed):
         """What costs are computed for: the device, if it is this machine's processor, else that."""
         return figures.processor(self.device)
 
-    def bound(self) -> Bound:
+    def bound(self) -> Bottleneck:
         """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
-        return bound(self.cost, self.target)
+        return bottleneck(self.cost, self.target)
 
     def to_text(self) -> str:
         """Return the graph as IR text, which `Kernel.from_text` reads."""
@@ -111,7 +111,8 @@ class Kernel(RunnableKernel, Displayed):
         Dask's `client.get_executor()`. Ctrl-C returns the best so far. A search of the same
         kernel that had as much time is found in the cache, unless `cached` is False.
 
-        Units: budget_s is seconds. Errors: DTypeError for a budget or a width that is none.
+        Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
+        width that is not a count.
         """
         return searching.run(self, width, budget_s, executor, cached, progress)
 
@@ -158,7 +159,7 @@ class Kernel(RunnableKernel, Displayed):
         """
         return values_in_kernel(node, at, self._inputs(self.device), self.order)
 
-    def bisect(self, device: str | None = None) -> Culprit | None:
+    def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after
         which the answer is wrong; None where it never is.
 

@@ -15,7 +15,7 @@ from workbench.kernel.runnable import RunnableKernel
 def graph_of(text: object) -> UOp:
     """Return the kernel that IR text describes, every gated index inside its buffer.
 
-    Errors: ParseError for what is no text of a kernel; VerifyError for a kernel that is wrong.
+    Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that is wrong.
     """
     if not isinstance(text, str):
         raise ParseError(
@@ -23,10 +23,10 @@ def graph_of(text: object) -> UOp:
         )
     graph = parse(text)
     if not isinstance(graph, UOp) or graph.op is not Ops.SINK:
-        raise ParseError("the text is no kernel", "its last line must be a SINK")
+        raise ParseError("the text is not a kernel", "its last line must be a SINK")
     verify(graph, "kernel")
     if not graph.src:
-        raise ParseError("the text is no kernel", "it stores nothing")
+        raise ParseError("the text is not a kernel", "it stores nothing")
     return bounds_checked(graph)
 
 

@@ -1,8 +1,8 @@
-"""A beam search over lists of opts. How a form of the kernel is measured is handed in.
+"""A beam search over lists of opts. How a candidate is measured is handed in.
 
-It goes in levels. At each level the best forms that have something left to try (one of each
+It goes in levels. At each level the best candidates that have something left to try (one of each
 line of descent first, `width` in all) are varied a few times, and what comes of it joins
-them. Forms of one level share its time, whatever one run of theirs takes. Every form is
+them. Candidates of one level share its time, whatever one run of theirs takes. Every candidate is
 measured in turn with one and the same other, the best start, so that the drift of the machine
 cancels; seconds are those of the other times a ratio. (In turn with the best so far it would
 be a product of ratios, each of them chosen because it was small.) At the end the best is
@@ -22,43 +22,50 @@ from workbench.base.target import Target
 from workbench.ir.node.uop import UOp
 from workbench.search.candidate import (
     Candidate,
-    Found,
     Measure,
     Measured,
     Patience,
+    SearchOutcome,
     SearchStopped,
 )
 from workbench.search.moves import Move, applied, moves
 
 PORTION = 12
-"""Forms that are made of another one at one level."""
+"""Candidates that are made of another one at one level."""
 CLAIM = 0.95
-"""What would take this share of the best so far is measured again."""
-FAR, GIVEN_UP, PATIENCE = 1.25, 2.0, 4
-"""A form so many times as slow as the best of its line is not varied; a line whose best is so
-many times as slow as the best of all is given up after so many levels."""
+"""A candidate is measured again where it seems to take less than this share of the best time."""
+FAR = 1.25
+"""A candidate that takes this many times as long as the best of its line is not varied."""
+GIVE_UP = 2.0
+"""A line is given up where its best takes this many times as long as the best of all."""
+PATIENCE = 4
+"""Levels before a line may be given up."""
 LEAP = 1.5
-"""What is so many times as fast as the form it comes from is varied next, before others."""
-FIRST_RUN, HOPELESS, LEAST_LIMIT_S = 3.0, 1.5, 0.05
-"""A form is given up where its first run takes so many times as long as a run of the one that
-it comes from, or its later runs do."""
+"""A candidate is varied next where it is this many times as fast as the one it comes from."""
+FIRST_RUN = 3.0
+"""Runs of the candidate it comes from, in the time of which a first run must end."""
+HOPELESS = 1.5
+"""A candidate is given up where its later runs take this many times as long as those of the one
+that it comes from."""
+LEAST_LIMIT_S = 0.05
+"""Seconds that a first run may always take."""
 CONFIRMED = 3
-"""How many of the best are held against the start before the start is returned."""
+"""Candidates that are compared with the start, the best first, before the start is returned."""
 CLEARLY = 0.97
-"""What takes a greater share of the best start's time is no faster, as far as one can tell."""
+"""A candidate counts as faster where it takes at most this share of the best start's time."""
 ANCHOR_TOO_SLOW = 3.0
-"""What all are measured beside is the best so far where that is so many times as fast."""
+"""All are measured beside the best so far once it is this many times as fast as the anchor."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """A trial that was measured, and what is left to try after it."""
+    """A candidate that was measured, and the moves that are left to try after it."""
 
-    trial: Candidate
-    ast: UOp
+    candidate: Candidate
+    kernel: UOp
     line: int
     seconds: float
-    left: Iterator[tuple[Move, UOp]]
+    moves: Iterator[tuple[Move, UOp]]
     is_open: bool = True
 
 
@@ -69,9 +76,9 @@ class _Search:
     measure: Measure
     is_over: Callable[[], bool]
     report: Callable[[Candidate], None]
-    trials: list[Candidate] = field(default_factory=list)
+    candidates: list[Candidate] = field(default_factory=list)
     nodes: list[_Node] = field(default_factory=list)
-    seen: set[UOp] = field(default_factory=set)
+    visited: set[UOp] = field(default_factory=set)
     digests: dict[str, int] = field(default_factory=dict)
     anchor: _Node | None = None
 
@@ -79,16 +86,16 @@ class _Search:
         """Measure the starts, each by itself: one may be very much slower than another. All of
         them, even where one takes all the time: the next may be a hundred times as fast."""
         for line, start in enumerate(starts):
-            ast = applied(self.kernel, start.opts, self.target)
-            if ast is None or ast in self.seen:
+            kernel = applied(self.kernel, start.opts, self.target)
+            if kernel is None or kernel in self.visited:
                 continue
-            self.seen.add(ast)
-            for measured in self.measure(ast, [ast], None, False):
-                self._note(start, ast, measured, None, None, line)
+            self.visited.add(kernel)
+            for measured in self.measure(kernel, [kernel], None, False):
+                self._note(start, kernel, measured, None, None, line)
         self.anchor = self.best()
 
     def anchored(self) -> _Node | None:
-        """Return what forms are measured beside."""
+        """Return what candidates are measured beside."""
         best, anchor = self.best(), self.anchor
         if anchor is None or (best and best.seconds * ANCHOR_TOO_SLOW < anchor.seconds):
             self.anchor = best
@@ -100,52 +107,56 @@ class _Search:
 
     def level(self, nodes: Sequence[_Node], at_once: int) -> None:
         """Vary each of `nodes` a few times, in turn by the time that has gone into each."""
-        rest = {n.trial: islice(self._fresh(n), PORTION) for n in nodes}
-        spent = {n.trial: 0.0 for n in nodes}
+        rest = {n.candidate: islice(self._fresh(n), PORTION) for n in nodes}
+        seconds_by_candidate = {n.candidate: 0.0 for n in nodes}
         while rest and not self.is_over():
             node = min(
-                (n for n in nodes if n.trial in rest), key=lambda n: spent[n.trial]
+                (n for n in nodes if n.candidate in rest),
+                key=lambda n: seconds_by_candidate[n.candidate],
             )
             began = time.monotonic()
-            batch = list(islice(rest[node.trial], at_once))
+            batch = list(islice(rest[node.candidate], at_once))
             if not batch or self._vary(node, batch) < node.seconds / LEAP:
-                del rest[node.trial]
-            spent[node.trial] += time.monotonic() - began
+                del rest[node.candidate]
+            seconds_by_candidate[node.candidate] += time.monotonic() - began
 
     def _vary(self, node: _Node, batch: Sequence[tuple[Move, UOp]]) -> float:
-        """Measure forms that come from `node`; return the least of their times."""
+        """Measure candidates that come from `node`; return the least of their times."""
         against = self.anchored() or node
         first_s = max(LEAST_LIMIT_S, FIRST_RUN * node.seconds)
         patience = Patience(first_s, HOPELESS * node.seconds / against.seconds)
-        forms = [ast for _, ast in batch]
-        results = self.measure(against.ast, forms, patience, False)
+        kernels = [kernel for _, kernel in batch]
+        results = self.measure(against.kernel, kernels, patience, False)
         least = math.inf
-        for (move, ast), measurement in zip(batch, list(results), strict=True):
-            measured = self._sure(measurement, ast, against)
-            trial = self._note(move, ast, measured, against, node, node.line)
-            least = min(least, math.inf if trial.seconds is None else trial.seconds)
+        for (move, kernel), measurement in zip(batch, list(results), strict=True):
+            measured = self._sure(measurement, kernel, against)
+            candidate = self._note(move, kernel, measured, against, node, node.line)
+            least = min(
+                least, math.inf if candidate.seconds is None else candidate.seconds
+            )
         return least
 
     def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
-        """Yield what is left to try after a node, without what has been tried elsewhere."""
-        for move, ast in node.left:
+        """Yield the moves that are left to try after a node, without what has been tried
+        elsewhere."""
+        for move, kernel in node.moves:
             if self.is_over():
                 return
-            if ast not in self.seen:
-                self.seen.add(ast)
-                yield move, ast
+            if kernel not in self.visited:
+                self.visited.add(kernel)
+                yield move, kernel
         node.is_open = False
 
-    def _sure(self, measurement: Measured, ast: UOp, against: _Node) -> Measured:
-        """Return what is measured of a form: once more, thoroughly, where it would be the best.
-        Whoever disturbs the other form makes this one look good."""
+    def _sure(self, measurement: Measured, kernel: UOp, against: _Node) -> Measured:
+        """Return what is measured of a candidate: once more, thoroughly, where it would be the
+        best. Whoever disturbs the other candidate makes this one look good."""
         best = self.best() or against
         if (
             measurement.ratio is None
             or measurement.ratio * against.seconds > CLAIM * best.seconds
         ):
             return measurement
-        (again,) = self.measure(against.ast, [ast], None, True)
+        (again,) = self.measure(against.kernel, [kernel], None, True)
         if again.ratio is None:
             return again
         return replace(measurement, ratio=max(measurement.ratio, again.ratio))
@@ -153,27 +164,27 @@ class _Search:
     def _note(
         self,
         move: Move,
-        ast: UOp,
+        kernel: UOp,
         measured: Measured,
         beside: _Node | None,
         parent: _Node | None,
         line: int,
     ) -> Candidate:
-        number, seconds, note = len(self.trials), measured.seconds, measured.error
+        number, seconds, note = len(self.candidates), measured.seconds, measured.error
         if measured.same:
             note = f"the same program as {self.digests.get(measured.same, '?')}"
         if beside is not None and measured.ratio is not None:
             seconds = beside.seconds * measured.ratio
-        number_of = None if parent is None else parent.trial.number
-        trial = Candidate(number, number_of, move.opts, move.how, seconds, note)
-        self.trials.append(trial)
+        number_of = None if parent is None else parent.candidate.number
+        candidate = Candidate(number, number_of, move.opts, move.how, seconds, note)
+        self.candidates.append(candidate)
         if measured.digest:
             self.digests.setdefault(measured.digest, number)
         if seconds is not None and not note:
-            left = moves(self.kernel, move.opts, ast, self.target)
-            self.nodes.append(_Node(trial, ast, line, seconds, left))
-        self.report(trial)
-        return trial
+            node_moves = moves(self.kernel, move.opts, kernel, self.target)
+            self.nodes.append(_Node(candidate, kernel, line, seconds, node_moves))
+        self.report(candidate)
+        return candidate
 
     def beam(self, level: int, width: int) -> list[_Node]:
         """Return what to vary next: the best of each line that is alive, then the best of all."""
@@ -181,25 +192,23 @@ class _Search:
         for node in self.nodes:
             best[node.line] = min(best.get(node.line, node.seconds), node.seconds)
         least = min(best.values(), default=0.0)
-        alive = {
-            n for n, s in best.items() if level < PATIENCE or s <= GIVEN_UP * least
-        }
-        chosen = [
+        alive = {n for n, s in best.items() if level < PATIENCE or s <= GIVE_UP * least}
+        open_nodes = [
             node
             for node in sorted(self.nodes, key=lambda n: n.seconds)
             if node.is_open and node.line in alive
             and node.seconds <= FAR * best[node.line]
         ]  # fmt: skip
-        firsts = {node.line: node for node in reversed(chosen)}.values()
+        firsts = {node.line: node for node in reversed(open_nodes)}.values()
         ranked = sorted(firsts, key=lambda n: n.seconds)
-        return (ranked + [n for n in chosen if n not in ranked])[:width]
+        return (ranked + [n for n in open_nodes if n not in ranked])[:width]
 
     def confirm(self) -> tuple[int, float | None]:
         """Return the best when measured once more, and how many times as fast as the first start
         it is: first held against the best start, then against the first one."""
         ranked = sorted(self.nodes, key=lambda n: n.seconds)
-        first = next((n for n in self.nodes if n.trial.number == 0), None)
-        starts = [n for n in ranked if n.trial.parent is None]
+        first = next((n for n in self.nodes if n.candidate.number == 0), None)
+        starts = [n for n in ranked if n.candidate.parent is None]
         if not starts:
             return 0, None
         best = starts[0]
@@ -208,17 +217,17 @@ class _Search:
                 best = node
                 break
         if first is None:  # it took longer than it was given: whatever ran is faster
-            return best.trial.number, None
+            return best.candidate.number, None
         ratio = 1.0 if best is first else self._ratio(best, first)
-        return (best.trial.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
+        return (best.candidate.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
 
     def _ratio(self, node: _Node, other: _Node) -> float:
-        """Return how many times another's time a form takes, measured thoroughly; infinity where
-        something is wrong with it, which is noted."""
-        (measurement,) = self.measure(other.ast, [node.ast], None, True)
+        """Return how many times another's time a candidate takes, measured thoroughly; infinity
+        where something is wrong with it, which is noted."""
+        (measurement,) = self.measure(other.kernel, [node.kernel], None, True)
         if measurement.error:
-            number = node.trial.number
-            self.trials[number] = replace(node.trial, note=measurement.error)
+            number = node.candidate.number
+            self.candidates[number] = replace(node.candidate, note=measurement.error)
         return (
             math.inf
             if measurement.error or measurement.ratio is None
@@ -233,15 +242,15 @@ def search(
     measure: Measure,
     width: int,
     is_over: Callable[[], bool],
-    report: Callable[[Candidate], None] = lambda trial: None,
+    report: Callable[[Candidate], None] = lambda candidate: None,
     at_once: int = 1,
-) -> Found:
+) -> SearchOutcome:
     """Return what a search from `starts`, lists of opts for `kernel`, finds for `target`.
 
-    The first start is what must not get worse; it is among the trials in any case. `is_over`
+    The first start is what must not get worse; it is among the candidates in any case. `is_over`
     ends it; so does Ctrl-C, and Stopped from it or from `measure`: then the best so far is
-    returned as it was measured. `report` hears of every trial, and `at_once` forms are
-    measured at a time.
+    returned as it was measured. `report` is called with every candidate, and `at_once` candidates
+    are measured at a time.
     """
     state = _Search(kernel, target, measure, is_over, report)
     try:
@@ -259,13 +268,13 @@ def search(
         ended = "stopped" if isinstance(stop, SearchStopped) else "interrupted"
         best, speedup = _best_so_far(state), None
     first = Candidate(0, None, starts[0].opts, starts[0].how, None, "not measured")
-    return Found(tuple(state.trials) or (first,), best, speedup, ended)
+    return SearchOutcome(tuple(state.candidates) or (first,), best, speedup, ended)
 
 
 def _best_so_far(state: _Search) -> int:
     """Return the best by more than noise, without measuring it again; else the first start."""
     best = state.best()
-    start = next((n.seconds for n in state.nodes if n.trial.number == 0), None)
+    start = next((n.seconds for n in state.nodes if n.candidate.number == 0), None)
     if best is None or (start is not None and best.seconds > CLEARLY * start):
         return 0
-    return best.trial.number
+    return best.candidate.number

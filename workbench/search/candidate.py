@@ -1,4 +1,4 @@
-"""What a search hands about: how forms are measured, and what came of each."""
+"""The values of a search: how candidates are measured, and what came of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SearchStopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of one form. Units: seconds of one run; `ratio` is to the other in the same
+    """What came of one candidate. Units: seconds of one run; `ratio` is to the other in the same
     turns. `digest` names the program; `same` one that was measured before; else `error`."""
 
     seconds: float | None = None
@@ -28,21 +28,21 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When to give a form up: after `first_s` seconds of its first run, or when it takes
-    `ratio` times as long as the form it is measured against."""
+    """When to give a candidate up: after `first_s` seconds of its first run, or when it takes
+    `ratio` times as long as the one it is measured against."""
 
     first_s: float
     ratio: float
 
 
 class Measure(Protocol):
-    """Measures `forms`, each in turn with `against`, in their order. Without `patience` it
+    """Measures `kernels`, each in turn with `against`, in their order. Without `patience` it
     takes the time that there is; `thorough` is longer, and compares the answers."""
 
     def __call__(
         self,
         against: UOp,
-        forms: Sequence[UOp],
+        kernels: Sequence[UOp],
         patience: Patience | None,
         thorough: bool,
     ) -> Iterable[Measured]: ...
@@ -50,7 +50,7 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A form that was tried: `opts` on the un-optimised kernel, `how` they come from those of
+    """A kernel that was tried: `opts` on the un-optimised kernel, `how` they come from those of
     `parent` (None: a start). `seconds` is None where it was not measured; `note` says why."""
 
     number: int
@@ -62,11 +62,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """All trials, the number of the best, and how many times as fast as the first start it was
+class SearchOutcome:
+    """All candidates, the number of the best, and how many times as fast as the first start it was
     when both were measured last (None: they were not). `ended` says why the search did."""
 
-    trials: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     best: int
     speedup: float | None
     ended: str

@@ -1,6 +1,6 @@
-"""How a search measures forms of a kernel: in the worker process, or on an executor.
+"""How a search measures candidates: in the worker process, or on an executor.
 
-In the worker a form runs on the kernel's own data, sent there once. On an executor, which may
+In the worker a candidate runs on the kernel's own data, sent there once. On an executor, which may
 be many machines away, it runs on seeded random data that is made there.
 """
 
@@ -23,16 +23,22 @@ from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
 from workbench.worker.remote import race_text
 
-QUICK, THOROUGH = (0.06, 9), (0.2, 20)
-"""Seconds and samples for one form."""
-START_S, COMPILE_S, MARGIN_S = 20.0, 10.0, 2.0
-"""What a process may take to start, a form to compile, and an answer beyond the search's end."""
+QUICK = (0.06, 9)
+"""Seconds and samples for a candidate the first time."""
+THOROUGH = (0.2, 20)
+"""Seconds and samples for a candidate that is measured again."""
+START_S = 20.0
+"""Seconds that a process may take to start."""
+COMPILE_S = 10.0
+"""Seconds that a candidate may take to compile."""
+MARGIN_S = 2.0
+"""Seconds that an answer may take beyond the search's end."""
 LATE_S = 0.5
 """How far beyond the search's end an executor's answer is waited for."""
 FOREVER = 1e9
 START_SHARE = 0.35
 """A start may take this share of all the time: also when another one has taken much of it, as
-without any form that was timed a search is of no use."""
+without any candidate that was timed a search is of no use."""
 Row = dict[str, Any]
 Clock = Callable[[], float]
 """Seconds since some moment."""
@@ -41,7 +47,7 @@ Clock = Callable[[], float]
 @dataclass(slots=True)
 class _Measuring:
     """What both ways share: the kernel, when the search ends by its clock, how long one run may
-    take, and which programs are known."""
+    take, and which programs were measured."""
 
     kernel: UOp
     device: str
@@ -49,34 +55,37 @@ class _Measuring:
     most_s: float
     rules_off: tuple[str, ...] = ()
     clock: Clock = time.monotonic
-    known: list[str] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)
     start_s: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.start_s = START_SHARE * (self.ends_at - self.clock())
 
-    def form(self, ast: UOp) -> Row:
-        return row_of(ast, self.device, self.rules_off)
+    def row(self, kernel: UOp) -> Row:
+        return row_of(kernel, self.device, self.rules_off)
 
     def rules(self, patience: Patience | None, thorough: bool) -> BenchmarkSettings:
         budget_s, samples = THOROUGH if thorough else QUICK
-        left = max(0.2, self.ends_at - self.clock())
-        digests = () if thorough else tuple(self.known)
+        left_s = max(0.2, self.ends_at - self.clock())
+        digests = () if thorough else tuple(self.digests)
         if patience is not None:
-            limit_s, hopeless = min(patience.first_s, self.most_s, left), patience.ratio
+            limit_s, hopeless = (
+                min(patience.first_s, self.most_s, left_s),
+                patience.ratio,
+            )
         else:
-            limit_s, hopeless = left if thorough else max(0.2, self.start_s), FOREVER
+            limit_s, hopeless = left_s if thorough else max(0.2, self.start_s), FOREVER
         return BenchmarkSettings(
-            budget_s, samples, limit_s, hopeless, digests, thorough, left
+            budget_s, samples, limit_s, hopeless, digests, thorough, left_s
         )
 
     def read(self, answer: Row) -> Measured:
-        """Return what an answer says of a form."""
+        """Return what an answer says of a candidate."""
         if "error" in answer:
             return Measured(error=": ".join(filter(None, _words(answer["error"]))))
         if "same" in answer:
             return Measured(same=answer["same"])
-        self.known.append(answer["digest"])
+        self.digests.append(answer["digest"])
         if "over" in answer:
             text = f"given up: its first run took over {answer['over']:.3g} s"
             return Measured(digest=answer["digest"], error=text)
@@ -94,8 +103,8 @@ def _words(error: Row) -> list[str]:
 @dataclass(slots=True)
 class OnWorker(_Measuring):
     """Measures in a worker process; `data` makes the kernel's buffers by slot. `key` names
-    them there. `stop` is asked before each form and when it begins to run: a stop of the worker
-    itself reaches only a task that is there."""
+    them there. `stop` is asked before each candidate and when it begins to run: a stop of the
+    worker itself reaches only a task that is there."""
 
     worker: Worker = field(default_factory=Worker)
     data: Callable[[], Sequence[Buffer]] = tuple
@@ -105,29 +114,29 @@ class OnWorker(_Measuring):
     def __call__(
         self,
         against: UOp,
-        forms: Sequence[UOp],
+        kernels: Sequence[UOp],
         patience: Patience | None,
         thorough: bool,
     ) -> Iterator[Measured]:
-        for ast in forms:
-            yield self._one(against, ast, self.rules(patience, thorough))
+        for kernel in kernels:
+            yield self._one(against, kernel, self.rules(patience, thorough))
 
-    def _one(self, against: UOp, ast: UOp, rules: BenchmarkSettings) -> Measured:
+    def _one(self, against: UOp, kernel: UOp, rules: BenchmarkSettings) -> Measured:
         quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
         if self.worker.pid is None:
             quiet_s += START_S
         else:  # what is late is given up with the search
-            left = self.ends_at - self.clock()
-            quiet_s = max(1.0, min(quiet_s, max(left, rules.limit_s) + MARGIN_S))
+            left_s = self.ends_at - self.clock()
+            quiet_s = max(1.0, min(quiet_s, max(left_s, rules.limit_s) + MARGIN_S))
         task = {
-            "do": "race", "data": self.key, "kernel": self.form(ast),
-            "against": self.form(against), "outputs": self.kernel.outputs,
+            "do": "race", "data": self.key, "kernel": self.row(kernel),
+            "against": self.row(against), "outputs": self.kernel.outputs,
             "rules": asdict(rules),
         }  # fmt: skip
         if self.stop():
             raise SearchStopped
         try:
-            self.worker.hold(self.key, self._held)
+            self.worker.hold(self.key, self._buffers)
             answer = self.worker.ask(task, self._heard, quiet_s)
         except TaskStopped:
             raise SearchStopped from None
@@ -139,29 +148,29 @@ class OnWorker(_Measuring):
         if self.stop():
             self.worker.stop()
 
-    def _held(self) -> list[tuple[Buffer, bool]]:
+    def _buffers(self) -> list[tuple[Buffer, bool]]:
         written = self.kernel.outputs
         return [(b, slot in written) for slot, b in enumerate(self.data())]
 
 
 @dataclass(slots=True)
 class OnExecutor(_Measuring):
-    """Measures on any `concurrent.futures.Executor`, several forms at a time."""
+    """Measures on any `concurrent.futures.Executor`, several candidates at a time."""
 
     executor: Executor | None = None
 
     def __call__(
         self,
         against: UOp,
-        forms: Sequence[UOp],
+        kernels: Sequence[UOp],
         patience: Patience | None,
         thorough: bool,
     ) -> Iterator[Measured]:
         rules = self.rules(patience, thorough)
-        about = {"kernel": to_text(self.kernel), "against": self.form(against)}
+        about = {"kernel": to_text(self.kernel), "against": self.row(against)}
         tasks = [
-            json.dumps(about | {"form": self.form(ast), "rules": asdict(rules)})
-            for ast in forms
+            json.dumps(about | {"form": self.row(kernel), "rules": asdict(rules)})
+            for kernel in kernels
         ]
         pending = [self._submit(task) for task in tasks]
         late = self.clock() + rules.limit_s + COMPILE_S + rules.budget_s + START_S

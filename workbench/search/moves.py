@@ -17,6 +17,7 @@ from workbench.ir.opt.apply import actions, apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt, OptKind
 
 MIDDLING = 12
+"""The amount that is tried first."""
 Opts = tuple[Opt, ...]
 
 
@@ -28,16 +29,18 @@ class Move(NamedTuple):
 
 
 def moves(
-    kernel: UOp, opts: Opts, ast: UOp, target: Target
+    kernel: UOp, opts: Opts, current: UOp, target: Target
 ) -> Iterator[tuple[Move, UOp]]:
-    """Yield what to try after `opts`, which made `ast` of `kernel`, and what it makes."""
-    for pair in zip_longest(_longer(opts, ast, target), _varied(kernel, opts, target)):
+    """Yield what to try after `opts`, which made `current` of `kernel`, and what it makes."""
+    for pair in zip_longest(
+        _longer(opts, current, target), _varied(kernel, opts, target)
+    ):
         yield from (candidate for candidate in pair if candidate is not None)
 
 
-def _longer(opts: Opts, ast: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
-    for opt in in_turns(list(actions(ast, target))):
-        candidate = apply_if_legal(ast, opt, target)
+def _longer(opts: Opts, current: UOp, target: Target) -> Iterator[tuple[Move, UOp]]:
+    for opt in in_turns(list(actions(current, target))):
+        candidate = apply_if_legal(current, opt, target)
         if candidate is not None:
             yield Move((*opts, opt), f"+ {opt}"), candidate
 

@@ -16,9 +16,9 @@ Report = Callable[[Candidate], None]
 
 @contextmanager
 def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
-    """Hand out what is to be called with every trial."""
+    """Hand out what is to be called with every candidate."""
     if not is_shown:
-        yield lambda trial: None
+        yield lambda candidate: None
         return
     with catch_warnings():
         simplefilter("ignore")  # it speaks of widgets that are missing
@@ -31,8 +31,8 @@ def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
         )  # fmt: skip
     best = _Best()
 
-    def report(trial: Candidate) -> None:
-        bar.set_postfix_str(best.text(trial), refresh=False)
+    def report(candidate: Candidate) -> None:
+        bar.set_postfix_str(best.text(candidate), refresh=False)
         bar.n = 0
         bar.update(min(best.elapsed_s, budget_s))
 
@@ -54,14 +54,14 @@ class _Best:
     def elapsed_s(self) -> float:
         return time.monotonic() - self._began
 
-    def text(self, trial: Candidate) -> str:
-        seconds = trial.seconds
-        if seconds is not None and not trial.note:
+    def text(self, candidate: Candidate) -> str:
+        seconds = candidate.seconds
+        if seconds is not None and not candidate.note:
             self._start = seconds if self._start is None else self._start
             least = seconds if self._least is None else self._least
             self._least = min(least, seconds)
         if self._start is None or self._least is None:
-            return f"{trial.number + 1} tried"
+            return f"{candidate.number + 1} tried"
         times = self._start / self._least
         best = seconds_text(self._least)
-        return f"{trial.number + 1} tried, best {best}, {times:.3g} times as fast"
+        return f"{candidate.number + 1} tried, best {best}, {times:.3g} times as fast"

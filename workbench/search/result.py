@@ -1,6 +1,6 @@
-"""What a search found: the kernel, every form that was tried, and how they came from another.
+"""What a search found: the kernel, every candidate, and how they came from another.
 
-It prints as a tree, and as plain data it can be kept, sent, and read back for the same kernel.
+It prints as a tree, and as plain data it can be stored, sent, and read back for the same kernel.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from workbench.search.candidate import Candidate
 
 K = TypeVar("K", bound=RunnableKernel)
 VERSION = 1
-SHOWN = 40
-"""Trials that are printed: the best, and those that they come from. `tree()` has all."""
+PRINTED = 40
+"""Candidates that are printed: the best, and those that they come from. `tree()` has all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult(Printed, Generic[K]):
-    """`kernel` is the best form; `tried` has all of them, the one that was given first.
+    """`kernel` is the best candidate; `tried` has all of them, the one that was given first.
 
     `best` is the number of the best. `speedup` is how many times as fast as the given one it
     was when the two were measured last, in turns; None where the search was interrupted, or
@@ -51,9 +51,9 @@ class SearchResult(Printed, Generic[K]):
     is_kept: bool = False
 
     def form(self, number: int) -> K:
-        """Return the kernel of a trial, by the number that stands before it in `tree()`.
+        """Return the kernel of a candidate, by the number that stands before it in `tree()`.
 
-        Errors: WorkbenchError for a number that no trial has; KernelOptError where opts no
+        Errors: WorkbenchError for a number that no candidate has; KernelOptError where opts no
         longer apply.
         """
         try:
@@ -63,17 +63,19 @@ class SearchResult(Printed, Generic[K]):
         if not 0 <= place < len(self.tried):
             because = f"{len(self.tried)} were tried, numbered from 0"
             hint = f"0 to {len(self.tried) - 1}; the best is {self.best}"
-            raise WorkbenchError(f"there is no form {number!r:.40}", because, hint)
+            raise WorkbenchError(f"there is no candidate {number!r:.40}", because, hint)
         plain = replace(self.given, ast=self.given.original, applied_opts=())
         return plain.apply(*self.tried[place].opts)
 
     def ranked(self) -> tuple[Candidate, ...]:
-        """Return the trials that were measured, the fastest first."""
+        """Return the candidates that were measured, the fastest first."""
         timed = [t for t in self.tried if t.seconds is not None and not t.note]
         return tuple(sorted(timed, key=lambda t: t.seconds or 0.0))
 
     def __str__(self) -> str:
-        return "\n".join([self._headline(), *self._rows(None, "", self._shown())])
+        return "\n".join(
+            [self._headline(), *self._rows(None, "", self._printed_numbers())]
+        )
 
     def tree(self) -> str:
         """Return all that was tried, a line each, below what it comes from: its number (`*`: the
@@ -93,12 +95,12 @@ class SearchResult(Printed, Generic[K]):
             f"best: number {self.best}, {least}{ratio}"
         )
 
-    def _shown(self) -> set[int]:
+    def _printed_numbers(self) -> set[int]:
         """Return the numbers of the best and of all that they come from."""
         parents = {t.number: t.parent for t in self.tried}
-        chosen = [t.number for t in self.ranked()[:SHOWN]]
+        best_numbers = [t.number for t in self.ranked()[:PRINTED]]
         numbers = {t.number for t in self.tried if t.parent is None}
-        for number in (self.best, *chosen):
+        for number in (self.best, *best_numbers):
             at: int | None = number
             while at is not None and at not in numbers:
                 numbers.add(at)
@@ -107,15 +109,17 @@ class SearchResult(Printed, Generic[K]):
 
     def _rows(self, parent: int | None, indent: str, numbers: set[int]) -> list[str]:
         rows = []
-        for trial in self.tried:
-            if trial.parent == parent and trial.number in numbers:
-                mark = "*" if trial.number == self.best else " "
-                time = "" if trial.seconds is None else seconds_text(trial.seconds)
-                note = f"  {trial.note}" if trial.note else ""
-                rows.append(
-                    f"{mark}{trial.number:4} {time:>8}  {indent}{trial.how}{note}"
+        for candidate in self.tried:
+            if candidate.parent == parent and candidate.number in numbers:
+                mark = "*" if candidate.number == self.best else " "
+                time = (
+                    "" if candidate.seconds is None else seconds_text(candidate.seconds)
                 )
-                rows += self._rows(trial.number, indent + "  ", numbers)
+                note = f"  {candidate.note}" if candidate.note else ""
+                rows.append(
+                    f"{mark}{candidate.number:4} {time:>8}  {indent}{candidate.how}{note}"
+                )
+                rows += self._rows(candidate.number, indent + "  ", numbers)
         return rows
 
     # as plain data
@@ -153,7 +157,7 @@ class SearchResult(Printed, Generic[K]):
             because = getattr(error, "strerror", None) or str(error)
             raise WorkbenchError(f"cannot read {path}", because) from error
         except (ValueError, RecursionError) as error:
-            raise ParseError(f"{path} is no saved search", str(error)) from error
+            raise ParseError(f"{path} is not a saved search", str(error)) from error
         return SearchResult.from_dict(data, kernel)
 
     @staticmethod
@@ -166,7 +170,9 @@ class SearchResult(Printed, Generic[K]):
                 )
             if data["kernel"] != kernel_key(kernel):
                 raise ValueError("it is of another kernel")
-            tried = tuple(_trial(row, place) for place, row in enumerate(data["tried"]))
+            tried = tuple(
+                _candidate(row, place) for place, row in enumerate(data["tried"])
+            )
             best, speedup = (
                 _whole(data["best"], len(tried)),
                 seconds_of(data["speedup"]),
@@ -176,7 +182,7 @@ class SearchResult(Printed, Generic[K]):
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             because = f"{type(error).__name__}: {error}"
             raise ParseError(
-                "this is no saved search of the kernel", because
+                "this is not a saved search of the kernel", because
             ) from error
         search_result = SearchResult(
             kernel, kernel, tried, best, speedup, *ending, device
@@ -190,17 +196,17 @@ def kernel_key(kernel: RunnableKernel) -> str:
     return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
 
 
-def _row(trial: Candidate) -> dict[str, Any]:
+def _row(candidate: Candidate) -> dict[str, Any]:
     return {
-        "parent": trial.parent,
-        "opts": [[o.op.name, o.axis, o.arg] for o in trial.opts],
-        "how": trial.how,
-        "seconds": trial.seconds,
-        "note": trial.note,
+        "parent": candidate.parent,
+        "opts": [[o.op.name, o.axis, o.arg] for o in candidate.opts],
+        "how": candidate.how,
+        "seconds": candidate.seconds,
+        "note": candidate.note,
     }
 
 
-def _trial(row: Mapping[str, Any], place: int) -> Candidate:
+def _candidate(row: Mapping[str, Any], place: int) -> Candidate:
     parent = None if row["parent"] is None else _whole(row["parent"], place)
     opts = tuple(_opt(*parts) for parts in row["opts"])
     seconds = seconds_of(row["seconds"])
@@ -210,13 +216,13 @@ def _trial(row: Mapping[str, Any], place: int) -> Candidate:
 def _opt(op: Any, axis: Any, arg: Any) -> Opt:
     is_name = type(axis) in (str, int, type(None))
     if not is_name or type(arg) not in (str, int, type(None)):
-        raise ValueError(f"{op} takes no such axis and amount")
+        raise ValueError(f"{op} does not take that axis and amount")
     return Opt(OptOps[op], axis, arg)
 
 
 def _whole(value: Any, below: int) -> int:
     if type(value) is not int or not 0 <= value < below:
-        raise ValueError(f"{value!r} is no number of a trial")
+        raise ValueError(f"{value!r} must be the number of a candidate")
     return value
 
 
@@ -226,5 +232,5 @@ def seconds_of(value: Any) -> float | None:
         return None
     number = float(value)
     if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{value!r} is no time")
+        raise ValueError(f"{value!r} must be a time, 0 or more")
     return number

@@ -20,7 +20,7 @@ from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.kernel import arguments
 from workbench.kernel.runnable import RunnableKernel
 from workbench.search.beam import search
-from workbench.search.candidate import Candidate, Found, SearchStopped
+from workbench.search.candidate import Candidate, SearchOutcome, SearchStopped
 from workbench.search.evaluation import Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
 from workbench.search.progress import progress
@@ -29,14 +29,16 @@ from workbench.worker.client import Worker
 from workbench.worker.local import worker_for
 
 FOLDER = "searches"
-CONFIRM_SHARE, CONFIRM_S = 0.2, 1.0
+CONFIRM_SHARE = 0.2
+"""Share of the budget that is reserved for the last measurement, at most `CONFIRM_S`."""
+CONFIRM_S = 1.0
+"""Seconds that are reserved for the last measurement at most, or `RUNS` runs if those are more."""
 RUNS = 1.2
-"""Of the budget this much, and at most so many seconds, are kept for the last measurement; but
-as much as so many runs of the given kernel."""
+"""Runs of the given kernel that the last measurement may always take."""
 RUN_SHARE = 0.05
-"""One run of a form may take this share of the budget: of a slow one only leaps count."""
+"""One run of a candidate may take this share of the budget: of a slow one only leaps count."""
 AT_ONCE = 4
-"""Forms that an executor is given at a time where it does not say how many it takes."""
+"""Candidates that an executor gets at a time where it does not say how many it takes."""
 
 
 def run(
@@ -48,29 +50,30 @@ def run(
     shows_progress: bool = True,
     worker: Worker | None = None,
     stop: Callable[[], bool] = lambda: False,
-    report: Callable[[Candidate], None] = lambda trial: None,
+    report: Callable[[Candidate], None] = lambda candidate: None,
     clock: Clock = time.monotonic,
 ) -> SearchResult[K]:
     """Return what a search finds (see `Kernel.search`).
 
     A caller that has a `worker` hands it in; another is ended with the search. `stop` is asked
-    between trials, and `report` told of each. `clock` says how much of the budget is over.
+    between candidates, and `report` is called with each. `clock` says how much of the budget is
+    over.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
     # another process does not know what was registered in this one, or knows another thing
     is_own = executor is None and not added_rules() and not OptOps.registered
-    cached_result = _kept(kernel, width, budget_s) if cached and is_own else None
+    cached_result = _cached(kernel, width, budget_s) if cached and is_own else None
     if cached_result is not None:
         return cached_result
     began = clock()
-    held_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
+    reserved_s = min(CONFIRM_S, CONFIRM_SHARE * budget_s)
     ends_at = began + budget_s
 
     def is_over() -> bool:
         if stop():
             raise SearchStopped
-        return clock() > ends_at - held_s
+        return clock() > ends_at - reserved_s
 
     with (
         unobserved(),
@@ -78,35 +81,44 @@ def run(
         progress(budget_s, shows_progress) as show,
     ):
 
-        def told(trial: Candidate) -> None:
-            nonlocal held_s
-            if trial.number == 0 and trial.seconds is not None:
-                held_s = max(held_s, RUNS * trial.seconds)
-            show(trial)
-            report(trial)
+        def report_candidate(candidate: Candidate) -> None:
+            nonlocal reserved_s
+            if candidate.number == 0 and candidate.seconds is not None:
+                reserved_s = max(reserved_s, RUNS * candidate.seconds)
+            show(candidate)
+            report(candidate)
 
         outcome = _search(
-            kernel, device, width, ends_at, is_over, told, executor, worker, stop, clock
+            kernel,
+            device,
+            width,
+            ends_at,
+            is_over,
+            report_candidate,
+            executor,
+            worker,
+            stop,
+            clock,
         )
     result = _result(kernel, outcome, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
     # Where nothing was timed the processes were killed, or too slow: not so the next time.
     if is_own and is_whole and result.ranked():
-        _keep(result, width, budget_s)
+        _write_cache(result, width, budget_s)
     return result
 
 
 def _checked(width: object, budget_s: object, executor: object) -> tuple[int, float]:
     if type(width) is not int or width < 1:
         raise DTypeError(
-            f"width={width!r:.40} is no width",
-            "it is how many forms are kept",
+            f"cannot use width={width!r:.40}",
+            "it must be the number of candidates to go on from",
             "width=2",
         )
     if executor is not None and not hasattr(executor, "submit"):
         raise DeviceError(
-            f"{type(executor).__name__} is no executor",
-            "it has no `submit`",
+            f"{type(executor).__name__} is not an executor",
+            "it has no method `submit`",
             "concurrent.futures.ProcessPoolExecutor(), or Dask's client.get_executor()",
         )
     return width, arguments.budget(budget_s)
@@ -123,10 +135,10 @@ def _search(
     worker: Worker | None,
     stop: Callable[[], bool],
     clock: Clock,
-) -> Found:
+) -> SearchOutcome:
     target = Device[device].target
 
-    def found(measure: Any, at_once: int) -> Found:
+    def searched(measure: Any, at_once: int) -> SearchOutcome:
         return search(
             kernel.original,
             _starts(kernel),
@@ -142,13 +154,13 @@ def _search(
     about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
-        return found(OnExecutor(*about, executor=executor), at_once)
+        return searched(OnExecutor(*about, executor=executor), at_once)
     own = worker_for(device, nice=0) if worker is None else worker
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
         measure = OnWorker(*about, worker=own, data=data, key=key, stop=stop)
-        return found(measure, 1)
+        return searched(measure, 1)
     finally:
         if worker is None:
             own.close()
@@ -160,11 +172,13 @@ def _starts(kernel: RunnableKernel) -> list[Move]:
     return [current, default, Move((), "start: plain")]
 
 
-def _result(kernel: K, outcome: Found, device: str, seconds: float) -> SearchResult[K]:
+def _result(
+    kernel: K, outcome: SearchOutcome, device: str, seconds: float
+) -> SearchResult[K]:
     result = SearchResult(
         kernel,
         kernel,
-        outcome.trials,
+        outcome.candidates,
         outcome.best,
         outcome.speedup,
         outcome.ended,
@@ -183,7 +197,7 @@ def _name(kernel: RunnableKernel, width: int) -> str:
     return f"{key_of(*parts)[:32]}.json"
 
 
-def _kept(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
+def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
     """Return an earlier search that had at least as much time."""
     data = read_json(FOLDER, _name(kernel, width))
     if data is None:
@@ -193,13 +207,13 @@ def _kept(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
             return None
         return replace(SearchResult.from_dict(data["result"], kernel), is_kept=True)
     except (KeyError, TypeError, WorkbenchError) as error:
-        warn(f"a search that was kept cannot be read ({error}); searching anew")
+        warn(f"a cached search cannot be read ({error}); searching anew")
         return None
 
 
-def _keep(result: SearchResult[Any], width: int, budget_s: float) -> None:
-    """Keep a search, unless one that had more time is kept."""
-    longer = _kept(result.given, width, budget_s)
+def _write_cache(result: SearchResult[Any], width: int, budget_s: float) -> None:
+    """Cache a search, unless one that had more time is cached."""
+    longer = _cached(result.given, width, budget_s)
     if longer is not None and longer.seconds > result.seconds:
         return
     data = {"budget_s": budget_s, "result": result.to_dict()}

@@ -14,9 +14,9 @@ from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord, unobserved
 from workbench.check.answer import reduce_steps
-from workbench.check.bisect import Culprit, first_wrong
+from workbench.check.bisect import FirstWrongRewrite, first_wrong
 from workbench.check.node_values import MOST_ELEMENTS, memory_below
-from workbench.check.oracle import KernelJudge, Reference, check_size
+from workbench.check.oracle import KernelOracle, Reference, check_size
 from workbench.ir.meaning.interpret import interpret_tensor, interpret_tensors
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -32,7 +32,7 @@ def bisected(
     items: Sequence[ScheduleItem],
     kernel: Kernel,
     at: int,
-) -> Culprit | None:
+) -> FirstWrongRewrite | None:
     """Return the first opt or rewrite after which the value that kernel number `at` computes is
     wrong, or None. `records` and `items` are the scheduler's; `kernel` may have opts.
 
@@ -43,18 +43,18 @@ def bisected(
     steps = list(scheduled(records))[at].records
     graphs = [r for r in steps if r.parent is None and _is_of_tensors(r.after)]
     with unobserved():
-        culprit = first_wrong(graphs, _TensorJudge(graphs[0].before))
-        if culprit is not None:
-            return culprit
+        wrong_rewrite = first_wrong(graphs, _TensorOracle(graphs[0].before))
+        if wrong_rewrite is not None:
+            return wrong_rewrite
         draft_item = next(
             i for r in steps for i in _items(r.after) if i.nodes == item.nodes
         )
         memory = _memory(items, item)
-    judge = _judge(draft_item, memory, kernel)
-    if judge(draft_item.kernel):
+    oracle = _oracle(draft_item, memory, kernel)
+    if oracle(draft_item.kernel):
         rangeify = next(r for r in steps if draft_item in _items(r.after))
-        problem = str(judge(draft_item.kernel))
-        return Culprit(
+        problem = str(oracle(draft_item.kernel))
+        return FirstWrongRewrite(
             rangeify.name,
             0,
             0,
@@ -64,16 +64,16 @@ def bisected(
             problem,
             ("pass decide",),
         )
-    final = _judge(item, memory, kernel)
+    final = _oracle(item, memory, kernel)
     simplified, *merged = [r for r in steps if _is_kernel(r.before)]
-    for passes, judged in (
-        ([simplified], judge),
+    for passes, checked in (
+        ([simplified], oracle),
         (merged, final),
         (kernel.observed(kernel.device), final),
     ):
-        culprit = first_wrong(passes, judged)
-        if culprit is not None:
-            return culprit
+        wrong_rewrite = first_wrong(passes, checked)
+        if wrong_rewrite is not None:
+            return wrong_rewrite
     return None
 
 
@@ -110,7 +110,9 @@ def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Arra
     return memory
 
 
-def _judge(item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel) -> KernelJudge:
+def _oracle(
+    item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel
+) -> KernelOracle:
     assert item.kernel is not None
     outputs = dict(zip(item.slots, item.nodes, strict=True))
     narrow = {slot: memory[node].reshape(-1) for slot, node in outputs.items()}
@@ -120,11 +122,11 @@ def _judge(item: ScheduleItem, memory: dict[UOp, Array], kernel: Kernel) -> Kern
         narrow[slot] if slot in narrow else memory[buffer].reshape(-1)
         for slot, buffer in enumerate(item.buffers)
     ]
-    return KernelJudge(reference, inputs, Device[kernel.device].target)
+    return KernelOracle(reference, inputs, Device[kernel.device].target)
 
 
-class _TensorJudge:
-    """Judges the states of a graph of tensors: the values of all its outputs."""
+class _TensorOracle:
+    """Checks the states of a graph of tensors: the values of all its outputs."""
 
     def __init__(self, graph: UOp):
         nodes = graph.toposort()

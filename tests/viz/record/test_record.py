@@ -110,8 +110,14 @@ def test_two_steps_give_what_one_gives(name: str) -> None:
 
 def test_what_an_opt_changes_in_figures() -> None:
     kernel = matmul().kernels[0]
-    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2)) == "2 sums in flight, now 1"
-    assert why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0)) == "4 sums in flight, now 1"
+    assert (
+        why(kernel.ast, Opt(OptOps.UPCAST, "g1", 2))
+        == "2 independent accumulators, now 1"
+    )
+    assert (
+        why(kernel.ast, Opt(OptOps.UPCAST, "g1", 0))
+        == "4 independent accumulators, now 1"
+    )
     assert why(kernel.ast, Opt(OptOps.ORDER, "g1", "g0")) == ""
 
 
@@ -177,12 +183,9 @@ def test_all_is_there_in_full() -> None:
     assert [v["name"] for v in record["variants"]] == ["plain", "auto"]
     auto = record["variants"][1]
     offers = {o["opt"]: o for o in record["variants"][0]["offers"]}
-    assert (
-        offers['UPCAST("g1", 2)']["why"]
-        in (
-            "2 sums in flight, now 1",  # this is a tiny kernel: on some machines nothing changes
-            "numbers an instruction: 1 -> 2",
-        )
+    assert offers['UPCAST("g1", 2)']["why"] in (
+        "2 independent accumulators, now 1",  # on some machines nothing changes
+        "elements per instruction: 1 -> 2",
     )
     steps = matmul().kernels[0].optimized().steps
     reasons = [(s["name"], s["opts"], s["why"], s["figures"]) for s in auto["steps"]]

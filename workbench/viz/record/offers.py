@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
-from workbench.cost.predicted_speedup import Outlook, outlooks
+from workbench.cost.predicted_speedup import PredictedSpeedup, predicted_speedups
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
@@ -44,7 +44,7 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
 
 def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
-) -> dict[Opt, Outlook]:
+) -> dict[Opt, PredictedSpeedup]:
     """Return what is predicted of opts: of every kind and axis the largest amounts."""
     if speeds is None:
         return {}
@@ -52,7 +52,10 @@ def _predicted(
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
     chosen = in_turns(legal)[:most]
     try:
-        return {o.opt: o for o in outlooks(kernel.ast, chosen, kernel.target, speeds)}
+        return {
+            o.opt: o
+            for o in predicted_speedups(kernel.ast, chosen, kernel.target, speeds)
+        }
     except WorkbenchError:  # there are offers all the same
         return {}
 
@@ -68,22 +71,24 @@ def in_turns(legal: Sequence[Opt]) -> list[Opt]:
     return [legal[-1 - place] for _, place in sorted(keys)]
 
 
-def _offer(kernel: UOp, opt: Opt, outlook: Outlook | None) -> dict[str, Any]:
+def _offer(
+    kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None
+) -> dict[str, Any]:
     return {
         "opt": str(opt),
         "op": opt.op.name,
         "axes": [name for name in (opt.axis, opt.arg) if isinstance(name, str)],
         "does": opt.op.here,
         "on_gpu": opt.op.on_a_gpu,
-        "predicted": None if outlook is None else outlook.ratio,
-        "why": (outlook and outlook.why) or why(kernel, opt) or opt.op.here,
+        "predicted": None if prediction is None else prediction.ratio,
+        "why": (prediction and prediction.why) or why(kernel, opt) or opt.op.here,
         "measured": None,
         "spread": None,
     }
 
 
 def why(kernel: UOp, opt: Opt) -> str:
-    """Return what an opt would change, in figures of this kernel; "" where none is certain."""
+    """Return what an opt would change, in numbers of this kernel; "" where none is certain."""
     if opt.op.makes is None or not opt.op.makes.is_lane:
         return ""
     axis = next((a for a in axes(kernel) if a.name == opt.axis), None)
@@ -95,5 +100,4 @@ def why(kernel: UOp, opt: Opt) -> str:
         return ""
     lanes = math.prod(r.extent for r in inside if r.axis_kind.is_lane)
     amount = opt.arg or axis.size
-    things = "sums" if reduces[0].arg is Ops.ADD else "partial results"
-    return f"{lanes * amount:,} {things} in flight, now {lanes:,}"
+    return f"{lanes * amount:,} independent accumulators, now {lanes:,}"

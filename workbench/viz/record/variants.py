@@ -10,7 +10,7 @@ from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import Caches, level_of
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
-from workbench.cost.bottleneck import bound
+from workbench.cost.bottleneck import bottleneck
 from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
@@ -218,7 +218,7 @@ def cost_rows(
     except WorkbenchError:
         return {}
     return {
-        "bound": str(bound(cost, kernel.target, measured_s)),
+        "bound": str(bottleneck(cost, kernel.target, measured_s)),
         "cost": {
             "kind": cost.kind,
             "threads": cost.threads,

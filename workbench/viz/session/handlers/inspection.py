@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
-from workbench.check.bisect import Culprit
+from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
@@ -77,38 +77,44 @@ def bisect(session: Session, variant: int) -> Result:
     ex = session.recorder.exploration
     session.status("bisect", 0, 1, "computing states")
     try:
-        culprit = bisected(ex.passes, ex.items, kernel, row["kernel"])
+        wrong_rewrite = bisected(ex.passes, ex.items, kernel, row["kernel"])
     finally:
         session.status(None)
-    if culprit is None:
+    if wrong_rewrite is None:
         return {"text": "every state computes the same", "pass": None, "step": 0}
     with session.lock:
         if not row["passes"]:
             session.recorder.add_compiled(variant)
-        place = _place_of(session, variant, culprit)
-    return {"text": str(culprit).split("\n")[0], "pass": place, "step": culprit.number}
+        place = _place_of(session, variant, wrong_rewrite)
+    return {
+        "text": str(wrong_rewrite).split("\n")[0],
+        "pass": place,
+        "step": wrong_rewrite.number,
+    }
 
 
-def _place_of(session: Session, variant: int, culprit: Culprit) -> int | None:
+def _place_of(
+    session: Session, variant: int, wrong_rewrite: FirstWrongRewrite
+) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
     scheduling = [p for p, entry in enumerate(rows) if entry["variant"] is None]
     places = [*scheduling, *row["passes"]]
     named = [
         p for p in places
-        if rows[p]["name"] == culprit.stage and rows[p]["kernel"] in (None, row["kernel"])
+        if rows[p]["name"] == wrong_rewrite.stage and rows[p]["kernel"] in (None, row["kernel"])
     ]  # fmt: skip
-    matches = [p for p in named if _has_step(session, rows[p], culprit)]
+    matches = [p for p in named if _has_step(session, rows[p], wrong_rewrite)]
     return next(iter(matches or reversed(named)), None)
 
 
-def _has_step(session: Session, row: Result, culprit: Culprit) -> bool:
+def _has_step(session: Session, row: Result, wrong_rewrite: FirstWrongRewrite) -> bool:
     """Whether the pass of a row has the rewrite: others may have its name."""
-    if not 0 < culprit.number <= len(row["rewrites"]):
+    if not 0 < wrong_rewrite.number <= len(row["rewrites"]):
         return False
-    _, before, after, _ = row["rewrites"][culprit.number - 1]
+    _, before, after, _ = row["rewrites"][wrong_rewrite.number - 1]
     node = session.recorder.node
-    return node(before) is culprit.before and node(after) is culprit.after
+    return node(before) is wrong_rewrite.before and node(after) is wrong_rewrite.after
 
 
 def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:
