@@ -93,4 +93,4 @@ def test_rules_of_a_race_travel_as_data() -> None:
 
     rules = BenchmarkSettings(0.1, 3, 1.0, 1.5, ("a",), True)
     data = json.loads(json.dumps(asdict(rules)))
-    assert BenchmarkSettings(**data | {"known": tuple(data["known"])}) == rules
+    assert BenchmarkSettings(**data | {"digests": tuple(data["digests"])}) == rules

@@ -102,7 +102,7 @@ def test_data_that_is_damaged_is_refused(kernel: Kernel, name: str, value: Any) 
         kernel, kernel, (trial,), 0, 1.0, "ended", 1.0, "LLVM"
     ).to_dict()
     assert SearchResult.from_dict(good, kernel).kernel.ast is kernel.ast
-    with pytest.raises(WorkbenchError, match="no saved search"):
+    with pytest.raises(WorkbenchError, match="not a saved search"):
         SearchResult.from_dict(good | {name: value}, kernel)
 
 
@@ -131,7 +131,7 @@ def test_a_search_that_timed_nothing_is_not_kept(
     own = kernel.apply(Opt(OptOps.UNROLL, "r0", 8))
     result = quick(own, cached=True)
     assert result.ended == "nothing left to try" and not result.ranked()
-    assert searching._kept(own, 2, 0.1) is None
+    assert searching._cached(own, 2, 0.1) is None
 
 
 def test_the_emulator_is_searched_too() -> None:

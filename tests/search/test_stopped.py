@@ -30,7 +30,7 @@ def test_ctrl_c_returns_the_best_so_far(kernel: Kernel) -> None:
     result = quick(own, ENDLESS, cached=True, report=press)
     assert result.ended == "interrupted" and result.speedup is None
     assert result.kernel.check().ok
-    assert searching._kept(own, 2, 0.1) is None, "half a search is not kept"
+    assert searching._cached(own, 2, 0.1) is None, "half a search is not kept"
 
 
 def test_ctrl_c_while_the_process_starts_leaves_none(

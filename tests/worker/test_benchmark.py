@@ -25,12 +25,12 @@ from workbench.worker.benchmark import (
     BenchmarkSettings,
     _are_close,
     _few,
-    race,
+    run_benchmark,
 )
 from workbench.worker.candidate import Row
 from workbench.worker.client import _quiet
 from workbench.worker.kernel_data import KernelData
-from workbench.worker.remote import race_text
+from workbench.worker.remote import benchmark_text
 from workbench.worker.time_limit import OverTime, uninterrupted, within
 
 RULES = BenchmarkSettings(budget_s=0.1, samples=8, limit_s=20.0, hopeless=1.5)
@@ -49,12 +49,14 @@ def buffers(kernel: Kernel) -> list[Buffer]:
     return kernel.data.buffers(kernel.original, "LLVM")
 
 
-def form(kernel: Kernel, source: str | None = None) -> Row:
+def row(kernel: Kernel, source: str | None = None) -> Row:
     return {"ast": kernel.to_text(), "device": "LLVM", "source": source}
 
 
-def raced(kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any) -> Row:
-    return race(
+def benchmarked(
+    kernel: Kernel, a: Row, b: Row, buffers: list[Buffer], **change: Any
+) -> Row:
+    return run_benchmark(
         a, b, KernelData(buffers), kernel.original.outputs, replace(RULES, **change)
     )
 
@@ -67,7 +69,7 @@ class Machine:
         clock = SimpleNamespace(perf_counter=lambda: self.now)
         monkeypatch.setattr(benchmark, "time", clock)
         monkeypatch.setattr(timing, "time", clock)
-        monkeypatch.setattr(benchmark, "bound", self._bound)
+        monkeypatch.setattr(benchmark, "bind", self._bound)
 
     def _bound(self, form: Row, buffers: list[Buffer]) -> tuple[Source, Any]:
         def run() -> None:
@@ -75,51 +77,58 @@ class Machine:
 
         return Source(form["ast"], "LLVM IR", form["ast"], ()), run
 
-    def race(self, **change: Any) -> Row:
+    def benchmark(self, **change: Any) -> Row:
         forms = [{"ast": name, "device": "LLVM"} for name in ("slow", "fast")]
-        return race(*forms, KernelData([]), [], replace(RULES, **change))
+        return run_benchmark(*forms, KernelData([]), [], replace(RULES, **change))
 
 
 def test_both_are_timed(kernel: Kernel, buffers: list[Buffer]) -> None:
-    fast = form(kernel.apply(*TILE))
-    result = raced(kernel, fast, form(kernel), buffers, compares=True, budget_s=60.0)
+    fast = row(kernel.apply(*TILE))
+    result = benchmarked(
+        kernel, fast, row(kernel), buffers, compares=True, budget_s=60.0
+    )
     assert result["differs"] is False
     assert len(result["samples"]) == len(result["against"]) >= min(8, LEAST_ROUNDS)
 
 
 def test_each_has_its_own_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    result = Machine(monkeypatch, slow=1e-3, fast=9e-4).race()
+    result = Machine(monkeypatch, slow=1e-3, fast=9e-4).benchmark()
     assert result["samples"] == pytest.approx([1e-3] * LEAST_ROUNDS), "they are settled"
     assert result["against"] == pytest.approx([9e-4] * LEAST_ROUNDS)
 
 
 def test_the_hopeless_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, slow=1e-3, fast=5e-4)
-    assert len(machine.race()["samples"]) == FAIR_ROUNDS
-    patient = machine.race(hopeless=1e9)
+    assert len(machine.benchmark()["samples"]) == FAIR_ROUNDS
+    patient = machine.benchmark(hopeless=1e9)
     assert len(patient["samples"]) == LEAST_ROUNDS, "it is timed like any other"
 
 
 def test_the_budget_ends_the_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(monkeypatch, slow=0.024, fast=0.020)  # a round takes 44 ms
-    assert len(machine.race(budget_s=0.2)["samples"]) == 3
-    assert len(machine.race(budget_s=10.0, samples=4)["samples"]) == 4
+    assert len(machine.benchmark(budget_s=0.2)["samples"]) == 3
+    assert len(machine.benchmark(budget_s=10.0, samples=4)["samples"]) == 4
 
 
 def test_a_program_that_is_known_is_not_run(
     kernel: Kernel, buffers: list[Buffer]
 ) -> None:
-    first = raced(kernel, form(kernel), form(kernel), buffers)
-    again = raced(kernel, form(kernel), form(kernel), buffers, known=(first["digest"],))
+    first = benchmarked(kernel, row(kernel), row(kernel), buffers)
+    again = benchmarked(
+        kernel, row(kernel), row(kernel), buffers, digests=(first["digest"],)
+    )
     assert again == {"same": first["digest"]}
-    other = form(kernel.apply(*TILE))
-    assert raced(kernel, other, other, buffers)["digest"] != first["digest"]
+    other = row(kernel.apply(*TILE))
+    assert benchmarked(kernel, other, other, buffers)["digest"] != first["digest"]
 
 
 def test_a_wrong_answer_is_seen(kernel: Kernel, buffers: list[Buffer]) -> None:
-    wrong = form(kernel, _halved(kernel.compile("LLVM").source))
-    assert raced(kernel, wrong, form(kernel), buffers, compares=True)["differs"] is True
-    assert "differs" not in raced(kernel, wrong, form(kernel), buffers)
+    wrong = row(kernel, _halved(kernel.compile("LLVM").source))
+    assert (
+        benchmarked(kernel, wrong, row(kernel), buffers, compares=True)["differs"]
+        is True
+    )
+    assert "differs" not in benchmarked(kernel, wrong, row(kernel), buffers)
 
 
 def _halved(text: str) -> str:
@@ -129,12 +138,12 @@ def _halved(text: str) -> str:
 
 
 def test_errors_and_limits_are_results(kernel: Kernel, buffers: list[Buffer]) -> None:
-    bad = raced(kernel, form(kernel, "define void @x("), form(kernel), buffers)
+    bad = benchmarked(kernel, row(kernel, "define void @x("), row(kernel), buffers)
     assert bad["error"]["what"].startswith("cannot compile")
     values = np.ones((700, 700), np.float32)
     slow = explore(Tensor(values).realize() @ Tensor(values).realize()).kernels[0]
     own = slow.data.buffers(slow.original, "LLVM")
-    result = raced(slow, form(slow), form(slow), own, limit_s=0.02)
+    result = benchmarked(slow, row(slow), row(slow), own, limit_s=0.02)
     assert result["over"] == 0.02
 
 
@@ -156,15 +165,15 @@ def test_of_slow_forms_no_run_begins_that_would_end_too_late() -> None:
 def test_what_takes_the_whole_budget_is_run_once(
     kernel: Kernel, buffers: list[Buffer]
 ) -> None:
-    fast = form(kernel.apply(*TILE))
-    result = raced(kernel, fast, form(kernel), buffers, budget_s=1e-9)
+    fast = row(kernel.apply(*TILE))
+    result = benchmarked(kernel, fast, row(kernel), buffers, budget_s=1e-9)
     assert len(result["samples"]) == len(result["against"]) == 1
 
 
 def test_who_waits_is_told_for_how_long(kernel: Kernel, buffers: list[Buffer]) -> None:
     reports: list[object] = []
-    race(
-        form(kernel), form(kernel), KernelData(buffers), kernel.original.outputs, RULES,
+    run_benchmark(
+        row(kernel), row(kernel), KernelData(buffers), kernel.original.outputs, RULES,
         lambda: reports.append("on"), reports.append,
     )  # fmt: skip
     assert reports[:3] == ["on", RULES.limit_s, "on"]
@@ -233,11 +242,11 @@ def test_what_counts_as_the_same_answer(
 
 def test_elsewhere_it_is_text_in_and_text_out(kernel: Kernel) -> None:
     task = {
-        "kernel": kernel.to_text(), "form": form(kernel), "against": form(kernel),
+        "kernel": kernel.to_text(), "candidate": row(kernel), "against": row(kernel),
         "rules": asdict(RULES),
     }  # fmt: skip
-    result = json.loads(race_text(json.dumps(task)))
+    result = json.loads(benchmark_text(json.dumps(task)))
     assert result["samples"] and result["digest"]
-    broken = json.loads(race_text(json.dumps(task | {"kernel": "nonsense"})))
+    broken = json.loads(benchmark_text(json.dumps(task | {"kernel": "nonsense"})))
     assert broken["error"]["what"]
     assert Device.available("LLVM")

@@ -26,7 +26,7 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz import explore
 from workbench.worker import client
 from workbench.worker.client import STOPS_WITHIN_S, TaskStopped, Worker, WorkerEnded
-from workbench.worker.server import Desk
+from workbench.worker.server import WorkerServer
 
 PATIENCE_S = 250.0
 """A busy machine may be silent for so long; a hang is a failure all the same."""
@@ -342,13 +342,13 @@ def test_a_process_that_is_silent_for_too_long_is_ended(
 def test_only_a_run_is_said_to_be_silent(kernel: Kernel) -> None:
     """A process may start, and a form compile, however busy the machine is."""
     reports: list[Any] = []
-    desk = Desk(reports.append, lambda: False)
+    server = WorkerServer(reports.append, lambda: False)
     buffers = kernel.data.buffers(kernel.original, "LLVM")
     blobs = [bytearray(b.array.view(np.uint8).tobytes()) for b in buffers]
-    desk.hold("data", [(b.dtype.name, b.size) for b in buffers], blobs)
+    server.hold("data", [(b.dtype.name, b.size) for b in buffers], blobs)
     about = {"data": "data", "silent_s": 3.0}
-    desk.check(about | {"kernel": sent(kernel), "original": kernel.to_text()})
-    desk.measure(
+    server.check(about | {"kernel": sent(kernel), "original": kernel.to_text()})
+    server.measure(
         about | {"kernels": [sent(kernel)], "cold": False, "budget_s": PATIENCE_S,
                  "samples": 1},
     )  # fmt: skip

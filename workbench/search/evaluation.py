@@ -21,7 +21,7 @@ from workbench.search.candidate import Measured, Patience, SearchStopped
 from workbench.worker.benchmark import BenchmarkSettings
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
-from workbench.worker.remote import race_text
+from workbench.worker.remote import benchmark_text
 
 QUICK = (0.06, 9)
 """Seconds and samples for a candidate the first time."""
@@ -129,7 +129,7 @@ class OnWorker(_Measuring):
             left_s = self.ends_at - self.clock()
             quiet_s = max(1.0, min(quiet_s, max(left_s, rules.limit_s) + MARGIN_S))
         task = {
-            "do": "race", "data": self.key, "kernel": self.row(kernel),
+            "do": "benchmark", "data": self.key, "kernel": self.row(kernel),
             "against": self.row(against), "outputs": self.kernel.outputs,
             "rules": asdict(rules),
         }  # fmt: skip
@@ -169,7 +169,7 @@ class OnExecutor(_Measuring):
         rules = self.rules(patience, thorough)
         about = {"kernel": to_text(self.kernel), "against": self.row(against)}
         tasks = [
-            json.dumps(about | {"form": self.row(kernel), "rules": asdict(rules)})
+            json.dumps(about | {"candidate": self.row(kernel), "rules": asdict(rules)})
             for kernel in kernels
         ]
         pending = [self._submit(task) for task in tasks]
@@ -187,7 +187,7 @@ class OnExecutor(_Measuring):
     def _submit(self, task: str) -> Future[str]:
         assert self.executor is not None
         try:
-            return self.executor.submit(race_text, task)
+            return self.executor.submit(benchmark_text, task)
         except Exception as error:  # it is shut down, or broken
             failed: Future[str] = Future()
             failed.set_exception(error)

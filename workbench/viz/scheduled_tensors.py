@@ -10,7 +10,7 @@ import numpy as np
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import Calls, SourceLine
-from workbench.check.bisect import Culprit
+from workbench.check.bisect import FirstWrongRewrite
 from workbench.check.node_values import NodeValues, values_of_tensor
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.explain import Explanation
@@ -98,7 +98,7 @@ class ScheduledTensors:
         hint = hint if originals else "an expression that has something to compute"
         raise WorkbenchError("this is no kernel of this exploration", because, hint)
 
-    def bisect(self, kernel: Kernel | int | None = None) -> Culprit | None:
+    def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
         of a kernel (its place, or itself with any opts; None: of all); None where none is.
 
@@ -107,9 +107,9 @@ class ScheduledTensors:
         """
         chosen = range(len(self.kernels)) if kernel is None else [kernel]
         for place, form in map(self.form, chosen):
-            culprit = bisected(self.passes, self.items, form, place)
-            if culprit is not None:
-                return culprit
+            wrong_rewrite = bisected(self.passes, self.items, form, place)
+            if wrong_rewrite is not None:
+                return wrong_rewrite
         return None
 
     def why_not(

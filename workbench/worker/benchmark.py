@@ -1,4 +1,4 @@
-"""One form of a kernel against another: run in turns, and given up when it is hopeless."""
+"""One candidate against another: run in turns, and given up when it is hopeless."""
 
 from __future__ import annotations
 
@@ -20,38 +20,41 @@ from workbench.measure.timing import (
     seconds_of,
     timed_rounds,
 )
-from workbench.worker.candidate import Row, Run, bound, told
+from workbench.worker.candidate import Row, Run, bind, error_row
 from workbench.worker.kernel_data import KernelData
 from workbench.worker.time_limit import OverTime, within
 
 FAIR_ROUNDS = 3
-"""No form is given up before so many rounds."""
-LEAST_ROUNDS, SETTLED = 7, 0.005
-"""Timing ends early where the medians are known to this share."""
-SLOW, VERY_SLOW = 0.25, 5.0
-"""Forms of which one takes the first share of the budget are not run in turns but a few times
-each, and what takes the second share once."""
+"""Rounds that every candidate gets before it may be given up."""
+LEAST_ROUNDS = 7
+"""Rounds before timing may end early."""
+SETTLED = 0.005
+"""Timing ends early where the error of each median is at most this share of it."""
+SLOW = 0.25
+"""Share of the budget: a candidate whose run takes more is not run in turns but a few times."""
+VERY_SLOW = 5.0
+"""Budgets: a candidate whose run takes more is run once."""
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
-    """How a race is run. Units: seconds. `limit_s` is for the first run; a form that takes
-    `hopeless` times as long as the other is given up; `known` are digests of programs that
-    have raced before; `compares` the answers too; of slow forms no further run begins that
-    would not end within `left_s`."""
+    """How a benchmark is run. Units: seconds. `limit_s` is for the first run; a candidate that
+    takes `hopeless` times as long as the other is given up; `digests` name programs that were
+    measured before; `compares` says that answers are compared too; no further run of a slow
+    candidate begins that would not end within `left_s`."""
 
     budget_s: float
     samples: int
     limit_s: float
     hopeless: float
-    known: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
     compares: bool = False
     left_s: float = math.inf
 
 
-def race(
-    form: Row,
+def run_benchmark(
+    candidate: Row,
     against: Row,
     data: KernelData,
     outputs: Sequence[int],
@@ -59,21 +62,21 @@ def race(
     go_on: Callable[[], None] = lambda: None,
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
-    """Return what came of `form`: "samples" beside those of "against", in seconds; or "same",
+    """Return what came of `candidate`: "samples" beside those of "against", in seconds; or "same",
     the digest of a program that it equals; or "over", the limit that it broke; or "error".
 
-    `silent` is told of the seconds that the first run may take, before it begins.
+    `silent` is called with the seconds that the first run may take, before it begins.
     Errors: what `go_on` raises, which is called now and then.
     """
     stop = time.perf_counter() + rules.left_s
     try:
-        buffers, others = data.on(form["device"]), data.on(against["device"])
-        source, run = bound(form, buffers)
+        buffers, others = data.on(candidate["device"]), data.on(against["device"])
+        source, run = bind(candidate, buffers)
         go_on()
         row: Row = {"digest": key_of(source.language, source.text)[:16]}
-        if row["digest"] in rules.known:
+        if row["digest"] in rules.digests:
             return {"same": row["digest"]}
-        _, other = bound(against, others)
+        _, other = bind(against, others)
         silent(rules.limit_s)
         with within(rules.limit_s):
             first_s, answer = _first_run(run, buffers, outputs)
@@ -81,8 +84,8 @@ def race(
     except OverTime:
         return row | {"over": rules.limit_s}
     except WorkbenchError as error:
-        return {"error": told(error)}
-    if form == against:  # by itself
+        return {"error": error_row(error)}
+    if candidate == against:  # by itself
         times = _alone(run, first_s, rules, stop)
         return row | {"samples": times, "against": times}
     other_s, expected = _first_run(other, others, outputs)
@@ -100,7 +103,7 @@ def race(
 def _alone(
     run: Run, first_s: float, rules: BenchmarkSettings, stop: float
 ) -> list[float]:
-    """Return times of a form that races against nobody."""
+    """Return times of a candidate that is measured alone."""
     if first_s > SLOW * rules.budget_s:
         return _few(run, first_s, rules, stop)
     return list(measure(run, rules.budget_s, rules.samples).samples_s)
@@ -119,7 +122,7 @@ def _first_run(
 def _few(
     run: Run, first_s: float, rules: BenchmarkSettings, stop: float
 ) -> list[float]:
-    """Return times of a slow kernel: few, and of a very slow one that which is known."""
+    """Return a few times of a slow kernel; of a very slow one only that of its first run."""
     if first_s > VERY_SLOW * rules.budget_s:
         return [first_s]
     times: list[float] = []
@@ -160,17 +163,17 @@ def is_settled(samples: Samples) -> bool:
     return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
 
 
-def _are_close(expected: Array, got: Array) -> bool:
+def _are_close(expected: Array, actual: Array) -> bool:
     """Whether floats agree to a share of the greatest of them, and others exactly."""
     if expected.dtype.kind in "biu":
-        return bool(np.array_equal(expected, got))
+        return bool(np.array_equal(expected, actual))
     bits = 8 * expected.dtype.itemsize
     share = {16: 0.1, 32: 1e-3}.get(bits, 1e-9)
-    expected, got = expected.astype(np.float64), got.astype(np.float64)
+    expected, actual = expected.astype(np.float64), actual.astype(np.float64)
     finite = np.isfinite(expected)
-    if not np.array_equal(expected[~finite], got[~finite], equal_nan=True):
+    if not np.array_equal(expected[~finite], actual[~finite], equal_nan=True):
         return False
     if not finite.any():
         return True
     greatest = float(np.abs(expected[finite]).max())
-    return bool(np.abs(expected - got)[finite].max() <= share * greatest)
+    return bool(np.abs(expected - actual)[finite].max() <= share * greatest)

@@ -1,4 +1,4 @@
-"""A form of a kernel as data: what the worker process and executors compile and run.
+"""A candidate kernel as data: what the worker process and executors compile and run.
 
     {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...],
      "program": {..}}
@@ -30,7 +30,7 @@ Run = Callable[[], object]
 
 
 def row_of(ast: UOp, device: str, rules_off: Sequence[str]) -> Row:
-    """Return a kernel as another process wants it."""
+    """Return a kernel as another process reads it."""
     row: Row = {
         "ast": to_text(ast), "device": device, "source": None, "rules_off": list(rules_off),
     }  # fmt: skip
@@ -39,29 +39,29 @@ def row_of(ast: UOp, device: str, rules_off: Sequence[str]) -> Row:
             with unobserved(), without(rules_off):
                 row["program"] = _program_row(build(ast, device).source)
         except WorkbenchError as error:
-            row["program"] = {"error": told(error)}
+            row["program"] = {"error": error_row(error)}
     return row
 
 
-def compiled(form: Row) -> tuple[Source, Any]:
-    """Return a form's source and program.
+def compiled(candidate: Row) -> tuple[Source, Any]:
+    """Return a candidate's source and program.
 
     Errors: CompileError; DeviceError where the device is missing.
     """
-    ast = parsed(form["ast"])
-    with without(form.get("rules_off", ())):
-        if form["source"] is None and "program" not in form:
-            built = build(ast, form["device"])
+    kernel = parsed(candidate["ast"])
+    with without(candidate.get("rules_off", ())):
+        if candidate["source"] is None and "program" not in candidate:
+            built = build(kernel, candidate["device"])
             return built.source, built.program
-        if "program" in form:
-            source = _source(form["program"])
-            rendered = Stages(ast, ast, ast, (), source)
+        if "program" in candidate:
+            source = _source(candidate["program"])
+            rendered = Stages(kernel, kernel, kernel, (), source)
         else:
-            rendered = stages(ast, form["device"], upto="source")
+            rendered = stages(kernel, candidate["device"], upto="source")
             source = rendered.source
-        if form["source"] is not None:
-            source = replace(source, text=form["source"], lines=())
-        program = stages(replace(rendered, source=source), form["device"]).program
+        if candidate["source"] is not None:
+            source = replace(source, text=candidate["source"], lines=())
+        program = stages(replace(rendered, source=source), candidate["device"]).program
     return source, program
 
 
@@ -78,7 +78,8 @@ def _program_row(source: Source) -> Row:
 
 
 def _source(row: Row) -> Source:
-    """Return the source that `_program_row` said. Errors: WorkbenchError where there is none."""
+    """Return the source that `_program_row` describes. Errors: WorkbenchError where there is
+    none."""
     if "error" in row:
         error = row["error"]
         raise WorkbenchError(error["what"], error["because"], error["try"])
@@ -90,25 +91,25 @@ def _source(row: Row) -> Source:
     )
 
 
-def bound(form: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
-    """Return a form's source and a function that runs it over `buffers`.
+def bind(candidate: Row, buffers: Sequence[Buffer]) -> tuple[Source, Run]:
+    """Return a candidate's source and a function that runs it over `buffers`.
 
     Errors: as `compiled`, and DeviceError where the buffers do not fit.
     """
-    source, program = compiled(form)
+    source, program = compiled(candidate)
     return source, program.bind(buffers)
 
 
 def parsed(text: str) -> UOp:
-    """Return the kernel that IR text says. Errors: ParseError."""
+    """Return the kernel of an IR text. Errors: ParseError."""
     kernel = parse(text)
     if not isinstance(kernel, UOp):
-        raise ParseError("the text is no kernel", "it is a linear program")
+        raise ParseError("the text is not a kernel", "it is a linear program")
     return kernel
 
 
-def told(error: Exception) -> dict[str, str]:
-    """Return an error as what, because, try."""
+def error_row(error: Exception) -> dict[str, str]:
+    """Return an error as plain data: what, because, try."""
     if isinstance(error, WorkbenchError):
         return {"what": error.what, "because": error.because, "try": error.hint}
     return {"what": type(error).__name__, "because": str(error), "try": ""}

@@ -31,16 +31,20 @@ from workbench.worker import protocol
 from workbench.worker.time_limit import uninterrupted
 
 NICE = 5
-"""What is done ahead must not be in the way of the user's own work."""
+"""Niceness of a worker: its work must not be in the way of the user's own."""
 STOPS_WITHIN_S = 0.5
+"""Seconds in which a worker must stop before it is ended."""
 QUIET_S = 60.0
-"""A worker that is silent for longer counts as hanging."""
-LATE, LATE_S = 1.5, 1.0
-"""A limit that a worker told of is over after so many times as long, and so many seconds."""
-LAST_WORDS, LAST_WORDS_S = 2000, 20.0
-"""Of what a worker said last, so many bytes are kept; a busy machine may take so many seconds to
-end a process that crashed."""
-HELD_BYTES = 1 << 30
+"""Seconds of silence after which a worker counts as hanging."""
+LATE = 1.5
+"""A limit that a worker announced is over after this many times as long, and `LATE_S` more."""
+LATE_S = 1.0
+"""Seconds that a worker gets beyond a limit that it announced."""
+LAST_WORDS = 2000
+"""Bytes of a worker's last output that are stored."""
+LAST_WORDS_S = 20.0
+"""Seconds that a busy machine may take to end a process that crashed."""
+DATA_BYTES = 1 << 30
 """Bytes of data that a worker holds; the oldest go first."""
 AFTER = {
     "SIGSEGV": "look for an index outside its buffer",
@@ -97,15 +101,18 @@ class Worker:
         """See to it that the worker has the data `key`; `make` returns the buffers by slot, and
         whether each is only written."""
         process = self._running()
-        if key in process.held:
-            process.held.move_to_end(key)
+        if key in process.data_bytes:
+            process.data_bytes.move_to_end(key)
             return
         buffers = make()
         slots, blobs = slots_and_bytes(buffers)
         process.send({"do": "hold", "key": key, "slots": slots}, blobs)
-        process.held[key] = sum(b.nbytes for b, _ in buffers)
-        while len(process.held) > 1 and sum(process.held.values()) > HELD_BYTES:
-            oldest, _ = process.held.popitem(last=False)
+        process.data_bytes[key] = sum(b.nbytes for b, _ in buffers)
+        while (
+            len(process.data_bytes) > 1
+            and sum(process.data_bytes.values()) > DATA_BYTES
+        ):
+            oldest, _ = process.data_bytes.popitem(last=False)
             process.send({"do": "drop", "key": oldest})
 
     def ask(
@@ -201,10 +208,10 @@ class _Process:
 
     def __init__(self, nice: int) -> None:
         self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
-        self.held: OrderedDict[str, int] = OrderedDict()
+        self.data_bytes: OrderedDict[str, int] = OrderedDict()
         self.is_ended = False
         """Whether we ended it: then it did not crash."""
-        self._said = b""
+        self._last_words = b""
         self._parent = os.getpid()
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, str(nice)],
@@ -265,7 +272,7 @@ class _Process:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=LAST_WORDS_S)
         self._reader.join(LAST_WORDS_S)
-        lines = self._said.decode(errors="replace").split("\n")
+        lines = self._last_words.decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]
         status = self._process.returncode
         return (0 if status is None else status), (words[-1] if words else "")
@@ -284,7 +291,7 @@ class _Process:
         assert stream is not None
         with contextlib.suppress(OSError, ValueError):
             while piece := os.read(stream.fileno(), 1 << 16):
-                self._said = (self._said + piece)[-LAST_WORDS:]
+                self._last_words = (self._last_words + piece)[-LAST_WORDS:]
 
 
 def _quiet(progress: Row, quiet_s: float) -> float:

@@ -1,4 +1,4 @@
-"""The data that forms of a kernel run on, in the memory of whichever device runs one."""
+"""The data that candidates run on, in the memory of whichever device runs one."""
 
 from __future__ import annotations
 

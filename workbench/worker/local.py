@@ -16,7 +16,7 @@ from workbench.worker.client import (
     Worker,
     slots_and_bytes,
 )
-from workbench.worker.server import Desk, StopRequest
+from workbench.worker.server import StopRequest, WorkerServer
 
 
 class LocalWorker(Worker):
@@ -28,7 +28,7 @@ class LocalWorker(Worker):
         self._keys: set[str] = set()
         self._is_stopped = False
         self._progress: Progress | None = None
-        self._desk = Desk(self._report, lambda: self._is_stopped)
+        self._server = WorkerServer(self._report, lambda: self._is_stopped)
 
     @property
     def pid(self) -> int:
@@ -43,7 +43,7 @@ class LocalWorker(Worker):
         """See to it that the data `key` are there (see `Worker.hold`)."""
         if key not in self._keys:
             slots, blobs = slots_and_bytes(make())
-            self._desk.hold(key, slots, blobs)
+            self._server.hold(key, slots, blobs)
             self._keys.add(key)
 
     def ask(
@@ -52,9 +52,9 @@ class LocalWorker(Worker):
         """Return the result of a task. Errors: TaskStopped; what goes wrong in the task."""
         self._is_stopped, self._progress = False, progress
         tasks = {
-            "measure": self._desk.measure,
-            "check": self._desk.check,
-            "race": self._desk.race,
+            "measure": self._server.measure,
+            "check": self._server.check,
+            "benchmark": self._server.benchmark,
         }
         try:
             return tasks[task["do"]](task)

@@ -17,8 +17,8 @@ from threading import Thread
 from typing import IO, Any
 
 from workbench.worker import protocol
-from workbench.worker.candidate import told
-from workbench.worker.server import Desk, StopRequest
+from workbench.worker.candidate import error_row
+from workbench.worker.server import StopRequest, WorkerServer
 
 LOOK_FOR_PARENT_S = 1.0
 REPORT_EVERY_S = 0.05
@@ -30,7 +30,7 @@ class Connection:
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
         self._incoming, self._outgoing = incoming, outgoing
         self._messages: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
-        self._stopped, self._task, self._reported, self._said = -1, -1, 0.0, ""
+        self._stopped, self._task, self._reported, self._text = -1, -1, 0.0, ""
         Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -51,14 +51,14 @@ class Connection:
         return head, blobs
 
     def is_stopped(self) -> bool:
-        """Whether the task at hand is no longer wanted."""
+        """Whether somebody stopped the task at hand."""
         return self._stopped >= self._task
 
     def report(self, progress: dict[str, Any]) -> None:
         """Send progress, not too often where it is only numbers."""
         is_due = time.monotonic() - self._reported > REPORT_EVERY_S
-        if is_due or progress["text"] != self._said:
-            self._reported, self._said = time.monotonic(), progress["text"]
+        if is_due or progress["text"] != self._text:
+            self._reported, self._text = time.monotonic(), progress["text"]
             self.answer("progress", progress)
 
     def answer(self, kind: str, value: Any) -> None:
@@ -77,25 +77,29 @@ def main(nice: int) -> None:
     if hasattr(os, "nice"):
         os.nice(nice)
     line = Connection(os.fdopen(os.dup(0), "rb"), outgoing)
-    desk = Desk(line.report, line.is_stopped)
+    server = WorkerServer(line.report, line.is_stopped)
     while True:
         head, blobs = line.next()
         if head["do"] == "hold":
-            desk.hold(head["key"], head["slots"], blobs)
+            server.hold(head["key"], head["slots"], blobs)
         elif head["do"] == "drop":
-            desk.drop(head["key"])
+            server.drop(head["key"])
         else:
-            _do(desk, line, head)
+            _do(server, line, head)
 
 
-def _do(desk: Desk, line: Connection, head: dict[str, Any]) -> None:
-    tasks = {"measure": desk.measure, "check": desk.check, "race": desk.race}
+def _do(server: WorkerServer, line: Connection, head: dict[str, Any]) -> None:
+    tasks = {
+        "measure": server.measure,
+        "check": server.check,
+        "benchmark": server.benchmark,
+    }
     try:
         line.answer("done", tasks[head["do"]](head))
     except StopRequest:
         line.answer("stopped", None)
     except Exception as error:
-        line.answer("error", told(error))
+        line.answer("error", error_row(error))
 
 
 def _leave_with(parent: int) -> None:

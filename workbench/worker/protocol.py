@@ -14,7 +14,7 @@ from typing import IO, Any
 
 _LENGTH = struct.Struct("<Q")
 MOST_HEAD = 1 << 30
-"""Bytes of a head; a longer one is no message of ours."""
+"""Bytes of a head; a longer one is not a message of ours."""
 Head = dict[str, Any]
 Blob = bytes | bytearray | memoryview
 
@@ -33,7 +33,7 @@ def receive(stream: IO[bytes]) -> tuple[Head, list[bytearray]]:
     """Return the next message, waiting for it.
 
     Errors: EOFError where the stream ended, in the middle of a message too; ValueError for
-    what is no message.
+    what is not a message.
     """
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
     if length > MOST_HEAD:

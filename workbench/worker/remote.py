@@ -1,6 +1,6 @@
-"""Racing a form in another process that somebody else runs: text in, text out.
+"""Measuring a candidate in another process that somebody else runs: text in, text out.
 
-An executor (of processes, of threads, or Dask's) is given `race_text` and a JSON text.
+An executor (of processes, of threads, or Dask's) is given `benchmark_text` and a JSON text.
 """
 
 from __future__ import annotations
@@ -11,27 +11,29 @@ from functools import lru_cache
 from workbench.backends.native.host_memory import HOST
 from workbench.base.trace import unobserved
 from workbench.kernel.inputs import Seeded
-from workbench.worker.benchmark import BenchmarkSettings, race
-from workbench.worker.candidate import parsed, told
+from workbench.worker.benchmark import BenchmarkSettings, run_benchmark
+from workbench.worker.candidate import error_row, parsed
 from workbench.worker.kernel_data import KernelData
 
 
-def race_text(task: str) -> str:
-    """Return what comes of a race on seeded data (see `race`).
+def benchmark_text(task: str) -> str:
+    """Return what a benchmark on seeded data gives (see `run_benchmark`).
 
-    The task has the un-optimised "kernel" as text, the "form", what it is "against", and the
+    The task has the un-optimised "kernel" as text, the "candidate", what it is "against", and the
     "rules".
     """
     request = json.loads(task)
     rules = BenchmarkSettings(
-        **request["rules"] | {"known": tuple(request["rules"]["known"])}
+        **request["rules"] | {"digests": tuple(request["rules"]["digests"])}
     )
     try:
         data, slots = _data(request["kernel"])
         with unobserved():
-            row = race(request["form"], request["against"], data, slots, rules)
+            row = run_benchmark(
+                request["candidate"], request["against"], data, slots, rules
+            )
     except Exception as error:  # it must come back as text
-        row = {"error": told(error)}
+        row = {"error": error_row(error)}
     return json.dumps(row)
 
 

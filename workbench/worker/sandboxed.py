@@ -12,11 +12,11 @@ STRIP_BYTES = 4096
 FILL = 0xA5
 
 
-class Guarded:
+class SandboxedBuffer:
     """A copy of a buffer, on a device, between two strips of memory that nobody may write to."""
 
     def __init__(self, original: Buffer, device: str):
-        self._held, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
+        self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
         self._whole = Buffer(device, original.dtype, original.size + 2 * strip)
         self._whole.copy_in(np.full(self._whole.nbytes, FILL, np.uint8))
         self.buffer = self._whole.window(strip, original.size)
@@ -28,7 +28,9 @@ class Guarded:
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):
             return f"writes outside of buffer {slot}"
-        before, after = (b.to_numpy().view(np.uint8) for b in (self._held, self.buffer))
+        before, after = (
+            b.to_numpy().view(np.uint8) for b in (self._original, self.buffer)
+        )
         same = is_output or np.array_equal(before, after)
         return "" if same else f"changes buffer {slot}, an input"
 

@@ -1,6 +1,6 @@
 """What the worker process does with kernels: times them in turns, and checks them.
 
-Forms of kernels come as data (see `forms`).
+Candidates come as data (see `candidate.py`).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from workbench.check import answer as checking
 from workbench.kernel.inputs import arrays
 from workbench.measure.cold_cache import ROUNDS, cold_rounds
 from workbench.measure.timing import no_garbage_collection, timed_rounds
-from workbench.worker.benchmark import BenchmarkSettings, is_settled, race
-from workbench.worker.candidate import Row, Run, bound, parsed, told
+from workbench.worker.benchmark import BenchmarkSettings, is_settled, run_benchmark
+from workbench.worker.candidate import Row, Run, bind, error_row, parsed
 from workbench.worker.kernel_data import KernelData
-from workbench.worker.sandboxed import Guarded
+from workbench.worker.sandboxed import SandboxedBuffer
 
 Report = Callable[[Row], None]
 
 
 class StopRequest(Exception):
-    """The task is no longer wanted."""
+    """Somebody stopped the task."""
 
 
-class Desk:
+class WorkerServer:
     """The worker's side: holds the data that kernels run on, and does tasks.
 
-    `report` sends progress; `is_stopped` says whether the task is still wanted.
+    `report` sends progress; `is_stopped` says whether somebody stopped the task.
     """
 
     def __init__(self, report: Report, is_stopped: Callable[[], bool]):
@@ -78,7 +78,7 @@ class Desk:
             try:
                 self._continue(place, len(rows), "compiling")
                 key = kernel.get("data", task.get("data"))
-                source, run = bound(kernel, self._data[key].on(kernel["device"]))
+                source, run = bind(kernel, self._data[key].on(kernel["device"]))
                 rows[place]["threads"] = source.threads
                 self._continue(place, len(rows), "first run", task.get("silent_s"))
                 start = time.perf_counter()
@@ -91,7 +91,7 @@ class Desk:
             except StopRequest:
                 return {"kernels": rows}
             except Exception as error:
-                rows[place]["error"] = told(error)
+                rows[place]["error"] = error_row(error)
         with no_garbage_collection(), suppress(StopRequest):
             self._warm(runs, rows, task)
             if task["cold"]:
@@ -118,15 +118,15 @@ class Desk:
                 rows[int(name)]["cold"] = samples.samples_s
             self._continue(number, ROUNDS, "timing, cold")
 
-    def race(self, task: Row) -> Row:
-        """Return what comes of one form against another (see `race`)."""
+    def benchmark(self, task: Row) -> Row:
+        """Return what comes of one candidate against another (see `run_benchmark`)."""
         rules = BenchmarkSettings(
-            **task["rules"] | {"known": tuple(task["rules"]["known"])}
+            **task["rules"] | {"digests": tuple(task["rules"]["digests"])}
         )
-        self._continue(0, 1, "racing")
-        return race(
+        self._continue(0, 1, "benchmark")
+        return run_benchmark(
             task["kernel"], task["against"], self._data[task["data"]], task["outputs"],
-            rules, lambda: self._continue(0, 1, "racing"),
+            rules, lambda: self._continue(0, 1, "benchmark"),
             lambda seconds: self._continue(0, 1, "first run", seconds),
         )  # fmt: skip
 
@@ -137,10 +137,10 @@ class Desk:
         original = parsed(task["original"])
         slots = original.outputs
         device = Device.canonical(task["kernel"]["device"])
-        guards = [Guarded(b, device) for b in originals]
+        guards = [SandboxedBuffer(b, device) for b in originals]
         buffers = [guard.buffer for guard in guards]
         self._continue(0, 3, "compiling")
-        _, run = bound(task["kernel"], buffers)
+        _, run = bind(task["kernel"], buffers)
         self._continue(1, 3, "running", task.get("silent_s"))
         run()
         self._continue(2, 3, "comparing with the reference interpreter")
@@ -149,8 +149,8 @@ class Desk:
             problem = " and ".join(filter(None, problems))
             return {"ok": False, "text": f"WRONG: the program {problem}"}
         inputs = arrays(originals, slots)
-        got = [buffers[slot].to_numpy() for slot in slots]
-        outcome = checking.check(original, slots, inputs, got)
+        actual = [buffers[slot].to_numpy() for slot in slots]
+        outcome = checking.check(original, slots, inputs, actual)
         return {"ok": bool(outcome.ok), "text": str(outcome)}
 
     def _continue(

@@ -35,10 +35,10 @@ from unittest import mock
 from workbench.viz.session.handlers.measurement import searching
 search = searching.run
 def patient(*args, report, stop, **fields):
-    def told(candidate):
+    def patient_report(candidate):
         report(candidate)
         while candidate.number > 3 and not stop(): time.sleep(0.01)
-    return search(*args, **fields | {"report": told, "stop": stop, "budget_s": 3600})
+    return search(*args, **fields | {"report": patient_report, "stop": stop, "budget_s": 3600})
 patched = mock.patch.object(searching, "run", patient)
 patched.start()"""
 """A search that waits, after it has tried a few, to be stopped."""

@@ -67,7 +67,7 @@ def falls_silent(page: Any) -> None:
     page.clock.install()
 
 
-def told(
+def send_reply(
     page: Any, do: str, error: Any = None, patch: Any = None, result: Any = None
 ) -> None:
     """Answer the last request `do`."""

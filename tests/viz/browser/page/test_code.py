@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.viz.browser.page.support import Record, keys, selected, texts, told
+from tests.viz.browser.page.support import Record, keys, selected, send_reply, texts
 
 
 def test_languages_have_tabs(page: Any, record: Record) -> None:
@@ -48,7 +48,7 @@ def test_what_a_compiler_says_stands_over_the_code(
     session.click(".wb-code-bar >> text=edit")
     session.click("[data-key=run-edit]")
     patch = {"append": {"variants": [broken | {"error": error}]}, "set": []}
-    told(session, "edit", patch=patch, result={"variant": number})
+    send_reply(session, "edit", patch=patch, result={"variant": number})
     session.wait_for_selector(".wb-code-pane [role=alert] >> text=expected ';'")
     row = session.inner_text(f"[data-key=variant-{number}] .wb-name")
     assert row.split() == ["edited", "1", "!"]
@@ -68,7 +68,7 @@ def test_code_is_asked_for_again_on_another_device(
             session.evaluate("p => hear({patch: p})", patch)
         requests = session.evaluate("sent.filter((m) => m.do === 'code')")
         assert [m["language"] for m in requests] == ["asm"], device
-        told(session, "code", result={"variant": 0})
+        send_reply(session, "code", result={"variant": 0})
 
 
 def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
@@ -76,5 +76,5 @@ def test_an_editor_can_be_written_in_at_once(session: Any) -> None:
     session.wait_for_function("document.activeElement.matches('.wb-editor')")
     session.click("[data-key=run-edit]")
     assert session.inner_text("[data-key=run-edit]") == "Running…"
-    told(session, "edit", error={"what": "no", "because": "", "try": ""})
+    send_reply(session, "edit", error={"what": "no", "because": "", "try": ""})
     session.wait_for_selector("[data-key=run-edit]:has-text('Run the edited code')")

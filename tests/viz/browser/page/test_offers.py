@@ -13,9 +13,9 @@ from tests.viz.browser.page.support import (
     falls_silent,
     focused,
     keys,
+    send_reply,
     texts,
     timing,
-    told,
 )
 
 
@@ -112,7 +112,7 @@ def test_a_late_answer_takes_nobody_back(session: Any, record: Record) -> None:
     other = next(i for i, v in enumerate(record["variants"]) if i and v["kernel"] == 0)
     session.click("[data-key=search]")
     session.click(f"[data-key=variant-{other}]")
-    told(session, "search", result={"variant": 0})
+    send_reply(session, "search", result={"variant": 0})
     session.wait_for_selector("[data-key=search]:text-is('Search')")
     assert (
         session.get_attribute(f"[data-key=variant-{other}]", "aria-selected") == "true"

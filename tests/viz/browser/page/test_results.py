@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import session_page, shown
-from tests.viz.browser.page.support import MACHINE, Record, keys, texts, timing, told
+from tests.viz.browser.page.support import (
+    MACHINE,
+    Record,
+    keys,
+    send_reply,
+    texts,
+    timing,
+)
 from workbench.viz.page import export_html
 
 
@@ -22,13 +29,13 @@ def test_what_was_found_is_said_where_one_is(
         page.focus(".wb")
         keys(page, "c")
         change = [["variants", 0, "check"], {"ok": False, "text": "wrong: 3 of 9"}]
-        told(page, "check", patch={"append": {}, "set": [change]})
+        send_reply(page, "check", patch={"append": {}, "set": [change]})
         page.wait_for_selector(".wb-notices >> text=wrong: 3 of 9")
         page.wait_for_selector(
             ":is(.wb-verdict, .wb-about) :text('wrong: 3 of 9') >> visible=true"
         )
         keys(page, "c")
-        told(page, "check", error={"what": "no data", "because": "", "try": ""})
+        send_reply(page, "check", error={"what": "no data", "because": "", "try": ""})
         page.wait_for_selector("[role=alert]:has-text('no data') >> visible=true")
 
 
@@ -43,7 +50,7 @@ def test_a_caret_points_at_its_column(session: Any, record: Record) -> None:
     error = {"what": "cannot compile", "because": compiler_text, "try": ""}
     session.focus(".wb")
     keys(session, "c")
-    told(session, "check", error=error)
+    send_reply(session, "check", error=error)
     letters = session.evaluate(LETTERS, ".wb-results [role=alert]")
     [caret] = [place for letter, place in letters if letter == "^"]
     [first] = [place for letter, place in letters if letter == "o"]

@@ -17,8 +17,8 @@ from tests.viz.browser.page.support import (
     focused,
     keys,
     selected,
+    send_reply,
     timing,
-    told,
 )
 from tests.viz.support import array
 from workbench.viz import explore
@@ -47,7 +47,7 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
         session.click(f"[data-key=code-{language}]")
         assert session.locator(".wb-code-bar [data-key=edit]").count() == count
     session.click("[data-key=replan]")
-    told(session, "replan", error={"what": "cannot", "because": "so", "try": ""})
+    send_reply(session, "replan", error={"what": "cannot", "because": "so", "try": ""})
     session.wait_for_selector(".wb-rw [role=alert]:has-text('cannot')")
 
 
@@ -105,7 +105,7 @@ def test_a_device_that_cannot_be_is_not_shown_as_chosen(session: Any) -> None:
         was,
     )
     session.select_option(field, other)
-    told(session, "device", error={"what": "no", "because": "", "try": ""})
+    send_reply(session, "device", error={"what": "no", "because": "", "try": ""})
     session.wait_for_selector(".wb-results [role=alert]")
     assert session.input_value(field) == was
 

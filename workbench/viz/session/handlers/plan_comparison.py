@@ -19,7 +19,7 @@ from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import ratio
 from workbench.viz.session.handlers import measurement, variants
-from workbench.worker.client import HELD_BYTES, TaskStopped
+from workbench.worker.client import DATA_BYTES, TaskStopped
 
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
@@ -125,7 +125,7 @@ def _check(session: Session) -> None:
         raise WorkbenchError(what, "an emulator's times say nothing", "another device")
     kernels = _kernels(session)
     size = sum(param.length * param.dtype.itemsize for param in _params(kernels))
-    if len(kernels) > MOST_KERNELS or size > HELD_BYTES // 2:
+    if len(kernels) > MOST_KERNELS or size > DATA_BYTES // 2:
         because = f"together they have {len(kernels)} kernels on {size:,.0f} bytes"
         raise WorkbenchError(what, because, "smaller tensors")
 
