@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from everyday import Case, cases
 
+from workbench.bench.answer import fault
 from workbench.measure.timing import in_turn, seconds_of
 
 SAMPLE_S, SETTLE_S = 0.004, 0.003
 JUDGED_S = 50e-6
 """Where torch needs less than this, what a call costs is all that shows."""
 CLIFF = 2.0
-TOLERANCE = {"float16": 1e-2, "float32": 2e-4, "float64": 1e-9}
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,13 @@ def measured(case: Case, budget_s: float) -> Row:
         call(*ours)
         compile_s = time.perf_counter() - start
         answer = call(*ours).numpy()
-        fault = _fault(answer, case.theirs(*theirs).numpy())
-    except Exception as error:  # a row that fails must not end the table
+        error = fault(answer, case.theirs(*theirs).numpy()) or ""
+    except Exception as failure:  # a row that fails must not end the table
         return Row(
-            case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(error).__name__}: {error}"
+            case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(failure).__name__}: {failure}"
         )
-    if fault:
-        return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=fault)
+    if error:
+        return Row(case.name, 0.0, 0.0, 0.0, 0.0, error=error)
     one, other = lambda: call(*ours), lambda: case.theirs(*theirs)
     return Row(case.name, *beside(one, other, budget_s), call.count, compile_s)
 
@@ -241,24 +241,6 @@ def _arrays(case: Case) -> list[np.ndarray[Any, Any]]:
         else:
             arrays.append(rng.standard_normal(shape).astype(kind))
     return arrays
-
-
-def _fault(actual: Any, expected: Any) -> str:
-    if actual.shape != expected.shape:
-        return f"shape {actual.shape}, not {expected.shape}"
-    if actual.dtype.kind in "biu" or expected.dtype.kind in "biu":
-        wrong = int((actual != expected).sum())
-        return f"{wrong} of {actual.size} elements differ" if wrong else ""
-    share = TOLERANCE[actual.dtype.name]
-    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-    if not actual.size:
-        return ""
-    finite = np.isfinite(expected)
-    if (np.isfinite(actual) != finite).any():
-        return "not finite in other places"
-    off = np.abs(actual - expected)[finite].max(initial=0.0)
-    limit = share * max(1e-30, np.abs(expected[finite]).max(initial=0.0))
-    return f"off by {off:g}, more than {limit:g}" if off > limit else ""
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from workbench.bench.answer import fault
+from workbench.ir.meaning.closeness import LONG_STEPS
 from workbench.measure.timing import in_turn, seconds_of
 
 Array = np.ndarray[Any, Any]
@@ -29,8 +31,6 @@ STAGES = ((64, 1), (128, 2), (256, 2), (512, 2))
 LAYERS, HEADS = 6, 8
 MOST = 1000
 """Samples."""
-WITHIN = 1e-3
-"""Of the largest number: how far the answers may be apart."""
 
 
 class Ours:
@@ -252,9 +252,9 @@ def compared(name: str, options: argparse.Namespace) -> bool:
         print(f"{name}: {label}, first two runs {first:.2f} s", flush=True)
     right = True
     if "torch" in answers:
-        apart = np.abs(answers["workbench"] - answers["torch"]).max()
-        right = bool(apart <= WITHIN * np.abs(answers["torch"]).max())
-        print(f"{name}: answers {'agree' if right else 'DIFFER'}, by {apart:.1e}")
+        problem = fault(answers["workbench"], answers["torch"], LONG_STEPS)
+        right = problem is None
+        print(f"{name}: answers {'agree' if right else f'DIFFER: {problem}'}")
     samplers = {label: settled(run) for label, run in runs.items()}
     times = in_turn(samplers, options.seconds, least=1, most=MOST, settle_s=0.05)
     for label, samples in times.items():

@@ -23,7 +23,6 @@ from workbench.worker.benchmark import (
     FAIR_ROUNDS,
     LEAST_ROUNDS,
     BenchmarkSettings,
-    _are_close,
     _few,
     run_benchmark,
 )
@@ -214,30 +213,6 @@ def test_time_ends_in_the_main_thread_only() -> None:
     thread.start()
     thread.join()
     assert ended
-
-
-CLOSE: list[tuple[Any, Any, str, bool]] = [
-    ([1.0, 2.0], [1.0, 2.0001], "float32", True),
-    ([1.0, 2.0], [1.0, 2.1], "float32", False),
-    ([1.0, np.nan], [1.0, np.nan], "float32", True),
-    ([1.0, np.nan], [1.0, 2.0], "float32", False),
-    ([1.0, 2.0], [1.0, np.inf], "float32", False),
-    ([np.inf], [np.inf], "float32", True),
-    ([1.0, np.inf], [1.0, -np.inf], "float32", False),
-    ([np.nan], [np.inf], "float32", False),
-    ([1.0, 1000.0], [1.001, 1000.0], "float32", True),
-    ([1.0, 2.0], [1.0, 2.0001], "float64", False),
-    ([1, 2], [1, 2], "int32", True),
-    ([1, 200], [1, 201], "int32", False),
-    ([True], [False], "bool", False),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("wanted", "got", "dtype", "close"), CLOSE, ids=str)
-def test_what_counts_as_the_same_answer(
-    wanted: Any, got: Any, dtype: str, close: bool
-) -> None:
-    assert _are_close(np.array(wanted, dtype), np.array(got, dtype)) is close
 
 
 def test_elsewhere_it_is_text_in_and_text_out(kernel: Kernel) -> None:

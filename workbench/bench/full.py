@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from workbench.bench.measure import fault
+from workbench.bench.answer import fault
 from workbench.bench.peers import OURS, Peer
 from workbench.bench.report import (
     FAILED,

@@ -15,6 +15,7 @@ import numpy as np
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
 from workbench.engine import Array
+from workbench.ir.meaning import closeness
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.nest.loops import statements
 from workbench.ir.node.ops import Ops
@@ -83,15 +84,12 @@ def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
 def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
     """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
     is made in float32 at least."""
+    errors = closeness.errors(actual, expected)
     kind = dtypes.from_numpy(actual.dtype)
     if not kind.is_float:
-        wrong = np.count_nonzero(actual != expected)
-        return float(wrong), 0.0
-    finite = np.abs(expected[np.isfinite(expected)])
-    scale = max(1.0, float(finite.max(initial=0.0)))
-    eps = 2.0**-kind.fraction_bits
-    summed = min(eps, 2.0**-dtypes.float32.fraction_bits) * 4 * math.sqrt(steps)
-    return _greatest(actual, expected), scale * (16 * eps + summed)
+        return float(np.count_nonzero(errors)), 0.0
+    scale = max(1.0, closeness.greatest(expected))
+    return float(errors.max(initial=0.0)), scale * closeness.tolerance(kind, steps)
 
 
 def as_narrow(
@@ -108,16 +106,7 @@ def as_narrow(
 
 
 def _greatest(actual: Array, expected: Array) -> float:
-    """Return the greatest absolute difference; a NaN or infinity must stand where it should."""
-    with np.errstate(all="ignore"):
-        difference = np.abs(actual.astype(np.float64) - expected)
-        rounded = expected.astype(actual.dtype)
-        same = (actual == rounded) | (np.isnan(actual) & np.isnan(expected))
-        difference = np.where(
-            same, np.where(np.isfinite(difference), difference, 0.0), difference
-        )
-    difference = np.where(np.isnan(difference), np.inf, difference)
-    return float(difference.max(initial=0.0))
+    return float(closeness.errors(actual, expected).max(initial=0.0))
 
 
 def reduce_steps(kernel: UOp) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from workbench.backends.buffer import Buffer
 from workbench.backends.native.object_cache import key_of
 from workbench.base.errors import WorkbenchError
+from workbench.ir.meaning.closeness import LONG_STEPS, are_close
 from workbench.measure.timing import (
     Samples,
     measure,
@@ -90,7 +91,8 @@ def run_benchmark(
         return row | {"samples": times, "against": times}
     other_s, expected = _first_run(other, others, outputs)
     if rules.compares:
-        row["differs"] = not all(map(_are_close, expected, answer))
+        pairs = zip(answer, expected, strict=True)
+        row["differs"] = not all(are_close(*pair, LONG_STEPS) for pair in pairs)
     go_on()
     if max(first_s, other_s) < SLOW * rules.budget_s:
         return row | _in_turns(run, other, rules, go_on)
@@ -161,19 +163,3 @@ def is_settled(samples: Samples) -> bool:
     count = len(samples.samples_s)
     error = samples.spread_s / count**0.5
     return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s
-
-
-def _are_close(expected: Array, actual: Array) -> bool:
-    """Whether floats agree to a share of the greatest of them, and others exactly."""
-    if expected.dtype.kind in "biu":
-        return bool(np.array_equal(expected, actual))
-    bits = 8 * expected.dtype.itemsize
-    share = {16: 0.1, 32: 1e-3}.get(bits, 1e-9)
-    expected, actual = expected.astype(np.float64), actual.astype(np.float64)
-    finite = np.isfinite(expected)
-    if not np.array_equal(expected[~finite], actual[~finite], equal_nan=True):
-        return False
-    if not finite.any():
-        return True
-    greatest = float(np.abs(expected[finite]).max())
-    return bool(np.abs(expected - actual)[finite].max() <= share * greatest)

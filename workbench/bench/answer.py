@@ -5,23 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.bench.suite import Array
-
-CLOSE = 1e-4
-"""How far an element may be off, as a share of the greatest element of the answer."""
+from workbench.ir.meaning.closeness import STEPS, errors, limit_of
 
 
-def fault(answer: Array, expected: Array) -> str | None:
-    """Return what is wrong with an answer, None if it is right.
-
-    Whole numbers must be equal; floats may be off by rounding.
-    """
+def fault(answer: Array, expected: Array, steps: int = STEPS) -> str | None:
+    """Return what is wrong with an answer, None if it is right but for rounding."""
     if answer.shape != expected.shape:
         return f"shape {answer.shape}, not {expected.shape}"
-    if expected.dtype.kind != "f":
-        wrong = answer != expected
-    else:
-        limit = CLOSE * max(float(np.abs(expected).max()), 1e-30)
-        wrong = ~(np.abs(answer - expected) <= limit)  # NaN is wrong too
+    wrong = errors(answer, expected) > limit_of(answer, expected, steps)
     if not wrong.any():
         return None
     place = np.unravel_index(int(np.argmax(wrong)), expected.shape)
