@@ -49,6 +49,7 @@ def test_a_dask_cluster_measures_too(kernel: Kernel, spawning: BaseContext) -> N
 def assert_it_searched(result: SearchResult) -> None:
     """Forms were sent, came back with times, and the best is right."""
     assert len(result.ranked()) > 2, [t.note for t in result.tried]
+    assert any(candidate.opts for candidate in result.ranked())
     assert result.speedup is not None
     assert result.kernel.check().ok
 

@@ -128,7 +128,7 @@ class Devices:
     def DEFAULT(self) -> str:
         """The device of tensors that are not given one."""
         named = DEV.value
-        if named == os.environ.get("DEV", "") and self._default:
+        if self._default and named == os.environ.get("DEV", ""):
             return self._default
         if named:
             return self.canonical(named)

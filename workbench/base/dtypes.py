@@ -224,6 +224,7 @@ class dtypes:
         return _BY_NAME[name]
 
     @staticmethod
+    @cache  # numpy works the name out each time
     def from_numpy(dtype: np.dtype[np.generic]) -> DType:
         """Return the dtype of a numpy type; KeyError (with its name) if we have none."""
         return _BY_NAME[dtype.name]

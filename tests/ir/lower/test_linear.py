@@ -199,6 +199,15 @@ def test_a_gate_across_the_vector_is_one_condition() -> None:
     assert wide.dtype.count == 8 and len(wide.src) == 2
 
 
+def test_a_settled_part_of_a_gate_is_left_out() -> None:
+    """Of four rows the first is always inside of a padded axis: its gate is about columns alone."""
+    opts = [Opt(OptOps.PADTO, "g0", 16), Opt(OptOps.PADTO, "g1", 24)]
+    graph = matmul_bias_relu(13, 21, 5).graph
+    linear = program(graph, *opts, upcast("g0", 4), upcast("g1", 4))
+    gates = [step.src[2].op for step in linear if step.op is Ops.STORE]
+    assert gates == [Ops.CMPLT, Ops.AND, Ops.AND, Ops.AND]
+
+
 def test_a_value_stands_in_the_deepest_loop_it_needs() -> None:
     """A row's own element is loaded outside of the loop over columns."""
     g0, g1, r0 = axis("g0", 4), axis("g1", 8), axis("r0", 5)

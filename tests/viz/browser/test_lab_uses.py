@@ -1,5 +1,6 @@
 """What the workbench is for, in a real JupyterLab: by mouse and by keys alone, with much room and
-with little, in the light theme and in the dark one. Each two of these three meet in some test."""
+with little, in the light theme and in the dark one. The long profile tries all eight; otherwise each
+two of these three meet in some test."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from tests.support import LONG
 from tests.viz.browser.lab import LAB, Notebook
 
 pytestmark = LAB
@@ -25,9 +27,10 @@ IS_BEFORE = """(selector) => {
   const seen = [...document.querySelectorAll(selector)].filter((e) => e.offsetParent);
   return seen.some((e) => document.activeElement.compareDocumentPosition(e) & 2);
 }"""
+LOOKS = [(width, dark) for width in (1400, 800) for dark in (False, True)]
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1400, False), (800, True)])
+@pytest.mark.parametrize(("width", "dark"), LOOKS if LONG else LOOKS[::3])
 def test_by_mouse(notebook: Notebook, width: int, dark: bool) -> None:
     wb = shown(notebook, width, dark, 64)
     expect(wb.locator("[data-key^=kernel-]")).to_have_count(2)
@@ -36,7 +39,7 @@ def test_by_mouse(notebook: Notebook, width: int, dark: bool) -> None:
     links_by_mouse(wb)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(800, False), (1400, True)])
+@pytest.mark.parametrize(("width", "dark"), LOOKS if LONG else LOOKS[1:3])
 def test_by_keys(notebook: Notebook, width: int, dark: bool) -> None:
     wb = shown(notebook, width, dark, 128)
     enter_by_keys(wb)

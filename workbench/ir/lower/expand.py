@@ -66,6 +66,9 @@ class Expander:
         parts = [self.memo[_key(s, vector, lanes)] for s in node.src]
         if node.op is Ops.CAST and node.dtype is dtypes.index:
             return self._as_index(node, parts[0])
+        rest = _unsettled(node, parts)
+        if rest is not None:
+            return rest
         lanes_wide = max(p.dtype.count for p in parts)
         if lanes_wide == 1:
             dtype = node.dtype if node.dtype.kind != "index" else parts[-1].dtype
@@ -170,6 +173,18 @@ def combine(source: UOp, kind: Ops, total: UOp, one: UOp) -> UOp:
 def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
     own = tuple((r, lanes[r]) for r in lanes if r in node.ranges)
     return node, vector if vector in node.ranges else None, own
+
+
+def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
+    """Return the part that decides of an AND or OR of two conditions, where its lanes have settled
+    the other one: `x & True` is x."""
+    if node.op not in (Ops.AND, Ops.OR) or not node.dtype.is_bool:
+        return None
+    neutral = node.op is Ops.AND
+    first, second = parts
+    if first.is_const and first.arg == neutral:
+        return second
+    return first if second.is_const and second.arg == neutral else None
 
 
 def _fold_condition(node: UOp) -> UOp:
