@@ -100,9 +100,9 @@ def deserves_comment(leaf: UOp, n_lines: int) -> bool:
 def _is_part_of(node: UOp, leaf: UOp) -> bool:
     place = leaf.place.memory
     if node.op is Ops.SET:
-        return place.op is Ops.DEFINE and place.arg.name == node.src[0].arg[0]
+        return place.op is Ops.DEFINE and place.name == node.src[0].name
     return memory(node.src[0]) is memory(place)
 
 
 def _name(place: UOp) -> str:
-    return f"p{place.slot}" if place.op is Ops.PARAM else str(place.arg.name)
+    return f"p{place.slot}" if place.op is Ops.PARAM else place.name

@@ -58,7 +58,7 @@ class CMemory:
         if handed_in:
             self.text.put(f"char *scratch = args[{self.plan.slots}];")
         for define, offset in self.plan.scratch.items():
-            self.names[define] = name = self.text.unique(define.arg.name)
+            self.names[define] = name = self.text.unique(define.name)
             kind = self.prelude.element(define.dtype.scalar)
             if handed_in:
                 self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")

@@ -24,7 +24,7 @@ class CRegisters:
         ] = {}  # an accumulator may take several registers
         for node in linear:
             if node.op is Ops.SET:
-                self._parts.setdefault(node.src[0].arg[0], set()).add(node.src[0])
+                self._parts.setdefault(node.src[0].name, set()).add(node.src[0])
 
     def begin(self, register: UOp, node: UOp) -> None:
         """Name a register; declare it unless `node`, which comes now, is its first SET."""

@@ -66,7 +66,7 @@ class LLVMMemory:
         if not self.plan.on_stack:
             base = self._argument("scratch", self.plan.slots)
         for define, offset in self.plan.scratch.items():
-            name = self.text.unique(define.arg.name)
+            name = self.text.unique(define.name)
             kind = f"[{elements(define)} x {memory_type(define.dtype.scalar)}]"
             place = f"getelementptr i8, ptr {base}, i64 {offset}"
             on_stack = f"alloca {kind}, align {ALIGNMENT_BYTES}"

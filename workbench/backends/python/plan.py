@@ -102,7 +102,7 @@ def _body(
 def _lanes(
     body: Sequence[EmulatorLoop | EmulatorStatement], storage: Sequence[UOp]
 ) -> int:
-    sizes = [math.prod(define.arg.shape) for define in storage]
+    sizes = [math.prod(define.memory_shape) for define in storage]
     for part in body:
         if isinstance(part, EmulatorStatement):
             sizes.append(math.prod(axis.extent for axis in part.lanes))

@@ -38,7 +38,7 @@ class State:
         """Begin with arrays full of values that show: what is read was to be written first."""
         lanes = tuple(self.count[axis] for axis in self.axes)
         for define in defines:
-            dtype, shape = define.dtype, lanes + define.arg.shape
+            dtype, shape = define.dtype, lanes + define.memory_shape
             poison = math.nan if dtype.is_float else dtype.min
             self.storage[define] = np.full(shape, poison, dtype.numpy)
 
@@ -99,7 +99,7 @@ class _Frame:
             return
         wrong = (index < 0) | (index >= size)
         lane = np.unravel_index(int(np.argmax(wrong)), np.shape(index))
-        what = f"PARAM {target.arg[0]}" if target.op is Ops.PARAM else target.arg.name
+        what = f"PARAM {target.slot}" if target.op is Ops.PARAM else target.name
         raise WorkbenchError(
             f"kernel {self.state.name} {verb} outside {what}",
             f"the index is {int(np.asarray(index)[lane])}, "
@@ -125,7 +125,7 @@ class _Frame:
             if not np.any(valid):
                 return value
         buffer = self.statement.accesses[at][0]
-        self.check(value, buffer.arg[1], buffer, at, verb)
+        self.check(value, buffer.length, buffer, at, verb)
         return value
 
     def cells(
@@ -206,7 +206,7 @@ def _load(frame: _Frame, node: UOp) -> Array:
         value = array[key]
     else:
         index = frame.element(node.src[0], indexes[0], valid, "reads")
-        value = frame.state.params[buffer.arg[0]][index]
+        value = frame.state.params[buffer.slot][index]
     return value if valid is None else np.where(valid, value, node.dtype.numpy.type(0))
 
 
@@ -239,12 +239,12 @@ def _store(frame: _Frame, node: UOp) -> None:
     if valid is not None:
         index, value, valid = np.broadcast_arrays(index, value, valid)
         index, value = index[valid], value[valid]
-    frame.state.params[buffer.arg[0]][index] = value
+    frame.state.params[buffer.slot][index] = value
 
 
 def _accumulate(frame: _Frame, node: UOp) -> None:
     """Combine a value into storage; lanes that the value alone has are combined first."""
-    op = node.arg[0]
+    op = node.combines
     _, indexes, _ = frame.statement.accesses[node.src[0]]
     array, key = frame.cells(node.src[0], indexes, None)
     before, value = array[key], np.asarray(frame.values[node.src[1]])

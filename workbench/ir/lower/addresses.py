@@ -114,6 +114,6 @@ def flat(place: UOp) -> UOp:
         return place.src[1]
     with derived_from(*place.src[1:]):
         total = UOp.index(0)
-        for extent, index in zip(place.src[0].arg.shape, place.src[1:], strict=True):
+        for extent, index in zip(place.src[0].memory_shape, place.src[1:], strict=True):
             total = total * extent + index
         return from_terms(*terms(total), UOp.index(0))

@@ -95,7 +95,7 @@ class _Linearizer:
         )
         count = 1 if vector is None else self.widths[vector.axis_name]
         self.registers[define] = VectorRegisters(
-            define.arg.name, define.dtype, dims, vector if count > 1 else None, count
+            define.name, define.dtype, dims, vector if count > 1 else None, count
         )
 
     def program(self) -> tuple[UOp, ...]:
@@ -250,10 +250,8 @@ class _Linearizer:
             return self.placed[node]
         if node.op is Ops.RANGE:
             return next(i for i, s in enumerate(self.scopes) if s.loop is node)
-        if node.op is Ops.REG:
-            return self._home_level(node.arg[0])
-        if node.op is Ops.DEFINE:
-            return self._home_level(node.arg.name)
+        if node.op in (Ops.REG, Ops.DEFINE):
+            return self._home_level(node.name)
         return 0
 
     def _home_level(self, name: str) -> int:
@@ -271,14 +269,14 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
             stack.extend((child, (*path, node)) for child in node.src[1:])
             continue
         for define in leaves([node], Ops.DEFINE):
-            common_path = insertion_points.get(define.arg.name, path)
+            common_path = insertion_points.get(define.name, path)
             shared = 0
             while (
                 shared < min(len(common_path), len(path))
                 and common_path[shared] is path[shared]
             ):
                 shared += 1
-            insertion_points[define.arg.name] = path[:shared]
+            insertion_points[define.name] = path[:shared]
     return insertion_points
 
 

@@ -70,7 +70,7 @@ class _Emission:
             return
         assert loop is not None
         define, _, lanes = self.allocations[node]
-        name = define.arg.name + "r"
+        name = define.name + "r"
         arg = Storage(name, tuple(r.extent for r in lanes), "register")
         self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
         vector = self.vectors.axis(node)

@@ -181,9 +181,7 @@ class _Machine:
         target = node.param
         indexes = [self.values[i] for i in node.indexes]
         axes = self._union(*[i.axes for i in indexes])
-        is_stage = target.op is Ops.STAGE
-        shape = target.stage_shape if is_stage else (target.length,)
-        flat = self._position(node, node.indexes, shape, axes)
+        flat = self._position(node, node.indexes, target.memory_shape, axes)
         if target.op is not Ops.STAGE:
             return flat
         stage = self.values[target]
@@ -195,7 +193,7 @@ class _Machine:
             )
         ]
         cells = stage.array.reshape(
-            *stage.array.shape[: len(stage.axes)], math.prod(shape)
+            *stage.array.shape[: len(stage.axes)], math.prod(target.memory_shape)
         )
         read = _read(cells, (*rows, flat.along(axes)), flat.valid_along(axes))
         return _Value(read, axes)
@@ -279,7 +277,7 @@ class _Machine:
         return _Value(np.asarray(total), output_axes)
 
     def _stage(self, node: UOp) -> _Value:
-        value, shape = self.values[node.src[0]], node.stage_shape
+        value, shape = self.values[node.src[0]], node.memory_shape
         own = self._union(closed(node))
         free = tuple(r for r in value.axes if r not in own)
         place = self._position(node, node.src[1:], shape, own)

@@ -84,5 +84,5 @@ def windows_of(
 
 
 def _elements(node: UOp, widths: Mapping[UOp, int]) -> int:
-    own = math.prod(node.stage_shape) if node.op is Ops.STAGE else 1
+    own = math.prod(node.memory_shape) if node.op is Ops.STAGE else 1
     return own * math.prod([widths.get(r, r.extent) for r in node.ranges])

@@ -24,7 +24,9 @@ class MemoryAccess(NamedTuple):
 def buffers_of(block: UOp) -> list[UOp]:
     """Return the buffers of a statement tree: arguments by slot, then arrays in scratch."""
     buffers = [n for n in block.toposort() if is_buffer(n)]
-    return sorted(buffers, key=lambda n: (n.op is Ops.DEFINE, n.arg[0]))
+    slots = [n for n in buffers if n.op is Ops.PARAM]
+    arrays = [n for n in buffers if n.op is Ops.DEFINE]
+    return [*sorted(slots, key=lambda n: n.slot), *sorted(arrays, key=lambda n: n.name)]
 
 
 def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
@@ -64,14 +66,12 @@ def is_buffer(node: UOp) -> bool:
 
 def name_of(buffer: UOp) -> str:
     """Return what text calls a buffer: "p0", or the name of an array in scratch."""
-    return f"p{buffer.slot}" if buffer.op is Ops.PARAM else str(buffer.arg.name)
+    return f"p{buffer.slot}" if buffer.op is Ops.PARAM else buffer.name
 
 
 def size_of(buffer: UOp) -> int:
     """Return the elements of a buffer."""
-    if buffer.op is Ops.PARAM:
-        return buffer.length
-    return math.prod(buffer.arg.shape)
+    return math.prod(buffer.memory_shape)
 
 
 def _flat(at: UOp) -> UOp:
@@ -80,6 +80,6 @@ def _flat(at: UOp) -> UOp:
     if buffer.op is Ops.PARAM:
         return indexes[0]
     total, stride = UOp.index(0), 1
-    for index, extent in reversed(list(zip(indexes, buffer.arg.shape, strict=True))):
+    for index, extent in reversed(list(zip(indexes, buffer.memory_shape, strict=True))):
         total, stride = total + index * stride, stride * extent
     return total

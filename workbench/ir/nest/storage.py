@@ -82,7 +82,7 @@ class StoragePlan:
         largest = max(sizes, key=lambda node: sizes[node])
         allocation = self.allocations[largest]
         split = tuple(a.axis_name for a in allocation.array)
-        return Excess(allocation.define.arg.name, split, sizes[largest], total, limit)
+        return Excess(allocation.define.name, split, sizes[largest], total, limit)
 
 
 def plan_storage(sink: UOp, target: Target) -> StoragePlan:
@@ -115,7 +115,7 @@ def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
         loops = [r.extent for r in statement.pre if r.axis_kind not in _NEVER_SPLIT]
         lanes = [r.extent for r in statement.lanes]
         if node.op is Ops.STAGE:
-            own = node.stage_shape
+            own = node.memory_shape
         else:
             own = tuple(r.extent for r in statement.reduction_lanes)
         total += node.dtype.itemsize * math.prod((*loops, *lanes, *own))

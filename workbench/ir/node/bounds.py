@@ -23,7 +23,8 @@ def bounds_of(node: Node) -> Bounds:
     if op is Ops.CONST:
         return full if node.arg != node.arg else (node.arg, node.arg)
     if op is Ops.VAR:
-        return node.arg[1], node.arg[2]
+        least, greatest = node.limits
+        return least, greatest
     if op is Ops.RANGE:
         return 0, max(0, node.src[0].vmax - 1)
     if op is Ops.WHERE:

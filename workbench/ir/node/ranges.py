@@ -37,7 +37,7 @@ def closed(node: Node) -> tuple[Node, ...]:
 
 
 def _name(node: Node) -> str:
-    return str(node.arg[0])
+    return str(node.axis_name)
 
 
 def listed_sources(node: Node, src: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -42,7 +42,7 @@ def addressable(shape: Shape) -> Shape:
 def _derived(node: Node) -> Shape:
     op, src = node.op, node.src
     if op is Ops.BUFFER:
-        shape: Shape = node.arg[2]
+        shape: Shape = node.buffer_shape
         return shape
     if op is Ops.IOTA:
         return (node.arg,)
@@ -60,7 +60,7 @@ def _derived(node: Node) -> Shape:
             n + lo + hi for n, (lo, hi) in zip(src[0].shape, node.arg, strict=True)
         )
     if op is Ops.REDUCE_AXIS:
-        axes = node.arg[1]
+        axes = node.reduced_axes
         return tuple(1 if i in axes else n for i, n in enumerate(src[0].shape))
     if op in (Ops.FLIP, Ops.CONTIGUOUS, Ops.COPY):
         same: Shape = src[0].shape

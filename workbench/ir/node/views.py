@@ -81,19 +81,24 @@ class Views:
         return self.arg[1]  # type: ignore[no-any-return]
 
     @property
-    def stage_name(self) -> str:
-        """The name of a STAGE."""
-        return self.arg[0]  # type: ignore[no-any-return]
+    def memory_shape(self) -> tuple[int, ...]:
+        """The dimensions of a STAGE or DEFINE, and of a PARAM, which has one."""
+        return (self.length,) if self.op is Ops.PARAM else self.arg[1]
 
     @property
-    def stage_shape(self) -> tuple[int, ...]:
-        """The dimensions of a STAGE."""
-        return self.arg[1]  # type: ignore[no-any-return]
+    def buffer_shape(self) -> tuple[int, ...]:
+        """The shape of a BUFFER."""
+        return self.arg[2]  # type: ignore[no-any-return]
 
     @property
     def device(self) -> str:
         """The device whose memory a BUFFER is, or a COPY goes to."""
         return self.arg if self.op is Ops.COPY else self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def name(self) -> str:
+        """The name of a STAGE, DEFINE, REG or VAR; a RANGE's is `axis_name`, too."""
+        return self.arg[0]  # type: ignore[no-any-return]
 
     # statements of lowered kernels
 
@@ -118,6 +123,11 @@ class Views:
     def axis_kind(self) -> AxisType:
         """The kind of a RANGE."""
         return self.arg[1]  # type: ignore[no-any-return]
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the greatest value of a VAR."""
+        return self.arg[1:]  # type: ignore[no-any-return]
 
     @property
     def combines(self) -> Ops:

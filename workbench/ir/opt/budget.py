@@ -23,7 +23,7 @@ def stage_bytes(kernel: UOp) -> int:
     total = 0
     for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
         each = [r.extent for r in stage.ranges if _has_its_own(r)]
-        total += stage.dtype.itemsize * math.prod((*stage.stage_shape, *each))
+        total += stage.dtype.itemsize * math.prod((*stage.memory_shape, *each))
     return total
 
 

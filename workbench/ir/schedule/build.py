@@ -203,5 +203,5 @@ def _rows_named(kernel: UOp) -> UOp:
     changes: dict[UOp, UOp] = {}
     for number, row in enumerate(n for n in kernel.toposort() if n.op is Ops.STAGE):
         inside = row.replace(src=tuple(s.substitute(changes) for s in row.src))
-        changes[row] = inside.replace(arg=(f"row{number}", row.stage_shape))
+        changes[row] = inside.replace(arg=(f"row{number}", row.memory_shape))
     return kernel.substitute(changes)

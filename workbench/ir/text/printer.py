@@ -75,9 +75,9 @@ def own_name(node: UOp) -> str:
     if not isinstance(node.arg, tuple) or not node.arg:
         return ""
     if node.op is Ops.PARAM:
-        return f"p{node.arg[0]}"
+        return f"p{node.slot}"
     named = node.op in (Ops.RANGE, Ops.VAR, Ops.STAGE, Ops.DEFINE)
-    return str(node.arg[0]) if named else ""
+    return str(node.name) if named else ""
 
 
 def line_of(node: UOp, names: Mapping[UOp, str]) -> str:

@@ -68,9 +68,9 @@ def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
     for node in leaves:
         name = writer.names.give(node)
         if node.op is Ops.BUFFER:
-            lines.append(f"{name} = BUFFER {node.arg[1]} {_typed(node)}")
+            lines.append(f"{name} = BUFFER {node.device} {_typed(node)}")
         elif whole and node.op is Ops.PARAM:
-            lines.append(f"{name} = PARAM {node.arg[0]} {node.dtype}[{node.arg[1]}]")
+            lines.append(f"{name} = PARAM {node.slot} {node.dtype}[{node.length}]")
         elif (
             whole
             and node.op is Ops.RANGE
@@ -78,7 +78,7 @@ def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
         ):
             lines.append(f"{name} = RANGE {node.extent} {_kind(node)}")
         elif whole and node.op is Ops.DEFINE:
-            sizes = "".join(f"[{n}]" for n in node.arg.shape)
+            sizes = "".join(f"[{n}]" for n in node.memory_shape)
             lines.append(f"{name} = DEFINE {node.arg.space} {node.dtype}{sizes}")
     if whole and place:
         lines.append("order " + " ".join(place))
@@ -89,7 +89,7 @@ def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
 
 def _rank(node: UOp, place: dict[str, int]) -> int:
     if node.op is Ops.PARAM:
-        return int(node.arg[0])
+        return node.slot
     return place.get(node.axis_name, len(place)) if node.op is Ops.RANGE else 0
 
 
@@ -139,7 +139,7 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
         writer.count(node.toposort())
         before = writer.lines_before(node)
         target = writer.words(node.src[0])
-        sign = "=" if node.op is Ops.STORE else REDUCTIONS[node.arg[0]].update
+        sign = "=" if node.op is Ops.STORE else REDUCTIONS[node.combines].update
         lines_by_node[node] = (*before, f"{target} {sign} {writer.words(node.src[1])}")
     return lines_by_node
 
@@ -147,9 +147,9 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
 def _statement(node: UOp, writer: _TreeWriter) -> str:
     if node.op not in (Ops.STORE, Ops.ACCUMULATE):
         return writer.words(node)
-    sign, lanes = "=", node.arg
+    sign, lanes = "=", node.vector
     if node.op is Ops.ACCUMULATE:
-        sign, lanes = REDUCTIONS[node.arg[0]].update, node.arg[1]
+        sign = REDUCTIONS[node.combines].update
     target, value = writer.words(node.src[0]), writer.words(node.src[1])
     return f"{target} {sign} {value}" + (f"  (lanes {lanes})" if lanes else "")
 

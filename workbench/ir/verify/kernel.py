@@ -29,7 +29,7 @@ def memory(node: UOp) -> UOp:
 
 
 def param(node: UOp) -> str:
-    fits = is_shape(node.arg) and len(node.arg) == 2 and node.arg[0] < MAX_SLOTS
+    fits = is_shape(node.arg) and len(node.arg) == 2 and node.slot < MAX_SLOTS
     return "" if fits else f"its arg is {node.arg!r}, not (slot, size)"
 
 
@@ -54,14 +54,14 @@ def index(node: UOp) -> str:
     target = memory(node.src[0])
     if target.op not in (Ops.PARAM, Ops.STAGE, Ops.DEFINE):
         return f"it points into {target.op.name}"
-    return _indexes(node, _shape(target))
+    return _indexes(node, target.memory_shape)
 
 
 def in_bounds(node: UOp) -> str:
     """Check each index that no condition guards: by its bounds, and exactly if they are wide.
     Memory without elements is accessed only where a condition is known to be false."""
-    shape = node.arg[1] if node.op is Ops.STAGE else _shape(memory(node.src[0]))
-    for axis, size in zip(node.src[1:], shape, strict=True):
+    target = node if node.op is Ops.STAGE else memory(node.src[0])
+    for axis, size in zip(node.src[1:], target.memory_shape, strict=True):
         gate = split_gate(axis)[1]
         if axis.op is Ops.INVALID or (gate is not None and (size or not gate.vmax)):
             continue
@@ -162,7 +162,7 @@ def few_lanes(node: UOp) -> str:
 
 
 def slots(node: UOp) -> str:
-    counts = Counter(p.arg[0] for p in node.toposort() if p.op is Ops.PARAM)
+    counts = Counter(p.slot for p in node.toposort() if p.op is Ops.PARAM)
     twice = sorted(slot for slot, count in counts.items() if count > 1)
     return f"slot {twice[0]} has two parameters" if twice else ""
 
@@ -255,14 +255,8 @@ def accumulate(node: UOp) -> str:
     return (
         reduces(node)
         or _written(node, (Ops.DEFINE,))
-        or _vector_axis(node, node.arg[1])
+        or _vector_axis(node, node.vector)
     )
-
-
-def _shape(target: UOp) -> tuple[int, ...]:
-    if target.op is Ops.DEFINE:
-        return target.arg.shape  # type: ignore[no-any-return]
-    return target.arg[1] if target.op is Ops.STAGE else (target.arg[1],)
 
 
 def _indexes(node: UOp, shape: tuple[int, ...]) -> str:

@@ -162,7 +162,7 @@ def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
                 return True
             shorter[axis] = UOp.range(length, axis.axis_name, axis.axis_kind)
     for index, limit, size in zip(
-        read.place.indexes, lengths, read.stage.stage_shape, strict=True
+        read.place.indexes, lengths, read.stage.memory_shape, strict=True
     ):
         inner = split_gate(index)[0].substitute(shorter)
         if limit < size and not (inner.vmin >= 0 and inner.vmax < limit):
@@ -229,7 +229,7 @@ def _steps(reads: list[Read]) -> list[tuple[Array, Array]] | None:
 
 
 def _step(read: Read, values: dict[UOp, Array]) -> tuple[Array, Array]:
-    rank, shape = len(read.place.src) - 1, read.stage.stage_shape
+    rank, shape = len(read.place.src) - 1, read.stage.memory_shape
     indexes = [values[split_gate(index)[0]] for index in read.place.indexes]
     is_open = np.ones((), bool)
     for each in _expressions(read)[rank : len(_expressions(read)) - len(read.outer)]:

@@ -123,8 +123,7 @@ def node_label(node: UOp) -> str:
     if node.op is Ops.LOOP:
         return f"for {node.src[0].axis_name}"
     if node.op in (Ops.REDUCE, Ops.ACCUMULATE):
-        how = node.arg[0] if isinstance(node.arg, tuple) else node.arg
-        return f"{node.op.name.lower()} {arg_text(how)}"
+        return f"{node.op.name.lower()} {arg_text(node.combines)}"
     return name or label_of(node)
 
 

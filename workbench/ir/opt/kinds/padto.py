@@ -92,7 +92,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         with derived_from(node):
             replacement = node.rebuild(tuple([replacements[s] for s in node.src]))
             if node in shapes:
-                replacement = replacement.replace(arg=(node.stage_name, shapes[node]))
+                replacement = replacement.replace(arg=(node.name, shapes[node]))
             if axis in replacement.ranges or axis in replacement.src:
                 replacement = _masked(replacement, axis, old.extent)
         replacements[node] = replacement
@@ -107,13 +107,13 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         stage = node.src[0] if node.op is Ops.INDEX else node
         if stage.op is not Ops.STAGE:
             continue
-        shape = list(shapes.get(stage, stage.stage_shape))
+        shape = list(shapes.get(stage, stage.memory_shape))
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
                 low, last = exact_range(split_gate(index)[0].substitute({old: axis}))
                 if low >= 0:  # what is read backwards is clamped
                     shape[place] = max(shape[place], last + 1)
-        if tuple(shape) != stage.stage_shape:
+        if tuple(shape) != stage.memory_shape:
             shapes[stage] = tuple(shape)
     return shapes
 

@@ -40,9 +40,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
     loads, is_slot = _loads(kernel), type(opt.arg) is int
     if not is_slot or opt.arg not in loads:
         slots = ", ".join(map(str, inputs(kernel))) or "none"
-        staged = [
-            n.stage_name for n in _stages(kernel) if is_slot and _slot(n) == opt.arg
-        ]
+        staged = [n.name for n in _stages(kernel) if is_slot and _slot(n) == opt.arg]
         because = f"the kernel does not load input {opt.arg!r}"
         if staged:
             because = f"input {opt.arg} is staged already, as {staged[0]}"
@@ -181,7 +179,7 @@ def _fill(axis: UOp, name: str, load: UOp) -> UOp:
 
 def unused_stage(kernel: UOp, name: str) -> str:
     """Return a name for a stage that no other stage of the kernel has."""
-    names = {n.stage_name for n in _stages(kernel)}
+    names = {n.name for n in _stages(kernel)}
     number, free = 1, name
     while free in names:
         number, free = number + 1, f"{name}{number + 1}"
