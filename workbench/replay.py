@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from workbench.backends.buffer import Buffer
+from workbench.backends.contract import Launch
 from workbench.backends.device import Device
 from workbench.base.dtypes import DType
 from workbench.counters import ran
@@ -22,16 +22,8 @@ from workbench.ir.schedule.item import ScheduleItem
 from workbench.pipeline import build, tuned
 
 
-class ReplayStep(Protocol):
-    """A launch: call it to run, or to begin without waiting; `move` gives a slot other memory."""
-
-    def __call__(self, wait: bool = True) -> None: ...
-
-    def move(self, slot: int, buffer: Buffer) -> None: ...
-
-
 class _Copy:
-    """A copy between devices, as a Step: slot 0 is written."""
+    """A copy between devices, as a Launch: slot 0 is written."""
 
     def __init__(self, buffers: list[Buffer]):
         self._buffers = buffers
@@ -47,16 +39,16 @@ class _Copy:
 class _Use:
     """Where a step uses memory: its slot, and the piece of the memory that it sees (None: all)."""
 
-    step: ReplayStep
+    step: Launch
     slot: int
     piece: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Launch:
-    """A Step, and what is counted when it has run (None: it is a copy)."""
+class _Step:
+    """A Launch, and what is counted when it has run (None: it is a copy)."""
 
-    step: ReplayStep
+    step: Launch
     kernel: tuple[UOp, UOp, str] | None
 
 
@@ -173,9 +165,9 @@ class Replay:
             start += first
         return node, start
 
-    def _launch(self, item: ScheduleItem) -> _Launch:
+    def _launch(self, item: ScheduleItem) -> _Step:
         buffers = [self._buffer_of(b) for b in item.buffers]
-        step: ReplayStep
+        step: Launch
         kernel = None
         if item.kernel is None:
             step = _Copy(buffers)
@@ -188,7 +180,7 @@ class Replay:
             root, _ = self._root(node)
             if root in self._uses:
                 self._uses[root].append(_Use(step, slot, self._piece(node)))
-        return _Launch(step, kernel)
+        return _Step(step, kernel)
 
     def _piece(self, node: UOp) -> tuple[int, int] | None:
         root, start = self._root(node)
