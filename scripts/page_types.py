@@ -69,6 +69,8 @@ def _declared(struct: type[msgspec.Struct]) -> str:
 def _type(info: types.Type) -> str:
     if type(info) in _PLAIN:
         return _PLAIN[type(info)]
+    if isinstance(info, types.Metadata):
+        return _type(info.type)
     if isinstance(info, types.LiteralType):
         return " | ".join(f'"{value}"' for value in info.values)
     if isinstance(info, types.UnionType):

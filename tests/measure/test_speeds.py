@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
 
@@ -128,24 +129,29 @@ def test_a_peak_that_is_beaten_is_raised(
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("spoil", "because"),
     [
-        lambda held: held | {"fma_s": -1.0},
-        lambda held: held | {"peak": {}},
-        lambda held: held | {"read": {"L1": {"one": "fast", "all": 1}}},
-        lambda held: {},
-        lambda held: [1, 2],
+        (lambda held: held | {"fma_s": -1.0}, "> 0.0"),
+        (lambda held: held | {"fma_s": float("nan")}, "> 0.0"),
+        (lambda held: held | {"launch_s": 1e999}, "<= "),
+        (lambda held: held | {"peak": {}}, ""),
+        (lambda held: held | {"read": {"L1": {"one": "fast", "all": 1}}}, "float"),
+        (lambda held: {}, "missing"),
+        (lambda held: [1, 2], "object"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_no_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, spoil: object
+    folder: Path, monkeypatch: pytest.MonkeyPatch, spoil: object, because: str
 ) -> None:
     measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
     speeds.measured()
     (file,) = (folder / "workbench" / "machine").glob("*.json")
     file.write_text(json.dumps(spoil(json.loads(file.read_text()))))  # type: ignore[operator]
     speeds._found.clear()
-    assert speeds.known() is None
+    said = pytest.warns(RuntimeWarning, match=because) if because else nullcontext()
+    with said:
+        assert speeds.known() is None
+    assert file.is_file(), "looking deletes nothing"
 
 
 def test_threads_share_what_all_have() -> None:

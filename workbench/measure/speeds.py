@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from workbench.backends.native import machine
 from workbench.backends.native.object_cache import cache_folder, key_of
@@ -23,6 +22,7 @@ from workbench.backends.native.private_files import read_json, write_json
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_lock
+from workbench.base.typed import Amount, Positive
 from workbench.measure.bandwidth import bandwidth, working_sets
 from workbench.measure.peak import run_nothing, run_peak
 from workbench.measure.timing import Run, measure
@@ -47,8 +47,8 @@ _found: dict[tuple[str, str], Speeds] = {}
 class Rate:
     """A speed of one thread, and of all together."""
 
-    one: float
-    all: float
+    one: Positive
+    all: Positive
 
     def of(self, threads: int) -> float:
         """Return the speed of so many threads: they share what all have together."""
@@ -78,10 +78,10 @@ class Speeds:
     peak: Mapping[str, Rate]
     read: Mapping[str, Rate]
     copy: Mapping[str, Rate]
-    fma_s: float
-    scalar_s: float
-    launch_s: float
-    hand_over_s: float
+    fma_s: Positive
+    scalar_s: Positive
+    launch_s: Positive
+    hand_over_s: Amount
 
     def launch(self, threads: int) -> float:
         """Return the seconds of a launch that does nothing, on so many threads."""
@@ -149,8 +149,8 @@ def known() -> Speeds | None:
     place = _place()
     with _lock:
         if place not in _found:
-            file_speeds = _read(read_json(FOLDER, place[1]))
-            if file_speeds is not None:
+            file_speeds = read_json(FOLDER, place[1], Speeds)
+            if file_speeds is not None and _makes_sense(file_speeds):
                 _found[place] = file_speeds
         return _found.get(place)
 
@@ -164,7 +164,7 @@ def measured() -> Speeds:
     with _lock:
         _found[place] = mended
     if not disturbed(best.read) and not disturbed(best.copy):
-        write_json(FOLDER, place[1], asdict(mended))
+        write_json(FOLDER, place[1], mended)
     return mended
 
 
@@ -268,30 +268,10 @@ def _place() -> tuple[str, str]:
     return str(cache_folder()), f"{key[:16]}.json"
 
 
-def _read(data: Any) -> Speeds | None:
-    """Return the speeds that a file's data tells; None where it makes no sense."""
-    try:
-        peak, read, copy = (_rates(data[part]) for part in ("peak", "read", "copy"))
-        fma_s, scalar_s = _positive(data["fma_s"]), _positive(data["scalar_s"])
-        launch_s, hand_over_s = _positive(data["launch_s"]), data["hand_over_s"]
-        hand_over_s = hand_over_s and _positive(hand_over_s)  # nothing on one core
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+def _makes_sense(speeds_on_disk: Speeds) -> bool:
+    """Whether speeds are of the levels that this machine has, and none was disturbed."""
+    peak, read, copy = speeds_on_disk.peak, speeds_on_disk.read, speeds_on_disk.copy
     levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
     if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):
-        return None
-    if disturbed(read) or disturbed(copy):
-        return None
-    return Speeds(peak, read, copy, fma_s, scalar_s, launch_s, hand_over_s)
-
-
-def _rates(data: Any) -> dict[str, Rate]:
-    return {
-        str(k): Rate(_positive(v["one"]), _positive(v["all"])) for k, v in data.items()
-    }
-
-
-def _positive(value: Any) -> float:
-    if not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ValueError(f"{value!r:.40} is no speed")
-    return float(value)
+        return False
+    return not disturbed(read) and not disturbed(copy)

@@ -5,19 +5,21 @@ It prints as a tree, and as plain data it can be stored, sent, and read back for
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
 
 from workbench.backends.native.object_cache import key_of
 from workbench.base.display import Printed
 from workbench.base.errors import ParseError, WorkbenchError
 from workbench.base.files import write_whole
+from workbench.base.typed import Amount, Count, to_json, typed, typed_json
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.printer import to_text
 from workbench.kernel.runnable import RunnableKernel
@@ -25,7 +27,8 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.search.candidate import Candidate
 
 K = TypeVar("K", bound=RunnableKernel)
-VERSION = 1
+VERSION: Literal[1] = 1
+NOT_OF_KERNEL = "this is not a saved search of the kernel"
 PRINTED = 40
 """Candidates that are printed: the best, and those that they come from. `tree()` has all."""
 
@@ -124,25 +127,30 @@ class SearchResult(Printed, Generic[K]):
 
     # as plain data
 
+    def to_saved(self) -> SavedSearch:
+        """Return all of it as plain data, of a type."""
+        return SavedSearch(
+            VERSION,
+            kernel_key(self.given),
+            self.device,
+            [_saved(c) for c in self.tried],
+            self.best,
+            self.speedup,
+            self.ended,
+            self.seconds,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return all of it as plain data that JSON can say."""
-        return {
-            "v": VERSION,
-            "kernel": kernel_key(self.given),
-            "device": self.device,
-            "tried": [_row(t) for t in self.tried],
-            "best": self.best,
-            "speedup": self.speedup,
-            "ended": self.ended,
-            "seconds": self.seconds,
-        }
+        data: dict[str, Any] = msgspec.to_builtins(self.to_saved())
+        return data
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
 
         Errors: WorkbenchError where the file cannot be written; what was there stays.
         """
-        write_whole(path, lambda: json.dumps(self.to_dict()))
+        write_whole(path, lambda: to_json(self.to_saved()))
 
     @staticmethod
     def load(path: str | PathLike[str], kernel: K) -> SearchResult[K]:
@@ -152,42 +160,77 @@ class SearchResult(Printed, Generic[K]):
         KernelOptError where opts no longer apply.
         """
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            saved = typed_json(Path(path).read_text(encoding="utf-8"), SavedSearch)
         except (OSError, TypeError) as error:
             because = getattr(error, "strerror", None) or str(error)
             raise WorkbenchError(f"cannot read {path}", because) from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise ParseError(f"{path} is not a saved search", str(error)) from error
-        return SearchResult.from_dict(data, kernel)
+        return SearchResult.from_saved(saved, kernel)
 
     @staticmethod
     def from_dict(data: Mapping[str, Any], kernel: K) -> SearchResult[K]:
         """Return the search of `kernel` that `to_dict` said. Errors: as `load`."""
         try:
-            if data["v"] != VERSION:
-                raise ValueError(
-                    f"it is of version {data['v']}, and this reads {VERSION}"
-                )
-            if data["kernel"] != kernel_key(kernel):
-                raise ValueError("it is of another kernel")
-            tried = tuple(
-                _candidate(row, place) for place, row in enumerate(data["tried"])
-            )
-            best, speedup = (
-                _whole(data["best"], len(tried)),
-                seconds_of(data["speedup"]),
-            )
-            ending = str(data["ended"]), seconds_of(data["seconds"]) or 0.0
-            device = str(data["device"])
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            because = f"{type(error).__name__}: {error}"
-            raise ParseError(
-                "this is not a saved search of the kernel", because
-            ) from error
-        search_result = SearchResult(
-            kernel, kernel, tried, best, speedup, *ending, device
+            saved = typed(data, SavedSearch)
+        except ValueError as error:
+            raise ParseError(NOT_OF_KERNEL, str(error)) from error
+        return SearchResult.from_saved(saved, kernel)
+
+    @staticmethod
+    def from_saved(saved: SavedSearch, kernel: K) -> SearchResult[K]:
+        """Return the search of `kernel` that `to_saved` said. Errors: as `load`."""
+        if saved.kernel != kernel_key(kernel):
+            raise ParseError(NOT_OF_KERNEL, "it is of another kernel")
+        result = SearchResult(
+            kernel,
+            kernel,
+            tuple(_candidate(n, row) for n, row in enumerate(saved.tried)),
+            saved.best,
+            saved.speedup,
+            saved.ended,
+            saved.seconds,
+            saved.device,
         )
-        return replace(search_result, kernel=search_result.form(best))
+        return replace(result, kernel=result.form(saved.best))
+
+
+class SavedOpt(Struct, array_like=True, forbid_unknown_fields=True):
+    """An opt as a list: what, on which axis, by how much."""
+
+    op: str
+    axis: str | int | None
+    arg: str | int | None
+
+
+class SavedCandidate(Struct, forbid_unknown_fields=True):
+    """A candidate; `parent` is the place of one before it."""
+
+    parent: Count | None
+    opts: list[SavedOpt]
+    how: str
+    seconds: Amount | None
+    note: str
+
+
+class SavedSearch(Struct, forbid_unknown_fields=True):
+    """A search as plain data; `kernel` is what `kernel_key` says."""
+
+    v: Literal[1]
+    kernel: str
+    device: str
+    tried: list[SavedCandidate]
+    best: Count
+    speedup: Amount | None
+    ended: str
+    seconds: Amount
+
+    def __post_init__(self) -> None:
+        if self.best >= len(self.tried):
+            raise ValueError("the best is one of those that were tried")
+        for place, candidate in enumerate(self.tried):
+            if candidate.parent is not None and candidate.parent >= place:
+                raise ValueError("what was tried comes after what it was made from")
 
 
 def kernel_key(kernel: RunnableKernel) -> str:
@@ -196,41 +239,24 @@ def kernel_key(kernel: RunnableKernel) -> str:
     return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
 
 
-def _row(candidate: Candidate) -> dict[str, Any]:
-    return {
-        "parent": candidate.parent,
-        "opts": [[o.op.name, o.axis, o.arg] for o in candidate.opts],
-        "how": candidate.how,
-        "seconds": candidate.seconds,
-        "note": candidate.note,
-    }
+def _saved(candidate: Candidate) -> SavedCandidate:
+    return SavedCandidate(
+        candidate.parent,
+        [SavedOpt(o.op.name, o.axis, o.arg) for o in candidate.opts],
+        candidate.how,
+        candidate.seconds,
+        candidate.note,
+    )
 
 
-def _candidate(row: Mapping[str, Any], place: int) -> Candidate:
-    parent = None if row["parent"] is None else _whole(row["parent"], place)
-    opts = tuple(_opt(*parts) for parts in row["opts"])
-    seconds = seconds_of(row["seconds"])
-    return Candidate(place, parent, opts, str(row["how"]), seconds, str(row["note"]))
+def _candidate(place: int, saved: SavedCandidate) -> Candidate:
+    opts = tuple(map(_opt, saved.opts))
+    return Candidate(place, saved.parent, opts, saved.how, saved.seconds, saved.note)
 
 
-def _opt(op: Any, axis: Any, arg: Any) -> Opt:
-    is_name = type(axis) in (str, int, type(None))
-    if not is_name or type(arg) not in (str, int, type(None)):
-        raise ValueError(f"{op} does not take that axis and amount")
-    return Opt(OptOps[op], axis, arg)
-
-
-def _whole(value: Any, below: int) -> int:
-    if type(value) is not int or not 0 <= value < below:
-        raise ValueError(f"{value!r} must be the number of a candidate")
-    return value
-
-
-def seconds_of(value: Any) -> float | None:
-    """Return a time, or a ratio of times, that was read from a file; ValueError if it is none."""
-    if value is None:
-        return None
-    number = float(value)
-    if not math.isfinite(number) or number < 0:
-        raise ValueError(f"{value!r} must be a time, 0 or more")
-    return number
+def _opt(saved: SavedOpt) -> Opt:
+    try:
+        return Opt(OptOps[saved.op], saved.axis, saved.arg)
+    except KeyError:
+        because = f"there is no opt {saved.op:.40}"
+        raise ParseError(NOT_OF_KERNEL, because) from None

@@ -8,6 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct
+
 from workbench.backends.device import Device
 from workbench.backends.native.machine import cpu
 from workbench.backends.native.object_cache import key_of
@@ -15,6 +17,7 @@ from workbench.backends.native.private_files import read_json, warn, write_json
 from workbench.backends.native.thread_pool import cores
 from workbench.base.errors import DeviceError, DTypeError, WorkbenchError
 from workbench.base.trace import unobserved
+from workbench.base.typed import Amount
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import added_rules, without
 from workbench.kernel import arguments
@@ -24,7 +27,7 @@ from workbench.search.candidate import Candidate, SearchOutcome, SearchStopped
 from workbench.search.evaluation import Clock, OnExecutor, OnWorker
 from workbench.search.moves import Move
 from workbench.search.progress import progress
-from workbench.search.result import K, SearchResult, kernel_key
+from workbench.search.result import K, SavedSearch, SearchResult, kernel_key
 from workbench.worker.client import Worker
 from workbench.worker.local import worker_for
 
@@ -197,17 +200,22 @@ def _name(kernel: RunnableKernel, width: int) -> str:
     return f"{key_of(*parts)[:32]}.json"
 
 
+class CachedSearch(Struct, forbid_unknown_fields=True):
+    """A search in the cache, and the seconds that it had."""
+
+    budget_s: Amount
+    result: SavedSearch
+
+
 def _cached(kernel: K, width: int, budget_s: float) -> SearchResult[K] | None:
     """Return an earlier search that had at least as much time."""
-    data = read_json(FOLDER, _name(kernel, width))
-    if data is None:
+    cached = read_json(FOLDER, _name(kernel, width), CachedSearch)
+    if cached is None or cached.budget_s < budget_s:
         return None
     try:
-        if data["budget_s"] < budget_s:
-            return None
-        return replace(SearchResult.from_dict(data["result"], kernel), is_kept=True)
-    except (KeyError, TypeError, WorkbenchError) as error:
-        warn(f"a cached search cannot be read ({error}); searching anew")
+        return replace(SearchResult.from_saved(cached.result, kernel), is_kept=True)
+    except WorkbenchError as error:
+        warn(f"a cached search cannot be used ({error}); searching anew")
         return None
 
 
@@ -216,5 +224,5 @@ def _write_cache(result: SearchResult[Any], width: int, budget_s: float) -> None
     longer = _cached(result.given, width, budget_s)
     if longer is not None and longer.seconds > result.seconds:
         return
-    data = {"budget_s": budget_s, "result": result.to_dict()}
-    write_json(FOLDER, _name(result.given, width), data)
+    cached = CachedSearch(budget_s, result.to_saved())
+    write_json(FOLDER, _name(result.given, width), cached)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,7 +13,11 @@ import pytest
 
 from tests.backends.disk import fill_disk
 from workbench.backends.native import private_files
-from workbench.backends.native.private_files import read_json, write_json
+from workbench.backends.native.private_files import (
+    read_json,
+    update_json,
+    write_json,
+)
 
 FOLDER = "kept"
 
@@ -24,9 +29,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_written_comes_back_and_is_the_users_alone(home: Path) -> None:
-    assert read_json(FOLDER, "a.json") is None
+    assert read_json(FOLDER, "a.json", dict) is None
     write_json(FOLDER, "a.json", {"seconds": [1, None, "x"]})
-    assert read_json(FOLDER, "a.json") == {"seconds": [1, None, "x"]}
+    assert read_json(FOLDER, "a.json", dict) == {"seconds": [1, None, "x"]}
     assert (home.stat().st_mode | (home / "a.json").stat().st_mode) & 0o077 == 0
 
 
@@ -38,10 +43,37 @@ def test_what_is_damaged_is_a_warning_and_written_anew(home: Path, said: str) ->
     )
     (home / "a.json").write_bytes(data)
     with pytest.warns(RuntimeWarning, match="a.json cannot be read.*going on without"):
-        assert read_json(FOLDER, "a.json") is None
-    assert read_json(FOLDER, "a.json") is None, "it is gone, and nothing is said again"
-    write_json(FOLDER, "a.json", 2)
-    assert read_json(FOLDER, "a.json") == 2
+        assert read_json(FOLDER, "a.json", int) is None
+    assert (home / "a.json").read_bytes() == data, "looking deletes nothing"
+    update_json(FOLDER, "a.json", int, lambda current: 2 if current is None else 3)
+    assert read_json(FOLDER, "a.json", int) == 2
+
+
+def test_another_type_is_as_good_as_damaged(home: Path) -> None:
+    write_json(FOLDER, "a.json", {"one": 1})
+    with pytest.warns(RuntimeWarning, match="Expected `int`, got `str` - at `key`"):
+        assert read_json(FOLDER, "a.json", dict[int, int]) is None
+    assert read_json(FOLDER, "a.json", dict[str, int]) == {"one": 1}
+
+
+def test_what_the_disk_does_not_hand_out_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where too many files are open: a moment later it can be read, and all is there."""
+    write_json(FOLDER, "a.json", 1)
+
+    def failing(*_: object, **__: object) -> str:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_text", failing)
+        with pytest.warns(RuntimeWarning, match="Too many open files"):
+            assert read_json(FOLDER, "a.json", int) is None
+        with pytest.warns(RuntimeWarning, match="it stays as it is"):
+            update_json(FOLDER, "a.json", int, lambda current: 2)
+    assert read_json(FOLDER, "a.json", int) == 1
+    update_json(FOLDER, "a.json", int, lambda current: 1 + (current or 0))
+    assert read_json(FOLDER, "a.json", int) == 2
 
 
 @pytest.mark.parametrize("failing", ["open", "write", "replace"])
@@ -53,7 +85,7 @@ def test_a_full_disk_is_a_warning(
         fill_disk(broken, failing)
         with pytest.warns(RuntimeWarning, match="No space left.*going on without"):
             write_json(FOLDER, "a.json", "after")
-    assert read_json(FOLDER, "a.json") == "before"
+    assert read_json(FOLDER, "a.json", str) == "before"
     assert [p.name for p in home.iterdir()] == ["a.json"], "no half of a file stays"
 
 
@@ -70,7 +102,7 @@ BUSY = """
     for turn in range(300):
         name = f"{(turn * 7 + int(sys.argv[1])) % 5}.json"
         write_json("kept", name, {"turn": turn, "text": "x" * 5000}, most_files=3)
-        found = read_json("kept", name)
+        found = read_json("kept", name, dict)
         assert found is None or len(found["text"]) == 5000
 """
 

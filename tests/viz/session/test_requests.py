@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,12 +10,19 @@ import pytest
 
 from tests.viz.session.support import ask
 from tests.viz.support import check_golden
-from workbench.viz.session.requests import FIELDS
+from workbench.viz.session.requests import KINDS
 from workbench.viz.session.session import LONG, QUICK, Session
 
 
 def test_every_request_is_known() -> None:
-    assert set(FIELDS) == set(QUICK) | set(LONG)
+    assert set(KINDS) == set(QUICK) | set(LONG)
+
+
+@pytest.mark.parametrize("do", KINDS)
+def test_whoever_answers_takes_what_the_schema_says(do: str) -> None:
+    parameters = list(inspect.signature((QUICK | LONG)[do]).parameters)
+    assert parameters[0] == "session"
+    assert set(parameters[1:]) == set(KINDS[do].__struct_fields__) - {"id"}
 
 
 def test_replies(session: Session) -> None:

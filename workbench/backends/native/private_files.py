@@ -1,51 +1,77 @@
 """JSON files in the user's cache folder: the user's alone, written whole, never believed.
 
-A file that is damaged or too large is deleted, with a warning; a folder that others may write
-to is not used. What a file says is plain data, and whoever asks for it checks it.
+Whoever reads a file says of what type it must be. One that is damaged, too large, or of another
+form is a warning; reading deletes nothing. A folder that others may write to is not used.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import stat
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from workbench.backends.native.object_cache import cache_folder, write_private
+from workbench.base.typed import to_json, typed_json
 
 MOST_BYTES = 4 << 20
 """A larger file is not ours."""
+T = TypeVar("T")
 
 
-def read_json(folder: str, name: str) -> Any:
-    """Return what the file `name` of a cache folder says; None where there is none."""
+def read_json(folder: str, name: str, kind: type[T]) -> T | None:
+    """Return what the file `name` of a cache folder says, as a value of a type; None where there
+    is none, and, with a warning, where it cannot be read."""
     path = _folder(folder)
     if path is None:
         return None
     try:
-        if (path / name).stat().st_size > MOST_BYTES:
+        return _read(path / name, kind)
+    except (OSError, ValueError) as error:
+        warn(f"{path / name} cannot be read ({error}); going on without")
+        return None
+
+
+def update_json(
+    folder: str, name: str, kind: type[T], change: Callable[[T | None], T]
+) -> None:
+    """Keep what `change` makes of what a file says (None: there is none, or it is damaged). What
+    the disk does not hand out now may be whole: with a warning, it stays as it is."""
+    path = _folder(folder)
+    if path is None:
+        return
+    current = None
+    try:
+        current = _read(path / name, kind)
+    except ValueError:
+        pass  # nothing is lost that somebody could read
+    except OSError as error:
+        warn(f"{path / name} cannot be read ({error}); it stays as it is")
+        return
+    write_json(folder, name, change(current))
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        if path.stat().st_size > MOST_BYTES:
             raise ValueError("it is too large")
-        return json.loads((path / name).read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        warn(f"{path / name} cannot be read ({error}); going on without")
-        with contextlib.suppress(OSError):
-            (path / name).unlink()
-        return None
+    return typed_json(text, kind)
 
 
 def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
-    """Keep `data`; the oldest of more than `most_files` files go. Without a cache folder it
-    does nothing."""
+    """Keep `data`, a value of such a type; the oldest of more than `most_files` files go. Without
+    a cache folder it does nothing."""
     path = _folder(folder)
     if path is None:
         return
     try:
-        write_private(path / name, json.dumps(data).encode())
+        write_private(path / name, to_json(data).encode())
         _keep_newest(path, most_files)
     except OSError as error:
         warn(f"{path / name} cannot be written ({error.strerror}); going on without")

@@ -11,11 +11,43 @@ MOST_AT_ONCE = 16
 """Variants that one request may name."""
 MOST_SECONDS = 600.0
 
-Place = Annotated[int, Meta(ge=0)]
-Text = Annotated[str, Meta(max_length=MOST_TEXT)]
-Seconds = Annotated[float, Meta(gt=0, le=MOST_SECONDS)]
-Variants = Annotated[list[Place], Meta(min_length=1, max_length=MOST_AT_ONCE)]
-Positions = Annotated[dict[str, int], Meta(max_length=MOST_AT_ONCE)]
+
+def place(name: str, *table: str) -> Meta:
+    """Return what a place in a table of the record must be; `table` is the way to it."""
+    return Meta(ge=0, title=name, extra={"table": table})
+
+
+def text(name: str) -> Meta:
+    """Return what a text must be: not too long, and without halves of characters."""
+    return Meta(max_length=MOST_TEXT, pattern=r"^[^\ud800-\udfff]*\Z", title=name)
+
+
+Kernel = Annotated[int, place("kernel", "kernels")]
+Node = Annotated[int, place("node", "nodes", "op")]
+Pass = Annotated[int, place("pass", "passes")]
+Rule = Annotated[int, place("rule", "rules")]
+Variant = Annotated[int, place("variant", "variants")]
+Text = Annotated[str, text("short text")]
+Name = Annotated[str, text("name")]
+Seconds = Annotated[
+    float,
+    Meta(
+        gt=0,
+        le=MOST_SECONDS,
+        title=f"time of more than 0 and at most {MOST_SECONDS:g} seconds",
+    ),
+]
+Variants = Annotated[
+    list[Variant],
+    Meta(
+        min_length=1,
+        max_length=MOST_AT_ONCE,
+        title=f"list of 1 to {MOST_AT_ONCE} variants",
+    ),
+]
+Positions = Annotated[
+    dict[str, int], Meta(max_length=MOST_AT_ONCE, title="position by axis")
+]
 
 
 class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
@@ -27,53 +59,53 @@ class Request(Struct, tag_field="do", kw_only=True, forbid_unknown_fields=True):
 class ApplyRequest(Request, tag="apply"):
     """Apply an opt to a variant."""
 
-    variant: Place
+    variant: Variant
     opt: Text
 
 
 class PasteRequest(Request, tag="paste"):
     """Apply a list of opts to the un-optimised kernel of a variant."""
 
-    variant: Place
+    variant: Variant
     text: Text
 
 
 class AutoRequest(Request, tag="auto"):
     """Apply the default opts to a kernel."""
 
-    kernel: Place
+    kernel: Kernel
 
 
 class CodeRequest(Request, tag="code"):
     """Write a variant in a language."""
 
-    variant: Place
+    variant: Variant
     language: Text
 
 
 class OffersRequest(Request, tag="offers"):
     """Say what can be done next to a variant."""
 
-    variant: Place
+    variant: Variant
 
 
 class PinRequest(Request, tag="pin"):
     """Pin a variant; null: none."""
 
-    variant: Place | None
+    variant: Variant | None
 
 
 class NoteRequest(Request, tag="note"):
     """Set the note of a variant."""
 
-    variant: Place
+    variant: Variant
     text: Text
 
 
 class DeviceRequest(Request, tag="device"):
     """Go on with another device."""
 
-    name: Text
+    name: Name
 
 
 class MeasureRequest(Request, tag="measure"):
@@ -86,13 +118,13 @@ class MeasureRequest(Request, tag="measure"):
 class CheckRequest(Request, tag="check"):
     """Hold the result of a variant against the reference."""
 
-    variant: Place
+    variant: Variant
 
 
 class EditRequest(Request, tag="edit"):
     """Run source that was edited by hand."""
 
-    variant: Place
+    variant: Variant
     language: Text
     text: Text
 
@@ -104,41 +136,41 @@ class BaselineRequest(Request, tag="baseline"):
 class ValuesRequest(Request, tag="values"):
     """Compute the value of a node at positions of its axes, at a step of a pass."""
 
-    variant: Place | None
-    place: Place = field(name="pass")
+    variant: Variant | None
+    place: Pass = field(name="pass")
     step: int
-    node: Place
+    node: Node
     at: Positions
 
 
 class WhyNotRequest(Request, tag="why_not"):
     """Say why a rule does not fire at a node."""
 
-    place: Place = field(name="pass")
+    place: Pass = field(name="pass")
     step: int
-    node: Place
-    rule: Place
+    node: Node
+    rule: Rule
 
 
 class RuleOffRequest(Request, tag="rule_off"):
     """Switch a rule off, or on again, for a variant `of` a kernel; by place, or by name."""
 
-    kernel: Place | None
-    rule: Place | Text
+    kernel: Kernel | None
+    rule: Rule | Name
     on: bool | None
-    of: Place | None = None
+    of: Variant | None = None
 
 
 class BisectRequest(Request, tag="bisect"):
     """Find the first rewrite after which a variant is wrong."""
 
-    variant: Place
+    variant: Variant
 
 
 class ReplanRequest(Request, tag="replan"):
     """Plan again with a value stored, fused, or left to the scheduler (null)."""
 
-    node: Place
+    node: Node
     store: bool | None
 
 
@@ -149,7 +181,7 @@ class PlansRequest(Request, tag="plans"):
 class SearchRequest(Request, tag="search"):
     """Search for faster opts for so many seconds."""
 
-    variant: Place
+    variant: Variant
     budget_s: Seconds
 
 
@@ -161,3 +193,29 @@ class PingRequest(Request, tag="ping"):
     """Say how many patches there were; the whole record where the page does not `have` all."""
 
     have: int | None = None
+
+
+AnyRequest = (
+    ApplyRequest
+    | PasteRequest
+    | AutoRequest
+    | CodeRequest
+    | OffersRequest
+    | PinRequest
+    | NoteRequest
+    | DeviceRequest
+    | MeasureRequest
+    | CheckRequest
+    | EditRequest
+    | BaselineRequest
+    | ValuesRequest
+    | WhyNotRequest
+    | RuleOffRequest
+    | BisectRequest
+    | ReplanRequest
+    | PlansRequest
+    | SearchRequest
+    | StopJobs
+    | PingRequest
+)
+"""Whatever a page may ask."""

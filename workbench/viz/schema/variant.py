@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
+
+from workbench.base.typed import Amount, Count
 
 
 class ErrorWords(Struct, forbid_unknown_fields=True):
@@ -133,15 +135,15 @@ class TimingRow(Struct, forbid_unknown_fields=True):
     """A timing. Units: `spread` is a share of the median, `samples` are seconds; the speeds are
     in 1e9 operations and 1e9 bytes a second. `run` names the measurement."""
 
-    median_s: float
-    min_s: float
-    spread: float
-    samples: list[float]
-    cold_s: float | None
-    gflops: float
-    gbytes: float
+    median_s: Amount
+    min_s: Amount
+    spread: Amount
+    samples: list[Amount]
+    cold_s: Amount | None
+    gflops: Amount
+    gbytes: Amount
     kind: str | None
-    threads: int
+    threads: Annotated[int, Meta(ge=1)]
     device: str
     emulator: bool
     run: str
@@ -159,24 +161,33 @@ class TrialRow(Struct, array_like=True, forbid_unknown_fields=True):
     """A candidate of a search, as a list; `parent` is the number of the candidate it was made
     from. Units: seconds of one run, null where it was not timed."""
 
-    number: int
-    parent: int | None
+    number: Count
+    parent: Count | None
     how: str
-    seconds: float | None
+    seconds: Amount | None
     note: str
 
 
 class SearchRow(Struct, forbid_unknown_fields=True):
     """What a search tried; `best` is the number of a trial. Units: seconds that it took."""
 
-    tried: int
-    timed: int
-    best: int
-    speedup: float | None
-    seconds: float
+    tried: Count
+    timed: Count
+    best: Count
+    speedup: Amount | None
+    seconds: Amount
     ended: str
     device: str
     trials: list[TrialRow]
+
+    def __post_init__(self) -> None:
+        numbers: set[int] = set()
+        for trial in self.trials:
+            if trial.number in numbers or trial.parent not in {None, *numbers}:
+                raise ValueError("a trial comes once, after the one it was made from")
+            numbers.add(trial.number)
+        if self.best not in numbers:
+            raise ValueError("the best is one of those that were tried")
 
 
 class VariantRow(Struct, forbid_unknown_fields=True):

@@ -1,131 +1,132 @@
-"""What the page may ask, and with what: every request is checked here before anything is done."""
+"""What a page asks, checked before anything is done: of the types that the schema gives it, and
+about what the record has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from msgspec import inspect as types
+from msgspec.structs import FieldInfo, fields
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.typed import typed
+from workbench.viz.schema.requests import AnyRequest, Request
 
-MOST_TEXT = 400_000
-MOST_AT_ONCE = 16
-"""Variants that one request may name."""
-MOST_SECONDS = 600.0
-Fields = dict[str, Any]
-
-# fmt: off
-FIELDS: Mapping[str, Mapping[str, str]] = {
-    "apply":    {"variant": "variant", "opt": "text"},
-    "paste":    {"variant": "variant", "text": "text"},
-    "auto":     {"kernel": "kernel"},
-    "code":     {"variant": "variant", "language": "text"},
-    "offers":   {"variant": "variant"},
-    "pin":      {"variant": "variant or null"},
-    "note":     {"variant": "variant", "text": "text"},
-    "device":   {"name": "text"},
-    "measure":  {"variants": "variants", "cold": "flag"},
-    "check":    {"variant": "variant"},
-    "edit":     {"variant": "variant", "language": "text", "text": "text"},
-    "baseline": {},
-    "values":   {"variant": "variant or null", "pass": "pass", "step": "number",
-                 "node": "node", "at": "positions"},
-    "why_not":  {"pass": "pass", "step": "number", "node": "node", "rule": "rule"},
-    "rule_off": {"kernel": "kernel or null", "rule": "rule or name", "on": "flag",
-                 "of": "variant or null"},
-    "bisect":   {"variant": "variant"},
-    "replan":   {"node": "node", "store": "flag"},
-    "plans":    {},
-    "search":   {"variant": "variant", "budget_s": "seconds"},
-    "stop":     {},
-    "ping":     {"have": "number or null"},
+KINDS: Mapping[str, type[Request]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyRequest)
 }
-# fmt: on
-_MAY_LACK = {"have", "cold", "of"}
+"""The type of each request, by what it asks to do."""
+_NAMES: Mapping[type, str] = {
+    types.IntType: "number",
+    types.BoolType: "flag",
+    types.NoneType: "null",
+}
 
 
-def checked(request: Any, record: Mapping[str, Any]) -> tuple[str, Fields]:
-    """Return (what to do, its fields) of a request about `record`; a pass is called `place`,
-    because Python has another use for its name.
+def checked(request: Any, record: Mapping[str, Any]) -> Request:
+    """Return a request about `record`, as its type.
 
     Errors: WorkbenchError for what is no request, is not known, or names what is not there.
     """
-    if not isinstance(request, dict) or not isinstance(request.get("do"), str):
-        raise WorkbenchError("this is no request", 'it has no "do"')
-    do = request["do"]
-    if do not in FIELDS:
-        actions = ", ".join(FIELDS)
-        raise WorkbenchError(f"cannot do {do[:40]!r}", f"known are {actions}")
-    names = set(request) - {"id", "do"}
-    unknown = sorted(map(str, names - set(FIELDS[do])))
+    try:
+        asked: Request = typed(request, AnyRequest)  # type: ignore[arg-type]  # a union
+    except ValueError as error:
+        raise _refusal(request, str(error)) from None
+    for name, table in _TABLES[type(asked)].items():
+        value = getattr(asked, name)
+        places = value if isinstance(value, list) else [value]
+        if any(isinstance(p, int) and p >= _size(record, table) for p in places):
+            raise _misfit(type(asked), _field(type(asked), name), value)
+    return asked
+
+
+def arguments(asked: Request) -> dict[str, Any]:
+    """Return what a request asks about, by name."""
+    return {f: getattr(asked, f) for f in asked.__struct_fields__ if f != "id"}
+
+
+def _table(info: types.Type) -> tuple[str, ...] | None:
+    """Return the way to the table of the record that a type names a place in; None: in none."""
+    match info:
+        case types.Metadata(extra={"table": way}):
+            return tuple(way)
+        case types.Metadata(type=inner) | types.ListType(item_type=inner):
+            return _table(inner)
+        case types.UnionType(types=parts):
+            return next(filter(None, map(_table, parts)), None)
+    return None
+
+
+_TABLES = {
+    kind: {
+        f.name: way for f in fields(kind) if (way := _table(types.type_info(f.type)))
+    }
+    for kind in KINDS.values()
+}
+
+
+def _size(record: Mapping[str, Any], table: tuple[str, ...]) -> int:
+    rows: Any = record
+    for name in table:
+        rows = rows[name]
+    return len(rows)
+
+
+# what is refused, in words
+
+
+def _refusal(request: Any, because: str) -> WorkbenchError:
+    do = request.get("do") if isinstance(request, dict) else None
+    if not isinstance(do, str):
+        return WorkbenchError("this is no request", 'it has no "do"', '{"do": "ping"}')
+    if do not in KINDS:
+        return WorkbenchError(f"cannot do {do[:40]!r}", f"known are {', '.join(KINDS)}")
+    kind = KINDS[do]
+    known = {field.encode_name: field for field in fields(kind)}
+    unknown = sorted(str(name) for name in request if name not in {"do", *known})
     if unknown:
-        raise WorkbenchError(f"{do} takes no {', '.join(unknown)[:80]}")
-    fields: Fields = {}
-    for name, kind in FIELDS[do].items():
-        if name not in request and name not in _MAY_LACK:
-            raise WorkbenchError(f"{do} needs {name}", "the request has none")
-        value = request.get(name)
-        if not _KINDS[kind](value, record):
-            because = f"{_shown(value)} is not {_NAMES.get(kind, f'a {kind}')} here"
-            raise WorkbenchError(f"{do} cannot take this {name}", because)
-        fields["place" if name == "pass" else name] = value
-    return do, fields
+        what = f"{do} takes no {', '.join(unknown)[:80]}"
+        takes = ", ".join(name for name in known if name != "id")
+        return WorkbenchError(what, f"it takes {takes or 'nothing'}", _example(kind))
+    for name, field in known.items():
+        if name not in request and field.required:
+            what = f"{do} needs {name}"
+            return WorkbenchError(what, "the request has none", _example(kind))
+        try:
+            typed(request.get(name), field.type)
+        except ValueError:
+            return _misfit(kind, field, request.get(name))
+    return WorkbenchError(f"{do} cannot be read", because, _example(kind))
 
 
-def _is_place(value: Any, table: Any) -> bool:
-    return type(value) is int and 0 <= value < len(table)
+def _misfit(kind: type[Request], field: FieldInfo, value: Any) -> WorkbenchError:
+    what = f"{kind.__struct_config__.tag} cannot take this {field.encode_name}"
+    because = f"{_short(value)} is not a {_title(types.type_info(field.type))} here"
+    return WorkbenchError(what, because, _example(kind))
 
 
-def _is_text(value: Any, record: Any) -> bool:
-    if not isinstance(value, str) or len(value) > MOST_TEXT:
-        return False
-    return not any("\ud800" <= c <= "\udfff" for c in value)  # half of a character
+def _example(kind: type[Request]) -> str:
+    words = {f.encode_name: _title(types.type_info(f.type)) for f in fields(kind)}
+    parts = [f'"{name}": <{title}>' for name, title in words.items() if name != "id"]
+    return "{" + ", ".join([f'"do": "{kind.__struct_config__.tag}"', *parts]) + "}"
 
 
-def _is_variant(value: Any, record: Any) -> bool:
-    return _is_place(value, record["variants"])
+def _field(kind: type[Request], name: str) -> FieldInfo:
+    return next(field for field in fields(kind) if field.name == name)
 
 
-def _are_variants(value: Any, record: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and 0 < len(value) <= MOST_AT_ONCE
-        and all(_is_variant(v, record) for v in value)
-    )
+def _title(info: types.Type) -> str:
+    if isinstance(info, types.UnionType):
+        return " or ".join(map(_title, info.types))
+    if isinstance(info, types.Metadata):
+        return str((info.extra_json_schema or {})["title"])
+    return _NAMES[type(info)]
 
 
-def _are_positions(value: Any, record: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= MOST_AT_ONCE
-        and all(isinstance(k, str) and type(v) is int for k, v in value.items())
-    )
-
-
-_KINDS: Mapping[str, Callable[[Any, Any], bool]] = {
-    "variant": _is_variant,
-    "variant or null": lambda v, r: v is None or _is_variant(v, r),
-    "variants": _are_variants,
-    "kernel": lambda v, r: _is_place(v, r["kernels"]),
-    "kernel or null": lambda v, r: v is None or _is_place(v, r["kernels"]),
-    "pass": lambda v, r: _is_place(v, r["passes"]),
-    "node": lambda v, r: _is_place(v, r["nodes"]["op"]),
-    "rule": lambda v, r: _is_place(v, r["rules"]),
-    "rule or name": lambda v, r: _is_place(v, r["rules"]) or _is_text(v, r),
-    "positions": _are_positions,
-    "number": lambda v, r: type(v) is int,
-    "seconds": lambda v, r: type(v) in (int, float) and 0 < v <= MOST_SECONDS,
-    "text": _is_text,
-    "flag": lambda v, r: v is None or isinstance(v, bool),
-    "number or null": lambda v, r: v is None or type(v) is int,
-}
-_NAMES = {
-    "variants": f"a list of 1 to {MOST_AT_ONCE} variants",
-    "text": "a short text",
-    "rule or name": "a rule or the name of one",
-    "seconds": f"more than 0 and at most {MOST_SECONDS:g} seconds",
-}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
+def _short(value: Any) -> str:
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} of very many levels"
     return text if len(text) <= 60 else text[:59] + "\u2026"

@@ -24,6 +24,7 @@ from workbench.viz.exploration import Exploration
 from workbench.viz.page import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
+from workbench.viz.schema.saved import SavedVariant
 from workbench.viz.session import persistence, prefetch
 from workbench.viz.session.handlers import (
     baselines,
@@ -34,7 +35,7 @@ from workbench.viz.session.handlers import (
 )
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import AHEAD, Jobs, jobs
-from workbench.viz.session.requests import checked
+from workbench.viz.session.requests import arguments, checked
 from workbench.worker.client import TaskStopped
 from workbench.worker.time_limit import uninterrupted
 
@@ -128,7 +129,7 @@ class Session:
         # what was kept is of the scheduler's own plan
         is_own = not exploration.forced and not exploration.rules_off
         self.kept = persistence.load(self.record["key"]) if is_own else {}
-        self._stored: Mapping[persistence.Key, Message] = self.kept
+        self._stored: Mapping[persistence.Key, SavedVariant] = self.kept
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the record that the page gets whole
@@ -178,8 +179,8 @@ class Session:
     def _handle(self, request: Any, asker: Listener | None) -> Message:
         result, error = None, None
         try:
-            do, fields = checked(request, self.record)
-            result = (QUICK.get(do) or LONG[do])(self, **fields)
+            asked, do = checked(request, self.record), request["do"]
+            result = (QUICK.get(do) or LONG[do])(self, **arguments(asked))
             if do in SAVES:
                 self.save()
         except Exception as problem:  # a fault of ours, too, must not end the page

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from workbench.backends.buffer import Buffer
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
@@ -82,7 +84,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
         best = tuning.on_device(outcome.kernel, session.kernels[variant].device)
         child = tuning.variant_of(session, best, variant, name)
         session.set(child, "note", session.row(child)["note"] or outcome.ended)
-        session.set(child, "search", search_row(outcome))
+        session.set(child, "search", to_builtins(search_row(outcome)))
         session.tell_changes()
     if not session.jobs.is_stopped():
         number = session.row(variant)["kernel"]

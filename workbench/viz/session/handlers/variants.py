@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
+
 from workbench.backends.device import Device
 from workbench.base.errors import DeviceError, WorkbenchError
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Kernel
 from workbench.viz.record.variants import code_row, error_row, step_rows
+from workbench.viz.schema.saved import SavedEdit, SavedVariant
 from workbench.viz.session import persistence
 from workbench.viz.session.opt_text import parse_opt, parse_opts
 
@@ -199,7 +202,7 @@ def _leave_room(session: Session) -> None:
 def free_name(session: Session, number: int, word: str) -> str:
     """Return "mine 1", or the next number that no variant of the kernel has."""
     names = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
-    names |= {entry["name"] for entry in session.kept.values()}
+    names |= {entry.name for entry in session.kept.values()}
     count = 1
     while f"{word} {count}" in names:
         count += 1
@@ -213,15 +216,15 @@ def adopt(session: Session, variant: int) -> None:
     entry = session.kept.get(persistence.key_for(row, source))
     if entry is None or row["rules_off"]:
         return
-    if row["name"].startswith("mine") and entry["name"] not in ("plain", "auto"):
-        session.set(variant, "name", entry["name"])
-    session.set(variant, "note", entry["note"])
-    session.set(variant, "search", entry["search"])
-    for name, timing in entry["timings"].items():
-        session.timings.setdefault((variant, name), timing)
+    if row["name"].startswith("mine") and entry.name not in ("plain", "auto"):
+        session.set(variant, "name", entry.name)
+    session.set(variant, "note", entry.note)
+    session.set(variant, "search", to_builtins(entry.search))
+    for name, timing in entry.timings.items():
+        session.timings.setdefault((variant, name), to_builtins(timing))
     device = session.device if source is None else source.device
     session.set(variant, "timing", session.timings.get((variant, device)))
-    if entry["pinned"] and session.record["pinned"] is None:  # else it was chosen here
+    if entry.pinned and session.record["pinned"] is None:  # else it was chosen here
         session.put(("pinned",), variant)
 
 
@@ -229,7 +232,7 @@ def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session kept, one per step; those that are no longer
     possible are left out. Nothing is run. `made_by_hand`: without the default opts, and what was
     made from them, which are there when this session has found them itself."""
-    autos = {key[:2] for key, entry in session.kept.items() if entry["name"] == "auto"}
+    autos = {key[:2] for key, entry in session.kept.items() if entry.name == "auto"}
     for key, entry in list(session.kept.items()):
         if made_by_hand and key[:2] in autos:
             continue
@@ -239,28 +242,30 @@ def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
         yield
 
 
-def _restore(session: Session, key: persistence.Key, entry: Result) -> None:
+def _restore(session: Session, key: persistence.Key, entry: SavedVariant) -> None:
     root = session.record["kernels"][key.kernel]["root"]
     try:
         chosen = [parse_opt(text) for text in key.opts]
         variant = variant_of(session, session.kernels[root].apply(*chosen), root)
-        if entry["edited"] is not None:
-            _restore_edited(session, variant, entry)
+        if entry.edited is not None:
+            _restore_edited(session, variant, entry, entry.edited)
     except WorkbenchError:
         return  # saved by a version with other opts
 
 
-def _restore_edited(session: Session, parent: int, entry: Result) -> None:
-    was = entry["edited"]
-    source = Edited(was["device"], was["text"])
+def _restore_edited(
+    session: Session, parent: int, entry: SavedVariant, was: SavedEdit
+) -> None:
+    source = Edited(was.device, was.text)
     if source in session.edited.values():
         return  # somebody was quicker
-    variant = edited_variant(session, source, parent, entry["name"])
+    variant = edited_variant(session, source, parent, entry.name)
     adopt(session, variant)
-    session.set(variant, "error", was["error"])
-    session.set(variant, "check", was["check"])
-    if was["check"] is not None:
-        session.checks[variant, source.device] = was["check"]
+    outcome = to_builtins(was)
+    session.set(variant, "error", outcome["error"])
+    session.set(variant, "check", outcome["check"])
+    if was.check is not None:
+        session.checks[variant, source.device] = outcome["check"]
 
 
 def _root(session: Session, variant: int) -> int:

@@ -1,0 +1,46 @@
+"""Plain data from elsewhere, read as the type that it must have: it fits, or it is refused."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+"""A number that is neither negative, infinite nor NaN."""
+Positive = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+Count = Annotated[int, Meta(ge=0)]
+T = TypeVar("T")
+
+
+def typed(data: Any, kind: type[T]) -> T:
+    """Return plain data as a value of a type, which msgspec can read.
+
+    Errors: ValueError, in words, for data of another form.
+    """
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def typed_json(text: str, kind: type[T]) -> T:
+    """Return what JSON says as a value of a type.
+
+    Errors: ValueError, in words, for another text.
+    """
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return typed(data, kind)
+
+
+def to_json(value: Any) -> str:
+    """Return a value of such types as JSON; half of a character is escaped there."""
+    return json.dumps(msgspec.to_builtins(value))
