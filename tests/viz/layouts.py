@@ -78,7 +78,7 @@ _MOVES = """({nodes, passes}) => {
   const moves = [];
   for (const pass of passes) {
     for (const view of ["whole", "near"]) {
-      const timeline = newTimeline(nodes, pass);
+      const timeline = new Timeline(nodes, pass);
       let before = new Map();
       for (let k = view === "whole" ? 0 : 1; k <= timeline.steps.length; k++) {
         const scene = view === "whole" ? wholeScene(timeline, k) : changeScene(timeline, k);

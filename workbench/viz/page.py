@@ -22,9 +22,13 @@ from workbench.viz.bundle import Module, joined, modules_of, variable
 from workbench.viz.model.kinds import style_rules
 
 STATIC = Path(__file__).parent / "static"
-_COMMENTS = re.compile(r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n", re.MULTILINE | re.DOTALL)
-"""Comments on lines of their own; not the name that debuggers show, which begins with //#."""
-_IN_THE_MIDDLE = re.compile(r'place: "middle", order: (\d+)')
+_COMMENTS = re.compile(
+    r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n|/\*\* @.*?\*/ ", re.MULTILINE | re.DOTALL
+)
+"""Comments on lines of their own, and types within a line; not the name that debuggers show, which
+begins with //#."""
+_STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+", re.MULTILINE | re.DOTALL)
+_IN_THE_MIDDLE = re.compile(r'place: "middle",\s+order: (\d+)')
 
 _UNPACK = """const packed = "{packed}";
 const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
@@ -102,11 +106,11 @@ def esm() -> str:
 
 @cache
 def css() -> str:
-    """Return the style sheets as one: those of a folder stand where its first script does;
-    those of the kinds of axes come from their table."""
+    """Return the style sheets as one, without comments: those of a folder stand where its first
+    script does; those of the kinds of axes come from their table."""
     folders = dict.fromkeys(module.path.parent for module in modules())
     sheets = [sheet for folder in folders for sheet in sorted(folder.glob("*.css"))]
-    texts = [sheet.read_text(encoding="utf-8") for sheet in sheets]
+    texts = [_STYLE_COMMENTS.sub("", s.read_text(encoding="utf-8")) for s in sheets]
     return "\n".join([*texts, style_rules()])
 
 
@@ -132,8 +136,9 @@ def export_html(record: Mapping[str, Any]) -> str:
 
 @cache
 def _unpack() -> str:
-    return _UNPACK.format(packed=_compressed(_COMMENTS.sub("", scripts())))
+    bare = _COMMENTS.sub("", scripts())
+    return _UNPACK.format(packed=_compressed(bare, zlib.Z_BEST_COMPRESSION))
 
 
-def _compressed(text: str) -> str:
-    return base64.b64encode(zlib.compress(text.encode(), 6)).decode("ascii")
+def _compressed(text: str, level: int = 6) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), level)).decode("ascii")

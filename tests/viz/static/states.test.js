@@ -4,7 +4,7 @@ import {
   exprInline,
   exprLines,
 } from "../../../workbench/viz/static/record/expression.js";
-import { newTimeline, stateOrder } from "../../../workbench/viz/static/record/states.js";
+import { stateOrder, Timeline } from "../../../workbench/viz/static/record/states.js";
 
 /** Columns of a record from rows [op, sources, arg or label]. */
 function nodesOf(rows) {
@@ -57,14 +57,14 @@ Deno.test("sources come before what reads them, each once", () => {
 });
 
 Deno.test("a step tells what went and what came, and who took whose place", () => {
-  const timeline = newTimeline(nodes, pass(5));
+  const timeline = new Timeline(nodes, pass(5));
   const { gone, fresh } = timeline.change(1);
   assert.deepEqual([gone, fresh], [[1, 2], []]);
   assert.equal(timeline.keyOf(5), 4);
 });
 
 Deno.test("a state that the record left out is replayed", () => {
-  const replayed = newTimeline(nodes, pass(-1));
+  const replayed = new Timeline(nodes, pass(-1));
   assert.deepEqual(replayed.roots(1), [5]);
 });
 

@@ -16,29 +16,29 @@ import { modePane } from "./app/modes.js";
 import { paneTabs } from "./app/narrow.js";
 import { notices } from "./app/notices.js";
 import { listenPointer, listenTheme } from "./app/pointer.js";
-import { createApp } from "./app/store.js";
+import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 
-/** Return what a host calls: `render({model, el})` shows the panels in an element. */
+/** @import { Changes, Message, Middle, Mode, Model, Pane, Panel, View } from "./types.d.ts" */
+
+/** Return what a host calls: `render({model, el})` shows the panels in an element.
+ * @param {Panel[]} panels */
 export function page(panels) {
-  return { render: (host) => render(panels, host) };
+  return { render: (/** @type {{model: Model, el: HTMLElement}} */ host) => render(panels, host) };
 }
 
+/** Show the panels in an element; return what ends that.
+ * @param {App} app
+ * @param {HTMLElement} el
+ * @param {Panel[]} panels */
 function start(app, el, panels) {
   const root = h("div", { class: "wb", tabindex: 0, role: "region", "aria-label": "workbench" });
-  const at = (place) =>
-    panels.filter((panel) => panel.place === place).sort((a, b) => a.order - b.order);
-  const modes = at("middle");
+  const modes = inOrder(panels).filter((panel) => panel.place === "middle");
   const middle = modePane(app, modes);
-  const panes = shellOf(
-    app,
-    root,
-    middle,
-    modes,
-    (place) => at(place).map(({ make }) => make(app)),
-  );
+  const panes = shellOf(app, root, middle, modes, panels);
+  app.root = root;
   el.append(root);
-  const show = (changes) => {
+  const show = (/** @type {Changes} */ changes) => {
     root.dataset.pane = app.view.pane;
     root.dataset.only = app.view.only || "";
     root.dataset.mode = app.view.mode;
@@ -53,21 +53,32 @@ function start(app, el, panels) {
   return () => {
     off();
     letGo.forEach((end) => end());
-    app.stopWatching();
+    app.channel.stopWatching();
     root.remove();
   };
 }
 
-/** Fill the root; return its panes, in the order in which they stand. */
-function shellOf(app, root, middle, modes, made) {
+/** @type {(panels: Panel[]) => Panel[]} */
+const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
+
+/** Fill the root; return its panes, in the order in which they stand.
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {Middle} middle
+ * @param {Mode[]} modes
+ * @param {Panel[]} panels
+ * @returns {Pane[]} */
+function shellOf(app, root, middle, modes, panels) {
   const [head, tabs, messages, help] = [
-    header(app, root, modes),
+    header(app, modes),
     paneTabs(app, modes),
     notices(app),
     helpPane(app, modes),
   ];
-  const [top, left, right, bottom] = ["top", "left", "right", "bottom"].map(made);
-  const els = (listed) => listed.map((pane) => pane.el);
+  const [top, left, right, bottom] = ["top", "left", "right", "bottom"].map((place) =>
+    inOrder(panels).filter((panel) => panel.place === place).map(({ make }) => make(app))
+  );
+  const els = (/** @type {Pane[]} */ listed) => listed.map((pane) => pane.el);
   root.append(
     head.el,
     ...els(top),
@@ -85,7 +96,8 @@ function shellOf(app, root, middle, modes, made) {
   return [head, ...top, tabs, ...left, middle, ...right, ...bottom, messages, help];
 }
 
-/** A fault in one pane must not take the others along. */
+/** A fault in one pane must not take the others along.
+ * @param {() => unknown} actOn */
 function guarded(actOn) {
   try {
     actOn();
@@ -94,44 +106,47 @@ function guarded(actOn) {
   }
 }
 
-/** What had the focus may be hidden now: its keys must not end up on the page around. */
+/** What had the focus may be hidden now: its keys must not end up on the page around.
+ * @param {HTMLElement} root */
 function recoverFocus(root) {
   const focused = document.activeElement;
-  if (root.contains(focused) && !focused.checkVisibility()) root.focus({ preventScroll: true });
+  if (focused && root.contains(focused) && !focused.checkVisibility()) {
+    root.focus({ preventScroll: true });
+  }
 }
 
-/** Connect the app to a widget model (anywidget's, or the shim of an exported page). */
+/** Connect the app to a widget model.
+ * @param {Panel[]} panels
+ * @param {{model: Model, el: HTMLElement}} host */
 async function render(panels, { model, el }) {
   const live = model.get("live") === true;
   let isOpen = true;
-  const keep = debounced((view) => {
+  const keep = debounced((/** @type {View} */ view) => {
     if (!isOpen) return; // the model may be gone, too
     model.set("view", view);
     model.save_changes();
   }, 300);
-  const app = createApp(await unpacked(model.get("record")), {
+  const app = new App(await unpacked(model.get("record")), {
     view: model.get("view") || {},
     send: live ? (message) => model.send(message) : null,
     keep,
   });
+  const { channel } = app;
   let heardBefore = Promise.resolve();
-  const heard = (
-    message,
-  ) => (heardBefore = heardBefore.then(() => app.hear(message)).catch(reportError));
-  const viewed = () => app.select(model.get("view") || {}); // Python may say what to show
-  const closed = () => app.closed();
-  model.on("msg:custom", heard);
-  model.on("change:view", viewed);
-  model.on("comm:close", closed);
-  model.on("comm_live_update", app.ping); // the Python session was restarted
+  /** @type {Record<string, (message: Message) => unknown>} */
+  const heard = {
+    "msg:custom": (message) =>
+      heardBefore = heardBefore.then(() => channel.hear(message)).catch(reportError),
+    "change:view": () => app.select(model.get("view") || {}), // Python may say what to show
+    "comm:close": () => channel.closed(),
+    "comm_live_update": () => channel.ping(), // the Python session was restarted
+  };
+  for (const [name, act] of Object.entries(heard)) model.on(name, act);
   const end = start(app, el, panels);
-  app.ping();
+  channel.ping();
   return () => {
     isOpen = false;
-    model.off("msg:custom", heard);
-    model.off("change:view", viewed);
-    model.off("comm:close", closed);
-    model.off("comm_live_update", app.ping);
+    for (const [name, act] of Object.entries(heard)) model.off(name, act);
     end();
   };
 }

@@ -41,7 +41,7 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
 ) -> None:
     report = functions.evaluate("""() => {
       const pass = record.passes.filter((p) => p.rewrites.length > 20 && p.unit === "rewrite")[0];
-      const timeline = newTimeline(record.nodes, pass);
+      const timeline = new Timeline(record.nodes, pass);
       let before = new Map();
       const moved = [], steps = [];
       for (let k = 1; k <= pass.rewrites.length; k++) {

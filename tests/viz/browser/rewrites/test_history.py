@@ -26,10 +26,10 @@ def test_what_led_to_a_node_is_what_python_says(
                 continue
             expected = [(places[c.place], c.number) for c in links.why(node)]
             history = functions.evaluate(
-                "([places, n]) => nodeHistory(record, places, [n])",
+                "([places, n]) => nodeHistory(record, places, [n]).rows",
                 [places, recorder._nodes.add(node)],
             )
-            steps = [(r["pass"], r["step"]) for r in history if "origin" not in r]
+            steps = [(r["pass"], r["step"]) for r in history]
             # what is not in the record (ranges before they had names) ends no chain there
             visible = [w for w in expected if w[1] or w in steps]
             assert steps == visible, to_expr(node)

@@ -22,7 +22,7 @@ def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
         const known = pass.rewrites.map((step) => step[3]);
         const bare = {...pass, rewrites: pass.rewrites.map((step) => [...step.slice(0, 3), -1])};
         for (const row of [pass, bare]) {
-          const timeline = newTimeline(record.nodes, row);
+          const timeline = new Timeline(record.nodes, row);
           const roots = row.rewrites.map((_, i) => timeline.roots(i + 1)[0]);
           roots.forEach((root, i) => {
             states++;

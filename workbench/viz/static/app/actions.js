@@ -2,118 +2,165 @@
 
 import { h } from "../base/elements.js";
 import { OFFLINE } from "./channel.js";
+import { rowAt } from "./store.js";
 import { timingText } from "./timing.js";
+
+/** @import { AnyRequest, CheckRow, ErrorWords, VariantRow } from "../record.d.ts" */
+/** @import { MadeVariant, ReplyTo } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
 
 export const NEEDS_PYTHON = "needs the Python session";
 
 /** Ask Python; go to the variant it made, unless the reader went to another one meanwhile; keep
- * what went wrong for the pane named `where`. */
+ * what went wrong for the pane named `where`.
+ * @template {AnyRequest} R
+ * @param {App} app
+ * @param {string} where
+ * @param {R} request
+ * @returns {Promise<ReplyTo<R> | null>} */
 export async function act(app, where, request) {
   failAt(app, where, null);
-  if (where === "rewrites") app.found = null; // the answer to what was asked before
+  if (where === "rewrites") app.bisected = null; // the answer to what was asked before
   const { variant } = app.view;
   try {
     const reply = await app.ask(request);
-    const made = reply.result?.variant;
+    const result = /** @type {MadeVariant | null} */ (reply.result);
+    const made = result?.variant ?? -1;
     if (app.record.variants[made] && app.view.variant === variant) goTo(app, made);
     return reply;
   } catch (error) {
     if (error === OFFLINE) say(app, NEEDS_PYTHON);
-    else failAt(app, where, error);
+    else failAt(app, where, /** @type {ErrorWords} */ (error));
     return null;
   }
 }
 
+/**
+ * @param {App} app
+ * @param {string} where
+ * @param {ErrorWords | null} error */
 export function failAt(app, where, error) {
-  app.failures ??= {};
   if (!error && !app.failures[where]) return;
   app.failures[where] = error;
   app.changed("failure");
 }
 
+/** @param {App} app */
 export const canAsk = (app) => app.live === "live" || app.live === "unknown";
 
-/** Show a variant, with its kernel; remember the way back down. */
+/** Show a variant, with its kernel; remember the way back down.
+ * @param {App} app
+ * @param {number} variant */
 export function goTo(app, variant) {
   const { kernel, parent } = app.record.variants[variant];
   if (parent !== null) app.redo.set(parent, variant);
   app.select({ kernel, variant });
 }
 
+/** @param {App} app */
 export function undo(app) {
   const parent = app.variant()?.parent;
-  if (parent === null || parent === undefined) return;
+  if (parent === null || parent === undefined || app.view.variant === null) return;
   app.redo.set(parent, app.view.variant);
   goTo(app, parent);
 }
 
+/** @param {App} app */
 export function redo(app) {
   const here = app.view.variant;
   const children = app.record.variants
     .map((_, i) => i)
     .filter((i) => app.record.variants[i].parent === here);
-  const known = app.redo.get(here); // in another plan it may be none of them
-  const next = children.includes(known) ? known : children.at(-1);
+  const known = app.redo.get(here ?? -1); // in another plan it may be none of them
+  const next = children.find((i) => i === known) ?? children.at(-1);
   if (next !== undefined) goTo(app, next);
 }
 
-export const applyOpt = (app, opt) =>
-  opt && act(app, "offers", { do: "apply", variant: app.view.variant, opt });
+/** Apply an opt to the variant that is shown.
+ * @param {App} app
+ * @param {string | null} opt */
+export function applyOpt(app, opt) {
+  const { variant } = app.view;
+  if (opt && variant !== null) act(app, "offers", { do: "apply", variant, opt });
+}
 
-export const measure = (app) => {
+/** Time the variant that is shown, and the pinned one, in turns.
+ * @param {App} app */
+export function measure(app) {
   const { variant, cold } = app.view;
-  const variants = [variant, pinned(app)].filter(isNew);
-  return told(
+  if (variant === null) return; // nothing to compute
+  const variants = [...new Set([variant, pinned(app) ?? variant])];
+  told(
     app,
     variant,
     { do: "measure", variants, cold },
     ({ timing }) => timing && timingText(app.record.machine, timing),
   );
-};
-
-const isNew = (value, place, all) => all.indexOf(value) === place;
-
-export const check = (app) => {
-  const { variant } = app.view;
-  return told(app, variant, { do: "check", variant }, (row) => row.check && checkedText(row.check));
-};
-
-export const checkedText = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
-
-/** Ask, and say at once what was found: the list of results may be out of sight. */
-async function told(app, variant, request, outcome) {
-  if (variant === null) return null; // nothing to compute
-  const reply = await act(app, "results", request);
-  const row = app.record.variants[variant];
-  const found = reply && row && outcome(row);
-  if (found) say(app, `${row.name.slice(0, 40)}: ${found}`, 6000);
-  return reply;
 }
 
-export const search = (app) =>
-  act(app, "results", { do: "search", variant: app.view.variant, budget_s: 10 });
+/** Check the variant that is shown.
+ * @param {App} app */
+export function check(app) {
+  const { variant } = app.view;
+  if (variant === null) return;
+  told(app, variant, { do: "check", variant }, (row) => row.check && checkedText(row.check));
+}
 
+/** @param {CheckRow} check */
+export const checkedText = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
+
+/** Ask, and say at once what was found: the list of results may be out of sight.
+ * @param {App} app
+ * @param {number} variant
+ * @param {AnyRequest} request
+ * @param {(row: VariantRow) => string | null} outcome */
+async function told(app, variant, request, outcome) {
+  if (!(await act(app, "results", request))) return;
+  const row = rowAt(app.record.variants, variant);
+  const text = row && outcome(row);
+  if (text) say(app, `${row.name.slice(0, 40)}: ${text}`, 6000);
+}
+
+/** Search for faster opts from the variant that is shown.
+ * @param {App} app */
+export function search(app) {
+  const { variant } = app.view;
+  if (variant !== null) act(app, "results", { do: "search", variant, budget_s: 10 });
+}
+
+/** @param {App} app */
 export const stop = (app) => act(app, "results", { do: "stop" });
 
-/** The variant that ratios and diffs refer to: the pinned one of this kernel, else the plain one. */
+/** The place of the variant that ratios and diffs refer to: the pinned one of this kernel, else the
+ * plain one.
+ * @param {App} app */
 export function pinned(app) {
-  const chosen = app.record.variants[app.record.pinned];
-  return chosen && chosen.kernel === app.view.kernel
-    ? app.record.pinned
+  const { pinned, variants } = app.record;
+  return rowAt(variants, pinned)?.kernel === app.view.kernel
+    ? pinned
     : (app.kernel()?.root ?? null);
 }
 
-/** Pin what is shown. It works offline too: it is only a point of reference. */
+/** The variant that ratios and diffs refer to.
+ * @param {App} app */
+export const reference = (app) => rowAt(app.record.variants, pinned(app));
+
+/** Pin what is shown. It works offline too: it is only a point of reference.
+ * @param {App} app */
 export function pin(app) {
   const { variant } = app.view;
   if (variant === null) return;
-  app.patch({ set: [[["pinned"], variant]] });
+  app.patch({ append: {}, set: [[["pinned"], variant]] });
   if (canAsk(app)) act(app, "results", { do: "pin", variant });
 }
 
+/** @param {App} app */
 export const toggleDiff = (app) => app.select({ diff: !app.view.diff });
 
-/** Copy text; say in the notice line that it was copied, or why not. */
+/** Copy text; say in the notice line that it was copied, or why not.
+ * @param {App} app
+ * @param {string} text
+ * @param {string} what */
 export async function copy(app, text, what) {
   try {
     await navigator.clipboard.writeText(text);
@@ -123,7 +170,8 @@ export async function copy(app, text, what) {
   }
 }
 
-/** Pages from disk have no clipboard interface; selecting and copying works there. */
+/** Pages from disk have no clipboard interface; selecting and copying works there.
+ * @param {string} text */
 function copiedByHand(text) {
   const area = h("textarea", { style: "position:fixed;opacity:0" });
   const before = document.activeElement;
@@ -136,9 +184,27 @@ function copiedByHand(text) {
   return done;
 }
 
-export const copyPython = (app) =>
-  app.variant() && copy(app, app.variant().python, "the kernel as Python");
+/** Copy the variant that is shown.
+ * @param {App} app */
+export function copyPython(app) {
+  const variant = app.variant();
+  if (variant) copy(app, variant.python, "the kernel as Python");
+}
 
+/** Show the page alone, or among others again.
+ * @param {App} app */
+export function toggleFull(app) {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else {
+    app.root?.requestFullscreen?.()
+      .catch(() => say(app, "the browser does not allow full screen here"));
+  }
+}
+
+/**
+ * @param {App} app
+ * @param {string} text
+ * @param {number} [forMs] */
 export function say(app, text, forMs = 2500) {
   app.said = text;
   app.changed("said");

@@ -1,6 +1,10 @@
 // The way to Python: requests and their answers, patches in their order, and whether anybody is
 // there. One that asks, waits; what Python sends by itself is heard as well.
 
+/** @import { AnyRequest, ErrorWords, PageRecord, RecordPatch, WholeRecord } from "../record.d.ts" */
+/** @import { Message, ReplyTo } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
 const ANSWER_WITHIN_MS = 3000;
 
 export const OFFLINE = {
@@ -8,91 +12,105 @@ export const OFFLINE = {
   because: "the page is looked at without one",
   try: "run the cell again",
 };
+const UNSAID = { what: "Python could not do it", because: "", try: "" };
 
-/** Return the record from what Python sends: base64 of zlib-compressed JSON. */
+/** Return the record from what Python sends: base64 of zlib-compressed JSON.
+ * @param {string} packed
+ * @returns {Promise<PageRecord>} */
 export async function unpacked(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(plain).text());
 }
 
-/** Give the app `ask`, `pending`, `hear`, `closed`, `ping` and `stopWatching`. */
-export function addChannel(app, send) {
-  const channel = new Channel(app, send);
-  app.live = send ? "unknown" : "offline"; // "live", "silent": asked and not answered
-  app.ask = (request) => channel.ask(request);
-  app.pending = (task, fields = {}) => channel.pending(task, fields);
-  app.hear = (message) => channel.hear(message);
-  app.closed = () => channel.closed();
-  app.ping = () => channel.ping(null);
-  app.stopWatching = () => clearTimeout(channel.timer);
-}
+export class Channel {
+  /** The requests under way, by their numbers.
+   * @type {Map<number, {request: AnyRequest, settle: Function, fail: (error: ErrorWords) => void}>} */
+  waiting = new Map();
+  nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
+  /** @type {number | null} */
+  timer = null;
 
-class Channel {
+  /**
+   * @param {App} app
+   * @param {((message: AnyRequest) => void) | null} send */
   constructor(app, send) {
     this.app = app;
     this.send = send;
-    this.waiting = new Map(); // request id -> {request, settle, fail}
-    this.nextId = Math.floor(Math.random() * 2 ** 40); // other views of the same model ask too
-    this.timer = null;
+    if (send) app.live = "unknown";
   }
 
+  /**
+   * @template {AnyRequest} R
+   * @param {R} request
+   * @returns {Promise<ReplyTo<R>>} */
   ask(request) {
-    if (!this.send || this.app.live === "offline") return Promise.reject(OFFLINE);
+    const { send } = this;
+    if (!send || this.app.live === "offline") return Promise.reject(OFFLINE);
     const id = this.nextId++;
     return new Promise((settle, fail) => {
       this.waiting.set(id, { request, settle, fail });
       this.app.changed("pending");
       // long work answers late, a ping at once: it tells whether anybody is there
-      request.do === "ping" ? this.watch() : this.ping(null);
-      this.send({ id, ...request });
+      request.do === "ping" ? this.watch() : this.ping();
+      send({ id, ...request });
     });
   }
 
-  /** Whether a request that fits is under way: pending("check", {variant: 3}); where it has a
-   * list, that has the value: pending("measure", {variants: 3}). */
+  /**
+   * @param {AnyRequest["do"]} task
+   * @param {Record<string, unknown>} fields */
   pending(task, fields) {
     return [...this.waiting.values()].some(
       ({ request }) =>
         request.do === task &&
-        Object.entries(fields).every(([name, value]) => [request[name]].flat().includes(value)),
+        Object.entries(fields).every(([name, value]) =>
+          [Reflect.get(request, name)].flat().includes(value)
+        ),
     );
   }
 
+  /** @param {Message} message */
   async hear(message) {
-    const { app, waiting } = this;
+    const { app } = this;
     // what the background sends while a cell runs is no answer to what was asked
     const isAnswer = "id" in message;
-    if (isAnswer) this.stopTimer();
+    if (isAnswer) this.stopWatching();
     if (isAnswer || app.live === "unknown") this.setLive("live");
-    if (message.patch) this.takePatch(message.patch);
-    if (message.result?.record) await this.takeRecord(message.result.record, isAnswer);
-    if (message.status) {
+    if ("patch" in message && message.patch) this.takePatch(message.patch);
+    const whole = wholeRecord(message);
+    if (whole.record) await this.takeRecord(whole.record, isAnswer);
+    if ("status" in message) {
       app.status = message.status.task ? message.status : null;
       app.changed("status");
     }
-    const asked = waiting.get(message.id);
-    waiting.delete(message.id);
+    const asked = isAnswer && message.id !== null && this.waiting.get(message.id);
+    if (asked) this.waiting.delete(message.id ?? 0);
     // patches were missed: a page is told so even if its question has been given up meanwhile
-    if (message.result?.n > app.record.n) this.ping(app.record.n);
+    if ((whole.n ?? 0) > (app.record.n ?? Infinity)) this.ping(app.record.n);
     if (this.pending("ping", {})) this.watch(); // that was an answer to something before it
-    if (!asked) return;
+    if (!isAnswer || !asked) return;
     app.changed("pending");
     if (message.ok) asked.settle(message);
-    else asked.fail(message.error || { what: "Python could not do it", because: "", try: "" });
+    else asked.fail(message.error || UNSAID);
   }
 
+  /**
+   * @param {string} packed
+   * @param {boolean} isAnswer */
   async takeRecord(packed, isAnswer) {
     this.app.replace(await unpacked(packed));
     if (!isAnswer) this.app.unpick(); // another plan has other numbers
   }
 
-  /** Apply a numbered patch: not twice, and only if none before it is missing. */
+  /** Apply a numbered patch: not twice, and only if none before it is missing.
+   * @param {RecordPatch} patch */
   takePatch(patch) {
     const { record } = this.app;
-    const number = (patch.set || []).find(([path]) => path.length === 1 && path[0] === "n")?.[1];
+    const number = patch.set.find(([path]) => path.length === 1 && path[0] === "n")?.[1];
+    if (typeof number !== "number") return this.app.patch(patch);
     const next = (record.n ?? number - 1) + 1;
-    if (number === undefined || number === next) this.app.patch(patch);
+    if (number === next) this.app.patch(patch);
     else if (number > next) this.ping(record.n);
   }
 
@@ -105,17 +123,18 @@ class Channel {
   }
 
   /** Ask whether Python is there. The answer comes after all patches before it: where one was
-   * missed, `hear` asks for the whole record. */
-  ping(have) {
+   * missed, `hear` asks for the whole record.
+   * @param {number | null} [have] */
+  ping(have = null) {
     if (this.send && !this.pending("ping", {})) this.ask({ do: "ping", have }).catch(() => {});
   }
 
   watch() {
-    if (this.timer === null) this.timer = setTimeout(() => this.unanswered(), ANSWER_WITHIN_MS);
+    this.timer ??= setTimeout(() => this.unanswered(), ANSWER_WITHIN_MS);
   }
 
-  stopTimer() {
-    clearTimeout(this.timer);
+  stopWatching() {
+    clearTimeout(this.timer ?? 0);
     this.timer = null;
   }
 
@@ -127,6 +146,7 @@ class Channel {
     this.setLive("silent");
   }
 
+  /** @param {App["live"]} state */
   setLive(state) {
     const { app } = this;
     if (app.live === "offline" || app.live === state) return;
@@ -134,3 +154,8 @@ class Channel {
     app.changed("live");
   }
 }
+
+/** What a message says of the whole record: its number, and the record where that is sent.
+ * @param {Message} message
+ * @returns {Partial<WholeRecord>} */
+const wholeRecord = (message) => ("result" in message && message.result) || {};

@@ -4,22 +4,24 @@
 import { h, keepingFocus, setChildren, steady, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural, secondsText } from "../base/text.js";
-import { act, canAsk, NEEDS_PYTHON, say } from "./actions.js";
+import { act, canAsk, NEEDS_PYTHON, toggleFull } from "./actions.js";
 import { button, hasAny, lineButton, tab } from "./pieces.js";
 import { inOneRun, peakName, percent, real, shareOf, spreadText } from "./timing.js";
 
-export function header(app, root, modes) {
+/** @import { DeviceRow, MachineRow, TimingRow } from "../record.d.ts" */
+/** @import { Changes, Mode } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
+/**
+ * @param {App} app
+ * @param {Mode[]} modes */
+export function header(app, modes) {
   const el = h("header", { class: "wb-header" });
-  const deviceField = steady((...values) => deviceSelect(app, ...values));
-  app.toggleFull = () => {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else {
-      root
-        .requestFullscreen?.()
-        .catch(() => say(app, "the browser does not allow full screen here"));
-    }
-  };
-  const update = (changes) => {
+  const deviceField = steady(
+    /** @type {(device: string, devices: DeviceRow[], machine: string, off: boolean) => HTMLElement} */
+    (device, devices, machine, off) => deviceSelect(app, device, devices, machine, off),
+  );
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "mode", "live", "help", "line")) return;
     const { expr, device, devices, machine } = app.record;
     const parts = [
@@ -36,7 +38,11 @@ export function header(app, root, modes) {
       h(
         "div",
         { class: "wb-tools" },
-        button(app, "full", app.toggleFull, { key: "F", title: "full screen", name: "full" }),
+        button(app, "full", () => toggleFull(app), {
+          key: "F",
+          title: "full screen",
+          name: "full",
+        }),
         button(app, "?", () => app.select({ help: !app.view.help }), {
           key: "?",
           title: "keys",
@@ -49,6 +55,12 @@ export function header(app, root, modes) {
   return { el, update };
 }
 
+/**
+ * @param {App} app
+ * @param {string} device
+ * @param {DeviceRow[]} devices
+ * @param {string} machine
+ * @param {boolean} off */
 function deviceSelect(app, device, devices, machine, off) {
   const options = devices.map((d) =>
     h(
@@ -79,7 +91,8 @@ function deviceSelect(app, device, devices, machine, off) {
   );
 }
 
-/** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB */
+/** AMD EPYC, 2 cores, L1 32 KiB, L2 1 MiB
+ * @param {MachineRow} machine */
 function machineText({ cpu, cores, caches }) {
   return [
     cpu,
@@ -88,22 +101,23 @@ function machineText({ cpu, cores, caches }) {
   ].join(", ");
 }
 
+/** @param {DeviceRow} device */
 const deviceName = (device) => (device.emulator ? `EMULATOR (${device.name})` : device.name);
 
 /** plain 21.0 ms ± 2.0% 6% → auto 1.90 ms ± 1.1% 70% of peak · numpy 1.50 ms ± 3.0%: of the kernel
- * that is shown. */
+ * that is shown.
+ * @param {App} app */
 function speedLine(app) {
   const { machine } = app.record;
   const ofKernel = app.variantsOf(app.view.kernel).map((i) => app.record.variants[i]);
   const timed = ["plain", "auto"]
-    .map((name) => ofKernel.find((v) => v.name === name && real(v.timing)))
-    .filter(Boolean);
+    .flatMap((name) => realTimes(ofKernel.filter((v) => v.name === name)).slice(0, 1));
   const shares = timed.map(({ timing }) => shareOf(machine, timing));
   const peaks = timed.map(({ timing }, i) => shares[i] !== null && peakName(machine, timing));
   const parts = timed.map(({ name, timing }, i) => {
-    const part = speed(name, timing);
-    if (shares[i] === null) return part;
-    part.append(` ${percent(shares[i])}`);
+    const [part, share] = [speed(name, timing), shares[i]];
+    if (share === null) return part;
+    part.append(` ${percent(share)}`);
     const isSaid = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
     if (!isSaid) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
     return part;
@@ -113,9 +127,7 @@ function speedLine(app) {
     class: "wb-quiet",
     title: apart ? "timed apart: the machine may have been slower or faster" : null,
   }, apart ? "~→" : "→");
-  const others = app.record.baselines
-    .filter((b) => real(b.timing))
-    .map((b) => speed(b.name, b.timing));
+  const others = realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
   const el = h("div", {
     class: "wb-speed",
     title:
@@ -126,6 +138,14 @@ function speedLine(app) {
   return el;
 }
 
+/** The names and times of what was timed on the machine itself.
+ * @param {{name: string, timing: TimingRow | null}[]} rows */
+const realTimes = (rows) =>
+  rows.flatMap(({ name, timing }) => real(timing) ? [{ name, timing }] : []);
+
+/**
+ * @param {string} name
+ * @param {TimingRow} timing */
 function speed(name, timing) {
   return h(
     "span",
@@ -137,6 +157,9 @@ function speed(name, timing) {
   );
 }
 
+/**
+ * @param {App} app
+ * @param {Mode[]} modes */
 function modeTabs(app, modes) {
   const tabs = modes.map(({ name, title }, i) =>
     tab(

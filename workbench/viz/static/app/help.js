@@ -1,11 +1,24 @@
 // The keys and what they do, as a table and as the sheet that shows it.
 
 import { h, refill } from "../base/elements.js";
-import { applyOpt, check, copyPython, measure, pin, redo, toggleDiff, undo } from "./actions.js";
+import {
+  applyOpt,
+  check,
+  copyPython,
+  measure,
+  pin,
+  redo,
+  toggleDiff,
+  toggleFull,
+  undo,
+} from "./actions.js";
 import { button, heading } from "./pieces.js";
 
+/** @import { Changes, Mode } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
 /** A key, what it does, and the function that does it; null where a pane answers it.
- * @type {[string, string, ((app: any) => void) | null][]} */
+ * @type {[string, string, ((app: App) => void) | null][]} */
 export const KEYS = [
   ["j k, arrows", "walk in a list; Enter picks", null],
   ["h l", "previous, next pass", null],
@@ -20,18 +33,24 @@ export const KEYS = [
   ["y", "copy what is shown as Python", copyPython],
   ["f", "fit the graph", null],
   ["g", "Rewrites: the whole graph, or what is near the change", null],
-  ["F", "full screen", (app) => app.toggleFull()],
+  ["F", "full screen", toggleFull],
   ["Esc", "unpin, out of full screen, then out of the widget", null],
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
 ];
 
+/**
+ * @param {App} app
+ * @param {Mode[]} modes */
 export function helpPane(app, modes) {
   const el = h("div", { class: "wb-help-place" });
-  const update = (changes) =>
+  const update = (/** @type {Changes} */ changes) =>
     changes.has("help") && refill(el, app.view.help && helpSheet(app, modes));
   return { el, update };
 }
 
+/**
+ * @param {App} app
+ * @param {Mode[]} modes */
 function helpSheet(app, modes) {
   const [first, second, ...rest] = KEYS;
   const numbers = modes.map((_, i) => i + 1).join(" ");

@@ -6,28 +6,42 @@ import { stepPass } from "../record/passes.js";
 import { KEYS } from "./help.js";
 import { NOTHING } from "./store.js";
 
-const ACT_OF = new Map(
-  KEYS.filter(([, , actOn]) => actOn).map(([key, , actOn]) => [key, actOn]),
-);
+/** @import { Middle, Mode } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
 
+/** @type {Map<string, ((app: App) => void) | null>} */
+const ACT_OF = new Map(KEYS.map(([key, , actOn]) => [key, actOn]));
+
+/**
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {Middle} middle
+ * @param {Mode[]} modes */
 export function listenKeys(app, root, middle, modes) {
-  const pressed = (event) => {
+  const pressed = (/** @type {KeyboardEvent} */ event) => {
     event.stopPropagation();
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Tab") return;
     if (answerKey(app, root, middle, modes, event)) event.preventDefault();
   };
-  const quiet = (event) => event.stopPropagation();
+  const quiet = (/** @type {Event} */ event) => event.stopPropagation();
   // JupyterLab asks the focused element itself whether its shortcuts are wanted
-  const focused = (event) => event.target.setAttribute("data-lm-suppress-shortcuts", "true");
+  const focused = (/** @type {Event} */ { target }) =>
+    target instanceof Element && target.setAttribute("data-lm-suppress-shortcuts", "true");
   root.setAttribute("data-lm-suppress-shortcuts", "true");
   root.addEventListener("keydown", pressed);
   for (const kind of ["keyup", "keypress"]) root.addEventListener(kind, quiet);
   root.addEventListener("focusin", focused);
 }
 
-/** Do what a key asks for; return whether it asked for anything. */
+/** Do what a key asks for; return whether it asked for anything.
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {Middle} middle
+ * @param {Mode[]} modes
+ * @param {KeyboardEvent} event */
 function answerKey(app, root, middle, modes, event) {
   const { key, target } = event;
+  if (!(target instanceof HTMLElement)) return false;
   if (key === "Escape") return escapeKey(app, root, target);
   if (target.closest("input, textarea, select, [contenteditable]")) return false;
   const mode = middle.current();
@@ -36,7 +50,8 @@ function answerKey(app, root, middle, modes, event) {
   if (walk(target, key)) return true;
   const other = modes[Number(key) - 1]; // the first is on key 1
   if (other) return (goToMode(app, root, middle, other.name, target), true);
-  if (ACT_OF.has(key)) return (ACT_OF.get(key)(app), true);
+  const actOn = ACT_OF.get(key);
+  if (actOn) return (actOn(app), true);
   if (key === "h" || key === "l") return (stepPass(app, key === "l" ? 1 : -1), true);
   if (target === root && (key in STEPS || key in ACROSS)) return (mode?.focus(), true);
   if (LETTERS.includes(key) && isAcross(target)) return (mode?.focus(), true);
@@ -44,13 +59,21 @@ function answerKey(app, root, middle, modes, event) {
   return key === "/" || key === "f";
 }
 
-/** Show a mode; what walks a list walks its lists from now on. */
+/** Show a mode; what walks a list walks its lists from now on.
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {Middle} middle
+ * @param {string} mode
+ * @param {HTMLElement} target */
 function goToMode(app, root, middle, mode, target) {
   app.select({ mode, pane: "mode" });
   if (target.closest("[data-walk]") && !middle.el.contains(target)) root.focus();
 }
 
-/** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget. */
+/** Esc: out of a field, then the sheet away, then nothing pinned, then out of the widget.
+ * @param {App} app
+ * @param {HTMLElement} root
+ * @param {HTMLElement} target */
 function escapeKey(app, root, target) {
   if (target.closest("input, textarea, select")) root.focus();
   else if (app.view.help) app.select({ help: false });

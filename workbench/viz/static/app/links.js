@@ -1,9 +1,23 @@
 // Lighting: everything that belongs to what is pinned or under the pointer is marked, in every
 // pane, by one pass over the elements that carry a link.
 
-export const LINKS = new WeakMap(); // element -> link
+/** @import { PageRecord } from "../record.d.ts" */
+/** @import { Link } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
 
-/** Put a link on an element: it lights up with others, and lights them when pointed at. */
+/** The links of elements.
+ * @type {WeakMap<Element, Link>} */
+export const LINKS = new WeakMap();
+
+/** A link as sets, its nodes with what they came from; `innermost` is the last of its axes.
+ * @typedef {{
+ *   by: Link["by"], axes: Set<string>, innermost?: string, nodes: Set<number>, lines: Set<number>
+ * }} Reach */
+
+/** Put a link on an element: it lights up with others, and lights them when pointed at.
+ * @template {Element} E
+ * @param {E} element
+ * @param {Link} link */
 export function linked(element, link) {
   LINKS.set(element, link);
   element.classList.add("wb-link");
@@ -11,7 +25,9 @@ export function linked(element, link) {
 }
 
 /** Mark the elements under `root` that belong to the pinned link and to the one pointed at; code
- * further inside a loop, and loops further outside a line, are marked more faintly. */
+ * further inside a loop, and loops further outside a line, are marked more faintly.
+ * @param {App} app
+ * @param {Element} root */
 export function lightAll(app, root) {
   const pinned = reach(app.record, app.view.picked);
   const hovered = reach(app.record, app.hover);
@@ -26,7 +42,9 @@ export function lightAll(app, root) {
 
 /** Return "lit", "inside" or "". Nodes and axes tie things together; a shared notebook line only
  * from or to the line itself, or one line would light the whole kernel. Lines of code are not
- * tied to each other, nor are opts. */
+ * tied to each other, nor are opts.
+ * @param {Link | undefined} link
+ * @param {Reach | null} reached */
 export function belongs(link, reached) {
   if (!link || !reached) return "";
   const byLine = link.by === "line" || reached.by === "line";
@@ -39,7 +57,10 @@ export function belongs(link, reached) {
 }
 
 /** Return a link as sets, its nodes with what they came from. A node of a graph lights what came
- * of it too; code and loops are the last that there is. */
+ * of it too; code and loops are the last that there is.
+ * @param {PageRecord} record
+ * @param {Link | null} link
+ * @returns {Reach | null} */
 export function reach(record, link) {
   if (!link) return null;
   const { made } = record.nodes;
@@ -56,24 +77,27 @@ export function reach(record, link) {
   };
 }
 
+/** What some nodes lead to, and they.
+ * @param {number[]} start
+ * @param {(n: number) => number[]} next */
 function closure(start, next) {
-  const found = new Set(start);
-  const todo = [...start];
-  while (todo.length) {
-    for (const n of next(todo.pop())) if (!found.has(n)) (found.add(n), todo.push(n));
-  }
-  return found;
+  const reached = new Set(start);
+  for (const n of reached) for (const m of next(n)) reached.add(m); // a Set goes on to what is added
+  return reached;
 }
 
+/** @type {{of: unknown, size: number, n?: number, index: Map<number, number[]>}} */
 const DERIVED = { of: null, size: 0, n: 0, index: new Map() };
 
-/** Return what came of each node, built anew only when the record has had another patch. */
+/** Return what came of each node, built anew only when the record has had another patch.
+ * @param {PageRecord} record */
 function derived({ nodes: { made }, n }) {
   if (DERIVED.of === made && DERIVED.size === made.length && DERIVED.n === n) return DERIVED.index;
+  /** @type {typeof DERIVED.index} */
   const index = new Map();
   made.forEach((rows, node) => {
     for (const [, , from] of rows) {
-      index.has(from) ? index.get(from).push(node) : index.set(from, [node]);
+      index.get(from)?.push(node) ?? index.set(from, [node]);
     }
   });
   Object.assign(DERIVED, { of: made, size: made.length, n, index });

@@ -2,27 +2,34 @@
 
 import { h, keepingFocus } from "../base/elements.js";
 
-/** The middle: modes are made when first shown, and hear what they missed. */
+/** @import { Changes, Middle, Mode, ModePane } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** The middle: modes are made when first shown, and hear what they missed.
+ * @param {App} app
+ * @param {Mode[]} modes
+ * @returns {Middle} */
 export function modePane(app, modes) {
   const el = h("section", { class: "wb-middle", "aria-label": "workspace" });
-  const made = {};
-  const missed = {};
-  const current = () => made[app.view.mode];
-  const update = (changes) => {
+  /** What each has missed since it was last shown.
+   * @type {Map<string, {pane: ModePane, missed: Changes}>} */
+  const shown = new Map();
+  const current = () => shown.get(app.view.mode)?.pane;
+  const update = (/** @type {Changes} */ changes) => {
     const { name, make } = modes.find((mode) => mode.name === app.view.mode) || modes[0];
-    for (const other of Object.keys(made)) changes.forEach((change) => missed[other].add(change));
-    if (!made[name]) {
-      made[name] = make(app);
-      missed[name] = new Set([...Object.keys(app.view), "record", "live", "hover"]);
-    }
-    const [hadFocus, isOther] = [
-      el.contains(document.activeElement),
-      el.firstChild !== made[name].el,
-    ];
-    if (isOther) keepingFocus(el, () => el.replaceChildren(made[name].el));
-    made[name].update(missed[name]);
-    missed[name] = new Set();
-    if (isOther && hadFocus) made[name].focus();
+    for (const { missed } of shown.values()) changes.forEach((change) => missed.add(change));
+    const mode = shown.get(name) ?? {
+      pane: make(app),
+      missed: new Set([...Object.keys(app.view), "record", "live", "hover"]),
+    };
+    shown.set(name, mode);
+    const { pane, missed } = mode;
+    const hadFocus = el.contains(document.activeElement);
+    const isOther = el.firstChild !== pane.el;
+    if (isOther) keepingFocus(el, () => el.replaceChildren(pane.el));
+    mode.missed = new Set();
+    pane.update(missed);
+    if (isOther && hadFocus) pane.focus();
   };
   return { el, update, current };
 }

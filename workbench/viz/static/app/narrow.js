@@ -7,20 +7,28 @@ import { goTo } from "./actions.js";
 import { chooser, hasAny, tab } from "./pieces.js";
 import { spreadText } from "./timing.js";
 
-/** Where there is little room: kernel and variant as a line, and one pane at a time. */
+/** @import { Changes, Mode } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** Where there is little room: kernel and variant as a line, and one pane at a time.
+ * @param {App} app
+ * @param {Mode[]} modes */
 export function paneTabs(app, modes) {
   const el = h("nav", { class: "wb-narrow", "aria-label": "panes" });
-  const kernelChoice = steady((rows, chosen) =>
-    chooser("kernel", rows, chosen, (kernel) => app.select({ kernel }))
+  /** @typedef {(rows: [number, string][], chosen: number | null) => HTMLElement} Choice */
+  const kernelChoice = steady(
+    /** @type {Choice} */
+    (rows, chosen) => chooser("kernel", rows, chosen, (kernel) => app.select({ kernel })),
   );
-  const variantChoice = steady((rows, chosen) =>
-    chooser("variant", rows, chosen, (variant) => goTo(app, variant))
+  const variantChoice = steady(
+    /** @type {Choice} */
+    (rows, chosen) => chooser("variant", rows, chosen, (variant) => goTo(app, variant)),
   );
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "mode", "pane")) return;
     const titles = {
       results: "Results",
-      mode: modes.find(({ name }) => name === app.view.mode)?.title,
+      mode: modes.find(({ name }) => name === app.view.mode)?.title ?? "",
       code: "Code",
     };
     const tabs = Object.entries(titles).map(([pane, title]) =>
@@ -39,6 +47,9 @@ export function paneTabs(app, modes) {
   return { el, update };
 }
 
+/**
+ * @param {App} app
+ * @param {number} i */
 function brief(app, i) {
   const { name, timing } = app.record.variants[i];
   return timing

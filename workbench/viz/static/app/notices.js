@@ -4,14 +4,19 @@ import { h, refill, words } from "../base/elements.js";
 import { say, stop } from "./actions.js";
 import { button, hasAny } from "./pieces.js";
 
-/** What comes and goes, in the free part of the strip's heading so that nothing shifts. */
+/** @import { ProgressRow } from "../record.d.ts" */
+/** @import { Changes } from "../types.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** What comes and goes, in the free part of the strip's heading so that nothing shifts.
+ * @param {App} app */
 export function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "live", "status", "said")) return;
     refill(
       el,
-      app.status && progress(app),
+      app.status && progress(app, app.status),
       app.live === "silent" &&
         h(
           "div",
@@ -25,18 +30,21 @@ export function notices(app) {
   return { el, update };
 }
 
-/** Ask whether Python is there. One that was restarted knows nothing of this page, and is silent. */
+/** Ask whether Python is there. One that was restarted knows nothing of this page, and is silent.
+ * @param {App} app */
 function askAgain(app) {
-  app.ping();
+  app.channel.ping();
   say(app, "asking … after a restart only running the cell again helps");
 }
 
-function progress(app) {
-  const { task, done, total, text } = app.status;
+/**
+ * @param {App} app
+ * @param {ProgressRow} status */
+function progress(app, { task, done, total, text }) {
   return h(
     "div",
     { class: "wb-notice" },
-    h("b", {}, words(task)),
+    h("b", {}, words(task ?? "")),
     h("progress", { max: total || 1, value: total ? done : null, "aria-label": task }),
     words(text || (total ? `${done} of ${total}` : "")),
     button(app, "Stop", () => stop(app), { python: true }),

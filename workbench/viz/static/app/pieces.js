@@ -3,8 +3,20 @@
 import { h, words } from "../base/elements.js";
 import { canAsk, failAt, NEEDS_PYTHON, say } from "./actions.js";
 import { linked } from "./links.js";
+import { lineLink, rowAt } from "./store.js";
 
-/** A button; one that needs Python is disabled, and says so, where there is none. */
+/** @import { ErrorWords } from "../record.d.ts" */
+/** @import { Changes } from "../types.d.ts" */
+/** @import { Child } from "../base/elements.d.ts" */
+/** @import { App } from "./store.js" */
+
+/** A button; one that needs Python is disabled, and says so, where there is none.
+ * @param {App} app
+ * @param {string} text
+ * @param {() => unknown} actOn
+ * @param {{
+ *   python?: boolean, key?: string, pressed?: boolean | null, title?: string, name?: string
+ * }} [options] */
 export function button(
   app,
   text,
@@ -31,7 +43,9 @@ export function button(
   );
 }
 
-/** An error as what / because / try. */
+/** An error as what / because / try.
+ * @param {Partial<ErrorWords> | null | undefined} error
+ * @param {(() => void) | null} [close] */
 export function errorBox(error, close = null) {
   if (!error) return null;
   return h(
@@ -55,19 +69,30 @@ export function errorBox(error, close = null) {
   );
 }
 
+/** What went wrong in a pane.
+ * @param {App} app
+ * @param {string} where */
 export const failure = (app, where) =>
-  errorBox(app.failures?.[where], () => failAt(app, where, null));
+  errorBox(app.failures[where], () => failAt(app, where, null));
 
-/** A compiler points with a caret at a column of the line above: every letter as wide as another. */
+/** A compiler points with a caret at a column of the line above: every letter as wide as another.
+ * @param {string} text */
 const isAsTold = (text) => /\n\s*[~^]+\s*$/m.test(text);
 
-/** A heading of a pane, with what belongs to its right. */
+/** A heading of a pane, with what belongs to its right.
+ * @param {string} text
+ * @param {...Child} more */
 export const heading = (text, ...more) =>
   h("div", { class: "wb-heading" }, h("h3", {}, text), ...more);
 
+/** Whether any of some names changed.
+ * @param {Changes} changes
+ * @param {...string} names */
 export const hasAny = (changes, ...names) => names.some((name) => changes.has(name));
 
-/** Buttons of the user's line that made a node, and of the lines in functions that it called. */
+/** Buttons of the user's line that made a node, and of the lines in functions that it called.
+ * @param {App} app
+ * @param {number} n */
 export function nodeLines(app, n) {
   const { line, inner } = app.record.nodes;
   const called = inner[n].flatMap((
@@ -76,10 +101,11 @@ export function nodeLines(app, n) {
   return line[n] < 0 ? [] : [lineButton(app, line[n]), ...called];
 }
 
-/** A notebook line: where it is; pressing it pins all that comes from it. */
+/** A notebook line: where it is; pressing it pins all that comes from it.
+ * @param {App} app
+ * @param {number} line */
 export function lineButton(app, line) {
   const { where, text } = app.record.lines[line];
-  const link = { by: "line", axes: [], nodes: [], lines: [line] };
   const pinnedNow = app.view.line === line;
   return linked(
     h(
@@ -94,10 +120,16 @@ export function lineButton(app, line) {
       },
       words(where),
     ),
-    link,
+    lineLink([line]),
   );
 }
 
+/** A tab of a list of them.
+ * @param {string} title
+ * @param {boolean} selected
+ * @param {() => void} actOn
+ * @param {string} key
+ * @param {string} [hint] */
 export function tab(title, selected, actOn, key, hint = "") {
   return h(
     "button",
@@ -115,6 +147,11 @@ export function tab(title, selected, actOn, key, hint = "") {
   );
 }
 
+/** A choice of one number.
+ * @param {string} label
+ * @param {[number, string][]} rows
+ * @param {number | null} chosen
+ * @param {(value: number) => void} actOn */
 export function chooser(label, rows, chosen, actOn) {
   return h(
     "select",
@@ -125,9 +162,11 @@ export function chooser(label, rows, chosen, actOn) {
   );
 }
 
-/** The number of a kernel on its colour. */
+/** The number of a kernel on its colour.
+ * @param {App} app
+ * @param {number | null} kernel */
 export function kernelNumber(app, kernel) {
-  const tint = app.record.plan.regions[kernel]?.colour;
+  const tint = rowAt(app.record.plan.regions, kernel)?.colour;
   return h(
     "i",
     { class: "wb-plan-no", style: tint ? `background:${tint}` : null },

@@ -2,19 +2,26 @@
 
 import { LINKS } from "./links.js";
 
+/** @import { App } from "./store.js" */
+
 /** Pointing lights up what belongs together; nothing moves. Coming in asks whether Python is there.
- * What listens on the root goes with it; the rest is let go by the function returned. */
+ * What listens on the root goes with it; the rest is let go by the function returned.
+ * @param {App} app
+ * @param {HTMLElement} root */
 export function listenPointer(app, root) {
-  const over = (event) => {
-    if (!event.buttons) app.hold(false);
-    const element = event.target.closest?.(".wb-link");
+  const over = (/** @type {PointerEvent} */ { buttons, target }) => {
+    if (!buttons) app.hold(false);
+    const element = closest(target, ".wb-link");
     app.light(element && root.contains(element) ? LINKS.get(element) : null);
   };
   const out = () => app.light(null);
-  const down = (event) => app.hold(!event.target.closest("select, input, textarea"));
+  const down = (/** @type {Event} */ { target }) =>
+    app.hold(!closest(target, "select, input, textarea"));
   const up = () => setTimeout(() => app.hold(false)); // where no click follows
-  const entered = ({ target, relatedTarget }) =>
-    root.contains(relatedTarget) || target.closest("[data-refilled]") || app.ping();
+  const entered = (/** @type {FocusEvent} */ { target, relatedTarget }) => {
+    const isInside = relatedTarget instanceof Node && root.contains(relatedTarget);
+    if (!isInside && !closest(target, "[data-refilled]")) app.channel.ping();
+  };
   root.addEventListener("pointerover", over);
   root.addEventListener("pointerleave", out);
   root.addEventListener("focusin", entered);
@@ -28,8 +35,14 @@ export function listenPointer(app, root) {
   };
 }
 
+/** The element around what an event is on, or itself, that a selector finds.
+ * @param {EventTarget | null} target
+ * @param {string} selector */
+const closest = (target, selector) => target instanceof Element && target.closest(selector);
+
 /** Say when the theme changes: a canvas does not follow the style sheet by itself. Returns what
- * lets go. */
+ * lets go.
+ * @param {App} app */
 export function listenTheme(app) {
   const changed = () => app.changed("theme");
   const observer = new MutationObserver(changed);

@@ -1,19 +1,15 @@
 // The app: the record, what is selected, and the way to Python. Panes read it and are told what
 // changed; they never talk to each other.
 //
-//   app.record          the record (see viz/record); app.patch(patch) adds to it
-//   app.view            what is shown: mode, kernel, variant, pass, step, node, axis, line, opt,
-//                       picked (the pinned link), code (its line), language, pane, cold
-//   app.select(partial) change the view; every pane hears of it once
-//   app.light(link)     what the pointer is on; null: nothing
-//   app.ask(request)    -> Promise(reply); rejects with {what, because, try}
-//   app.on(listener)    listener(changes: Set of view fields, "record", "live", "status", "hover")
-//
 // A link is {by, axes: [name], nodes: [N], lines: [L]}: what belongs together. Panes put one on
 // an element with `linked(element, link)` (links.js); lighting is the same for all of them.
 
-import { addChannel } from "./channel.js";
+import { Channel } from "./channel.js";
 
+/** @import { AnyRequest, ErrorWords, NodeColumns, PageRecord, ProgressRow, RecordPatch } from "../record.d.ts" */
+/** @import { Changes, Host, Link, Listener, ReplyTo, View } from "../types.d.ts" */
+
+/** @type {View} */
 const START = {
   mode: "tune",
   kernel: 0,
@@ -26,130 +22,231 @@ const START = {
   opt: null,
   picked: null,
   code: null,
-  language: null,
+  language: "",
   pane: "mode",
   cold: false,
   diff: false,
   help: false,
-  only: null, // only: the one pane that is shown, by name
+  only: null,
 };
 
-/** Return the app over a record. `send(message)` reaches Python, null where there is none; `keep`
- * hears of each view.
- * @param {any} record
- * @param {{send?: (message: object) => void, view?: object, keep?: (view: object) => void}} host */
-export function createApp(record, { send = null, view = {}, keep = () => {} } = {}) {
-  const app = { record, view: sane(record, { ...START, ...view }), hover: null, status: null };
-  app.redo = new Map(); // variant -> the child one came from
-  addListening(app);
-  addView(app, keep);
-  addRecord(app);
-  addChannel(app, send);
-  return app;
-}
+/** A page at work. */
+export class App {
+  /** What is shown.
+   * @type {PageRecord} */
+  record;
+  /** What of it is looked at.
+   * @type {View} */
+  view;
+  /** What the pointer is on.
+   * @type {Link | null} */
+  hover = null;
+  /** What Python is doing.
+   * @type {ProgressRow | null} */
+  status = null;
+  /** Whether Python is there; silent: it was asked, and has not answered.
+   * @type {"offline" | "unknown" | "live" | "silent"} */
+  live = "offline";
+  /** What went wrong, by the name of the pane that says so.
+   * @type {Record<string, ErrorWords | null>} */
+  failures = {};
+  /** What is said for a while: that something was copied.
+   * @type {string} */
+  said = "";
+  /** The timer that ends it.
+   * @type {number} */
+  saidUntil = 0;
+  /** Of each variant the child one came from.
+   * @type {Map<number, number>} */
+  redo = new Map();
+  /** What bisecting said, and of which variant and record.
+   * @type {{variant: number | null, text: string, of: PageRecord} | null} */
+  bisected = null;
+  /** A note that is being written, and what of it Python knows.
+   * @type {{of: number | null, text: string, told: string} | null} */
+  draft = null;
+  /** The element of the whole page, once it is shown.
+   * @type {HTMLElement | null} */
+  root = null;
+  /** @type {Channel} */
+  channel;
+  /** @type {(view: View) => void} */
+  #keep;
+  /** @type {Set<Listener>} */
+  #listeners = new Set();
+  /** @type {Changes} */
+  #changes = new Set();
+  #isHeld = false;
 
-function addListening(app) {
-  const listeners = new Set();
-  let changes = new Set();
-  let held = false;
+  /** `send(message)` reaches Python, null where there is none; `keep` hears of each view.
+   * @param {PageRecord} record
+   * @param {Host} [host] */
+  constructor(record, { send = null, view = {}, keep = () => {} } = {}) {
+    this.record = record;
+    this.view = sane(record, { ...START, ...view });
+    this.#keep = keep;
+    this.channel = new Channel(this, send);
+  }
 
-  app.on = (listener) => {
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  };
+  // who hears of what changed
 
-  app.changed = (...names) => {
-    if (!changes.size) queueMicrotask(tell);
-    names.forEach((name) => changes.add(name));
-  };
+  /** Call a listener with what changed; return what ends that.
+   * @param {Listener} listener */
+  on(listener) {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 
-  /** While the pointer is pressed nothing is drawn anew, or the click would miss its target. */
-  app.hold = (pressed) => {
-    held = pressed;
-    if (!held && changes.size) tell();
-  };
+  /** Say what changed; the listeners hear of it once.
+   * @param {...string} names */
+  changed(...names) {
+    if (!this.#changes.size) queueMicrotask(() => this.#tell());
+    names.forEach((name) => this.#changes.add(name));
+  }
 
-  function tell() {
-    if (held) return;
-    const told = changes;
-    changes = new Set();
-    listeners.forEach((listener) => listener(told));
+  /** While the pointer is pressed nothing is drawn anew, or the click would miss its target.
+   * @param {boolean} isPressed */
+  hold(isPressed) {
+    this.#isHeld = isPressed;
+    if (!isPressed && this.#changes.size) this.#tell();
+  }
+
+  #tell() {
+    if (this.#isHeld) return;
+    const changes = this.#changes;
+    this.#changes = new Set();
+    this.#listeners.forEach((listener) => listener(changes));
+  }
+
+  // what is looked at
+
+  /** Change the view.
+   * @param {Partial<View>} partial */
+  select(partial) {
+    const wanted = { ...this.view, ...partial };
+    if (!("picked" in partial)) Object.assign(wanted, pickedBy(this, partial));
+    const now = sane(this.record, wanted);
+    if (now.variant !== this.view.variant) Object.assign(now, leftBehind(now, partial));
+    const fields = /** @type {(keyof View)[]} */ (Object.keys(now));
+    const names = fields.filter((name) => now[name] !== this.view[name]);
+    if (!names.length) return;
+    this.view = now;
+    this.#keep(now);
+    this.changed(...names);
+  }
+
+  /** Say what the pointer is on.
+   * @param {Link | null | undefined} link */
+  light(link = null) {
+    if (link === this.hover) return;
+    this.hover = link;
+    this.changed("hover");
+  }
+
+  /** Let nothing be picked. */
+  unpick() {
+    this.select({ ...NOTHING, opt: null });
+  }
+
+  // the record
+
+  /** Apply what changed.
+   * @param {RecordPatch} patch */
+  patch({ append: { nodes, ...tables }, set }) {
+    if (nodes) appendRows(this.record.nodes, nodes);
+    appendRows(this.record, tables);
+    for (const [path, value] of set) put(this.record, path, value);
+    this.view = sane(this.record, this.view);
+    this.changed("record");
+  }
+
+  /** Show another record.
+   * @param {PageRecord} record */
+  replace(record) {
+    this.record = record;
+    this.view = sane(record, this.view);
+    this.changed("record");
+  }
+
+  /** The variant that is shown. */
+  variant() {
+    return rowAt(this.record.variants, this.view.variant);
+  }
+
+  /** The kernel that is shown. */
+  kernel() {
+    return rowAt(this.record.kernels, this.view.kernel);
+  }
+
+  /** The places of the variants of a kernel.
+   * @param {number} kernel */
+  variantsOf(kernel) {
+    const { variants } = this.record;
+    return variants.map((_, i) => i).filter((i) => variants[i].kernel === kernel);
+  }
+
+  // Python
+
+  /** Ask Python; rejects with ErrorWords.
+   * @template {AnyRequest} R
+   * @param {R} request
+   * @returns {Promise<ReplyTo<R>>} */
+  ask(request) {
+    return this.channel.ask(request);
+  }
+
+  /** Whether a request that fits is under way: pending("check", {variant: 3}); where it has a
+   * list, that has the value: pending("measure", {variants: 3}).
+   * @param {AnyRequest["do"]} task
+   * @param {Record<string, unknown>} [fields] */
+  pending(task, fields = {}) {
+    return this.channel.pending(task, fields);
   }
 }
 
-function addView(app, keep) {
-  app.select = (partial) => {
-    const wanted = { ...app.view, ...partial };
-    if (!("picked" in partial)) Object.assign(wanted, pickedBy(app, partial));
-    const now = sane(app.record, wanted);
-    if (now.variant !== app.view.variant) Object.assign(now, leftBehind(now, partial));
-    const names = Object.keys(now).filter((name) => now[name] !== app.view[name]);
-    if (!names.length) return;
-    app.view = now;
-    keep(now);
-    app.changed(...names);
-  };
+/** The row of a table at a place, null where there is none.
+ * @template Row
+ * @param {Row[]} table
+ * @param {number | null | undefined} place
+ * @returns {Row | null} */
+export const rowAt = (table, place) => table[place ?? -1] ?? null;
 
-  app.light = (link) => {
-    if (link === app.hover) return;
-    app.hover = link;
-    app.changed("hover");
-  };
-
-  /** Let nothing be picked. */
-  app.unpick = () => app.select({ ...NOTHING, opt: null });
+/** Add the rows of each table, or of each column.
+ * @param {object} tables
+ * @param {Record<string, unknown[] | undefined> | NodeColumns} added */
+function appendRows(tables, added) {
+  for (const [name, rows] of Object.entries(added)) Reflect.get(tables, name).push(...rows);
 }
 
-function addRecord(app) {
-  app.patch = (patch) => {
-    for (const [name, added] of Object.entries(patch.append || {})) {
-      if (name === "nodes") appendColumns(app.record.nodes, added);
-      else app.record[name].push(...added);
-    }
-    for (const [path, value] of patch.set || []) put(app.record, path, value);
-    app.view = sane(app.record, app.view);
-    app.changed("record");
-  };
-
-  app.replace = (fresh) => {
-    app.record = fresh;
-    app.view = sane(fresh, app.view);
-    app.changed("record");
-  };
-
-  // what is often read
-
-  app.variant = () => app.record.variants[app.view.variant] || null;
-  app.kernel = () => app.record.kernels[app.view.kernel] || null;
-  app.variantsOf = (kernel) =>
-    app.record.variants.map((_, i) => i).filter((i) => app.record.variants[i].kernel === kernel);
-}
-
-function appendColumns(table, added) {
-  for (const [column, values] of Object.entries(added)) table[column].push(...values);
-}
-
+/** Set what stands at a path.
+ * @param {object} target
+ * @param {(string | number)[]} path
+ * @param {unknown} value */
 function put(target, path, value) {
-  const last = path[path.length - 1];
-  const holder = path.slice(0, -1).reduce((at, step) => at[step], target);
-  holder[last] = value;
+  const holder = path.slice(0, -1).reduce((at, step) => Reflect.get(at, step), target);
+  Reflect.set(holder, path[path.length - 1], value);
 }
 
-/** Return a view that points at things that exist. */
+/** Return a view that points at things that exist.
+ * @param {PageRecord} record
+ * @param {View} view */
 function sane(record, view) {
   const now = { ...view };
   if (!record.kernels[now.kernel]) now.kernel = 0;
-  now.language ??= record.languages[0].name; // the one that all kernels are read in
-  const chosen = record.variants[now.variant];
-  const kernel = record.kernels[now.kernel];
-  if (!chosen || chosen.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;
+  now.language ||= record.languages[0].name; // the one that all kernels are read in
+  const chosen = rowAt(record.variants, now.variant);
+  const kernel = rowAt(record.kernels, now.kernel);
+  if (chosen?.kernel !== now.kernel) now.variant = kernel ? kernel.root : null;
   if (now.node !== null && now.node >= record.nodes.op.length) now.node = null;
-  if (now.line !== null && !record.lines[now.line]) now.line = null;
-  if (now.pass !== null && !record.passes[now.pass]) now.pass = null;
+  if (!rowAt(record.lines, now.line)) now.line = null;
+  if (!rowAt(record.passes, now.pass)) now.pass = null;
   return now;
 }
 
-/** What was marked in the offers and the code of another variant is not of the one that is shown. */
+/** What was marked in the offers and the code of another variant is not of the one that is shown.
+ * @param {View} view
+ * @param {Partial<View>} partial
+ * @returns {Partial<View>} */
 function leftBehind({ code, picked }, partial) {
   const opt = partial.opt ?? null;
   if ("picked" in partial) return { opt };
@@ -157,48 +254,50 @@ function leftBehind({ code, picked }, partial) {
   return picked?.by === "offer" ? { picked: null, opt } : { opt };
 }
 
-/** Selecting a node, an axis or a line pins what belongs to it. */
-function pickedBy(app, partial) {
-  if (partial.node !== undefined) {
-    return partial.node === null ? NOTHING : ofNode(app, partial.node);
-  }
-  if (partial.axis !== undefined) {
-    return partial.axis === null ? NOTHING : ofAxis(app, partial.axis);
-  }
-  if (partial.line !== undefined) return partial.line === null ? NOTHING : ofLine(partial.line);
+/** Selecting a node, an axis or a line pins what belongs to it.
+ * @param {App} app
+ * @param {Partial<View>} partial
+ * @returns {Partial<View>} */
+function pickedBy(app, { node, axis, line }) {
+  if (node !== undefined) return node === null ? NOTHING : ofNode(app, node);
+  if (axis !== undefined) return axis === null ? NOTHING : ofAxis(app, axis);
+  if (line !== undefined) return line === null ? NOTHING : ofLine(line);
   return {};
 }
 
 export const NOTHING = { picked: null, code: null, node: null, axis: null, line: null };
 
+/** The link of a node, as panes that show nodes put it on them.
+ * @param {number} node
+ * @param {number[]} [lines]
+ * @returns {Link} */
+export const nodeLink = (node, lines = []) => ({ by: "node", axes: [], nodes: [node], lines });
+
+/** The link of a notebook line, and of those in functions that it called.
+ * @param {number[]} lines
+ * @returns {Link} */
+export const lineLink = (lines) => ({ by: "line", axes: [], nodes: [], lines });
+
+/** The link from an axis to all that belongs to it.
+ * @param {App} app
+ * @param {string} axis
+ * @returns {Link} */
+export function axisLink(app, axis) {
+  const rows = app.variant()?.loops?.rows.filter((row) => row.axis === axis) ?? [];
+  const nodes = [...new Set(rows.flatMap((row) => row.nodes))];
+  const lines = [...new Set(rows.flatMap((row) => row.lines))];
+  return { by: "loop", axes: [axis], nodes, lines };
+}
+
+/** @type {(app: App, node: number) => Partial<View>} */
 function ofNode(app, node) {
   const { line, inner } = app.record.nodes;
   const lines = line[node] >= 0 ? [line[node], ...inner[node]] : [];
-  const picked = { by: "node", axes: [], nodes: [node], lines };
-  return { picked, code: null, node, axis: null, line: null };
+  return { ...NOTHING, node, picked: nodeLink(node, lines) };
 }
 
-export function ofAxis(app, axis) {
-  const loops = app.variant()?.loops;
-  const rows = loops ? loops.rows.filter((row) => row.axis === axis) : [];
-  const [nodes, lines] = ["nodes", "lines"].map((
-    name,
-  ) => [...new Set(rows.flatMap((row) => row[name]))]);
-  return {
-    picked: { by: "loop", axes: [axis], nodes, lines },
-    code: null,
-    node: null,
-    axis,
-    line: null,
-  };
-}
+/** @type {(app: App, axis: string) => Partial<View>} */
+const ofAxis = (app, axis) => ({ ...NOTHING, axis, picked: axisLink(app, axis) });
 
-function ofLine(line) {
-  return {
-    picked: { by: "line", axes: [], nodes: [], lines: [line] },
-    code: null,
-    node: null,
-    axis: null,
-    line,
-  };
-}
+/** @type {(line: number) => Partial<View>} */
+const ofLine = (line) => ({ ...NOTHING, line, picked: lineLink([line]) });

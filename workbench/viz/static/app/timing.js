@@ -3,26 +3,38 @@
 
 import { secondsText, three } from "../base/text.js";
 
-export const real = (timing) => timing && !timing.emulator;
+/** @import { MachineRow, TimingRow } from "../record.d.ts" */
 
-/** How far off a median may be; of a single run nothing is known. */
-export const spreadText = (
-  { spread, samples },
-) => (samples.length < 2 ? "one run" : withinText(spread));
+/** Whether there is a timing of the machine itself.
+ * @param {TimingRow | null | undefined} timing
+ * @returns {timing is TimingRow} */
+export const real = (timing) => Boolean(timing && !timing.emulator);
 
+/** How far off a median may be; of a single run nothing is known.
+ * @param {TimingRow} timing */
+export const spreadText = ({ spread, samples }) =>
+  samples.length < 2 ? "one run" : withinText(spread);
+
+/** @param {number} spread */
 export const withinText = (spread) =>
   spread < 0.001 ? "± <0.1%" : spread >= 1 ? "± >100%" : `± ${percent(spread)}`;
 
+/** @param {number} fraction */
 export const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
 /** Operations a second that so many threads do at best: they share what all have together. Null
- * where nobody has measured it, and for a kernel without floats. */
+ * where nobody has measured it, and for a kernel without floats.
+ * @param {MachineRow} machine
+ * @param {string | null} kind
+ * @param {number} threads */
 export function peakOf({ peak, one_thread }, kind, threads) {
   if (!peak || !one_thread || !kind) return null;
   return Math.min(one_thread.peak[kind] * threads, peak[kind]);
 }
 
-/** The share of the peak that a timing reached; null where that says nothing. */
+/** The share of the peak that a timing reached; null where that says nothing.
+ * @param {MachineRow} machine
+ * @param {TimingRow} timing */
 export function shareOf(machine, timing) {
   const peak = peakOf(machine, timing.kind, timing.threads);
   if (peak === null || timing.emulator || !timing.gflops) return null;
@@ -31,14 +43,18 @@ export function shareOf(machine, timing) {
   return share > 1 + 1e-9 ? null : Math.min(1, share);
 }
 
-/** "peak", or "one thread's peak" where a kernel leaves cores to others. */
+/** "peak", or "one thread's peak" where a kernel leaves cores to others.
+ * @param {MachineRow} machine
+ * @param {TimingRow} timing */
 export function peakName(machine, { kind, threads }) {
-  const [some, all] = [threads, Infinity].map((n) => peakOf(machine, kind, n));
+  const [some, all] = [threads, Infinity].map((n) => peakOf(machine, kind, n) ?? 0);
   if (some >= 0.9 * all) return "peak";
   return threads === 1 ? "one thread's peak" : `${threads} threads' peak`;
 }
 
-/** "13.0 ms ± 12%, cold 14.0 ms, 9% of peak, 20.6 GFLOP/s, 0.242 GB/s" */
+/** "13.0 ms ± 12%, cold 14.0 ms, 9% of peak, 20.6 GFLOP/s, 0.242 GB/s"
+ * @param {MachineRow} machine
+ * @param {TimingRow} timing */
 export function timingText(machine, timing) {
   const { median_s, cold_s, emulator, device, gflops, gbytes, earlier } = timing;
   const share = shareOf(machine, timing);
@@ -54,10 +70,14 @@ export function timingText(machine, timing) {
   ].filter(Boolean).join(", ");
 }
 
-/** Whether two timings were taken in turns, in one run: a machine is slower an hour later. */
+/** Whether two timings were taken in turns, in one run: a machine is slower an hour later.
+ * @param {TimingRow} one
+ * @param {TimingRow} other */
 export const inOneRun = (one, other) => one === other || (one.run !== "" && one.run === other.run);
 
-/** Whether the intervals of two timings touch: then no difference was measured. */
+/** Whether the intervals of two timings touch: then no difference was measured.
+ * @param {TimingRow} one
+ * @param {TimingRow} other */
 export function overlap(one, other) {
   const [a, b] = [one, other].map((t) => [
     t.median_s * (1 - t.spread),

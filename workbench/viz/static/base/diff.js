@@ -2,14 +2,20 @@
 
 const MOST_CELLS = 4e6;
 
-/** Return [[sign, place in a | null, place in b | null]]; signs " ", "-", "+". */
+/** A line that both have, that only the first or only the second has, with its places there.
+ * @typedef {[" ", number, number] | ["-", number, null] | ["+", null, number]} DiffRow */
+
+/** Return the lines of two texts as one.
+ * @param {string[]} a
+ * @param {string[]} b
+ * @returns {DiffRow[]} */
 export function diffLines(a, b) {
   let start = 0;
   let [endA, endB] = [a.length, b.length];
   while (start < endA && start < endB && a[start] === b[start]) start++;
   while (endA > start && endB > start && a[endA - 1] === b[endB - 1]) (endA--, endB--);
-  const same = (from, to, shift) =>
-    Array.from({ length: to - from }, (_, i) => [" ", from + i, from + i + shift]);
+  /** @type {(from: number, to: number, shift: number) => DiffRow[]} */
+  const same = (from, to, shift) => rangeOf(from, to).map((i) => [" ", i, i + shift]);
   return [
     ...same(0, start, 0),
     ...changedPart(a, b, start, endA, endB),
@@ -17,7 +23,9 @@ export function diffLines(a, b) {
   ];
 }
 
-/** Return how many lines differ: of each part that changed as many as the longer side has. */
+/** Return how many lines differ: of each part that changed as many as the longer side has.
+ * @param {string[]} a
+ * @param {string[]} b */
 export function countDiffering(a, b) {
   let [count, gone, fresh] = [0, 0, 0];
   for (const [sign] of [...diffLines(a, b), [" "]]) {
@@ -28,9 +36,18 @@ export function countDiffering(a, b) {
   return count;
 }
 
+/** Return the rows of the part that does not begin or end alike.
+ * @param {string[]} a
+ * @param {string[]} b
+ * @param {number} start
+ * @param {number} endA
+ * @param {number} endB
+ * @returns {DiffRow[]} */
 function changedPart(a, b, start, endA, endB) {
   const [rows, columns] = [endA - start, endB - start];
+  /** @type {(i: number) => DiffRow} */
   const removed = (i) => ["-", i, null];
+  /** @type {(j: number) => DiffRow} */
   const added = (j) => ["+", null, j];
   if (rows * columns > MOST_CELLS) {
     // too long to compare: all of one, then all of the other
@@ -45,19 +62,23 @@ function changedPart(a, b, start, endA, endB) {
         : Math.max(longest[(i + 1) * width + j], longest[i * width + j + 1]);
     }
   }
-  const found = [];
+  /** @type {DiffRow[]} */
+  const rowsOfBoth = [];
   let [i, j] = [0, 0];
   while (i < rows || j < columns) {
     if (i < rows && j < columns && a[start + i] === b[start + j]) {
-      found.push([" ", start + i++, start + j++]);
+      rowsOfBoth.push([" ", start + i++, start + j++]);
     } else if (
       j === columns ||
       (i < rows && longest[(i + 1) * width + j] >= longest[i * width + j + 1])
     ) {
-      found.push(removed(start + i++));
-    } else found.push(added(start + j++));
+      rowsOfBoth.push(removed(start + i++));
+    } else rowsOfBoth.push(added(start + j++));
   }
-  return found;
+  return rowsOfBoth;
 }
 
+/**
+ * @param {number} from
+ * @param {number} to */
 const rangeOf = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);

@@ -2,34 +2,55 @@
 // the reader's place, and how figures are written. Text of the record only ever becomes text
 // nodes and attributes, never markup.
 
-/** Make an element: h("b", {class: "x", onclick: f, title: "..."}, "text", child, null). */
+/** @import { Attributes, Child, Part } from "./elements.d.ts" */
+
+/** Make an element: h("b", {class: "x", onclick: f, title: "..."}, "text", child, null).
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes<HTMLElementTagNameMap[Tag]>} [attributes]
+ * @param {...Child} children */
 export function h(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** Make an SVG element, likewise.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes<SVGElementTagNameMap[Tag]>} [attributes]
+ * @param {...Child} children */
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/**
+ * @template {HTMLElement | SVGElement} E
+ * @param {E} element
+ * @param {Attributes<E>} attributes
+ * @param {Child[]} children */
+function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
-  element.append(
-    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
-  );
+  element.append(...children.flat().filter(isShown));
   return element;
 }
 
+/**
+ * @param {Part} part
+ * @returns {part is Node | string} */
+const isShown = (part) => Boolean(part);
+
+/**
+ * @param {HTMLElement | SVGElement} element
+ * @param {string} name
+ * @param {Attributes[string]} value */
 function setAttribute(element, name, value) {
   if (value === null || value === undefined || value === false) return;
-  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-  else if (name === "style") element.style.cssText = value;
-  else element.setAttribute(name, value === true ? "" : value);
+  if (typeof value === "function") element.addEventListener(name.slice(2), value);
+  else if (name === "style") element.style.cssText = String(value);
+  else element.setAttribute(name, value === true ? "" : String(value));
 }
 
-/** Make an SVG element, likewise. */
-export function svg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
-  element.append(
-    ...children.flat().filter((child) => child !== null && child !== undefined && child !== false),
-  );
-  return element;
-}
-
-/** Text of the record: isolated from its surroundings' direction, whole text on hover. */
+/** Text of the record: isolated from its surroundings' direction, whole text on hover.
+ * @param {string} text */
 export function words(text, kind = "", most = 200) {
   const shown = text.length > most ? text.slice(0, most - 1) + "…" : text;
   return h(
@@ -39,33 +60,48 @@ export function words(text, kind = "", most = 200) {
   );
 }
 
-/** Replace what is in `container`, keeping the scroll place and the focus (by data-key). */
+/** Replace what is in `container`, keeping the scroll place and the focus (by data-key).
+ * @param {HTMLElement} container
+ * @param {...Child} children */
 export function refill(container, ...children) {
   const { scrollTop, scrollLeft } = container;
-  keepingFocus(container, () => container.replaceChildren(...children.flat().filter(Boolean)));
+  const parts = children.flat().filter(isShown);
+  keepingFocus(container, () => container.replaceChildren(...parts));
   Object.assign(container, { scrollTop, scrollLeft });
 }
 
 /** Change what is in `container`; what has the same data-key as what had the focus gets it, else,
- * or where that is disabled now, the whole workbench: its keys must not end up on the page around. */
+ * or where that is disabled now, the whole workbench: its keys must not end up on the page around.
+ * @param {HTMLElement} container
+ * @param {() => void} change */
 export function keepingFocus(container, change) {
-  const focused = /** @type {any} */ (document.activeElement);
-  const hadFocus = container.contains(focused);
-  const isText = hadFocus && focused.matches('input[type="text"], textarea');
-  const place = isText ? [focused.selectionStart, focused.selectionEnd] : null;
+  const focused = document.activeElement;
+  const hadFocus = focused instanceof HTMLElement && container.contains(focused);
+  const place = hadFocus && isText(focused) ? [focused.selectionStart, focused.selectionEnd] : null;
   change();
   if (!hadFocus || focused === document.activeElement) return;
   const next = focused.dataset.key ? findKey(container, focused.dataset.key) : null;
   container.dataset.refilled = ""; // the focus does not come in from outside: main.js asks
   next?.focus({ preventScroll: true });
   if (!next || next !== document.activeElement) {
-    container.closest(".wb")?.focus({ preventScroll: true });
+    /** @type {HTMLElement | null} */
+    const root = container.closest(".wb");
+    root?.focus({ preventScroll: true });
   }
-  if (place !== null && next?.value === focused.value) next.setSelectionRange(...place);
+  if (place && next && isText(next) && isText(focused) && next.value === focused.value) {
+    next.setSelectionRange(place[0], place[1]);
+  }
   delete container.dataset.refilled;
 }
 
-/** Make `elements` the children of `container`, leaving alone those that are in place. */
+/** Whether text is written in an element.
+ * @param {Element} element
+ * @returns {element is HTMLInputElement | HTMLTextAreaElement} */
+const isText = (element) => element.matches('input[type="text"], textarea');
+
+/** Make `elements` the children of `container`, leaving alone those that are in place.
+ * @param {HTMLElement} container
+ * @param {Element[]} elements */
 export function setChildren(container, elements) {
   const wanted = new Set(elements);
   for (const child of [...container.children]) if (!wanted.has(child)) child.remove();
@@ -76,23 +112,43 @@ export function setChildren(container, elements) {
 }
 
 /** Return a maker of an element that makes another only where it is given other values: what is
- * chosen from, and open, is not closed by figures that arrive. For `setChildren`. */
+ * chosen from, and open, is not closed by figures that arrive. For `setChildren`.
+ * @template {unknown[]} Values
+ * @param {(...values: Values) => HTMLElement} make */
 export function steady(make) {
-  let [made, of] = [null, null];
-  return (...values) => {
-    const now = JSON.stringify(values);
-    if (now !== of) [made, of] = [make(...values), now];
-    return made;
+  /** @type {{element: HTMLElement, of: string} | null} */
+  let last = null;
+  return (/** @type {Values} */ ...values) => {
+    const of = JSON.stringify(values);
+    if (last?.of !== of) last = { element: make(...values), of };
+    return last.element;
   };
 }
 
+/**
+ * @param {HTMLElement} container
+ * @param {string} key */
 function findKey(container, key) {
-  return [...container.querySelectorAll("[data-key]")].find((found) => found.dataset.key === key);
+  return elementsOf(container, "[data-key]").find((found) => found.dataset.key === key);
 }
 
+/** The HTML elements below another that a selector finds.
+ * @param {ParentNode} parent
+ * @param {string} selector
+ * @returns {HTMLElement[]} */
+export function elementsOf(parent, selector) {
+  /** @type {NodeListOf<HTMLElement>} */
+  const elements = parent.querySelectorAll(selector);
+  return [...elements];
+}
+
+/** Return a function that calls `act` when it has not been called for so long.
+ * @template {unknown[]} Values
+ * @param {(...values: Values) => void} act
+ * @param {number} waitMs */
 export function debounced(act, waitMs) {
-  let timer = null;
-  return (...values) => {
+  let timer = 0;
+  return (/** @type {Values} */ ...values) => {
     clearTimeout(timer);
     timer = setTimeout(() => act(...values), waitMs);
   };

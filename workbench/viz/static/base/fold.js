@@ -2,9 +2,13 @@
 
 import { h } from "./elements.js";
 
+/** @type {Set<string>} */
 const OPENED = new Set();
 
-/** A fold that stays open when its pane is filled anew; its body is made when it is opened. */
+/** A fold that stays open when its pane is filled anew; its body is made when it is opened.
+ * @param {string} key
+ * @param {string} title
+ * @param {() => Node} body */
 export function fold(key, title, body) {
   const el = h(
     "details",

@@ -1,22 +1,31 @@
 // Lists that are walked by arrows and letters: one tab stop each, Enter picks.
 
-import { h } from "./elements.js";
+import { elementsOf, h } from "./elements.js";
+
+/** @import { Attributes, Child } from "./elements.d.ts" */
 
 /** A list whose items are walked with arrows or j/k and picked with Enter; one tab stop. Items
- * carry data-item. keys.js moves the focus; `role` is listbox, tree or tablist. */
+ * carry data-item. keys.js moves the focus; `role` is listbox, tree or tablist.
+ * @param {string} role
+ * @param {string} label
+ * @param {Attributes<HTMLDivElement>} [attributes]
+ * @param {...Child} items */
 export function walkable(role, label, attributes = {}, ...items) {
   const list = h("div", { role, "aria-label": label, "data-walk": "", ...attributes }, ...items);
   rove(list);
   return list;
 }
 
-/** Let one item of a list take the tab stop: the selected one, else the first. */
+/** Let one item of a list take the tab stop: the selected one, else the first.
+ * @param {HTMLElement} list
+ * @param {Element | null} [item] */
 export function rove(list, item = null) {
-  const items = [...list.querySelectorAll("[data-item]")];
+  const items = elementsOf(list, "[data-item]");
   const stop = item || items.find((i) => i.getAttribute("aria-selected") === "true") || items[0];
   items.forEach((i) => (i.tabIndex = i === stop ? 0 : -1));
 }
 
+/** @type {Record<string, number>} */
 export const STEPS = {
   j: 1,
   ArrowDown: 1,
@@ -29,15 +38,21 @@ export const STEPS = {
 };
 
 export const LETTERS = ["j", "k"];
+/** @type {Record<string, number>} */
 export const ACROSS = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Whether an element is in a list that lies: tabs and passes. Letters walk those that stand. */
+/** Whether an element is in a list that lies: tabs and passes. Letters walk those that stand.
+ * @param {Element} target */
 export const isAcross = (target) =>
   target.closest("[data-walk]")?.getAttribute("aria-orientation") === "horizontal";
 
-/** Move the focus inside the list that has it. */
+/** Move the focus inside the list that has it.
+ * @param {HTMLElement} target
+ * @param {string} key */
 export function walk(target, key) {
+  /** @type {HTMLElement | null} */
   const list = target.closest("[data-walk]");
+  /** @type {HTMLElement | null} */
   const item = target.closest("[data-item]");
   if (!list || !item) return false;
   if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
@@ -45,14 +60,17 @@ export function walk(target, key) {
   if (across && LETTERS.includes(key)) return false;
   const step = STEPS[key] ?? (across ? ACROSS[key] : undefined);
   if (step === undefined) return false;
-  const items = [...list.querySelectorAll("[data-item]")].filter((i) => i.offsetParent);
+  const items = elementsOf(list, "[data-item]").filter((i) => i.offsetParent);
   const place = Math.max(0, Math.min(items.length - 1, items.indexOf(item) + step));
   focusItem(list, items[place]);
   return true;
 }
 
+/**
+ * @param {HTMLElement | null} list
+ * @param {HTMLElement | null | undefined} item */
 export function focusItem(list, item) {
-  if (!item) return;
+  if (!list || !item) return;
   rove(list, item);
   item.focus({ preventScroll: true });
   item.scrollIntoView({ block: "nearest", inline: "nearest" });

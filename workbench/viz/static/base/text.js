@@ -1,19 +1,23 @@
 // Figures and words as text: times, bytes, counts, plurals; and searching in words.
 
-/** Whether a text has all words of a query, in any order; signs count where there is nothing else. */
+/** Whether a text has all words of a query, in any order; signs count where there is nothing else.
+ * @param {string} text
+ * @param {string} query */
 export function hasWords(text, query) {
   const [here, wanted] = [text, query.trim()].map((words) => words.toLowerCase());
   const parts = wanted.match(/[\p{L}\p{N}_]+/gu) || [wanted];
   return parts.every((part) => here.includes(part));
 }
 
-/** 0.0213 -> "21.3 ms" */
+/** 0.0213 -> "21.3 ms"
+ * @param {number} s */
 export function secondsText(s) {
   const [scale, unit] = s >= 1 ? [1, "s"] : s >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
   return `${three(s * scale)} ${unit}`;
 }
 
-/** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021. */
+/** Three digits that count: 213, 21.3, 2.13; below one two of them: 0.21, 0.021.
+ * @param {number} x */
 export function three(x) {
   if (!Number.isFinite(x)) return "-";
   if (x >= 99.95) return Math.round(x).toLocaleString("en");
@@ -21,6 +25,8 @@ export function three(x) {
   return x.toFixed(x >= 9.995 ? 1 : 2);
 }
 
+/** 20480 -> "20 KiB"
+ * @param {number} n */
 export function bytesText(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let i = 0;
@@ -28,6 +34,8 @@ export function bytesText(n) {
   return `${i ? three(n).replace(/\.0+$/, "") : n} ${units[i]}`;
 }
 
+/** 12000 -> "12.0 k"
+ * @param {number} n */
 export function countText(n) {
   const [scale, unit] = n >= 1e9
     ? [1e9, " G"]
@@ -39,12 +47,15 @@ export function countText(n) {
   return scale === 1 ? String(n) : three(n / scale) + unit;
 }
 
-/** plural(2, "pass") -> "2 passes" */
+/** plural(2, "pass") -> "2 passes"
+ * @param {number} n
+ * @param {string} word */
 export function plural(n, word) {
   const ending = n === 1 ? "" : /(s|x|ch|sh)$/.test(word) ? "es" : "s";
   return `${n.toLocaleString("en")} ${word}${ending}`;
 }
 
+/** @param {number} value */
 export const planFigure = (
   value,
 ) => (Number.isInteger(value) ? value.toLocaleString("en") : three(value));

@@ -3,12 +3,23 @@
 import { belongs, linked, LINKS, reach } from "../app/links.js";
 import { NOTHING } from "../app/store.js";
 import { diffLines } from "../base/diff.js";
-import { h } from "../base/elements.js";
+import { elementsOf, h } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
-import { languageOf } from "./languages.js";
+import { languageOf } from "./programs.js";
 
-/** The lines; what stands before the kernel (types, helpers) is folded away at first. */
+/** @import { CodeLink, CodeRow } from "../record.d.ts" */
+/** @import { CodeState } from "./panel.js" */
+/** @import { DiffRow } from "../base/diff.js" */
+/** @import { Child } from "../base/elements.d.ts" */
+/** @import { Link } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** The lines; what stands before the kernel (types, helpers) is folded away at first.
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {CodeState} state
+ * @param {() => void} again */
 export function codeView(app, code, state, again) {
   const first = state.helpers ? 0 : helperLines(app, code);
   const rows = code.lines.slice(first).map((text, i) => codeLine(app, code, first + i, text));
@@ -31,7 +42,9 @@ export function codeView(app, code, state, again) {
   );
 }
 
-/** How many lines stand before the kernel and the comment over it; few are not worth a fold. */
+/** How many lines stand before the kernel and the comment over it; few are not worth a fold.
+ * @param {App} app
+ * @param {CodeRow} code */
 function helperLines(app, { language, lines }) {
   const head = languageOf(app, language)?.head;
   const starts = head && new RegExp(head);
@@ -40,6 +53,12 @@ function helperLines(app, { language, lines }) {
   return first > 6 ? first : 0;
 }
 
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number} i
+ * @param {string} text
+ * @param {string} [sign] */
 function codeLine(app, code, i, text, sign = "") {
   const link = code.links[i];
   const isPinned = app.view.code?.line === i && app.view.code.language === code.language;
@@ -58,16 +77,23 @@ function codeLine(app, code, i, text, sign = "") {
     sign && h("span", { class: "wb-sign", "aria-label": sign === "+" ? "new" : null }, sign),
     h("code", {}, ...coloured(app, code.language, text)),
   );
-  return link ? linked(el, { by: "code", axes: [], nodes: [], lines: [], ...link }) : el;
+  return link ? linked(el, codeLink(link)) : el;
 }
 
+/** The link of a line of code.
+ * @param {CodeLink} link
+ * @returns {Link} */
+const codeLink = ({ axes, nodes, lines }) => ({ by: "code", axes, nodes, lines });
+
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {number} i */
 function pickLine(app, code, i) {
   const there = app.view.code?.line === i && app.view.code.language === code.language;
   if (there) return app.select({ ...NOTHING });
   const link = code.links[i];
-  const picked = link
-    ? { by: "code", axes: link.axes || [], nodes: link.nodes || [], lines: link.lines || [] }
-    : null;
+  const picked = link && codeLink(link);
   app.select({
     picked,
     code: { language: code.language, line: i },
@@ -77,37 +103,47 @@ function pickLine(app, code, i) {
   });
 }
 
-/** The pinned line is the selected one. */
+/** The pinned line is the selected one.
+ * @param {App} app
+ * @param {HTMLElement} body
+ * @param {CodeRow | null} code */
 export function markLine(app, body, code) {
   const at = app.view.code?.language === code?.language ? app.view.code?.line : undefined;
-  for (const row of body.querySelectorAll("[data-line]")) {
+  for (const row of elementsOf(body, "[data-line]")) {
     row.setAttribute("aria-selected", String(Number(row.dataset.line) - 1 === at));
   }
 }
 
-/** Where something else was pinned: bring the first line that belongs to it into sight. */
+/** Where something else was pinned: bring the first line that belongs to it into sight.
+ * @param {App} app
+ * @param {HTMLElement} body */
 export function showFirstLit(app, body) {
   const reached = reach(app.record, app.view.picked);
-  const rows = [...body.querySelectorAll(".wb-line.wb-link")];
+  const rows = elementsOf(body, ".wb-line.wb-link");
   const lit = rows.filter((row) => belongs(LINKS.get(row), reached) === "lit");
   const seen = body.getBoundingClientRect();
-  const visible = (row) => {
+  const isVisible = (/** @type {Element} */ row) => {
     const box = row.getBoundingClientRect();
     return box.top >= seen.top && box.bottom <= seen.bottom;
   };
-  if (lit.length && !lit.some(visible)) {
+  if (lit.length && !lit.some(isVisible)) {
     body.scrollTop += lit[0].getBoundingClientRect().top - seen.top - seen.height / 3;
   }
 }
 
+/**
+ * @param {App} app
+ * @param {CodeRow} code
+ * @param {CodeRow} other
+ * @param {boolean} helpers */
 export function diffView(app, code, other, helpers) {
   const [fromA, fromB] = [other, code].map((side) => (helpers ? 0 : helperLines(app, side)));
   const rows = diffLines(other.lines.slice(fromA), code.lines.slice(fromB));
   const [gone, fresh] = ["-", "+"].map((sign) => rows.filter((row) => row[0] === sign).length);
   const shown = aroundChanges(rows).map((row) => {
     if (row === null) return h("div", { class: "wb-skip" }, "⋯");
-    const [sign, a, b] = row;
-    if (sign === "-") {
+    const [, a, b] = row;
+    if (b === null) {
       return h(
         "div",
         { class: "wb-line wb-removed" },
@@ -116,7 +152,7 @@ export function diffView(app, code, other, helpers) {
         h("code", {}, other.lines[fromA + a]),
       );
     }
-    return codeLine(app, code, fromB + b, code.lines[fromB + b], sign);
+    return codeLine(app, code, fromB + b, code.lines[fromB + b], row[0]);
   });
   const summary = gone || fresh
     ? `${plural(gone, "line")} gone, ${plural(fresh, "line")} new`
@@ -129,7 +165,9 @@ export function diffView(app, code, other, helpers) {
   );
 }
 
-/** Keep three lines around each change; null stands for what is left out. */
+/** Keep three lines around each change; null stands for what is left out.
+ * @param {DiffRow[]} rows
+ * @param {number} [margin] */
 function aroundChanges(rows, margin = 3) {
   const near = rows.map(() => false);
   rows.forEach(
@@ -138,19 +176,24 @@ function aroundChanges(rows, margin = 3) {
   return rows.flatMap((row, i) => (near[i] ? [row] : i === 0 || near[i - 1] ? [null] : []));
 }
 
-/** Comments set back, words of the language bold: enough to find one's way. */
+/** Comments set back, words of the language bold: enough to find one's way.
+ * @param {App} app
+ * @param {string} language
+ * @param {string} text */
 function coloured(app, language, text) {
   const known = languageOf(app, language);
   if (!known) return [text];
   const tokens = new RegExp(`(${known.comment})|(${known.word})`, "g");
+  /** @type {Child[]} */
   const parts = [];
   let at = 0;
-  for (const found of text.matchAll(tokens)) {
+  for (const match of text.matchAll(tokens)) {
+    const [token, comment] = match;
     parts.push(
-      text.slice(at, found.index),
-      h("span", { class: found[1] ? "wb-comment" : "wb-word" }, found[0]),
+      text.slice(at, match.index),
+      h("span", { class: comment ? "wb-comment" : "wb-word" }, token),
     );
-    at = found.index + found[0].length;
+    at = match.index + token.length;
   }
   return [...parts, text.slice(at)];
 }

@@ -2,18 +2,30 @@
 // leads to its loop, its nodes and its notebook line, and they lead back. It can be edited: what
 // comes back is checked and timed like any variant.
 
-import { act, canAsk, copy, pinned, toggleDiff } from "../app/actions.js";
-import { button, errorBox, failure, hasAny, heading, tab } from "../app/pieces.js";
-import { h, refill, words } from "../base/elements.js";
-import { walkable } from "../base/lists.js";
-import { nodeHistory } from "../record/history.js";
-import { passesOf } from "../record/passes.js";
-import { timelineOf } from "../record/states.js";
-import { languageOf } from "./languages.js";
+import { act, reference } from "../app/actions.js";
+import { errorBox, failure, hasAny } from "../app/pieces.js";
+import { h, refill } from "../base/elements.js";
+import { codeBar } from "./bar.js";
+import { editor } from "./editor.js";
 import { codeView, diffView, markLine, showFirstLit } from "./lines.js";
+import { madeBy } from "./made_by.js";
+import { codeOf, shownCode } from "./programs.js";
 
+/** @import { CodeRow, VariantRow } from "../record.d.ts" */
+/** @import { Changes, PanelRow } from "../types.d.ts" */
+/** @import { Draft } from "./editor.js" */
+/** @import { App } from "../app/store.js" */
+
+/** What is shown: a text that is being edited, whether helpers are unfolded, what the body was
+ * filled with, and what code was asked for last.
+ * @typedef {{
+ *   editing: Draft | null, helpers: boolean, shown: unknown[] | null, asked: unknown[] | null
+ * }} CodeState */
+
+/** @satisfies {PanelRow} */
 export const panel = { place: "right", order: 1, make: codePane };
 
+/** @param {App} app */
 function codePane(app) {
   const el = h("section", { class: "wb-code-pane", "aria-label": "code" });
   const bar = h("div", { class: "wb-code-bar" });
@@ -21,15 +33,20 @@ function codePane(app) {
   const body = h("div", { class: "wb-code-body" });
   const origin = h("div", { class: "wb-code-origin", "aria-live": "polite" });
   el.append(bar, trouble, body, origin);
+  /** @type {CodeState} */
   const state = { editing: null, helpers: false, shown: null, asked: null };
   const redoBody = () => app.changed("editing");
+  const edit = (/** @type {CodeRow | null} */ code) => {
+    state.editing = code && { language: code.language, text: code.lines.join("\n") };
+    redoBody();
+  };
 
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     const variant = app.variant();
     if (changes.has("variant")) state.editing = null;
     const code = shownCode(app, variant);
     if (hasAny(changes, ...BAR_CHANGES)) {
-      refill(bar, ...codeBar(app, variant, code, state, redoBody));
+      refill(bar, ...codeBar(app, variant, code, state.editing ? null : () => edit(code)));
     }
     if (hasAny(changes, "failure", "variant", "record")) {
       refill(trouble, failure(app, "code"), variant?.edited && errorBox(variant.error));
@@ -37,7 +54,7 @@ function codePane(app) {
     const shown = shownParts(app, variant, code, state);
     if (shown.some((part, i) => part !== state.shown?.[i])) {
       state.shown = shown;
-      fillBody(app, body, variant, code, state, redoBody);
+      fillBody(app, body, variant, code, state, redoBody, () => edit(null));
     }
     if (changes.has("code")) markLine(app, body, code);
     if (hasAny(changes, "code", "record", "variant", "picked")) refill(origin, madeBy(app));
@@ -50,14 +67,18 @@ function codePane(app) {
   return { el, update };
 }
 
-/** What the body shows depends on; it is filled anew only where one of them is another. */
+/** What the body shows depends on; it is filled anew only where one of them is another.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {CodeRow | null} code
+ * @param {CodeState} state */
 function shownParts(app, variant, code, state) {
   return [
     code,
     state.editing,
     state.helpers,
     app.view.diff,
-    codeOf(app.record.variants[pinned(app)], code?.language),
+    codeOf(reference(app), code?.language),
     variant?.error,
     app.pending("code"),
   ];
@@ -73,69 +94,10 @@ const BAR_CHANGES = [
   "pending",
   "editing",
 ];
-const MOST_MAKERS = 3; // rules that a line names
 
-const codeOf = (variant, language) =>
-  variant?.code.find((code) => code.language === language) || null;
-
-/** The program in the language that is looked at; another one where this cannot be made. */
-function shownCode(app, variant) {
-  const code = codeOf(variant, app.view.language);
-  const mayCome = canAsk(app) && !variant?.edited;
-  return code || (mayCome ? null : variant?.code[0] || null);
-}
-
-function codeBar(app, variant, code, state, again) {
-  const reference = app.record.variants[pinned(app)];
-  const tabs = app.record.languages
-    .filter(({ name }) => codeOf(variant, name) || (canAsk(app) && !variant?.edited))
-    .map(({ name, title }) =>
-      tab(
-        name,
-        (code?.language || app.view.language) === name,
-        () => app.select({ language: name }),
-        `code-${name}`,
-        title,
-      )
-    );
-  const canDiff = reference && reference !== variant;
-  return [
-    heading("CODE"),
-    walkable(
-      "tablist",
-      "language",
-      { class: "wb-tabs", "aria-orientation": "horizontal" },
-      ...tabs,
-    ),
-    h("span", { class: "wb-gap" }),
-    button(
-      app,
-      "diff",
-      () => toggleDiff(app),
-      {
-        pressed: Boolean(app.view.diff),
-        key: "d",
-        name: "diff",
-        title: canDiff
-          ? `against ${reference.name.slice(0, 40)}, the pinned variant`
-          : "this is the pinned variant",
-      },
-    ),
-    button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
-      name: "copy-code",
-    }),
-    code &&
-    !state.editing &&
-    languageOf(app, code.language)?.device && // something runs what is edited
-    button(
-      app,
-      "edit",
-      () => ((state.editing = { language: code.language, text: code.lines.join("\n") }), again()),
-      { python: true, title: "what you write becomes a variant, checked and timed" },
-    ),
-  ];
-}
-
+/**
+ * @param {App} app
+ * @param {VariantRow | null} variant */
 function nothingToShow(app, variant) {
   if (app.pending("code")) return "Compiling…";
   if (!variant) return "There is no kernel, so there is no program.";
@@ -143,68 +105,43 @@ function nothingToShow(app, variant) {
   return variant?.error ? "There is no program: see the error with the loops." : "No program yet.";
 }
 
-function fillBody(app, body, variant, code, state, again) {
-  if (state.editing) return refill(body, editor(app, state, again));
+/**
+ * @param {App} app
+ * @param {HTMLElement} body
+ * @param {VariantRow | null} variant
+ * @param {CodeRow | null} code
+ * @param {CodeState} state
+ * @param {() => void} again
+ * @param {() => void} leave */
+function fillBody(app, body, variant, code, state, again, leave) {
+  if (state.editing) return refill(body, editor(app, state.editing, leave));
   if (!code) {
     return refill(body, h("p", { class: "wb-quiet wb-pad" }, nothingToShow(app, variant)));
   }
-  const reference = app.record.variants[pinned(app)];
-  const other = app.view.diff && reference !== variant ? codeOf(reference, code.language) : null;
+  const pinned = reference(app);
+  const other = app.view.diff && pinned !== variant ? codeOf(pinned, code.language) : null;
   const lines = other
     ? diffView(app, code, other, state.helpers)
     : codeView(app, code, state, again);
-  lines.style.setProperty("--digits", String(code.lines.length).length);
+  lines.style.setProperty("--digits", String(String(code.lines.length).length));
   const place = `${app.view.variant} ${code.language} ${Boolean(other)}`;
   refill(body, lines);
   if (body.dataset.place !== place) body.scrollTop = 0;
   body.dataset.place = place;
 }
 
-const RUN = "Run the edited code";
-
-function editor(app, state, again) {
-  const area = h("textarea", {
-    class: "wb-editor",
-    spellcheck: "false",
-    "aria-label": "edit the code",
-    "data-key": "editor",
-  });
-  area.value = state.editing.text;
-  if (!state.editing.begun) requestAnimationFrame(() => area.focus({ preventScroll: true }));
-  state.editing.begun = true;
-  area.addEventListener("input", () => (state.editing.text = area.value));
-  const leave = () => ((state.editing = null), again());
-  const send = async () => {
-    const { language, text } = state.editing;
-    run.textContent = "Running…";
-    if (await act(app, "code", { do: "edit", variant: app.view.variant, language, text })) leave();
-    run.textContent = RUN;
-  };
-  const run = button(app, RUN, send, {
-    python: true,
-    name: "run-edit",
-    title: "in a process of its own: it cannot take the notebook down",
-  });
-  return h(
-    "div",
-    { class: "wb-edit" },
-    area,
-    h(
-      "div",
-      { class: "wb-buttons" },
-      run,
-      button(app, "Cancel", leave),
-    ),
-  );
-}
-
 /** Code that is not there is asked for when its tab is looked at; and once where the record has it
- * no more, as on another device. */
+ * no more, as on another device.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {CodeState} state
+ * @param {boolean} isLookedAt */
 function askForCode(app, variant, state, isLookedAt) {
   const { variant: place, language } = app.view;
   const wanted = [variant, app.record.device, language];
   if (
     !variant ||
+    place === null ||
     variant.edited ||
     app.live !== "live" ||
     codeOf(variant, language) ||
@@ -217,45 +154,3 @@ function askForCode(app, variant, state, isLookedAt) {
   state.asked = wanted;
   act(app, "code", { do: "code", variant: place, language });
 }
-
-/** The rules that made what the pinned line computes, the latest first, else the pass that did: each
- * leads to its rewrite. */
-function madeBy(app) {
-  const { code, picked } = app.view;
-  if (!code || picked?.by !== "code") return null;
-  const { passes, rules } = app.record;
-  const history = nodeHistory(app.record, passesOf(app), picked.nodes).filter((row) => !row.origin);
-  const named = new Map(); // by name, so that each is there once
-  for (const { pass, step, node } of history) {
-    const rule = step ? passes[pass].rewrites[step - 1][0] : -1;
-    if (rule >= 0 && !named.has(rules[rule].name)) {
-      named.set(rules[rule].name, { doc: rules[rule].doc, place: { pass, step, node } });
-    }
-  }
-  const isRule = named.size > 0;
-  if (!isRule && history.length) {
-    const [{ pass, node }] = history;
-    const step = timelineOf(app.record, passes[pass]).steps.length;
-    named.set(passes[pass].name, { doc: passes[pass].doc, place: { pass, step, node } });
-  }
-  const links = [...named].slice(0, MOST_MAKERS).map(([name, { doc, place }]) =>
-    makerLink(app, name, doc, place)
-  );
-  return links.length
-    ? [h("span", { class: "wb-quiet" }, isRule ? "made by rule" : "made by pass"), ...links]
-    : null;
-}
-
-const makerLink = (app, name, doc, place) =>
-  h(
-    "button",
-    {
-      class: "wb-button",
-      type: "button",
-      "data-key": `made-by-${name}`,
-      title: doc,
-      onclick: () => app.select({ ...place, mode: "rewrites", pane: "mode" }),
-    },
-    words(name, "", 40),
-    " ›",
-  );

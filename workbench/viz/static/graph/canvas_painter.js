@@ -5,6 +5,14 @@ import { graphColours } from "./colours.js";
 import { edgePath, outlinePath, roomIn, stateSign, stubWords, TEXT_FROM } from "./paths.js";
 import { wordsScale } from "./words.js";
 
+/** @import { Colours } from "./colours.js" */
+/** @import { Bounds, Drawing, GraphNode, GraphWord, Marks, Painter, Placement } from "./graph.d.ts" */
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {GraphWord} word
+ * @param {number} grow
+ * @param {Colours} colours */
 function canvasWord(context, word, grow, colours) {
   context.save();
   context.translate(word.x, word.y);
@@ -23,55 +31,80 @@ function canvasWord(context, word, grow, colours) {
   context.restore();
 }
 
+/** What a canvas shows: `lines` has all edges of a state as one path.
+ * @typedef {{
+ *   drawing: Drawing, view: Placement, marks: Marks, lines: Map<string, Path2D>,
+ *   regions: [Path2D, string][], outline: (node: GraphNode) => Path2D
+ * }} Scene */
+
+/** @returns {Painter} */
 export function canvasPainter() {
   const el = h("canvas", { class: "wb-g-canvas", "aria-hidden": "true" });
   const context = el.getContext("2d");
-  let drawing = null;
-  let view = { scale: 1, x: 0, y: 0 };
-  let marks = { picked: null, found: new Set(), lit: new Set() };
-  let lines = new Map();
-  let planned = false;
+  /** @type {Map<string, Path2D>} */
   const outlines = new Map();
-
-  const outline = (node) => {
-    const name = `${node.shape} ${node.w} ${node.h}`;
-    if (!outlines.has(name)) {
-      outlines.set(name, new Path2D(outlinePath(node.shape, node.w, node.h)));
-    }
-    return outlines.get(name);
+  /** @type {Scene} */
+  const scene = {
+    drawing: { nodes: [], edges: [] },
+    view: { scale: 1, x: 0, y: 0 },
+    marks: { picked: null, found: new Set(), lit: new Set() },
+    lines: new Map(),
+    regions: [],
+    outline: ({ shape, w, h }) => {
+      const name = `${shape} ${w} ${h}`;
+      const path = outlines.get(name) ?? new Path2D(outlinePath(shape, w, h));
+      outlines.set(name, path);
+      return path;
+    },
   };
-  const paint = (made) => {
-    drawing = made;
-    lines = new Map(); // state of an edge -> all such lines as one path
-    for (const edge of made.edges) {
-      const kind = edge.points ? edge.state : "stub";
-      if (!lines.has(kind)) lines.set(kind, new Path2D());
-      lines.get(kind).addPath(new Path2D(edgePath(made, edge)));
-    }
-    regions = (made.regions || []).map((r) => [new Path2D(r.path), r.colour]);
-    plan();
-  };
-  let regions = [];
-  const plan = () => {
-    if (!planned) requestAnimationFrame(now);
-    planned = true;
-  };
+  let isPlanned = false;
   const now = () => {
-    planned = false;
-    if (drawing && el.isConnected) {
-      canvasDraw(el, context, { drawing, view, marks, lines, regions, outline });
-    }
+    isPlanned = false;
+    if (context && el.isConnected) canvasDraw(el, context, scene);
   };
-  const place = (wanted) => ((view = { ...wanted }), plan());
-  const mark = (wanted) => ((marks = wanted), plan());
-  const resize = (width, height) => {
-    const ratio = window.devicePixelRatio || 1;
-    Object.assign(el, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
-    plan();
+  const plan = () => {
+    if (!isPlanned) requestAnimationFrame(now);
+    isPlanned = true;
   };
-  return { el, paint, place, mark, resize, redraw: plan };
+  /** @type {(part: Partial<Scene>) => void} */
+  const set = (part) => (Object.assign(scene, part), plan());
+  return {
+    el,
+    paint: (drawing) =>
+      set({
+        drawing,
+        lines: linesOf(drawing),
+        regions: (drawing.regions || []).map((r) => [new Path2D(r.path), r.colour]),
+      }),
+    place: (view) => set({ view }),
+    mark: (marks) => set({ marks }),
+    resize: (width, height) => {
+      const ratio = window.devicePixelRatio || 1;
+      Object.assign(el, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
+      plan();
+    },
+    redraw: plan,
+  };
 }
 
+/** All edges of a state as one path, by the state; "stub" are those that are too long.
+ * @param {Drawing} drawing */
+function linesOf(drawing) {
+  /** @type {Map<string, Path2D>} */
+  const lines = new Map();
+  for (const edge of drawing.edges) {
+    const kind = edge.points ? edge.state : "stub";
+    const path = lines.get(kind) ?? new Path2D();
+    path.addPath(new Path2D(edgePath(drawing, edge)));
+    lines.set(kind, path);
+  }
+  return lines;
+}
+
+/**
+ * @param {HTMLCanvasElement} el
+ * @param {CanvasRenderingContext2D} context
+ * @param {Scene} scene */
 function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline }) {
   const colours = graphColours(el);
   const ratio = window.devicePixelRatio || 1;
@@ -84,8 +117,7 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
   context.globalAlpha = 1;
   for (const [kind, path] of lines) {
     context.setLineDash(kind === "gone" ? [4, 3] : []);
-    context.strokeStyle = { new: colours.new, gone: colours.gone, cut: colours.text }[kind] ||
-      colours.edge;
+    context.strokeStyle = lineColour(kind, colours);
     context.lineWidth = kind === "new" || kind === "cut" ? 2.2 : 1.2;
     context.stroke(path);
   }
@@ -108,19 +140,28 @@ function canvasDraw(el, context, { drawing, view, marks, lines, regions, outline
   for (const word of drawing.words || []) canvasWord(context, word, wordsScale(scale), colours);
 }
 
+/** @type {(state: string, colours: Colours) => string} */
+const lineColour = (state, { new: fresh, gone, text, edge }) =>
+  ({ new: fresh, changed: fresh, gone, cut: text })[state] ?? edge;
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {GraphNode} node
+ * @param {number} scale
+ * @param {Marks} marks
+ * @param {Colours} colours
+ * @param {Path2D} path */
 function canvasNode(context, node, scale, marks, colours, path) {
   context.save();
   context.translate(node.x, node.y);
   context.globalAlpha = node.state === "gone" ? 0.35 : 1;
-  context.fillStyle = node.tint || colours[node.family];
+  context.fillStyle = node.tint || colours.families[node.family];
   context.fill(path);
   context.globalAlpha = 1;
   context.setLineDash(node.state === "gone" ? [4, 3] : []);
   const isMarked = marks.picked === node.key || marks.found.has(node.key) ||
     marks.lit.has(node.key);
-  context.strokeStyle = isMarked
-    ? colours.picked
-    : { new: colours.new, changed: colours.new, gone: colours.gone }[node.state] || colours.edge;
+  context.strokeStyle = isMarked ? colours.picked : lineColour(node.state, colours);
   context.lineWidth = isMarked ? Math.max(3, 2 / scale) : node.state === "kept" ? 1.2 : 2.6;
   context.stroke(path);
   if (scale >= TEXT_FROM) {
@@ -142,19 +183,28 @@ function canvasNode(context, node, scale, marks, colours, path) {
 
 const BADGE_INK = "#111"; // on the colour of its kernel, in either theme
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {GraphNode} node
+ * @param {Colours} colours */
 function canvasBadge(context, node, colours) {
   const [x, y] = [-node.w / 2, -node.h / 2];
   context.beginPath();
   context.arc(x, y, 8.5, 0, 7);
-  context.fillStyle = node.badgeTint;
+  context.fillStyle = node.badgeTint ?? "";
   context.fill();
   context.lineWidth = 1.4;
   context.strokeStyle = colours.text;
   context.stroke();
   context.fillStyle = BADGE_INK;
-  context.fillText(node.badge, x, y + 3.5);
+  context.fillText(node.badge ?? "", x, y + 3.5);
 }
 
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Drawing} drawing
+ * @param {Bounds} seen
+ * @param {Colours} colours */
 function canvasStubs(context, drawing, seen, colours) {
   context.textAlign = "left";
   context.font = colours.font(10);

@@ -2,26 +2,41 @@
 
 import { FAMILIES } from "./families.js";
 
-export const COLOURS = new WeakMap(); // element -> its colours, until the theme changes
+/** Colours by name, and of each family of ops; how strong those of regions are; a font of a size.
+ * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "ground"} ColourName
+ * @typedef {Record<ColourName, string> & {
+ *   families: Record<string, string>, regionAlpha: number, font(size: number): string
+ * }} Colours */
+
+/** The colours of elements, until the theme changes.
+ * @type {WeakMap<Element, Colours>} */
+export const COLOURS = new WeakMap();
 
 /** Return the colours of the theme that an element stands in; reading them makes the browser
- * work out the styles of the page, so they are kept. */
+ * work out the styles of the page, so they are kept.
+ * @param {Element} el */
 export function graphColours(el) {
-  if (!COLOURS.has(el)) COLOURS.set(el, readColours(el));
-  return COLOURS.get(el);
+  const colours = COLOURS.get(el) ?? readColours(el);
+  COLOURS.set(el, colours);
+  return colours;
 }
 
+/**
+ * @param {Element} el
+ * @returns {Colours} */
 function readColours(el) {
   const style = getComputedStyle(el);
-  const of = (name) => style.getPropertyValue(`--wb-g-${name}`).trim();
-  const colours = Object.fromEntries(
-    ["new", "gone", "edge", "text", "muted", "picked", "ground", ...Object.keys(FAMILIES)].map((
-      n,
-    ) => [n, of(n)]),
-  );
+  const valueOf = (/** @type {string} */ name) => style.getPropertyValue(`--wb-g-${name}`).trim();
   return {
-    ...colours,
-    regionAlpha: Number(of("region")) || 0.5,
+    new: valueOf("new"),
+    gone: valueOf("gone"),
+    edge: valueOf("edge"),
+    text: valueOf("text"),
+    muted: valueOf("muted"),
+    picked: valueOf("picked"),
+    ground: valueOf("ground"),
+    families: Object.fromEntries(Object.keys(FAMILIES).map((name) => [name, valueOf(name)])),
+    regionAlpha: Number(valueOf("region")) || 0.5,
     font: (size) => `${size}px ${style.fontFamily}`,
   };
 }

@@ -1,5 +1,10 @@
 // Families of ops: each has a letter and a shape, and graph.css a colour.
 
+/** A letter.
+ * @typedef {string} Family */
+/** @typedef {"cut" | "slant" | "six" | "pill" | "box" | "round"} Shape */
+
+/** @type {Record<Family, {name: string, shape: Shape, ops: string}>} */
 export const FAMILIES = {
   M: {
     name: "memory",
@@ -13,7 +18,9 @@ export const FAMILIES = {
   A: { name: "arithmetic", shape: "round", ops: "" },
 };
 
-const FAMILY_OF = new Map(
-  Object.entries(FAMILIES).flatMap(([letter, { ops }]) => ops.split(" ").map((op) => [op, letter])),
-);
-export const familyOf = (op) => FAMILY_OF.get(op) || "A";
+const LETTERS = Object.keys(FAMILIES);
+
+/** The family of an op.
+ * @param {string} op */
+export const familyOf = (op) =>
+  LETTERS.find((letter) => FAMILIES[letter].ops.split(" ").includes(op)) ?? "A";

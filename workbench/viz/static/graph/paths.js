@@ -1,9 +1,15 @@
 // Outlines of boxes and lines between them, as SVG paths; what both painters write.
 
 export const TEXT_FROM = 0.42; // the scale below which a box is only its colour
+/** @import { Drawing, GraphEdge, GraphNode, Point } from "./graph.d.ts" */
+/** @import { Shape } from "./families.js" */
+
 const STUB = 16; // pixels of a line that is too long to draw
 
-/** Return the outline of a box about the origin, as an SVG path. */
+/** Return the outline of a box about the origin, as an SVG path.
+ * @param {Shape} shape
+ * @param {number} w
+ * @param {number} h */
 export function outlinePath(shape, w, h) {
   const [x, y] = [w / 2, h / 2];
   const cut = Math.min(9, y);
@@ -14,13 +20,15 @@ export function outlinePath(shape, w, h) {
   if (shape === "cut") return `M${-x} ${-y}H${x - cut}L${x} ${-y + cut}V${y}H${-x}Z`;
   const r = shape === "pill" ? y : shape === "box" ? 0 : 6;
   if (!r) return `M${-x} ${-y}H${x}V${y}H${-x}Z`;
+  /** @type {(dx: number, dy: number) => string} */
   const arc = (dx, dy) => `a${r} ${r} 0 0 1 ${dx} ${dy}`;
   return `M${-x + r} ${-y}H${x - r}${arc(r, r)}V${y - r}${arc(-r, r)}H${-x + r}${arc(-r, -r)}V${
     -y + r
   }${arc(r, -r)}Z`;
 }
 
-/** Return the path of a line that leaves and enters every point vertically. */
+/** Return the path of a line that leaves and enters every point vertically.
+ * @param {Point[]} points */
 export function linePath(points) {
   let [x, y] = points[0];
   let path = `M${x.toFixed(1)} ${y.toFixed(1)}`;
@@ -34,7 +42,9 @@ export function linePath(points) {
   return path;
 }
 
-/** Return the path of an edge; one that is too long leaves a stub at its reader, no more. */
+/** Return the path of an edge; one that is too long leaves a stub at its reader, no more.
+ * @param {Drawing} drawing
+ * @param {GraphEdge} edge */
 export function edgePath(drawing, edge) {
   if (edge.points) return linePath(edge.points);
   const to = drawing.nodes[edge.b];
@@ -42,7 +52,9 @@ export function edgePath(drawing, edge) {
   return `M${x.toFixed(1)} ${(to.y - to.h / 2 - STUB).toFixed(1)}V${(to.y - to.h / 2).toFixed(1)}`;
 }
 
-/** The words beside the stub of an edge: where it comes from. */
+/** The words beside the stub of an edge: where it comes from.
+ * @param {Drawing} drawing
+ * @param {GraphEdge} edge */
 export function stubWords(drawing, edge) {
   const [from, to] = [drawing.nodes[edge.a], drawing.nodes[edge.b]];
   const x = to.x + ((edge.slot + 1) / (edge.slots + 1) - 0.5) * to.w * 0.8;
@@ -50,7 +62,9 @@ export function stubWords(drawing, edge) {
   return { x: x + 4, y: to.y - to.h / 2 - STUB + 7, text };
 }
 
+/** @param {GraphNode} node */
 export const roomIn = (node) => node.w - (node.letter ? 22 : node.small ? 12 : 10);
 
-/** New and gone are told apart by a sign too, not by colour alone. */
-export const stateSign = (state) => ({ new: "+", gone: "−", changed: "~" })[state] || "";
+/** New and gone are told apart by a sign too, not by colour alone.
+ * @param {GraphNode["state"]} state */
+export const stateSign = (state) => ({ new: "+", gone: "−", changed: "~", kept: "" })[state];

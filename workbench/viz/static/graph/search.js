@@ -3,8 +3,12 @@
 import { h } from "../base/elements.js";
 import { hasWords, plural } from "../base/text.js";
 
-/** A field that finds nodes: Enter goes to the next, Shift+Enter to the one before. */
-export function graphSearch(label) {
+/** @import { Drawing, GraphNode } from "./graph.d.ts" */
+
+/** A field that finds nodes: Enter goes to the next, Shift+Enter to the one before.
+ * @param {string} label
+ * @param {{find(query: string): GraphNode[], go(node: GraphNode): void}} on */
+export function graphSearch(label, on) {
   const field = h("input", {
     type: "search",
     class: "wb-input",
@@ -12,46 +16,39 @@ export function graphSearch(label) {
     "aria-label": `find in ${label}`,
   });
   const count = h("span", { class: "wb-g-count", role: "status" });
-  const made = {
-    el: h("span", { class: "wb-g-search" }, field, count),
-    field,
-    /** @type {(query: string) => object[]} */
-    onFind: () => [],
-    /** @type {(node: object) => void} */
-    onGo: () => {},
-  };
-  let found = [];
+  /** @type {GraphNode[]} */
+  let matches = [];
   let at = -1;
   const countText = () => {
     if (!field.value) return "";
-    if (!found.length) return "nothing found";
-    return at < 0 ? plural(found.length, "match") : `${at + 1} of ${found.length}`;
+    if (!matches.length) return "nothing found";
+    return at < 0 ? plural(matches.length, "match") : `${at + 1} of ${matches.length}`;
   };
   const sayCount = () => (count.textContent = countText());
-  made.search = () => {
-    found = field.value ? made.onFind(field.value) : (made.onFind(""), []);
+  const search = () => {
+    matches = on.find(field.value);
     at = -1;
     sayCount();
   };
-  const go = (step) => {
-    if (!found.length) return;
-    at = (at + step + found.length + (at < 0 && step < 0 ? 1 : 0)) % found.length;
-    made.onGo(found[at]);
+  const go = (/** @type {number} */ step) => {
+    if (!matches.length) return;
+    at = (at + step + matches.length + (at < 0 && step < 0 ? 1 : 0)) % matches.length;
+    on.go(matches[at]);
     sayCount();
   };
-  field.addEventListener("input", made.search);
+  field.addEventListener("input", search);
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") go(event.shiftKey ? -1 : 1), event.preventDefault();
   });
-  return made;
+  return { el: h("span", { class: "wb-g-search" }, field, count), field, search };
 }
 
-/** Return the nodes that a query finds: words of the label, type or shape in any order, or #number. */
+/** Return the nodes that a query finds: words of the label, type or shape in any order, or #number.
+ * @param {Drawing} drawing
+ * @param {string} query */
 export function graphFind(drawing, query) {
   const wanted = query.trim().toLowerCase();
   if (!wanted) return [];
   if (/^#\d+$/.test(wanted)) return drawing.nodes.filter((node) => `#${node.n}` === wanted);
-  return drawing.nodes.filter((node) =>
-    hasWords(`${node.label} ${node.sub || ""} ${node.op || ""}`, wanted)
-  );
+  return drawing.nodes.filter((node) => hasWords(`${node.label} ${node.sub} ${node.op}`, wanted));
 }

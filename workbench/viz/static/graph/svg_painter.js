@@ -1,10 +1,14 @@
 // The painter of what people read: SVG.
 
 import { linked } from "../app/links.js";
+import { nodeLink } from "../app/store.js";
 import { svg } from "../base/elements.js";
 import { edgePath, outlinePath, roomIn, stateSign, stubWords, TEXT_FROM } from "./paths.js";
 import { textWidth, wordsScale } from "./words.js";
 
+/** @import { Drawing, GraphEdge, GraphNode, GraphWord, Key, Marks, Painter, Placement } from "./graph.d.ts" */
+
+/** @param {GraphWord} word */
 function svgWord(word) {
   const { text, kind, w, h: height } = word;
   return svg(
@@ -15,71 +19,85 @@ function svgWord(word) {
   );
 }
 
-export function svgPainter() {
-  const [grounds, lines, shapes, tags] = [svg("g"), svg("g"), svg("g"), svg("g")];
-  const world = svg("g", {}, grounds, lines, shapes, tags);
-  const el = svg("svg", { class: "wb-g-svg", "aria-hidden": "true" }, world);
-  let boxes = new Map(); // key -> element
-  let words = []; // [word, its element]
-  let made = new Map(); // what an element shows -> element, so that what is the same is not made again
-  const paint = (drawing) => {
-    const again = new Map();
+/** @implements {Painter} */
+export class SvgPainter {
+  #grounds = svg("g");
+  #lines = svg("g");
+  #shapes = svg("g");
+  #tags = svg("g");
+  #world = svg("g", {}, this.#grounds, this.#lines, this.#shapes, this.#tags);
+  el = svg("svg", { class: "wb-g-svg", "aria-hidden": "true" }, this.#world);
+  /** @type {Map<Key, SVGElement>} */
+  #boxes = new Map();
+  /** @type {[GraphWord, SVGElement][]} */
+  #words = [];
+  /** By what an element shows, so that what is the same is not made again.
+   * @type {Map<string, SVGElement>} */
+  #drawn = new Map();
+
+  /** @param {Drawing} drawing */
+  paint(drawing) {
+    const before = this.#drawn;
+    const drawn = this.#drawn = new Map();
+    /** @type {(name: string, make: () => SVGElement) => SVGElement} */
     const keep = (name, make) => {
-      const element = again.get(name) || made.get(name) || make();
-      again.set(name, element);
+      const element = drawn.get(name) || before.get(name) || make();
+      drawn.set(name, element);
       return element;
     };
-    boxes = new Map();
+    const edges = drawing.edges.map((edge) => {
+      const path = edgePath(drawing, edge);
+      const text = edge.points ? "" : stubWords(drawing, edge).text;
+      return keep(`${edge.state} ${path} ${text}`, () => svgEdge(drawing, edge, path));
+    });
+    this.#boxes = new Map(drawing.nodes.map((node) => {
+      const { key, label, sub, state, x, y, badge, stored } = node;
+      const name = `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored}`;
+      return [key, linked(keep(name, () => svgNode(node)), nodeLink(node.n))];
+    }));
     const regions = (drawing.regions || []).map((r) =>
       svg("path", { class: "wb-g-region", d: r.path, fill: r.colour })
     );
-    const edges = drawing.edges.map((edge) => {
-      const path = edgePath(drawing, edge);
-      const said = edge.points ? "" : stubWords(drawing, edge).text;
-      return keep(`${edge.state} ${path} ${said}`, () => svgEdge(drawing, edge, path));
-    });
-    for (const node of drawing.nodes) {
-      const { key, label, sub, state, x, y, badge, stored } = node;
-      const box = keep(
-        `${key} ${state} ${x} ${y} ${label} ${sub} ${badge} ${stored}`,
-        () => svgNode(node),
-      );
-      boxes.set(key, linked(box, { by: "node", axes: [], nodes: [node.n], lines: [] }));
-    }
-    grounds.replaceChildren(...regions);
-    swapChildren(lines, new Set(edges));
-    swapChildren(shapes, new Set(boxes.values()));
-    words = (drawing.words || []).map((word) => [word, svgWord(word)]);
-    tags.replaceChildren(...words.map(([, element]) => element));
-    made = again;
-  };
-  const place = ({ scale, x, y }) => {
+    this.#grounds.replaceChildren(...regions);
+    swapChildren(this.#lines, new Set(edges));
+    swapChildren(this.#shapes, new Set(this.#boxes.values()));
+    this.#words = (drawing.words || []).map((word) => [word, svgWord(word)]);
+    this.#tags.replaceChildren(...this.#words.map(([, element]) => element));
+  }
+
+  /** @param {Placement} placement */
+  place({ scale, x, y }) {
     const at = `${x.toFixed(2)} ${y.toFixed(2)}`;
-    world.setAttribute("transform", `translate(${at}) scale(${scale.toFixed(4)})`);
-    el.classList.toggle("wb-g-far", scale < TEXT_FROM);
+    this.#world.setAttribute("transform", `translate(${at}) scale(${scale.toFixed(4)})`);
+    this.el.classList.toggle("wb-g-far", scale < TEXT_FROM);
     const grow = wordsScale(scale).toFixed(3);
-    for (const [{ x, y }, element] of words) {
-      const at = `${x.toFixed(1)} ${y.toFixed(1)}`;
+    for (const [word, element] of this.#words) {
+      const at = `${word.x.toFixed(1)} ${word.y.toFixed(1)}`;
       element.setAttribute("transform", `translate(${at}) scale(${grow})`);
     }
-  };
-  return { el, paint, place, mark: (marks) => markBoxes(boxes, marks), resize: () => {} };
-}
-
-function markBoxes(boxes, marks) {
-  for (const [key, box] of boxes) {
-    box.classList.toggle("wb-g-picked", marks.picked === key);
-    box.classList.toggle("wb-g-found", marks.found.has(key));
-    box.classList.toggle("wb-g-lit", marks.lit.has(key));
   }
+
+  /** @param {Marks} marks */
+  mark(marks) {
+    for (const [key, box] of this.#boxes) {
+      box.classList.toggle("wb-g-picked", marks.picked === key);
+      box.classList.toggle("wb-g-found", marks.found.has(key));
+      box.classList.toggle("wb-g-lit", marks.lit.has(key));
+    }
+  }
+
+  resize() {}
 }
 
-/** Let `parent` have these children: what stays is not touched, so it is not laid out again. */
+/** Let `parent` have these children: what stays is not touched, so it is not laid out again.
+ * @param {SVGElement} parent
+ * @param {Set<Element>} wanted */
 function swapChildren(parent, wanted) {
   for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
   for (const child of wanted) if (child.parentNode !== parent) parent.append(child);
 }
 
+/** @param {GraphNode} node */
 function svgNode(node) {
   const left = -node.w / 2;
   const middle = node.letter ? 6 : 0;
@@ -123,12 +141,19 @@ function svgNode(node) {
   );
 }
 
-/** A text that is wider than its box is pressed into it: fonts differ from reader to reader. */
+/** A text that is wider than its box is pressed into it: fonts differ from reader to reader.
+ * @param {string} text
+ * @param {number} size
+ * @param {GraphNode} node */
 function fittingText(text, size, node) {
   const room = roomIn(node);
   return textWidth(text, size) > room ? { textLength: room, lengthAdjust: "spacingAndGlyphs" } : {};
 }
 
+/**
+ * @param {Drawing} drawing
+ * @param {GraphEdge} edge
+ * @param {string} path */
 function svgEdge(drawing, edge, path) {
   const line = svg("path", { class: `wb-g-edge wb-g-${edge.state}`, d: path });
   if (!edge.points) {

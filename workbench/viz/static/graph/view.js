@@ -1,270 +1,247 @@
 // A graph to look at: pan by dragging, zoom by buttons or Ctrl+wheel (a plain wheel scrolls the
 // page), search, minimap, and the same nodes as a list for those who do not see the picture.
 
-import { h, refill } from "../base/elements.js";
-import { walkable } from "../base/lists.js";
-import { plural } from "../base/text.js";
+import { h } from "../base/elements.js";
+import { Camera, graphBounds } from "./camera.js";
 import { canvasPainter } from "./canvas_painter.js";
 import { COLOURS } from "./colours.js";
 import { graphHits } from "./hits.js";
-import {
-  centred,
-  drawMap,
-  graphBounds,
-  mapScale,
-  outOfSight,
-  SCALES,
-  scaleToFit,
-} from "./overview.js";
+import { graphListing } from "./listing.js";
+import { drawMap, mapScale } from "./minimap.js";
 import { graphPointer } from "./pointer.js";
 import { graphFind, graphSearch } from "./search.js";
-import { svgPainter } from "./svg_painter.js";
+import { SvgPainter } from "./svg_painter.js";
+
+/** @import { Drawing, GraphListener, GraphNode, Hit, Key, Marks, Painter, Wish } from "./graph.d.ts" */
 
 const MOST_SVG = 150; // nodes; above it a canvas: laying out so many SVG texts costs 60 ms a step
-const READABLE = 0.8; // a scale at which boxes can be read
-const LEGIBLE = 0.45; // the least at which a reader finds their way about
-const MOST_FITTED = 1.2;
-const MOST_LISTED = 500;
 
-/** Return a graph pane {el, show, pick, light, fit, repaint, field, ..}. `on.node(node)` hears of clicks,
- * `on.edge(edge)` of clicks on a line that is cut, `on.region(region)` of those on the ground of a
- * kernel, `on.open(node)` of double clicks. */
-export function graphView(label, on = {}) {
-  const stage = h("div", { class: "wb-g-stage", tabindex: -1 });
-  const searchField = graphSearch(label);
-  const list = h("div", { class: "wb-g-list" });
-  const listing = h(
-    "details",
-    { class: "wb-g-listing" },
-    h("summary", {}, "nodes as a list"),
-    list,
-  );
-  const note = h("span", { class: "wb-g-note" });
-  const map = h("canvas", { class: "wb-g-map", "aria-hidden": "true" });
-  const tools = h(
-    "div",
-    { class: "wb-g-tools" },
-    searchField.el,
-    graphTool("−", "zoom out", () => zoomAt(1 / 1.3)),
-    graphTool("+", "zoom in", () => zoomAt(1.3)),
-    graphTool("fit", "fit everything (f)", () => fit()),
-    note,
-  );
-  const el = h("div", { class: "wb-g", role: "group", "aria-label": label }, tools, stage, listing);
-  const painters = {};
-  let painter = null;
-  let drawing = { nodes: [], edges: [] };
-  let byKey = new Map();
-  let bounds = { left: 0, top: 0, right: 1, bottom: 1 };
-  let view = { scale: 1, x: 0, y: 0 };
-  let size = { width: 0, height: 0 };
-  let isFirst = true;
-  let isFitted = false; // all of it is shown, and stays so when the pane changes its size
-  /** @type {(x: number, y: number, scale: number) => {node?: any, edge?: any, region?: any}} */
-  let hit = () => ({});
-  let wish = null; // what to bring into sight once there is a size
-  let aim = null; // what was brought into sight last, until the reader pans or zooms
-  const marks = { picked: null, found: new Set(), lit: new Set() };
+/** A pane with a graph. */
+export class GraphView {
+  camera = new Camera();
+  stage = h("div", { class: "wb-g-stage", tabindex: -1 });
+  /** @type {Drawing} */
+  drawing = { nodes: [], edges: [] };
+  /** @type {Map<Key, GraphNode>} */
+  #byKey = new Map();
+  /** @type {Marks} */
+  #marks = { picked: null, found: new Set(), lit: new Set() };
+  #map = h("canvas", { class: "wb-g-map", "aria-hidden": "true" });
+  #note = h("span", { class: "wb-g-note" });
+  /** @type {{svg?: Painter, canvas?: Painter}} */
+  #painters = {};
+  /** @type {Painter | null} */
+  #painter = null;
+  #isMapPlanned = false;
+  /** What the pointer is on.
+   * @type {Hit} */
+  #under = {};
+  /** @type {(x: number, y: number, scale: number) => Hit} */
+  #hit = () => ({});
 
-  /** Show a drawing; `at` says what to look at: {keys, first: those of them that count if not
-   * all fit, whole: the whole drawing, if it is legible then}, "all", or null to stay. */
-  function show(made, at = null, said = "") {
-    drawing = made;
-    note.textContent = said;
-    byKey = new Map(made.nodes.map((node) => [node.key, node]));
-    bounds = graphBounds(made);
-    hit = graphHits(made);
-    const kind = made.nodes.length > MOST_SVG ? "canvas" : "svg";
-    painters[kind] ??= kind === "svg" ? svgPainter() : canvasPainter();
-    if (painter !== painters[kind]) {
-      painter = painters[kind];
-      stage.replaceChildren(painter.el, map);
-      painter.resize(size.width, size.height);
-    }
-    painter.paint(made);
-    searchField.search();
-    if (listing.open) fillList();
-    painter.mark(marks);
-    wish = at || wish;
-    if (size.width && size.height) look();
-  }
-
-  function look() {
-    const fitsWhole = wish?.whole && scaleToFit(bounds, size) >= LEGIBLE;
-    if (wish === "all" || fitsWhole || (isFitted && !wish)) fit();
-    else if (wish) {
-      const [all, first] = [wish.keys, wish.first || []].map((keys) =>
-        keys.map((key) => byKey.get(key)).filter(Boolean)
-      );
-      const fits = all.length && scaleToFit(graphBounds({ nodes: all }), size) >= READABLE;
-      bringIntoSight(fits || !first.length ? all : first);
-    }
-    aim = wish || aim;
-    wish = null;
-    isFirst = false;
-    place();
-  }
-
-  let isPlanned = false;
-  function move(wanted) {
-    view = wanted;
-    isFitted = false;
-    place();
-  }
-
-  /** The reader moved it: from now on it stays as it is when the pane changes its size. */
-  function moveByHand(wanted) {
-    aim = null;
-    move(wanted);
-  }
-
-  function place() {
-    painter?.place(view);
-    if (!isPlanned) {
-      requestAnimationFrame(() => ((isPlanned = false), drawMap(map, drawing, bounds, view, size)));
-    }
-    isPlanned = true;
-  }
-
-  /** Leave the view alone if all of it is in sight and readable, else centre on it. */
-  function bringIntoSight(nodes) {
-    if (!nodes.length) return;
-    const box = graphBounds({ nodes });
-    const whole = scaleToFit(bounds, size);
-    if (whole >= READABLE) {
-      const isOut = isFirst || view.scale < READABLE - 0.01 || outOfSight(bounds, view, size);
-      if (isOut) move(centred(bounds, Math.min(whole, 1), size));
-      return;
-    }
-    if (view.scale >= LEGIBLE && !outOfSight(box, view, size)) return;
-    move(centred(box, Math.max(READABLE, Math.min(1, scaleToFit(box, size))), size));
-  }
-
-  function fit() {
-    if (!size.width) return;
-    move(centred(bounds, Math.min(MOST_FITTED, scaleToFit(bounds, size)), size));
-    isFitted = true;
-    aim = "all";
-  }
-
-  function zoomAt(factor, x = size.width / 2, y = size.height / 2) {
-    const scale = Math.min(SCALES[1], Math.max(SCALES[0], view.scale * factor));
-    const by = scale / view.scale;
-    moveByHand({ scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by });
-  }
-
-  function pick(key) {
-    marks.picked = key;
-    painter?.mark(marks);
-    for (const item of list.querySelectorAll("[data-item]")) {
-      item.setAttribute("aria-selected", String(item.dataset.key === `g${key}`));
-    }
-  }
-
-  function fillList() {
-    const nodes = drawing.nodes.slice(0, MOST_LISTED);
-    const items = nodes.map((node) =>
-      h(
-        "div",
-        {
-          role: "option",
-          "data-item": "",
-          "data-key": `g${node.key}`,
-          "aria-selected": String(node.key === marks.picked),
-          onclick: () => chosen(node),
-        },
-        `${node.badge || node.letter || ""} ${node.label} ${node.sub || ""}${
-          node.state === "kept" ? "" : ` (${node.state})`
-        }${node.hint ? `: ${node.hint}` : ""}`,
-      )
+  /**
+   * @param {string} label
+   * @param {GraphListener} listener */
+  constructor(label, listener = {}) {
+    this.listener = listener;
+    this.search = graphSearch(label, {
+      find: (query) => this.#find(query),
+      go: (node) => this.#choose(node),
+    });
+    this.listing = graphListing(label, (node) => this.#choose(node));
+    this.field = this.search.field;
+    const tools = h(
+      "div",
+      { class: "wb-g-tools" },
+      this.search.el,
+      graphTool("−", "zoom out", () => this.#zoomAt(1 / 1.3)),
+      graphTool("+", "zoom in", () => this.#zoomAt(1.3)),
+      graphTool("fit", "fit everything (f)", () => this.fit()),
+      this.#note,
     );
-    const more = drawing.nodes.length - nodes.length;
-    refill(
-      list,
-      walkable("listbox", `${label}: nodes`, {}, ...items),
-      more > 0 && h("p", {}, `and ${plural(more, "node")} more: search finds them`),
+    this.el = h(
+      "div",
+      { class: "wb-g", role: "group", "aria-label": label },
+      tools,
+      this.stage,
+      this.listing.el,
     );
+    this.#listen();
   }
 
-  function chosen(node) {
-    pick(node.key);
-    if (outOfSight(graphBounds({ nodes: [node] }), view, size)) {
-      move(centred(graphBounds({ nodes: [node] }), Math.max(view.scale, READABLE), size));
+  /** Show a drawing, and of it what is wished for; null: stay.
+   * @param {Drawing} drawing
+   * @param {Wish | null} [wish]
+   * @param {string} [note] */
+  show(drawing, wish = null, note = "") {
+    const { camera, stage } = this;
+    this.drawing = drawing;
+    this.#note.textContent = note;
+    this.#byKey = new Map(drawing.nodes.map((node) => [node.key, node]));
+    this.#hit = graphHits(drawing);
+    camera.bounds = graphBounds(drawing);
+    const painter = this.#painterOf(drawing);
+    if (this.#painter !== painter) {
+      this.#painter = painter;
+      stage.replaceChildren(painter.el, this.#map);
+      painter.resize(camera.size.width, camera.size.height);
     }
-    on.node?.(node);
+    painter.paint(drawing);
+    this.search.search();
+    this.listing.show(drawing.nodes, this.#marks.picked);
+    painter.mark(this.#marks);
+    camera.wish = wish || camera.wish;
+    this.#look();
   }
 
-  listing.addEventListener("toggle", () => listing.open && fillList());
-  searchField.onFind = (query) => {
-    const found = graphFind(drawing, query);
-    marks.found = new Set(found.map((node) => node.key));
-    painter?.mark(marks);
-    return found;
-  };
-  searchField.onGo = chosen;
-  let hovered = null;
-  /** @param {{node?: any, edge?: any, region?: any}} what */
-  const hover = ({ node, edge, region }) => {
-    const thing = node || edge || region || null;
-    if (thing === hovered) return;
-    hovered = thing;
-    stage.title = node ? hoverText(node) : thing?.hint || "";
-    stage.classList.toggle("wb-g-over", Boolean(thing));
-    on.hover?.(node || null);
-  };
-  const hitAt = (x, y) => hit((x - view.x) / view.scale, (y - view.y) / view.scale, view.scale);
-  graphPointer(stage, map, {
-    view: () => view,
-    move: moveByHand,
-    zoomAt,
-    click: (x, y) => {
-      const { node, edge, region } = hitAt(x, y);
-      if (node) chosen(node);
-      else if (edge) on.edge?.(edge);
-      else if (region) on.region?.(region);
-    },
-    open: (x, y) => hitAt(x, y).node && on.open?.(hitAt(x, y).node),
-    hover: (x, y) => hover(hitAt(x, y)),
-    leave: () => hover({}),
-    mapTo: (x, y) => {
-      const k = mapScale(bounds);
-      moveByHand({
-        ...view,
-        x: size.width / 2 - (bounds.left + x / k) * view.scale,
-        y: size.height / 2 - (bounds.top + y / k) * view.scale,
-      });
-    },
-  });
-  new ResizeObserver(() => {
-    size = { width: stage.clientWidth, height: stage.clientHeight };
-    painter?.resize(size.width, size.height);
-    if (!size.width || !size.height || !painter) return; // not shown now
-    wish ??= aim;
-    look();
-    if (aim && byKey.has(marks.picked)) bringIntoSight([byKey.get(marks.picked)]);
-  }).observe(stage);
+  /** Mark the node that is picked.
+   * @param {Key | null} key */
+  pick(key) {
+    this.#mark({ picked: key });
+    this.listing.pick(key);
+  }
+
+  /** Pick a node, and bring it into sight.
+   * @param {Key} key */
+  lookAt(key) {
+    const node = this.#byKey.get(key);
+    if (!node) return;
+    this.pick(key);
+    this.camera.bringIntoSight([node]);
+    this.#place();
+  }
+
+  /** Light up some nodes.
+   * @param {Set<Key>} keys */
+  light(keys) {
+    this.#mark({ lit: keys });
+  }
+
+  fit() {
+    this.camera.fit();
+    this.#place();
+  }
+
   /** The theme has changed. */
-  function repaint() {
-    for (const canvas of [map, painters.canvas?.el]) COLOURS.delete(canvas);
-    painter?.redraw?.();
-    place();
+  repaint() {
+    for (const canvas of [this.#map, this.#painters.canvas?.el]) if (canvas) COLOURS.delete(canvas);
+    this.#painter?.redraw?.();
+    this.#place();
   }
 
-  return {
-    el,
-    show,
-    pick,
-    fit,
-    repaint,
-    stage,
-    field: searchField.field,
-    light: (keys) => ((marks.lit = keys), painter?.mark(marks)),
-    lookAt: (key) => byKey.has(key) && (pick(key), bringIntoSight([byKey.get(key)])),
-    drawing: () => drawing,
-    view: () => view,
-  };
+  /** @param {Drawing} drawing */
+  #painterOf({ nodes }) {
+    return nodes.length > MOST_SVG
+      ? this.#painters.canvas ??= canvasPainter()
+      : this.#painters.svg ??= new SvgPainter();
+  }
+
+  #look() {
+    if (!this.camera.size.width || !this.camera.size.height) return;
+    this.camera.look((keys) => keys.flatMap((key) => this.#byKey.get(key) ?? []));
+    this.#place();
+  }
+
+  #place() {
+    this.#painter?.place(this.camera.placement);
+    if (!this.#isMapPlanned) {
+      requestAnimationFrame(() => {
+        this.#isMapPlanned = false;
+        drawMap(this.#map, this.drawing, this.camera);
+      });
+    }
+    this.#isMapPlanned = true;
+  }
+
+  /** @param {Partial<Marks>} marks */
+  #mark(marks) {
+    Object.assign(this.#marks, marks);
+    this.#painter?.mark(this.#marks);
+  }
+
+  /** @param {string} query */
+  #find(query) {
+    const nodes = graphFind(this.drawing, query);
+    this.#mark({ found: new Set(nodes.map((node) => node.key)) });
+    return nodes;
+  }
+
+  /** @param {GraphNode} node */
+  #choose(node) {
+    this.pick(node.key);
+    this.camera.follow(node);
+    this.#place();
+    this.listener.node?.(node);
+  }
+
+  /** @type {(factor: number, x?: number, y?: number) => void} */
+  #zoomAt(factor, x, y) {
+    this.camera.zoomAt(factor, x, y);
+    this.#place();
+  }
+
+  /** @type {(x: number, y: number) => Hit} */
+  #hitAt(x, y) {
+    return this.#hit(...this.camera.pointAt(x, y), this.camera.placement.scale);
+  }
+
+  /** @type {(x: number, y: number) => void} */
+  #click(x, y) {
+    const { node, edge, region } = this.#hitAt(x, y);
+    if (node) this.#choose(node);
+    else if (edge) this.listener.edge?.(edge);
+    else if (region) this.listener.region?.(region);
+  }
+
+  /** @type {(hit: Hit) => void} */
+  #hover({ node, edge, region }) {
+    const before = this.#under.node || this.#under.edge || this.#under.region;
+    const now = node || edge || region;
+    this.#under = { node, edge, region };
+    if (now === before) return;
+    this.stage.title = node ? hoverText(node) : (edge || region)?.hint || "";
+    this.stage.classList.toggle("wb-g-over", Boolean(now));
+    this.listener.hover?.(node || null);
+  }
+
+  #listen() {
+    const { camera, stage } = this;
+    graphPointer(stage, this.#map, {
+      placement: () => camera.placement,
+      move: (placement) => (camera.moveByHand(placement), this.#place()),
+      zoomAt: (factor, x, y) => this.#zoomAt(factor, x, y),
+      click: (x, y) => this.#click(x, y),
+      open: (x, y) => {
+        const { node } = this.#hitAt(x, y);
+        if (node) this.listener.open?.(node);
+      },
+      hover: (x, y) => this.#hover(this.#hitAt(x, y)),
+      leave: () => this.#hover({}),
+      mapTo: (x, y) => {
+        const k = mapScale(camera);
+        camera.centreOn(camera.bounds.left + x / k, camera.bounds.top + y / k);
+        this.#place();
+      },
+    });
+    new ResizeObserver(() => this.#resized()).observe(stage);
+  }
+
+  #resized() {
+    const { camera, stage } = this;
+    camera.size = { width: stage.clientWidth, height: stage.clientHeight };
+    this.#painter?.resize(camera.size.width, camera.size.height);
+    if (!camera.size.width || !camera.size.height || !this.#painter) return; // not shown now
+    camera.wish ??= camera.aim;
+    this.#look();
+    const picked = this.#byKey.get(this.#marks.picked ?? "");
+    if (camera.aim && picked) {
+      camera.bringIntoSight([picked]);
+      this.#place();
+    }
+  }
 }
 
+/** @type {(text: string, title: string, actOn: () => void) => HTMLElement} */
 const graphTool = (text, title, actOn) =>
   h(
     "button",
@@ -272,6 +249,5 @@ const graphTool = (text, title, actOn) =>
     text,
   );
 
-const hoverText = (
-  node,
-) => (node ? `${node.label} ${node.sub || ""}${node.hint ? `\n${node.hint}` : ""}` : "");
+/** @param {GraphNode} node */
+const hoverText = ({ label, sub, hint }) => `${label} ${sub}${hint ? `\n${hint}` : ""}`;

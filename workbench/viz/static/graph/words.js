@@ -3,16 +3,22 @@
 // A word is {text, kind: "bytes" | "title", spots: [[x, y]..], edge, region}; placing it adds
 // {x, y, w, h}, the middle and the size.
 
+/** @import { GraphNode, GraphWord, Point, WantedWord } from "./graph.d.ts" */
+
 const WORD_HEIGHT = 16;
 const WORDS_FROM = 0.75; // the scale below which words stay as large as they are
 const WORDS_GROW = 2.2; // and how much larger than the picture they become at most
 
-/** How many times as large as the picture words are drawn. */
+/** How many times as large as the picture words are drawn.
+ * @param {number} scale */
 export const wordsScale = (scale) => Math.min(WORDS_GROW, Math.max(1, WORDS_FROM / scale));
 
 /** Return the words that have a place, the first of their spots that is free; bytes are never
- * left out, a title is. */
+ * left out, a title is.
+ * @param {GraphNode[]} nodes
+ * @param {WantedWord[]} wanted */
 export function placedWords(nodes, wanted) {
+  /** @type {GraphWord[]} */
   const placed = [];
   for (const word of wanted) {
     const size = { w: textWidth(word.text, 11, "bold") + 12, h: WORD_HEIGHT };
@@ -25,27 +31,42 @@ export function placedWords(nodes, wanted) {
   return placed;
 }
 
+/**
+ * @param {{x: number, y: number, w: number, h: number}} a
+ * @param {{x: number, y: number, w: number, h: number}} b */
 const overlaps = (a, b) =>
   Math.abs(a.x - b.x) < (a.w + b.w) / 2 + 1 && Math.abs(a.y - b.y) < (a.h + b.h) / 2 + 1;
 
-/** The places for words on a line: in the gaps after its source and before its reader, then along it. */
+/** The places for words on a line: in the gaps after its source and before its reader, then along it.
+ * @param {Point[]} points
+ * @returns {Point[]} */
 export function lineSpots(points) {
-  const middles = points.slice(1).map((
-    [x, y],
-    i,
-  ) => [(x + points[i][0]) / 2, (y + points[i][1]) / 2]);
-  const shifted = [0.3, 0.7].map((t) => points[0].map((v, i) => v + (points[1][i] - v) * t));
-  return [middles[0], middles.at(-1), ...middles.slice(1, -1), ...shifted];
+  /** @type {(a: Point, b: Point, share: number) => Point} */
+  const between = ([x, y], [toX, toY], share) => [x + (toX - x) * share, y + (toY - y) * share];
+  const middles = points.slice(1).map((point, i) => between(point, points[i], 0.5));
+  const shifted = [0.3, 0.7].map((share) => between(points[0], points[1], share));
+  return [middles[0], middles[middles.length - 1], ...middles.slice(1, -1), ...shifted];
 }
 
-const MEASURING = new Map(); // font -> a context that has it, as setting a font takes its time
+/** A context to draw on that is not shown. */
+export function newContext() {
+  const context = document.createElement("canvas").getContext("2d");
+  if (!context) throw new Error("this browser draws on no canvas");
+  return context;
+}
 
-/** How wide a text is, in pixels. */
+/** For each font a context that has it, as setting a font takes its time.
+ * @type {Map<string, CanvasRenderingContext2D>} */
+const MEASURING = new Map();
+
+/** How wide a text is, in pixels.
+ * @param {string} text
+ * @param {number} size
+ * @param {string} [weight] */
 export function textWidth(text, size, weight = "") {
   const font =
     `${weight} ${size}px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif`;
-  if (!MEASURING.has(font)) {
-    MEASURING.set(font, Object.assign(document.createElement("canvas").getContext("2d"), { font }));
-  }
-  return MEASURING.get(font).measureText(text).width;
+  const context = MEASURING.get(font) ?? Object.assign(newContext(), { font });
+  MEASURING.set(font, context);
+  return context.measureText(text).width;
 }

@@ -2,15 +2,22 @@
 
 import { linked } from "../app/links.js";
 import { hasAny, heading, kernelNumber } from "../app/pieces.js";
+import { lineLink, rowAt } from "../app/store.js";
 import { h, refill, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, countText } from "../base/text.js";
 
+/** @import { KernelRow } from "../record.d.ts" */
+/** @import { Changes, PanelRow } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 1, make: kernelsPane };
 
+/** @param {App} app */
 function kernelsPane(app) {
   const el = h("section", { class: "wb-kernels", "aria-label": "kernels" });
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "line")) return;
     const rows = app.record.kernels.map((kernel, i) => kernelRow(app, kernel, i));
     refill(
@@ -28,10 +35,14 @@ function kernelsPane(app) {
   return { el, update };
 }
 
+/**
+ * @param {App} app
+ * @param {KernelRow} kernel
+ * @param {number} i */
 function kernelRow(app, kernel, i) {
   const chosen = i === app.view.kernel;
   const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
-  const line = app.record.lines[kernel.line];
+  const line = rowAt(app.record.lines, kernel.line);
   const said = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
   const work = `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`;
   const about = kernel.decoded ? `${work}\n${kernel.decoded}` : work;
@@ -51,6 +62,6 @@ function kernelRow(app, kernel, i) {
       words(kernel.title, "wb-clip"),
       line && words(line.where, "wb-quiet wb-clip"),
     ),
-    { by: "line", axes: [], nodes: [], lines },
+    lineLink(lines),
   );
 }

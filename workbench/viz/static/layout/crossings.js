@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // How often the lines between rows cross, for every order of a row at once, and the moves that
 // make it less. Of a row, cell [u, v] of a matrix counts the crossings of the lines at u with those
 // at v if u is left of v: it depends on the rows beside, not on the order of the row itself, so

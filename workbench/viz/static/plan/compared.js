@@ -3,23 +3,26 @@
 import { act } from "../app/actions.js";
 import { linked } from "../app/links.js";
 import { button } from "../app/pieces.js";
+import { nodeLink } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { plural, secondsText } from "../base/text.js";
 
+/** @import { DecisionRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
 const MOST_MOVED = 3; // that are told of; the list of decisions has all
 
+/** @param {App} app */
 export function planBefore(app) {
   const { compared, decisions } = app.record.plan;
   if (!compared) return null;
   const { kernels, seconds, told, moved } = compared;
   const timed = seconds !== null;
-  const row = (
-    name,
-    k,
-  ) => [
+  /** @type {(name: string, k: 0 | 1) => HTMLElement[]} */
+  const row = (name, k) => [
     h("b", {}, name),
     h("span", {}, plural(kernels[k], "kernel")),
-    h("span", { class: "wb-figure" }, timed ? secondsText(seconds[k]) : ""),
+    h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : ""),
   ];
   const hint =
     "with the default opts: what the kernels take one by one, each warm, added up; both plans in turns, in one run";
@@ -43,6 +46,9 @@ export function planBefore(app) {
   );
 }
 
+/**
+ * @param {App} app
+ * @param {boolean} timed */
 function timePlans(app, timed) {
   if (app.pending("plans")) return [h("span", { class: "wb-quiet" }, "timing both …")];
   const title = "time the kernels of both plans, in turns";
@@ -55,7 +61,9 @@ function timePlans(app, timed) {
   ];
 }
 
-/** What became of another value, and why: it was not asked for. */
+/** What became of another value, and why: it was not asked for.
+ * @param {App} app
+ * @param {DecisionRow} decision */
 function movedItem(app, { node, name, stored, reason }) {
   const go = h("button", {
     class: "wb-button",
@@ -65,6 +73,6 @@ function movedItem(app, { node, name, stored, reason }) {
   }, words(name, "", 40));
   return linked(
     h("p", {}, go, stored ? " is stored now: " : " is no longer stored: ", words(reason, "", 300)),
-    { by: "node", axes: [], nodes: [node], lines: [] },
+    nodeLink(node),
   );
 }

@@ -2,28 +2,35 @@
 
 import { act, canAsk, NEEDS_PYTHON } from "../app/actions.js";
 import { button } from "../app/pieces.js";
-import { NOTHING } from "../app/store.js";
+import { NOTHING, rowAt } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { countText, planFigure, three } from "../base/text.js";
 
-/** Turn a decision round, and show what became of it: in another plan values have other numbers. */
+/** @import { DecisionRow, RecordedPass } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** Turn a decision round, and show what became of it: in another plan values have other numbers.
+ * @param {App} app
+ * @param {number} node
+ * @param {boolean | null} store */
 async function replan(app, node, store) {
   const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;
   const asked = plan.compared?.asked;
   if (asked === null) return app.select(NOTHING); // nothing is to be decided about it now
-  const now = plan.decisions[asked]?.node;
+  const now = rowAt(plan.decisions, asked)?.node;
   if (now === undefined) return;
   if (mode === "plan") return app.select({ node: now });
-  const stepOf = (
-    pass,
-  ) => (pass.unit === "decision" ? pass.rewrites.findIndex(([, before]) => before === now) : -1);
+  const stepOf = (/** @type {RecordedPass} */ { unit, rewrites }) =>
+    unit === "decision" ? rewrites.findIndex(([, before]) => before === now) : -1;
   const pass = passes.findIndex((p) => stepOf(p) >= 0);
   if (pass >= 0) app.select({ pass, step: stepOf(passes[pass]) + 1 });
 }
 
-/** A decision's reason and figures, with the button that tries the other way. */
+/** A decision's reason and figures, with the button that tries the other way.
+ * @param {App} app
+ * @param {DecisionRow} decision */
 export function decisionParts(app, decision) {
   const figures = decision.figures.map(([name, value]) =>
     h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, planFigure(value)))
@@ -46,7 +53,8 @@ export function decisionParts(app, decision) {
   ];
 }
 
-/** What the figures of a decision say, as sentences. */
+/** What the figures of a decision say, as sentences.
+ * @param {DecisionRow} decision */
 export function figuresSaid({ stored, figures }) {
   const {
     evaluations,
@@ -56,7 +64,7 @@ export function figuresSaid({ stored, figures }) {
     "cost to stage": staging,
   } = Object.fromEntries(figures);
   if (evaluations === undefined || !elements) return "";
-  const like = (cost) => `${countText(Math.round(cost))} operations`;
+  const like = (/** @type {number} */ cost) => `${countText(Math.round(cost))} operations`;
   const times = evaluations / elements;
   const often = times <= 1
     ? "computed once"
@@ -81,9 +89,12 @@ export function figuresSaid({ stored, figures }) {
   }.`;
 }
 
+/**
+ * @param {App} app
+ * @param {DecisionRow} decision */
 function planButtons(app, decision) {
   const { node, stored, forced } = decision;
-  const turn = (to) => () => replan(app, node, to);
+  const turn = (/** @type {boolean | null} */ to) => () => replan(app, node, to);
   const waits = app.pending("replan");
   if (decision.asked) return []; // it is stored whatever it costs
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];

@@ -2,11 +2,19 @@
 
 import { linked } from "../app/links.js";
 import { button, heading, kernelNumber } from "../app/pieces.js";
+import { nodeLink } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { copyPlan } from "./python_code.js";
 
-/** All decisions as a list: the same as the picture, for those who do not see it. */
+/** @import { DecisionRow } from "../record.d.ts" */
+/** @import { PlanState } from "./panel.js" */
+/** @import { App } from "../app/store.js" */
+
+/** All decisions as a list: the same as the picture, for those who do not see it.
+ * @param {App} app
+ * @param {PlanState} state
+ * @param {() => void} changed */
 export function planList(app, state, changed) {
   const { decisions } = app.record.plan;
   const most = 400;
@@ -25,7 +33,7 @@ export function planList(app, state, changed) {
           type: "checkbox",
           "data-key": "stored-only",
           checked: state.storedOnly,
-          onchange: (event) => ((state.storedOnly = event.target.checked), changed()),
+          onchange: ({ target }) => ((state.storedOnly = target.checked), changed()),
         }),
         "stored only",
       ),
@@ -45,6 +53,9 @@ export function planList(app, state, changed) {
   ];
 }
 
+/**
+ * @param {App} app
+ * @param {DecisionRow} decision */
 function decisionItem(app, decision) {
   const { node, name, stored, forced, reason, kernel } = decision;
   return linked(
@@ -64,6 +75,6 @@ function decisionItem(app, decision) {
       forced && h("b", {}, "forced"),
       h("span", { class: "wb-quiet wb-plan-why" }, reason),
     ),
-    { by: "node", axes: [], nodes: [node], lines: [] },
+    nodeLink(node),
   );
 }

@@ -1,14 +1,23 @@
 // The plan as a drawing: kernels as regions, bytes on the lines that are cut.
 
 import { reach } from "../app/links.js";
+import { rowAt } from "../app/store.js";
 import { bytesText } from "../base/text.js";
 import { FAMILIES, familyOf } from "../graph/families.js";
 import { lineSpots, placedWords, textWidth } from "../graph/words.js";
 
-/** Return the plan as a drawing; the number of a kernel stands where it stores a value. */
+/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture, PlanRegion } from "../record.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, WantedWord, Wish } from "../graph/graph.d.ts" */
+/** @import { Family } from "../graph/families.js" */
+/** @import { App } from "../app/store.js" */
+
+/** Return the plan as a drawing; the number of a kernel stands where it stores a value.
+ * @param {PageRecord} record
+ * @returns {Drawing} */
 export function planDrawing(record) {
   const { plan } = record;
   const drawn = plan.nodes.map((node, i) => planNode(record, node, i));
+  /** @type {(GraphEdge & {points: PlanEdge["route"]})[]} */
   const edges = plan.edges.map((edge) => ({
     a: edge.a,
     b: edge.b,
@@ -18,28 +27,33 @@ export function planDrawing(record) {
     state: edge.cut ? "cut" : "kept",
     hint: edge.cut ? cutHint(record, edge) : "",
   }));
-  const bytes = edges.map((edge, i) => [edge, plan.edges[i]]).filter(([{ state }]) =>
-    state === "cut"
-  )
-    .map(([edge, cut]) => ({
-      kind: "bytes",
-      text: bytesText(cut.bytes),
-      spots: lineSpots(edge.points),
-      edge,
-    }));
+  /** @type {WantedWord[]} */
+  const bytes = edges.flatMap((edge, i) => {
+    const text = bytesText(plan.edges[i].bytes);
+    return edge.state === "cut"
+      ? [{ kind: "bytes", text, spots: lineSpots(edge.points), edge }]
+      : [];
+  });
   const regions = plan.regions.map((region) => ({
     ...region,
     hint: `kernel ${
       region.kernel + 1
     }: ${region.title}\nclick: why it begins and ends where it does`,
   }));
-  const titles = drawn.filter((node) => node.stored && regions[node.kernel]).map((node) =>
-    planTitle(node, regions[node.kernel])
-  );
+  const titles = drawn.flatMap((node) => {
+    const region = node.stored && rowAt(regions, node.kernel);
+    return region ? [planTitle(node, region)] : [];
+  });
   return { nodes: drawn, edges, regions, words: placedWords(drawn, [...bytes, ...titles]) };
 }
 
+/**
+ * @param {PageRecord} record
+ * @param {PlanNode} node
+ * @param {number} i
+ * @returns {GraphNode} */
 function planNode(record, node, i) {
+  /** @type {Record<string, Family>} */
   const families = { input: "M", constant: "C", movement: "V" };
   const { op, shape } = record.nodes;
   const family = families[node.role] || familyOf(op[node.n]);
@@ -60,19 +74,25 @@ function planNode(record, node, i) {
     h: node.h,
     kernel: node.stored_by ?? node.kernels[0] ?? null,
     badge: node.stored_by === null ? "" : String(node.stored_by + 1),
-    badgeTint: record.plan.regions[node.stored_by]?.colour || "#fff",
+    badgeTint: rowAt(record.plan.regions, node.stored_by)?.colour || "#fff",
     stored: node.stored_by !== null,
     hint: planHint(record, node),
   };
 }
 
-/** The title of a kernel, beside the value that it stores. */
+/** The title of a kernel, beside the value that it stores.
+ * @param {GraphNode} node
+ * @param {PlanRegion} region
+ * @returns {WantedWord} */
 function planTitle(node, region) {
   const text = region.title.length > 26 ? `${region.title.slice(0, 25)}…` : region.title;
   const away = node.w / 2 + 24 + 0.7 * textWidth(text, 11, "bold"); // it grows as the picture shrinks
   return { kind: "title", text, region, spots: [[node.x + away, node.y], [node.x - away, node.y]] };
 }
 
+/**
+ * @param {PageRecord} record
+ * @param {PlanNode} node */
 function planHint(record, node) {
   const kernels = node.kernels.map((k) => `${k + 1} ${record.kernels[k]?.title ?? ""}`).join(", ");
   return node.role === "input"
@@ -82,15 +102,20 @@ function planHint(record, node) {
     }`;
 }
 
+/**
+ * @param {PageRecord} record
+ * @param {PlanEdge} edge */
 function cutHint(record, { a, b, bytes }) {
   const [from, to] = [a, b].map((i) => record.plan.nodes[i]);
   const readers = to.kernels.map((k) => k + 1).join(", ");
-  return `${bytesText(bytes)} go through memory: kernel ${from.stored_by + 1} stores, ${
+  return `${bytesText(bytes)} go through memory: kernel ${(from.stored_by ?? 0) + 1} stores, ${
     readers ? `kernel ${readers} reads` : "the result is read"
   }\nclick: why`;
 }
 
-/** What is looked at first: everything; of a plan too large for that, where it is cut first. */
+/** What is looked at first: everything; of a plan too large for that, where it is cut first.
+ * @param {PlanPicture} plan
+ * @returns {Wish} */
 export function planFirst({ nodes, edges }) {
   const cut = edges.filter((edge) => edge.cut).flatMap(({ a, b }) => [a, b]);
   const results = nodes.map((_, i) => i).filter((i) => nodes[i].output);
@@ -101,7 +126,8 @@ export function planFirst({ nodes, edges }) {
   };
 }
 
-/** The drawn nodes that belong to what the pointer is on. */
+/** The drawn nodes that belong to what the pointer is on.
+ * @param {App} app */
 export function planLit(app) {
   const reached = reach(app.record, app.hover);
   const { nodes } = app.record.plan;

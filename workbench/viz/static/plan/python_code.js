@@ -3,9 +3,14 @@
 
 import { copy } from "../app/actions.js";
 
+/** @import { App } from "../app/store.js" */
+
+/** Copy the plan, or the decision that is picked.
+ * @param {App} app */
 export const copyPlan = (app) => copy(app, planPython(app), "the plan as Python");
 
-/** Code that gets at the plan, or at the decision that is picked. */
+/** Code that gets at the plan, or at the decision that is picked.
+ * @param {App} app */
 function planPython(app) {
   const { expr, plan } = app.record;
   const place = plan.decisions.findIndex(({ node }) => node === app.view.node);

@@ -3,51 +3,64 @@
 
 import { linked } from "../app/links.js";
 import { button, heading, kernelNumber, nodeLines } from "../app/pieces.js";
+import { nodeLink } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { bytesText, plural } from "../base/text.js";
 import { decisionOf } from "../record/rules.js";
 import { decisionParts, figuresSaid } from "./decision.js";
 
+/** @import { DecisionRow, PageRecord, PlanNode } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
 const MOST_CUTS = 40; // that are told of; the list of decisions has all
 
-/** What is told: of the picked value; else of a kernel; else why there are so many kernels. */
+/** What is told: of the picked value; else of a kernel; else why there are so many kernels.
+ * @param {App} app
+ * @param {number | null} kernel
+ * @param {TellOf} tellOf */
 export function planDetail(app, kernel, tellOf) {
   const n = app.view.node;
   const decision = decisionOf(app, n);
   const drawn = app.record.plan.nodes.find((node) => node.n === n);
-  if (decision || drawn) return toldOfValue(app, decision, drawn, tellOf);
+  if (n !== null && (decision || drawn)) return toldOfValue(app, n, decision, drawn, tellOf);
   return kernel !== null && app.record.kernels[kernel]
     ? toldOfKernel(app, kernel, tellOf)
     : toldOfAll(app);
 }
 
-/** The values that go from one kernel to another through memory: {decision, bytes, readers}. */
+/** A value that goes from one kernel to another through memory.
+ * @typedef {{decision: DecisionRow, kernel: number, bytes?: number, readers: number[]}} Cut
+ * @typedef {(kernel: number | null) => void} TellOf */
+
+/** The values that go from one kernel to another through memory, by the kernels that store them.
+ * @param {PageRecord} record
+ * @returns {Cut[]} */
 function cutsOf(record) {
   const { nodes, edges, decisions } = record.plan;
-  const readers = new Map(); // node -> {bytes, kernels that read it}
+  /** Of each node its bytes, and the kernels that read it.
+   * @type {Map<number, {bytes: number, kernels: Set<number>}>} */
+  const values = new Map();
   for (const { a, b, cut, bytes } of edges) {
     if (!cut) continue;
-    const { n } = nodes[a];
-    if (!readers.has(n)) readers.set(n, { bytes, kernels: new Set() });
-    nodes[b].kernels.filter((k) => k !== nodes[a].stored_by).forEach((k) =>
-      readers.get(n).kernels.add(k)
-    );
+    const { n, stored_by } = nodes[a];
+    const value = values.get(n) ?? { bytes, kernels: new Set() };
+    for (const k of nodes[b].kernels) if (k !== stored_by) value.kernels.add(k);
+    values.set(n, value);
   }
-  return decisions.filter((d) => d.stored && d.kernel !== null)
-    .map((decision) => ({
-      decision,
-      bytes: readers.get(decision.node)?.bytes,
-      readers: [...(readers.get(decision.node)?.kernels || [])].sort((a, b) => a - b),
-    }))
-    .filter(({ readers: found, decision }) =>
-      found.length || (!nodes.length && decision.figures.length)
-    )
-    .sort((a, b) => a.decision.kernel - b.decision.kernel);
+  return decisions.flatMap((decision) => {
+    const { node, stored, kernel, figures } = decision;
+    const { bytes, kernels = [] } = values.get(node) ?? {};
+    const readers = [...kernels].sort((a, b) => a - b);
+    const isCut = stored && kernel !== null &&
+      (readers.length || (!nodes.length && figures.length));
+    return isCut ? [{ decision, kernel, bytes, readers }] : [];
+  }).sort((a, b) => a.kernel - b.kernel);
 }
 
 const COUNTS = ["NO KERNEL", "ONE KERNEL", "TWO KERNELS", "THREE KERNELS", "FOUR KERNELS"];
 
+/** @param {App} app */
 function toldOfAll(app) {
   const cuts = cutsOf(app.record);
   const n = app.record.kernels.length;
@@ -67,6 +80,9 @@ function toldOfAll(app) {
   ];
 }
 
+/**
+ * @param {App} app
+ * @param {Cut[]} cuts */
 function cutList(app, cuts) {
   if (!cuts.length) return [];
   return [
@@ -81,9 +97,11 @@ function cutList(app, cuts) {
   ];
 }
 
-/** 1 → 2  the value and its bytes; under it the recorded reason, and what the figures say. */
-function cutItem(app, { decision, bytes, readers }) {
-  const { node, name, kernel, reason } = decision;
+/** 1 → 2  the value and its bytes; under it the recorded reason, and what the figures say.
+ * @param {App} app
+ * @param {Cut} cut */
+function cutItem(app, { decision, kernel, bytes, readers }) {
+  const { node, name, reason } = decision;
   return linked(
     h(
       "div",
@@ -106,17 +124,20 @@ function cutItem(app, { decision, bytes, readers }) {
       h("div", { class: "wb-plan-reason" }, words(reason, "", 600)),
       h("div", { class: "wb-quiet" }, figuresSaid(decision)),
     ),
-    { by: "node", axes: [], nodes: [node], lines: [] },
+    nodeLink(node),
   );
 }
 
-/** Why a kernel begins and ends where it does, and what it computes on the way. */
+/** Why a kernel begins and ends where it does, and what it computes on the way.
+ * @param {App} app
+ * @param {number} kernel
+ * @param {TellOf} tellOf */
 function toldOfKernel(app, kernel, tellOf) {
   const { title, name } = app.record.kernels[kernel];
   const cuts = cutsOf(app.record);
   const [before, after] = [
     cuts.filter(({ readers }) => readers.includes(kernel)),
-    cuts.filter(({ decision }) => decision.kernel === kernel),
+    cuts.filter((cut) => cut.kernel === kernel),
   ];
   const own = app.record.plan.decisions.filter((d) => d.kernel === kernel);
   const result = own.find((d) => d.stored && !after.some(({ decision }) => decision === d));
@@ -148,9 +169,11 @@ function toldOfKernel(app, kernel, tellOf) {
   ];
 }
 
-/** What is fused, by reason, the rarest first. */
+/** What is fused, by reason, the rarest first.
+ * @param {DecisionRow[]} fused */
 function fusedInside(fused) {
   if (!fused.length) return [];
+  /** @type {Map<string, number>} */
   const byReason = new Map();
   for (const { reason } of fused) byReason.set(reason, (byReason.get(reason) || 0) + 1);
   const rows = [...byReason].sort((a, b) => a[1] - b[1]);
@@ -164,15 +187,19 @@ function fusedInside(fused) {
   ];
 }
 
-/** The decision about a value: reason, figures, and the other way to try. */
-function toldOfValue(app, decision, drawn, tellOf) {
-  const n = app.view.node;
+/** The decision about a value: reason, figures, and the other way to try.
+ * @param {App} app
+ * @param {number} n
+ * @param {DecisionRow | undefined} decision
+ * @param {PlanNode | undefined} drawn
+ * @param {TellOf} tellOf */
+function toldOfValue(app, n, decision, drawn, tellOf) {
   const kernel = decision?.kernel ?? drawn?.kernels[0] ?? null;
   const cut = cutsOf(app.record).find(({ decision: other }) => other === decision);
   return [
     heading(
       decision?.stored ? "STORED" : drawn?.role === "input" ? "INPUT" : "FUSED",
-      h("b", {}, words(drawn?.label ?? decision.name)),
+      h("b", {}, words(drawn?.label ?? decision?.name ?? "")),
       h("span", { class: "wb-quiet" }, `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`),
       ...nodeLines(app, n),
       backButton(app, tellOf),
@@ -185,12 +212,13 @@ function toldOfValue(app, decision, drawn, tellOf) {
   ];
 }
 
-/** Kernel 1 stores these 256 KiB, kernel 2 reads them back. */
-function waySaid(app, { decision, bytes, readers }) {
-  const named = (k) => `kernel ${k + 1} (${app.record.kernels[k]?.title ?? ""})`;
-  const said = `${named(decision.kernel)} stores ${
-    bytes === undefined ? "it" : bytesText(bytes)
-  }, ${
+/** Kernel 1 stores these 256 KiB, kernel 2 reads them back.
+ * @param {App} app
+ * @param {Cut} cut */
+function waySaid(app, { kernel, bytes, readers }) {
+  const named = (/** @type {number} */ k) =>
+    `kernel ${k + 1} (${app.record.kernels[k]?.title ?? ""})`;
+  const said = `${named(kernel)} stores ${bytes === undefined ? "it" : bytesText(bytes)}, ${
     readers.length
       ? `${readers.map(named).join(" and ")} ${readers.length > 1 ? "read" : "reads"} it back.`
       : "to be read back."
@@ -198,12 +226,14 @@ function waySaid(app, { decision, bytes, readers }) {
   return said[0].toUpperCase() + said.slice(1);
 }
 
+/** @type {(app: App, tellOf: TellOf) => HTMLElement} */
 const backButton = (app, tellOf) =>
   button(app, "all cuts", () => tellOf(null), {
     title: "why there are so many kernels",
     name: "plan-all",
   });
 
+/** @type {(app: App, kernel: number) => HTMLElement} */
 const tuneButton = (app, kernel) =>
   h(
     "div",

@@ -1,3 +1,4 @@
+// @ts-nocheck the printer of expressions
 // Nodes as a person would write them: infix, indexes in brackets, shared values named. The
 // same words as workbench/ir/text/readable.py, made from the columns of the record.
 

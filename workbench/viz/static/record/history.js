@@ -1,36 +1,46 @@
 // What led to a node: the rewrites that made it, back to the tensor graph.
 
+/** @import { NodeColumns, PageRecord } from "../record.d.ts" */
+
+const MOST_ROWS = 40; // of the history of a node
+
+/** A rewrite that led to a node: what it made of what. Step 0 is a pass that is one function.
+ * @typedef {{pass: number, step: number, node: number, from: number}} Origin */
+
 /** Return what led to some nodes, and to the indexes they read or write at, the latest first:
- * [{pass, step, node, from}], each rewrite once; step 0 is a pass that is one function. The last
- * may be {origin}: the nodes of the tensor graph that they stand for. */
+ * each rewrite once; and `tensors`, the nodes of the tensor graph that they stand for.
+ * @param {PageRecord} record
+ * @param {number[]} passes
+ * @param {number[]} start */
 export function nodeHistory(record, passes, start) {
   const rank = new Map(passes.map((place, i) => [place, i]));
-  const found = new Map(); // pass and step -> row
+  /** By pass and step.
+   * @type {Map<string, Origin>} */
+  const origins = new Map();
   const before = ancestors(
     record,
     passes,
     start.flatMap((n) => withIndex(record.nodes, n)),
     (pass, step, n, from) => {
       const key = `${pass} ${step}`;
-      const known = found.get(key);
-      if (step >= 0 && !known) found.set(key, { pass, step, node: n, from });
+      const known = origins.get(key);
+      if (step >= 0 && !known) origins.set(key, { pass, step, node: n, from });
       else if (known?.from === n) known.from = from; // the same pass went on from there
     },
   );
-  const rows = [...found.values()].sort((a, b) =>
-    rank.get(b.pass) - rank.get(a.pass) || b.step - a.step
+  const rows = [...origins.values()].sort((a, b) =>
+    (rank.get(b.pass) ?? 0) - (rank.get(a.pass) ?? 0) || b.step - a.step
   );
   const drawn = new Map(record.plan.nodes.map(({ n, role }) => [n, role]));
   const decided = new Set(record.plan.decisions.map((decision) => decision.node));
   const tensors = [...before].filter((n) => drawn.has(n) || decided.has(n));
   const values = tensors.filter((n) => drawn.get(n) === "value"); // and no memory, nor what moves it
-  const origin = values.length ? values : tensors;
-  return [...rows.slice(0, 40), ...(origin.length ? [{ origin }] : [])];
+  return { rows: rows.slice(0, MOST_ROWS), tensors: values.length ? values : tensors };
 }
 
 /** Return nodes and all that they came from in some passes, the nearest first, as a Set. What an
  * index is made of is part of it: a sum that lowering sorts anew.
- * @param {any} record
+ * @param {PageRecord} record
  * @param {number[]} passes
  * @param {number[]} start
  * @param {(pass: number, step: number, node: number, from: number) => void} visit */
@@ -51,7 +61,9 @@ export function ancestors({ nodes }, passes, start, visit = () => {}) {
   return seen;
 }
 
-/** A node, and the indexes at which it reads or writes memory. */
+/** A node, and the indexes at which it reads or writes memory.
+ * @param {NodeColumns} nodes
+ * @param {number} n */
 function withIndex(nodes, n) {
   const place = ["LOAD", "STORE"].includes(nodes.op[n]) ? nodes.src[n][0] : n;
   return nodes.op[place] === "INDEX" ? [n, ...nodes.src[place].slice(1)] : [n];

@@ -1,18 +1,25 @@
 // The passes that led to what is shown.
 
-/** The passes of scheduling that concern the kernel, then those of the variant that is shown. */
+/** @import { RecordedPass } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** The passes of scheduling that concern the kernel, then those of the variant that is shown.
+ * @param {App} app */
 export function passesOf(app) {
   const { passes } = app.record;
-  const isShown = ({ variant, kernel }) =>
+  const isShown = (/** @type {RecordedPass} */ { variant, kernel }) =>
     variant === null && (kernel === null || kernel === app.view.kernel);
   const shared = passes.map((_, i) => i).filter((i) => isShown(passes[i]));
   return [...shared, ...(app.variant()?.passes || [])];
 }
 
-/** Go to the next or previous pass that changed something. */
+/** Go to the next or previous pass that changed something.
+ * @param {App} app
+ * @param {number} step
+ * @param {number | null} [from] */
 export function stepPass(app, step, from = app.view.pass) {
   const passes = passesOf(app).filter((place) => app.record.passes[place].changed);
-  const here = passes.indexOf(from);
+  const here = from === null ? -1 : passes.indexOf(from);
   const place = passes[
     here < 0
       ? step > 0 ? 0 : passes.length - 1

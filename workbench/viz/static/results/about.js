@@ -1,6 +1,6 @@
 // What is known of the variant that is shown: what bounds it, whether it is right, counts, a note.
 
-import { pinned } from "../app/actions.js";
+import { reference } from "../app/actions.js";
 import { inOneRun, overlap, real } from "../app/timing.js";
 import { h, words } from "../base/elements.js";
 import { fold } from "../base/fold.js";
@@ -9,20 +9,20 @@ import { estimateParts } from "./estimate.js";
 import { noteField } from "./note.js";
 import { roofline } from "./roofline.js";
 
-/** What is known of the variant that is shown: difference, check, what bounds it, counts, a note. */
+/** @import { StepRow, TimingRow, VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** What is known of the variant that is shown: difference, check, what bounds it, counts, a note.
+ * @param {App} app */
 export function aboutVariant(app) {
   const variant = app.variant();
   if (!variant) return null;
-  const reference = app.record.variants[pinned(app)];
-  const same = reference !== variant &&
-    real(reference.timing) &&
-    real(variant.timing) &&
-    inOneRun(reference.timing, variant.timing) &&
-    overlap(reference.timing, variant.timing);
+  const other = reference(app);
+  const same = other && other !== variant && isSame(other.timing, variant.timing);
   return h(
     "div",
     { class: "wb-about" },
-    same && h("p", {}, "No measurable difference to ", words(reference.name), "."),
+    same && h("p", {}, "No measurable difference to ", words(other.name), "."),
     variant.check &&
       h(
         "p",
@@ -34,13 +34,20 @@ export function aboutVariant(app) {
     ...estimateParts(app, variant),
     roofline(app),
     optsFold(variant),
-    variant.counts && fold("counts", "counts of one run", () => countsTable(variant.counts)),
+    countsFold(variant.counts),
     noteField(app, variant),
   );
 }
 
+/** Whether two timings were taken in one run, and say no difference.
+ * @param {TimingRow | null} one
+ * @param {TimingRow | null} other */
+const isSame = (one, other) =>
+  real(one) && real(other) && inOneRun(one, other) && overlap(one, other);
+
 /** The opts of a variant; of the default ones with the steps that chose them, why, and by which
- * figures. */
+ * figures.
+ * @param {VariantRow} variant */
 function optsFold({ opts, steps = [] }) {
   if (!opts.length) return null;
   const title = `opts ${opts.length}${steps.length ? ": why these" : ""}`;
@@ -52,8 +59,10 @@ function optsFold({ opts, steps = [] }) {
   );
 }
 
+/** @param {string} opt */
 const optWords = (opt) => words(opt, "wb-code", 120);
 
+/** @param {StepRow} step */
 function stepParts({ name, opts, why, figures }) {
   const told = figures.map(([figure, n]) =>
     figure.includes("bytes")
@@ -69,6 +78,12 @@ function stepParts({ name, opts, why, figures }) {
   ];
 }
 
+/** @param {Record<string, number> | null} counts */
+function countsFold(counts) {
+  return counts && fold("counts", "counts of one run", () => countsTable(counts));
+}
+
+/** @param {Record<string, number>} counts */
 function countsTable(counts) {
   return h(
     "dl",

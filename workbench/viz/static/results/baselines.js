@@ -5,6 +5,9 @@ import { button } from "../app/pieces.js";
 import { h, words } from "../base/elements.js";
 import { timeCells } from "./times.js";
 
+/** @import { App } from "../app/store.js" */
+
+/** @param {App} app */
 export function baselineRows(app) {
   const rows = app.record.baselines.map((b) =>
     h(
@@ -22,7 +25,8 @@ export function baselineRows(app) {
   return rows.length ? h("div", { class: "wb-list" }, ...rows) : null;
 }
 
-/** What others are is the user's to say; once they are given they can be timed again. */
+/** What others are is the user's to say; once they are given they can be timed again.
+ * @param {App} app */
 export function baselineButton(app) {
   if (app.record.baselines.length) {
     return [

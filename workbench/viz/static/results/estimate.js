@@ -6,32 +6,38 @@ import { h, words } from "../base/elements.js";
 import { fold } from "../base/fold.js";
 import { bytesText, countText, plural, secondsText, three } from "../base/text.js";
 
-/** "predicted 134 µs, limited by L2; measured 131 µs", and what each part takes. */
+/** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** "predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
+ * @param {App} app
+ * @param {VariantRow} variant */
 export function estimateParts(app, { cost, timing }) {
   if (!cost) return [];
   const limit = cost.limit === "core" ? "the core" : cost.limit;
-  const took = real(timing) && timing.median_s;
+  const kernel = app.kernel();
   return [
     h(
       "p",
       { class: "wb-estimate", title: "for one run after another, so that caches hold what fits" },
       h("b", {}, "ESTIMATE "),
       `predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
-      took
-        ? `; measured ${secondsText(took)} ${spreadText(timing)}, ${
-          three(took / cost.predicted_s)
+      real(timing)
+        ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
+          three(timing.median_s / cost.predicted_s)
         }× that`
         : "; not measured",
     ),
-    cost.seconds &&
-    fold("estimate", "estimate in figures", () => estimateTable(app.kernel(), cost)),
+    kernel && fold("estimate", "estimate in figures", () => estimateTable(kernel, cost)),
   ];
 }
 
-/** What goes through each level of memory, and how long that would take if it were all. */
+/** What goes through each level of memory, and how long that would take if it were all.
+ * @param {KernelRow} kernel
+ * @param {CostRow} cost */
 function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
   const [[first, moved], ...below] = Object.entries(bytes);
-  const took = (part) => secondsText(seconds[part]);
+  const took = (/** @type {string} */ part) => secondsText(seconds[part]);
   const rows = [
     ["core", "", took("core")],
     [first, bytesText(moved), "in that"],
@@ -53,13 +59,17 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
   );
 }
 
-/** What this machine moves at best, as it was measured once. */
+/** What this machine moves at best, as it was measured once.
+ * @param {MachineRow} machine */
 export function speedTable({ bandwidth, copy, one_thread }) {
-  if (!copy || !one_thread) return null;
-  const columns = [bandwidth, copy, one_thread.bandwidth, one_thread.copy].map(Object.fromEntries);
-  const rows = bandwidth.map((
-    [level],
-  ) => [level, ...columns.map((rates) => three(rates[level] / 1e9))]);
+  if (!bandwidth || !copy || !one_thread) return null;
+  const columns = [bandwidth, copy, one_thread.bandwidth, one_thread.copy].map((rates) =>
+    new Map(rates)
+  );
+  const rows = bandwidth.map(([level]) => [
+    level,
+    ...columns.map((rates) => three((rates.get(level) ?? 0) / 1e9)),
+  ]);
   const heads = ["GB/s", "read", "copy", "read, one", "copy, one"];
   return figureTable(
     "this machine at its best, with all threads and with one; what is copied counts twice",
@@ -68,9 +78,12 @@ export function speedTable({ bandwidth, copy, one_thread }) {
   );
 }
 
-/** A table of figures; the first of each row is its name. */
+/** A table of figures; the first of each row is its name.
+ * @param {string} title
+ * @param {string[]} heads
+ * @param {string[][]} rows */
 export function figureTable(title, heads, rows) {
-  const row = ([name, ...cells]) =>
+  const row = (/** @type {string[]} */ [name, ...cells]) =>
     h(
       "tr",
       {},

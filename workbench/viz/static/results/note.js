@@ -3,11 +3,17 @@
 import { act, canAsk } from "../app/actions.js";
 import { h, words } from "../base/elements.js";
 
-/** Figures that arrive make the pane anew: what is being written outlives that, as a draft. */
+/** @import { VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** Figures that arrive make the pane anew: what is being written outlives that, as a draft.
+ * @param {App} app
+ * @param {VariantRow} variant */
 export function noteField(app, variant) {
   const off = !canAsk(app);
   if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
   const { variant: of } = app.view;
+  if (of === null) return null;
   const draft = app.draft?.of === of ? app.draft : { of, text: variant.note, told: variant.note };
   const tell = async () => {
     if (draft.text === draft.told) return;
@@ -22,8 +28,8 @@ export function noteField(app, variant) {
     "aria-label": "note",
     "data-key": "note",
     maxlength: 2000,
-    oninput: () => {
-      draft.text = input.value;
+    oninput: ({ target }) => {
+      draft.text = target.value;
       app.draft = draft;
     },
     onchange: tell,

@@ -9,11 +9,16 @@ import { aboutVariant } from "./about.js";
 import { baselineButton, baselineRows } from "./baselines.js";
 import { variantTree } from "./variants.js";
 
+/** @import { Changes, PanelRow } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @satisfies {PanelRow} */
 export const panel = { place: "left", order: 2, make: resultsPane };
 
+/** @param {App} app */
 function resultsPane(app) {
   const el = h("section", { class: "wb-results", "aria-label": "results" });
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure")) {
       return;
     }
@@ -31,8 +36,10 @@ function resultsPane(app) {
   return { el, update };
 }
 
-/** Warm: caches hold what the run before left. Cold: they were flushed. */
+/** Warm: caches hold what the run before left. Cold: they were flushed.
+ * @param {App} app */
 function warmth(app) {
+  /** @type {(cold: boolean, text: string, title: string) => HTMLElement} */
   const choice = (cold, text, title) =>
     button(app, text, () => app.select({ cold }), { pressed: app.view.cold === cold, title });
   return h(
@@ -43,12 +50,13 @@ function warmth(app) {
   );
 }
 
-/** Times of the emulator stand apart: they say nothing about speed. */
+/** Times of the emulator stand apart: they say nothing about speed.
+ * @param {App} app */
 function emulated(app) {
   const rows = app
     .variantsOf(app.view.kernel)
     .map((i) => app.record.variants[i])
-    .filter((v) => v.timing?.emulator);
+    .flatMap(({ name, timing }) => timing?.emulator ? [{ name, timing }] : []);
   if (!rows.length) return null;
   return h(
     "div",
@@ -69,6 +77,7 @@ function emulated(app) {
   );
 }
 
+/** @param {App} app */
 function resultButtons(app) {
   if (!app.variant()) return null; // nothing to compute
   const python = true;

@@ -5,29 +5,32 @@ import { h, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { timeCells } from "./times.js";
 
+/** @import { VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @param {App} app */
 export function variantTree(app) {
   const here = app.variantsOf(app.view.kernel);
   const rows = inTreeOrder(app, here).map(([i, level]) => variantRow(app, i, level));
   return walkable("tree", "variants", { class: "wb-list" }, ...rows);
 }
 
-/** Return [variant, level] with children under their parents. */
+/** Return [variant, level] with children under their parents.
+ * @param {App} app
+ * @param {number[]} here */
 function inTreeOrder(app, here) {
+  /** @type {Map<number, number[]>} */
   const children = new Map(here.map((i) => [i, []]));
-  const tops = here.filter((i) => !children.get(app.record.variants[i].parent)?.push(i));
-  const rows = [];
-  const todo = tops.reverse().map((i) => [i, 1]);
-  while (todo.length) {
-    const [i, level] = todo.pop();
-    rows.push([i, level]);
-    children
-      .get(i)
-      .reverse()
-      .forEach((child) => todo.push([child, level + 1]));
-  }
-  return rows;
+  const tops = here.filter((i) => !children.get(app.record.variants[i].parent ?? -1)?.push(i));
+  /** @type {(level: number) => (i: number) => number[][]} */
+  const rows = (level) => (i) => [[i, level], ...(children.get(i) ?? []).flatMap(rows(level + 1))];
+  return tops.flatMap(rows(1));
 }
 
+/**
+ * @param {App} app
+ * @param {number} i
+ * @param {number} level */
 function variantRow(app, i, level) {
   const variant = app.record.variants[i];
   const isPinned = i === pinned(app);
@@ -63,7 +66,8 @@ function variantRow(app, i, level) {
   );
 }
 
-/** A wrong answer is as little to be overlooked as none: its time would be compared. */
+/** A wrong answer is as little to be overlooked as none: its time would be compared.
+ * @param {VariantRow} variant */
 function troubleMark({ error, check }) {
   if (error) return h("b", { class: "wb-bad wb-mark", title: error.what }, "!");
   return check && !check.ok && h("b", { class: "wb-bad wb-mark", title: check.text }, "\u2717");

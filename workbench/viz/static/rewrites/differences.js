@@ -5,7 +5,12 @@ import { h } from "../base/elements.js";
 import { plural } from "../base/text.js";
 import { exprChange } from "../record/expression.js";
 
-/** Before and after as text, what differs emphasised, and what the names stand for. */
+/** @import { NodeColumns } from "../record.d.ts" */
+/** @import { Step } from "../record/states.js" */
+
+/** Before and after as text, what differs emphasised, and what the names stand for.
+ * @param {NodeColumns} nodes
+ * @param {Step} step */
 export function changeText(nodes, step) {
   const { before, after, where } = exprChange(nodes, step.before, step.after);
   const lines = before.length === 1 && after.length === 1
@@ -31,30 +36,38 @@ export function changeText(nodes, step) {
   );
 }
 
-/** Two lines, with the words in which they differ emphasised. */
+/** Two lines, with the words in which they differ emphasised.
+ * @param {string} before
+ * @param {string} after */
 function pairOfLines(before, after) {
   const [a, b] = [before, after].map((line) => line.match(/[\w.]+|\s+|./g) || []);
   const rows = diffLines(a, b);
-  const line = (sign, tokens, column, kind) =>
+  /** @type {(sign: "-" | "+", tokens: string[], kind: string) => HTMLElement} */
+  const line = (sign, tokens, kind) =>
     h(
       "span",
       { class: `wb-rw-${kind}` },
       `${sign === "-" ? "−" : sign} `,
-      ...rows.filter(([mark]) => mark === " " || mark === sign).map((
-        row,
-      ) => (row[0] === sign ? h("em", {}, tokens[row[column]]) : tokens[row[column]])),
+      ...rows.filter(([mark]) => mark === " " || mark === sign).map(([mark, i, j]) => {
+        const token = tokens[(sign === "-" ? i : j) ?? -1];
+        return mark === sign ? h("em", {}, token) : token;
+      }),
       "\n",
     );
-  return [line("-", a, 1, "minus"), line("+", b, 2, "plus")];
+  return [line("-", a, "minus"), line("+", b, "plus")];
 }
 
-/** A unified difference with `around` lines of context. */
+/** A unified difference with `around` lines of context.
+ * @param {string[]} before
+ * @param {string[]} after
+ * @param {number} around */
 function differenceLines(before, after, around) {
   const rows = diffLines(before, after);
   const near = new Set();
   rows.forEach(([sign], i) => {
     if (sign !== " ") { for (let k = i - around; k <= i + around; k++) near.add(k); }
   });
+  /** @type {HTMLElement[]} */
   const shown = [];
   rows.forEach(([sign, a, b], i) => {
     if (!near.has(i)) {
@@ -73,7 +86,11 @@ function differenceLines(before, after, around) {
   return shown;
 }
 
-/** The texts of two states, made when it is opened; `make()` returns [before, after] as lines. */
+/** The texts of two states, made when it is opened; `make()` returns [before, after] as lines.
+ * @param {string} title
+ * @param {boolean} isOpen
+ * @param {() => string[][]} make
+ * @param {(isOpen: boolean) => void} onToggle */
 export function textDifference(title, isOpen, make, onToggle) {
   const body = h("pre", { class: "wb-rw-whole" });
   const box = h("details", { class: "wb-rw-texts" }, h("summary", {}, title), body);

@@ -2,6 +2,7 @@
 
 import { linked } from "../app/links.js";
 import { button, chooser, heading } from "../app/pieces.js";
+import { nodeLink } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { walkable } from "../base/lists.js";
 import { hasWords, plural, secondsText } from "../base/text.js";
@@ -9,19 +10,30 @@ import { passesOf } from "../record/passes.js";
 import { decisionOf, ruleCounts, ruleName } from "../record/rules.js";
 import { copyStep } from "./python_code.js";
 
-/** The passes on the way to the variant that is shown; those that changed nothing on demand. */
+/** @import { RecordedPass } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+/** @import { RewritesState } from "./state.js" */
+
+/** The passes on the way to the variant that is shown; those that changed nothing on demand.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number | null} current */
 export function passTree(app, state, current) {
   const wanted = state.filter;
   const rows = passesOf(app).filter((place) => {
     const pass = app.record.passes[place];
     const fits = hasWords(`${pass.name} ${pass.doc}`, wanted);
-    return fits && (state.idle || pass.changed || pass.error || place === current);
+    return fits && (state.showsIdle || pass.changed || pass.error || place === current);
   });
   const items = rows.map((place) => passItem(app, place, place === current));
   if (!items.length) return h("p", { class: "wb-quiet", role: "status" }, "nothing found");
   return walkable("tree", "passes", { class: "wb-rw-passes" }, ...items);
 }
 
+/**
+ * @param {App} app
+ * @param {number} place
+ * @param {boolean} isCurrent */
 function passItem(app, place, isCurrent) {
   const pass = app.record.passes[place];
   const count = pass.rewrites.length + pass.dropped;
@@ -54,7 +66,10 @@ function passItem(app, place, isCurrent) {
   );
 }
 
-/** The rewrites of a pass, with a choice of rule. */
+/** The rewrites of a pass, with a choice of rule.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place */
 export function rewriteList(app, state, place) {
   const pass = app.record.passes[place];
   const counts = ruleCounts(pass);
@@ -62,13 +77,12 @@ export function rewriteList(app, state, place) {
     state.rule === null || pass.rewrites[i][0] === state.rule
   );
   const items = shown.map((i) => rewriteItem(app, pass, place, i));
+  /** @type {[number, string][]} */
+  const choices = counts.map(([rule, n]) => [rule, `${ruleName(app, rule)} (${n})`]);
   const choice = counts.length > 1 &&
     chooser(
       "rule",
-      [
-        [-2, `all ${counts.length} rules`],
-        ...counts.map(([rule, n]) => [rule, `${ruleName(app, rule)} (${n})`]),
-      ],
+      [[-2, `all ${counts.length} rules`], ...choices],
       state.rule ?? -2,
       (rule) => state.chooseRule(rule === -2 ? null : rule),
     );
@@ -95,6 +109,11 @@ export function rewriteList(app, state, place) {
   ];
 }
 
+/**
+ * @param {App} app
+ * @param {RecordedPass} pass
+ * @param {number} place
+ * @param {number} i */
 function rewriteItem(app, pass, place, i) {
   const [rule, before] = pass.rewrites[i];
   const what = pass.unit === "decision"
@@ -113,15 +132,20 @@ function rewriteItem(app, pass, place, i) {
       h("span", { class: "wb-rw-i" }, String(i + 1)),
       words(what, "", 60),
     ),
-    { by: "node", axes: [], nodes: [before], lines: [] },
+    nodeLink(before),
   );
 }
 
-/** Mark the rewrite that is shown, without making the list anew. */
+/** Mark the rewrite that is shown, without making the list anew.
+ * @param {HTMLElement} container
+ * @param {number} step */
 export function markStep(container, step) {
+  /** @type {HTMLElement | null} */
   const list = container.querySelector(".wb-rw-list");
   if (!list) return;
+  /** @type {HTMLElement | null} */
   const old = list.querySelector('[aria-selected="true"]');
+  /** @type {HTMLElement | null} */
   const now = list.querySelector(`[data-key="rw-${step}"]`);
   if (old === now) return;
   old?.setAttribute("aria-selected", "false");
@@ -134,7 +158,9 @@ export function markStep(container, step) {
   requestAnimationFrame(() => scrollWithin(list, now));
 }
 
-/** Scroll a list, and nothing around it, so that an item can be seen. */
+/** Scroll a list, and nothing around it, so that an item can be seen.
+ * @param {HTMLElement} list
+ * @param {HTMLElement} item */
 function scrollWithin(list, item) {
   const top = item.offsetTop - list.offsetTop;
   if (top < list.scrollTop) list.scrollTop = top;

@@ -1,30 +1,43 @@
 // What of a state is drawn: the neighbourhood of a change with a ghost of what was before, or a
 // whole state; constants and index arithmetic stand in the words of what uses them.
-//
-// A scene is {nodes: [{key, n, w, h, label, sub, family, state}], edges: [{a, b, slot, slots,
-// state}], left: how many nodes there was no room for}. State: "kept", "new", "gone", "changed".
 
 import { familyOf } from "../graph/families.js";
 import { EXPR_INFIX, exprInline, exprOwnName } from "../record/expression.js";
-import { stateOrder, stateOrderWithin } from "../record/states.js";
+import { stateOrder } from "../record/states.js";
+import { HOPS, TwoStates } from "./two_states.js";
 
-const HOPS = 2;
+/** @import { NodeColumns } from "../record.d.ts" */
+/** @import { GraphEdge, GraphNode, Key } from "../graph/graph.d.ts" */
+/** @import { Timeline } from "../record/states.js" */
+
 const MOST_NEAR = 120; // nodes of a neighbourhood
-const HUB = 8; // readers; beyond what has more of them a neighbourhood does not go
 const BOX_HEIGHT = 34;
 
-/** Return the scene of step `k`: what it took away, what it put there, and two hops around. */
-export function changeScene(timeline, k, fold = true) {
+/** What is drawn, before it has places: `left` counts the nodes that there was no room for; the
+ * keys of what the step is about, and of what was rewritten.
+ * @typedef {Omit<GraphNode, "x" | "y" | "shape">} SceneNode
+ * @typedef {Omit<GraphEdge, "points">} SceneEdge
+ * @typedef {{
+ *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[]
+ * }} Scene */
+
+/** Return the scene of step `k`: what it took away, what it put there, and two hops around.
+ * @param {Timeline} timeline
+ * @param {number} k
+ * @param {boolean} [isFolded]
+ * @returns {Scene} */
+export function changeScene(timeline, k, isFolded = true) {
   const change = timeline.change(k);
   const isIndex = timeline.nodes.dtype[change.before] === "index"; // then that is what it is about
-  const view = sceneView(timeline, change, fold && !isIndex);
-  const near = new Set(view.core);
+  const states = new TwoStates(timeline, change, isFolded && !isIndex);
+  const focus = states.focus();
+  const near = new Set(focus.focus);
   const left = new Set();
   let edge = [...near];
   for (let hop = 0; hop < HOPS; hop++) {
     const next = [];
     for (const key of edge) {
-      for (const other of view.around(key)) {
+      for (const other of states.around(key)) {
         if (near.has(other)) continue;
         if (near.size >= MOST_NEAR) left.add(other);
         else near.add(other), next.push(other);
@@ -32,139 +45,70 @@ export function changeScene(timeline, k, fold = true) {
     }
     edge = next;
   }
-  return { ...sceneOf(timeline, view, near), left: left.size, ...view.focus };
+  return { ...sceneOf(states, near), left: left.size, ...focus };
 }
 
-/** Return the scene of a whole state, with the ghost of the step that led to it. */
-export function wholeScene(timeline, k, fold = true, closed = new Set()) {
+/** Return the scene of a whole state, with the ghost of the step that led to it.
+ * @param {Timeline} timeline
+ * @param {number} k
+ * @param {boolean} [isFolded]
+ * @param {Set<Key>} [closed]
+ * @returns {Scene | null} */
+export function wholeScene(timeline, k, isFolded = true, closed = new Set()) {
   timeline.pairUpTo(k);
-  const state = timeline.state(k);
-  if (!state) return null;
+  const now = timeline.state(k);
+  if (!now) return null;
   const change = k > 0
-    ? timeline.change(k)
-    : { before: null, after: null, old: null, now: state, gone: [], fresh: [] };
-  const view = sceneView(timeline, { ...change, now: state }, fold, closed);
-  const shown = new Set(view.core);
-  for (
-    const n of stateOrder(timeline.nodes, state.roots, {
-      has: (m) => closed.has(timeline.keyOf(m)),
-    })
-  ) {
-    if (!view.isHidden(n)) shown.add(timeline.keyOf(n));
+    ? { ...timeline.change(k), now }
+    : { before: null, after: null, old: null, now, gone: [], fresh: [] };
+  const states = new TwoStates(timeline, change, isFolded, closed);
+  const focus = states.focus();
+  const shown = new Set(focus.focus);
+  const isClosed = { has: (/** @type {number} */ m) => closed.has(timeline.keyOf(m)) };
+  for (const n of stateOrder(timeline.nodes, now.roots, isClosed)) {
+    if (!states.isHidden(n)) shown.add(timeline.keyOf(n));
   }
-  return { ...sceneOf(timeline, view, shown), left: 0, ...view.focus };
+  return { ...sceneOf(states, shown), left: 0, ...focus };
 }
 
-/** Look at two states as one graph: by key, with what is hidden passed over. */
-function sceneView(timeline, change, fold, closed = new Set()) {
-  const { nodes } = timeline;
-  const { old, now, before, after } = change;
-  const gone = new Set(change.gone);
-  const fresh = new Set(change.fresh);
-  const isCore = (n) => n === before || n === after || gone.has(n) || fresh.has(n);
-  const isHidden = (n) => {
-    if (n === before || n === after) return false;
-    return nodes.op[n] === "CONST" ||
-      (fold && nodes.dtype[n] === "index" && nodes.op[n] !== "STAGE");
-  };
-  const oldOf = new Map();
-  const nowOf = new Map();
-  if (!now) {
-    for (const root of [before, after]) {
-      for (const n of stateOrderWithin(nodes, root, HOPS)) nowOf.set(n, n);
-    }
-  }
-  for (const n of old ? old.order : []) oldOf.set(timeline.keyOf(n), n);
-  for (const n of now ? now.order : []) nowOf.set(timeline.keyOf(n), n);
-  const keyOf = now ? timeline.keyOf : (n) => n;
-
-  const stateOf = (key) => {
-    const [n, was] = [nowOf.get(key), oldOf.get(key)];
-    if (n === undefined || (!now && n === before)) return "gone";
-    if (fresh.has(n) || (!now && n === after)) return "new";
-    return was !== undefined && was !== n && (n === after || differs(was, n)) ? "changed" : "kept";
-  };
-  /** Whether what is paired is not the same: an argument, or an operand in its words. */
-  const differs = (was, n) =>
-    nodes.arg[was] !== nodes.arg[n] || nodes.src[was].length !== nodes.src[n].length ||
-    nodes.src[n].some((s, i) => s !== nodes.src[was][i] && isHidden(s));
-  function* around(key) {
-    for (const [byKey, state] of [[nowOf, now], [oldOf, old]]) {
-      const n = byKey.get(key);
-      if (n === undefined) continue;
-      const isThrough = nodes.op[n] !== "SINK" && nodes.src[n].length <= HUB; // what a sink joins has nothing in common
-      if (isThrough || isCore(n)) {
-        for (const s of nodes.src[n]) if (!isHidden(s)) yield keyOf(s);
-      }
-      const users = state ? state.users.get(n) || [] : [];
-      if (users.length <= HUB) { for (const user of users) if (!isHidden(user)) yield keyOf(user); }
-    }
-  }
-  /** What is hidden is seen in the words of those that read it. */
-  const seenIn = (n) => {
-    const found = new Set([n]);
-    for (const m of found) {
-      if (isHidden(m) && (now?.users.has(m) || old?.users.has(m))) {
-        for (const user of (now?.users.get(m) || []).concat(old?.users.get(m) || [])) {
-          found.add(user);
-        }
-      }
-    }
-    return [...found].filter((m) => !isHidden(m));
-  };
-  const all = [...change.gone, ...change.fresh, before, after].filter((n) =>
-    n !== null && (!now || now.users.has(n) || old?.users.has(n))
-  );
-  const core = all.flatMap((
-    n,
-  ) => (isHidden(n) && nodes.op[n] !== "CONST" ? seenIn(n) : isHidden(n) ? [] : [n]));
-  const focus = {
-    focus: [...new Set(core.map(keyOf))],
-    first: [before, after].filter((n) => n !== null).map(keyOf),
-  };
-  return {
-    core: new Set(focus.focus),
-    focus,
-    around,
-    isHidden,
-    oldOf,
-    nowOf,
-    keyOf,
-    stateOf,
-    closed,
-  };
-}
-
-/** Return the nodes and edges of a scene from the keys it shows. */
-function sceneOf(timeline, view, keys) {
-  const { nodes } = timeline;
+/** Return the nodes and edges of a scene from the keys it shows.
+ * @param {TwoStates} states
+ * @param {Set<number>} keys */
+function sceneOf(states, keys) {
+  const { nodes, timeline, nowOf, oldOf } = states;
   const listed = [...keys];
   const place = new Map(listed.map((key, i) => [key, i]));
-  const made = listed.map((key) => {
-    const n = view.nowOf.get(key) ?? view.oldOf.get(key);
-    return { ...sceneNode(nodes, n, key, view.stateOf(key), view), n: timeline.real(n) };
+  const drawn = listed.map((key) => {
+    const n = nowOf.get(key) ?? oldOf.get(key) ?? key;
+    return { ...sceneNode(states, n, key), n: timeline.real(n) };
   });
-  const edges = new Map(); // "a b slot" -> edge
+  /** By their ends and places.
+   * @type {Map<string, SceneEdge>} */
+  const edges = new Map();
+  /** @type {(key: number, n: number | undefined, state: SceneEdge["state"]) => void} */
   const add = (key, n, state) => {
-    if (view.closed.has(key)) return;
+    const b = place.get(key);
+    if (n === undefined || b === undefined || states.closed.has(key)) return;
     const src = nodes.src[n];
     src.forEach((s, slot) => {
-      const from = place.get(view.keyOf(s));
-      if (from === undefined || view.isHidden(s)) return;
-      const name = `${from} ${place.get(key)} ${slot}`;
-      if (state === "gone" && edges.has(name)) edges.get(name).state = "kept";
-      else edges.set(name, { a: from, b: place.get(key), slot, slots: src.length, state });
+      const a = place.get(states.keyOf(s));
+      if (a === undefined || states.isHidden(s)) return;
+      const name = `${a} ${b} ${slot}`;
+      const known = edges.get(name);
+      if (state === "gone" && known) known.state = "kept";
+      else edges.set(name, { a, b, slot, slots: src.length, state });
     });
   };
-  for (const key of listed) {
-    if (view.nowOf.has(key)) add(key, view.nowOf.get(key), view.oldOf.size ? "new" : "kept");
-  }
-  for (const key of listed) if (view.oldOf.has(key)) add(key, view.oldOf.get(key), "gone");
-  return { nodes: made, edges: withPorts(made.length, [...edges.values()]) };
+  for (const key of listed) add(key, nowOf.get(key), oldOf.size ? "new" : "kept");
+  for (const key of listed) add(key, oldOf.get(key), "gone");
+  return { nodes: drawn, edges: withPorts(drawn.length, [...edges.values()]) };
 }
 
-/** Number the sources of each box from left to right, counting only those that are drawn. */
+/** Number the sources of each box from left to right, counting only those that are drawn.
+ * @param {number} count
+ * @param {SceneEdge[]} edges */
 function withPorts(count, edges) {
+  /** @type {SceneEdge[][]} */
   const entering = Array.from({ length: count }, () => []);
   for (const edge of edges) entering[edge.b].push(edge);
   for (const listed of entering) {
@@ -176,8 +120,15 @@ function withPorts(count, edges) {
   return edges;
 }
 
-function sceneNode(nodes, n, key, state, view) {
-  const label = sceneLabel(nodes, n, view);
+/**
+ * @param {TwoStates} states
+ * @param {number} n
+ * @param {number} key
+ * @returns {SceneNode} */
+function sceneNode(states, n, key) {
+  const { nodes } = states;
+  const state = states.stateOf(key);
+  const label = sceneLabel(states, n);
   const sub = [nodes.shape[n], nodes.dtype[n] === "void" ? "" : nodes.dtype[n]].filter(Boolean)
     .join(" ");
   const family = familyOf(nodes.op[n]);
@@ -185,11 +136,14 @@ function sceneNode(nodes, n, key, state, view) {
   return { key, n, w, h: BOX_HEIGHT, label, sub, family, letter: family, op: nodes.op[n], state };
 }
 
-/** Return what stands in a box: its op, and in words those operands that are not drawn. */
-function sceneLabel(nodes, n, view) {
+/** Return what stands in a box: its op, and in words those operands that are not drawn.
+ * @param {TwoStates} states
+ * @param {number} n */
+function sceneLabel(states, n) {
+  const { nodes } = states;
   const src = nodes.src[n];
   const label = nodes.label[n];
-  if (view.closed.has(view.keyOf(n))) return `${label} …`;
+  if (states.closed.has(states.keyOf(n))) return `${label} …`;
   if (nodes.op[n] === "INDEX") {
     return sceneShort(
       `${exprOwnName(nodes, src[0])}[${
@@ -197,12 +151,15 @@ function sceneLabel(nodes, n, view) {
       }]`,
     );
   }
-  if (nodes.op[n] === "RANGE" || nodes.op[n] === "LOOP" || !src.some(view.isHidden)) return label;
-  const parts = src.map((s) => (view.isHidden(s) ? exprInline(nodes, s, 14) : "·"));
+  if (nodes.op[n] === "RANGE" || nodes.op[n] === "LOOP" || !src.some((s) => states.isHidden(s))) {
+    return label;
+  }
+  const parts = src.map((s) => (states.isHidden(s) ? exprInline(nodes, s, 14) : "·"));
   if (parts.length === 2 && !/^\w+$/.test(label) && nodes.op[n] in EXPR_INFIX) {
     return `${parts[0]} ${label} ${parts[1]}`;
   }
   return sceneShort(`${label}(${parts.join(", ")})`);
 }
 
+/** @param {string} text */
 const sceneShort = (text) => (text.length > 32 ? `${text.slice(0, 31)}…` : text);

@@ -7,30 +7,32 @@ import { walkable } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { passesOf } from "../record/passes.js";
 
+/** @import { Changes, PanelRow } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @satisfies {PanelRow} */
 export const panel = { place: "bottom", order: 1, make: strip };
 
+/** @param {App} app */
 function strip(app) {
   const el = h("footer", { class: "wb-strip", "aria-label": "how it got here" });
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;
     const passes = passesOf(app);
-    const blocks = passes.map((place) => passBlock(app, place));
-    refill(
-      el,
-      heading("HOW IT GOT HERE"),
-      walkable(
-        "listbox",
-        "passes",
-        { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
-        ...blocks,
-      ),
+    const blocks = walkable(
+      "listbox",
+      "passes",
+      { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
+      ...passes.map((place) => passBlock(app, place)),
     );
-    showChosen(el.querySelector(".wb-blocks"));
+    refill(el, heading("HOW IT GOT HERE"), blocks);
+    showChosen(blocks);
   };
   return { el, update };
 }
 
-/** Scroll the blocks, and nothing around them, so that the chosen one can be seen. */
+/** Scroll the blocks, and nothing around them, so that the chosen one can be seen.
+ * @param {HTMLElement} blocks */
 function showChosen(blocks) {
   const chosen = blocks.querySelector('[aria-selected="true"]');
   if (!chosen) return;
@@ -39,6 +41,9 @@ function showChosen(blocks) {
     Math.max(0, inner.right - outer.right);
 }
 
+/**
+ * @param {App} app
+ * @param {number} place */
 function passBlock(app, place) {
   const pass = app.record.passes[place];
   const n = pass.rewrites.length + pass.dropped;

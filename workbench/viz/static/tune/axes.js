@@ -2,33 +2,40 @@
 // cells of it.
 
 import { linked } from "../app/links.js";
-import { ofAxis } from "../app/store.js";
+import { axisLink } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { plural } from "../base/text.js";
 
-/** The letter of a kind on its colour; colours and patterns stand in the style of the kinds. */
+/** @import { AxisRow, VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** The letter of a kind on its colour; colours and patterns stand in the style of the kinds.
+ * @param {App} app
+ * @param {string} kind
+ * @param {string} [more] */
 export function chip(app, kind, more = "") {
   const { letter, name, caption } = app.record.kinds[kind];
   const title = `${[name, more].filter(Boolean).join(", ")}: ${caption}`;
   return h("span", { class: `wb-chip wb-k wb-k-${kind}`, title }, letter);
 }
 
-/** A link from an axis to all that belongs to it. */
-export function axisLink(app, axis) {
-  return ofAxis(app, axis).picked;
-}
-
+/** A bar for each axis of the plain kernel.
+ * @param {App} app
+ * @param {VariantRow} variant */
 export function axisBars(app, variant) {
   const el = h("div", { class: "wb-axes" });
   for (const places of variant.bars) {
     const cells = places.map((place) => variant.axes[place]);
     const bar = h("div", { class: "wb-bar" }, ...cells.map((axis) => axisCell(app, axis)));
-    bar.style.flexGrow = cells.length; // room for each cell
+    bar.style.flexGrow = String(cells.length); // room for each cell
     el.append(bar);
   }
   return el;
 }
 
+/**
+ * @param {App} app
+ * @param {AxisRow} axis */
 function axisCell(app, { name, kind, size }) {
   return linked(
     h(
@@ -46,4 +53,7 @@ function axisCell(app, { name, kind, size }) {
   );
 }
 
+/** Pin an axis, or let it go.
+ * @param {App} app
+ * @param {string} axis */
 export const pickAxis = (app, axis) => app.select({ axis: app.view.axis === axis ? null : axis });

@@ -8,6 +8,13 @@ import { rove } from "../base/lists.js";
 import { plural } from "../base/text.js";
 import { chip, pickAxis } from "./axes.js";
 
+/** @import { BufferRow, NestRow, UseRow, VariantRow } from "../record.d.ts" */
+/** @import { Link } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/**
+ * @param {App} app
+ * @param {VariantRow} variant */
 export function loopTable(app, variant) {
   const nest = variant.loops;
   if (!nest) {
@@ -30,11 +37,12 @@ export function loopTable(app, variant) {
     ),
     ...nest.rows.map((row, i) => loopRow(app, row, i, buffers)),
   );
-  table.style.setProperty("--buffers", buffers.length);
+  table.style.setProperty("--buffers", String(buffers.length));
   rove(table);
   return table; // the pane scrolls, both ways: its bar is in sight
 }
 
+/** @param {BufferRow} buffer */
 function bufferHead({ name, dtype, size, role }) {
   return h(
     "span",
@@ -47,11 +55,17 @@ function bufferHead({ name, dtype, size, role }) {
   );
 }
 
+/**
+ * @param {App} app
+ * @param {NestRow} row
+ * @param {number} i
+ * @param {BufferRow[]} buffers */
 function loopRow(app, row, i, buffers) {
   const statement = row.kind === "statement";
   const chosen = statement
     ? row.nodes[0] === app.view.node && app.view.node !== null
     : app.view.axis === row.axis;
+  /** @type {Link} */
   const link = statement
     ? statementLink(row)
     : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
@@ -75,18 +89,25 @@ function loopRow(app, row, i, buffers) {
   return linked(el, link);
 }
 
-/** A statement is its first node; the others are what it reads. */
+/** A statement is its first node; the others are what it reads.
+ * @param {NestRow} row
+ * @returns {Link} */
 function statementLink({ nodes: [node], lines }) {
   return { by: "statement", axes: [], nodes: node === undefined ? [] : [node], lines };
 }
 
+/**
+ * @param {App} app
+ * @param {NestRow} row */
 function pickStatement(app, row) {
   const [node] = row.nodes;
   if (node === undefined || app.view.node === node) return app.select(NOTHING);
   app.select({ ...NOTHING, node, picked: statementLink(row) });
 }
 
-/** A bar per loop around it, then the loop's own letter and axis, or the statement. */
+/** A bar per loop around it, then the loop's own letter and axis, or the statement.
+ * @param {App} app
+ * @param {NestRow} row */
 function loopName(app, row) {
   const bars = row.around.map((kind) => h("i", { class: `wb-around wb-k wb-k-${kind}` }));
   if (row.kind === "statement") {
@@ -101,7 +122,10 @@ function loopName(app, row) {
   );
 }
 
-/** stride | bytes, the cache that holds them, and how much of it they fill. */
+/** stride | bytes, the cache that holds them, and how much of it they fill.
+ * @param {App} app
+ * @param {NestRow} row
+ * @param {UseRow | undefined} use */
 function useCell(app, row, use) {
   if (!use) return h("span", { class: "wb-use" });
   const cache = app.record.machine.caches.find(([name]) => name === use.level);

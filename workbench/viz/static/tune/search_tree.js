@@ -6,8 +6,13 @@ import { fold } from "../base/fold.js";
 import { ACROSS, rove, walkable } from "../base/lists.js";
 import { secondsText, three } from "../base/text.js";
 
+/** @import { SearchRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @param {App} app */
 export function triedPane(app) {
   const el = h("div", { class: "wb-pane wb-tried-pane", hidden: true });
+  /** @type {SearchRow | null} */
   let shown = null;
   const update = () => {
     const search = app.variant()?.search || null;
@@ -19,6 +24,7 @@ export function triedPane(app) {
   return { el, update };
 }
 
+/** @param {SearchRow} search */
 function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
   const ratio = speedup === null ? "" : `, ${three(speedup)} times as fast as it began`;
   return `SEARCH on ${device}: ${tried} tried, ${timed} timed in ${
@@ -26,6 +32,12 @@ function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
   }${ratio}; ${ended}`;
 }
 
+/** What a search tried, by its number.
+ * @typedef {{
+ *   number: number, parent: number | null, how: string, seconds: number | null, note: string
+ * }} Form */
+
+/** @param {SearchRow} search */
 function triedTree(search) {
   const forms = search.trials.map(([number, parent, how, seconds, note]) => ({
     number,
@@ -34,13 +46,15 @@ function triedTree(search) {
     seconds,
     note,
   }));
+  /** @type {Map<number | null, Form[]>} */
   const below = new Map(forms.map((form) => [form.number, []]));
   for (const form of forms) below.get(form.parent)?.push(form);
   const open = new Set(wayTo(forms, search.best));
   const tree = walkable("tree", "what the search tried", { class: "wb-list wb-tried" });
 
+  /** @type {(form: Form, level: number) => HTMLElement[]} */
   const rows = (form, level) => {
-    const children = below.get(form.number);
+    const children = below.get(form.number) ?? [];
     const isOpen = open.has(form.number);
     const row = triedRow(form, level, children.length, isOpen, form.number === search.best);
     row.addEventListener("click", () => turn(form.number, !isOpen));
@@ -50,11 +64,13 @@ function triedTree(search) {
     refill(tree, ...forms.filter((form) => form.parent === null).flatMap((form) => rows(form, 1)));
     rove(tree, tree.contains(document.activeElement) ? document.activeElement : null);
   };
+  /** @type {(number: number, wanted: boolean) => void} */
   const turn = (number, wanted) => {
     wanted ? open.add(number) : open.delete(number);
     fill();
   };
   tree.addEventListener("keydown", ({ key, target }) => {
+    if (!(target instanceof HTMLElement)) return;
     const number = Number(target.dataset.key?.replace("tried-", ""));
     if (key in ACROSS && target.hasAttribute("aria-expanded")) turn(number, key === "ArrowRight");
   });
@@ -62,14 +78,24 @@ function triedTree(search) {
   return tree;
 }
 
-/** The numbers of a form and of those that it came from. */
+/** The numbers of a form and of those that it came from.
+ * @param {Form[]} forms
+ * @param {number} best */
 function wayTo(forms, best) {
   const parents = new Map(forms.map((form) => [form.number, form.parent]));
   const way = [];
-  for (let at = best; at !== null; at = parents.get(at)) way.push(at);
+  for (let at = /** @type {number | null} */ (best); at !== null; at = parents.get(at) ?? null) {
+    way.push(at);
+  }
   return way;
 }
 
+/**
+ * @param {Form} form
+ * @param {number} level
+ * @param {number} children
+ * @param {boolean} isOpen
+ * @param {boolean} isBest */
 function triedRow({ number, how, seconds, note }, level, children, isOpen, isBest) {
   const mark = children ? (isOpen ? "▾" : "▸") : "";
   return h(

@@ -2,18 +2,24 @@
 
 import { goTo } from "../app/actions.js";
 import { button } from "../app/pieces.js";
+import { rowAt } from "../app/store.js";
 import { inOneRun, spreadText } from "../app/timing.js";
 import { countDiffering } from "../base/diff.js";
 import { h, words } from "../base/elements.js";
 import { plural, secondsText } from "../base/text.js";
 import { switchRule } from "./switch.js";
 
-/** Say of a variant with rules switched off, beyond those that are off for all, what that changed. */
+/** @import { TimingRow, VariantRow } from "../record.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** Say of a variant with rules switched off, beyond those that are off for all, what that changed.
+ * @param {App} app */
 export function rulesOffBanner(app) {
   const variant = app.variant();
-  const off = (variant?.rules_off || []).filter((name) => !app.record.without.rules.includes(name));
-  if (!off.length) return null;
-  const parent = app.record.variants[variant.parent] || app.record.variants[app.kernel().root];
+  const { variants, without } = app.record;
+  const off = variant?.rules_off.filter((name) => !without.rules.includes(name)) ?? [];
+  const parent = rowAt(variants, variant?.parent) ?? rowAt(variants, app.kernel()?.root);
+  if (!variant || !parent || !off.length) return null;
   return h(
     "div",
     { class: "wb-rw-banner", role: "status" },
@@ -25,14 +31,16 @@ export function rulesOffBanner(app) {
         name: `on-${name}`,
       })
     ),
-    button(app, "back", () => goTo(app, app.record.variants.indexOf(parent)), {
+    button(app, "back", () => goTo(app, variants.indexOf(parent)), {
       name: "rules-on",
       title: "to the variant with all rules",
     }),
   );
 }
 
-/** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .." */
+/** "12 lines of LLVM differ · 1.90 ms, was 1.85 ms · right: .."
+ * @param {VariantRow} variant
+ * @param {VariantRow} parent */
 function whatDiffers(variant, parent) {
   const time = variant.timing && parent.timing
     ? `${timeText(variant.timing)}, was ${timeText(parent.timing)}${
@@ -47,18 +55,22 @@ function whatDiffers(variant, parent) {
   return `${sourceDiffers(variant, parent)} · ${time} · ${answer}`;
 }
 
+/** @param {TimingRow} timing */
 const timeText = (timing) => `${secondsText(timing.median_s)} ${spreadText(timing)}`;
 
+/**
+ * @param {VariantRow} variant
+ * @param {VariantRow} parent */
 function sourceDiffers(variant, parent) {
-  const pairs = variant.code.map((
-    now,
-  ) => [now, parent.code.find((was) => was.language === now.language)]).filter(([, was]) => was);
-  if (!pairs.length) return "source not made yet";
-  const counts = pairs.map(([now, was]) => [now.language, countDiffering(was.lines, now.lines)]);
-  const changed = counts.filter(([, count]) => count);
+  const counts = variant.code.flatMap(({ language, lines }) => {
+    const was = parent.code.find((code) => code.language === language);
+    return was ? [{ language, count: countDiffering(was.lines, lines) }] : [];
+  });
+  if (!counts.length) return "source not made yet";
+  const changed = counts.filter(({ count }) => count);
   return changed.length
-    ? changed.map(([language, count]) =>
+    ? changed.map(({ language, count }) =>
       `${plural(count, "line")} of ${language} ${count === 1 ? "differs" : "differ"}`
     ).join(", ")
-    : `the same ${counts.map(([language]) => language).join(", ")}`;
+    : `the same ${counts.map(({ language }) => language).join(", ")}`;
 }

@@ -5,12 +5,17 @@ import { button, hasAny } from "../app/pieces.js";
 import { h, refill, words } from "../base/elements.js";
 import { switchRule } from "./switch.js";
 
+/** @import { Changes, PanelRow } from "../types.d.ts" */
+/** @import { App } from "../app/store.js" */
+
+/** @satisfies {PanelRow} */
 export const panel = { place: "top", order: 1, make: withoutPane };
 
-/** Over all modes: the rules that scheduling does without, what that changed, and the way back. */
+/** Over all modes: the rules that scheduling does without, what that changed, and the way back.
+ * @param {App} app */
 function withoutPane(app) {
   const el = h("div", { class: "wb-without", hidden: true });
-  const update = (changes) => {
+  const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "live", "pending")) return;
     const { rules, differs } = app.record.without;
     el.hidden = !rules.length;
@@ -19,6 +24,10 @@ function withoutPane(app) {
   return { el, update };
 }
 
+/**
+ * @param {App} app
+ * @param {string[]} rules
+ * @param {string} differs */
 function withoutParts(app, rules, differs) {
   const { compared } = app.record.plan;
   const row = app.variant();

@@ -3,11 +3,15 @@
 
 import { act, canAsk } from "../app/actions.js";
 import { button } from "../app/pieces.js";
-import { NOTHING } from "../app/store.js";
+import { NOTHING, rowAt } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { ruleName } from "../record/rules.js";
 
-/** The button of a rule; where there is no Python, the words that do the same from there. */
+/** @import { App } from "../app/store.js" */
+
+/** The button of a rule; where there is no Python, the words that do the same from there.
+ * @param {App} app
+ * @param {number} rule */
 export function ruleOffButton(app, rule) {
   const name = ruleName(app, rule);
   const isOff = app.variant()?.rules_off.includes(name);
@@ -30,23 +34,29 @@ export function ruleOffButton(app, rule) {
 }
 
 /** Do without a rule (its place in the record, or its name), or with it again; then check what that
- * made and time it beside what was. A node of the old passes is none of the new ones. */
+ * made and time it beside what was. A node of the old passes is none of the new ones.
+ * @param {App} app
+ * @param {number | string} rule
+ * @param {boolean} on */
 export async function switchRule(app, rule, on) {
   const { kernel, variant: of, pass } = app.view;
-  const was = app.record.passes[pass]?.name;
+  const was = rowAt(app.record.passes, pass)?.name;
   const asked = app.record.kernels[kernel] ? kernel : null;
   const reply = await act(app, "rewrites", { do: "rule_off", kernel: asked, of, rule, on });
-  const made = reply?.result?.variant;
   if (!reply) return;
+  const made = reply.result?.variant;
   if (made === undefined) return lookAnew(app, was);
   if (!app.record.variants[made]) return;
   app.select(NOTHING);
   if (on && !app.record.variants[made].rules_off.length) return; // known already
   await act(app, "rewrites", { do: "check", variant: made });
+  if (of === null) return;
   await act(app, "rewrites", { do: "measure", variants: [made, of], cold: false });
 }
 
-/** Everything is another one: look at the same pass, check the answer, and time both plans. */
+/** Everything is another one: look at the same pass, check the answer, and time both plans.
+ * @param {App} app
+ * @param {string | undefined} passName */
 async function lookAnew(app, passName) {
   const { passes, devices, device } = app.record;
   const variant = app.kernel()?.root ?? null;

@@ -1,30 +1,39 @@
 // Why a rule did not fire at a node.
 
-import { act, canAsk, NEEDS_PYTHON } from "../app/actions.js";
-import { button, chooser } from "../app/pieces.js";
-import { h, words } from "../base/elements.js";
-import { answersAbout } from "./answers.js";
+import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
+import { button, chooser } from "../../app/pieces.js";
+import { h, words } from "../../base/elements.js";
 
-/** Ask why a rule of this pass did not fire on a node. */
+/** @import { WhyNotAnswer } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { RewritesState } from "../state.js" */
+
+/** Ask why a rule of this pass did not fire on a node.
+ * @param {App} app
+ * @param {number} n
+ * @param {number} place
+ * @param {number} step
+ * @param {RewritesState} state */
 export function whyNotBox(app, n, place, step, state) {
   const pass = app.record.passes[place];
   const fired = new Set(pass.rewrites.map(([rule]) => app.record.rules[rule]?.set));
-  const rules = app.record.rules.map((rule, i) => [i, rule]).filter(([, rule]) =>
-    rule.file && (!fired.size || fired.has(rule.set))
+  /** @type {[number, string][]} */
+  const rules = app.record.rules.flatMap(({ file, set, name }, i) =>
+    file && (!fired.size || fired.has(set)) ? [[i, name]] : []
   );
   if (!rules.length) return null;
-  const answer = answersAbout(app, state, n, place, step).why_not;
-  state.asked = rules.some(([i]) => i === state.asked) ? state.asked : rules[0][0];
+  const answer = state.answersAbout(n, place, step).whyNot;
+  let asked = rules.find(([i]) => i === state.asked)?.[0] ?? rules[0][0];
   const choice = chooser(
     "rule that did not fire",
-    rules.map(([i, rule]) => [i, rule.name]),
-    state.asked,
-    (rule) => ((state.asked = rule), answer.replaceChildren()),
+    rules,
+    asked,
+    (rule) => ((state.asked = asked = rule), answer.replaceChildren()),
   );
   const ask = async () => {
-    const rule = state.asked;
+    const rule = asked;
     const reply = await act(app, "rewrites", { do: "why_not", pass: place, step, node: n, rule });
-    if (reply?.result && rule === state.asked) answer.replaceChildren(...whyNotLines(reply.result));
+    if (reply?.result && rule === asked) answer.replaceChildren(...whyNotLines(reply.result));
   };
   return h(
     "div",
@@ -38,10 +47,11 @@ export function whyNotBox(app, n, place, step, state) {
   );
 }
 
-/** The text of the rule with a caret line under the first part that failed. */
+/** The text of the rule with a caret line under the first part that failed.
+ * @param {WhyNotAnswer} answer */
 function whyNotLines({ text, caret_start, caret_end, because }) {
   const lines = text.slice(0, caret_start).split("\n");
-  const before = lines.at(-1).length;
+  const before = lines[lines.length - 1].length;
   const lineEnd = text.indexOf("\n", caret_start);
   const shown = lineEnd < 0 ? text : text.slice(0, lineEnd);
   const carets = " ".repeat(before) +

@@ -1,17 +1,26 @@
 // The value of a node at a position that the reader chooses.
 
-import { act, canAsk, NEEDS_PYTHON } from "../app/actions.js";
-import { button } from "../app/pieces.js";
-import { debounced, h } from "../base/elements.js";
-import { plural } from "../base/text.js";
-import { exprExtent, exprOwnName } from "../record/expression.js";
-import { stateOrder } from "../record/states.js";
-import { answersAbout } from "./answers.js";
+import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
+import { button } from "../../app/pieces.js";
+import { debounced, h } from "../../base/elements.js";
+import { plural } from "../../base/text.js";
+import { exprExtent, exprOwnName } from "../../record/expression.js";
+import { stateOrder } from "../../record/states.js";
 
-/** Sliders for the axes that a node depends on; its value there, from Python. */
+/** @import { NodeColumns } from "../../record.d.ts" */
+/** @import { NodeValue } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { RewritesState } from "../state.js" */
+
+/** Sliders for the axes that a node depends on; its value there, from Python.
+ * @param {App} app
+ * @param {number} n
+ * @param {number} place
+ * @param {number} step
+ * @param {RewritesState} state */
 export function valuesBox(app, n, place, step, state) {
   const axes = axesBelow(app.record.nodes, n);
-  const out = answersAbout(app, state, n, place, step).values;
+  const out = state.answersAbout(n, place, step).values;
   const at = Object.fromEntries(
     axes.map(([name, size]) => [name, Math.min(state.at[name] ?? 0, Math.max(0, size - 1))]),
   );
@@ -37,8 +46,8 @@ export function valuesBox(app, n, place, step, state) {
       value: at[name],
       "aria-label": `position on ${name}`,
       disabled: !canAsk(app),
-      oninput: (event) => {
-        at[name] = state.at[name] = Number(event.target.value);
+      oninput: ({ target }) => {
+        at[name] = state.at[name] = Number(target.value);
         shown.textContent = String(at[name]);
         askSoon();
       },
@@ -55,6 +64,7 @@ export function valuesBox(app, n, place, step, state) {
   );
 }
 
+/** @param {NodeValue} answer */
 function valuesText({ value, min, max, nan, shape }) {
   const span = min === undefined || min === null
     ? ""
@@ -62,7 +72,9 @@ function valuesText({ value, min, max, nan, shape }) {
   return `${JSON.stringify(value)}${span}${shape?.length ? `  shape ${shape.join("x")}` : ""}`;
 }
 
-/** Return [name, size] of the axes below a node, in the order in which they are met. */
+/** Return [name, size] of the axes below a node, in the order in which they are met.
+ * @param {NodeColumns} nodes
+ * @param {number} root */
 function axesBelow(nodes, root) {
   const ranges = stateOrder(nodes, [root]).filter((n) => nodes.op[n] === "RANGE");
   const found = new Map(ranges.map((n) => [exprOwnName(nodes, n), Number(exprExtent(nodes, n))]));

@@ -1,16 +1,25 @@
 // A node that was picked: what it is, what led to it, its values at a place, and why a rule did
 // not fire on it.
 
-import { heading, nodeLines } from "../app/pieces.js";
-import { h } from "../base/elements.js";
-import { exprInline } from "../record/expression.js";
-import { ancestors } from "../record/history.js";
-import { passesOf } from "../record/passes.js";
-import { timelineOf } from "../record/states.js";
-import { historyBox } from "./node_history.js";
-import { valuesBox } from "./node_values.js";
+import { heading, nodeLines } from "../../app/pieces.js";
+import { h } from "../../base/elements.js";
+import { exprInline } from "../../record/expression.js";
+import { ancestors } from "../../record/history.js";
+import { passesOf } from "../../record/passes.js";
+import { timelineOf } from "../../record/states.js";
+import { historyBox } from "./history.js";
+import { valuesBox } from "./values.js";
 import { whyNotBox } from "./why_not.js";
 
+/** @import { App } from "../../app/store.js" */
+/** @import { State, Timeline } from "../../record/states.js" */
+/** @import { RewritesState } from "../state.js" */
+
+/**
+ * @param {App} app
+ * @param {number} place
+ * @param {number} step
+ * @param {RewritesState} state */
 export function nodePanel(app, place, step, state) {
   const n = app.view.node;
   if (n === null) return null;
@@ -43,6 +52,11 @@ export function nodePanel(app, place, step, state) {
   );
 }
 
+/**
+ * @param {App} app
+ * @param {Timeline} timeline
+ * @param {string} title
+ * @param {number[]} listed */
 function nodeLinks(app, timeline, title, listed) {
   if (!listed.length) return null;
   const shown = listed.slice(0, 12).map((n) =>
@@ -62,12 +76,17 @@ function nodeLinks(app, timeline, title, listed) {
   );
 }
 
-/** Return the node of a state that `n` is, or comes from. */
+/** Return the node of a state that `n` is, or comes from.
+ * @param {App} app
+ * @param {Timeline} timeline
+ * @param {State | null} state
+ * @param {number} n */
 function nodeInState(app, timeline, state, n) {
   if (!state) return n;
   const byReal = new Map(state.order.map((m) => [timeline.real(m), m]));
   for (const was of ancestors(app.record, passesOf(app), [n])) {
-    if (byReal.has(was)) return byReal.get(was);
+    const now = byReal.get(was);
+    if (now !== undefined) return now;
   }
   return n;
 }

@@ -1,0 +1,19 @@
+// The types of elements that are made: `h` and `svg` in elements.js.
+
+/** What stands in an element; what is not there is left out. */
+export type Part = Node | string | false | null | undefined;
+export type Child = Part | Part[];
+
+/** Any function of an event: which one, says the name of its attribute. */
+type Handler = { of(event: Event): unknown }["of"];
+type On<E, V extends Event> = { of(event: V & { target: E; currentTarget: E }): unknown }["of"];
+
+/** Attributes by name; a name that begins with "on" is that of an event. */
+export interface Attributes<E = Element> {
+  [name: string]: string | number | boolean | null | undefined | Handler;
+  onclick?: On<E, MouseEvent>;
+  oninput?: On<E, Event>;
+  onchange?: On<E, Event>;
+  onblur?: On<E, FocusEvent>;
+  onkeydown?: On<E, KeyboardEvent>;
+}

@@ -1,0 +1,165 @@
+// What of a drawing is in sight: its scale and place, and how they change.
+
+/** @import { Bounds, Drawing, GraphNode, Key, Placement, Size, Wish } from "./graph.d.ts" */
+
+const SCALES = [0.02, 3]; // the least and the greatest scale
+const READABLE = 0.8; // a scale at which boxes can be read
+const LEGIBLE = 0.45; // the least at which a reader finds their way about
+const MOST_FITTED = 1.2;
+
+/** Return the rectangle around what is drawn.
+ * @param {Pick<Drawing, "nodes" | "regions" | "words">} drawing
+ * @returns {Bounds} */
+export function graphBounds({ nodes, regions = [], words = [] }) {
+  if (!nodes.length) return { left: 0, top: 0, right: 1, bottom: 1 };
+  const margin = regions.length ? 14 : 10;
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
+  for (const { x, y, w, h: height } of nodes) {
+    box.left = Math.min(box.left, x - w / 2 - margin);
+    box.right = Math.max(box.right, x + w / 2 + margin);
+    box.top = Math.min(box.top, y - height / 2 - margin);
+    box.bottom = Math.max(box.bottom, y + height / 2 + margin);
+  }
+  for (const { x, w } of words) {
+    // words grow a little as the picture shrinks
+    box.left = Math.min(box.left, x - 0.65 * w);
+    box.right = Math.max(box.right, x + 0.65 * w);
+  }
+  return box;
+}
+
+/** A pane's view of a drawing. */
+export class Camera {
+  /** @type {Placement} */
+  placement = { scale: 1, x: 0, y: 0 };
+  /** Of the pane; 0 while it is not shown.
+   * @type {Size} */
+  size = { width: 0, height: 0 };
+  /** @type {Bounds} */
+  bounds = { left: 0, top: 0, right: 1, bottom: 1 };
+  /** What to bring into sight once there is a size.
+   * @type {Wish | null} */
+  wish = null;
+  /** What was brought into sight last, until the reader pans or zooms.
+   * @type {Wish | null} */
+  aim = null;
+  #isFirst = true;
+  /** All of it is shown, and stays so when the pane changes its size. */
+  #isFitted = false;
+
+  /** Bring into sight what is wished for.
+   * @param {(keys: Key[]) => GraphNode[]} nodesOf */
+  look(nodesOf) {
+    const { wish } = this;
+    const isWhole = wish && wish !== "all" && wish.whole && this.scaleToFit(this.bounds) >= LEGIBLE;
+    if (wish === "all" || isWhole || (this.#isFitted && !wish)) this.fit();
+    else if (wish) {
+      const [all, first] = [nodesOf(wish.keys), nodesOf(wish.first ?? [])];
+      const fits = all.length && this.scaleToFit(graphBounds({ nodes: all })) >= READABLE;
+      this.bringIntoSight(fits || !first.length ? all : first);
+    }
+    this.aim = wish || this.aim;
+    this.wish = null;
+    this.#isFirst = false;
+  }
+
+  /** Show all of it. */
+  fit() {
+    if (!this.size.width) return;
+    this.#centre(this.bounds, Math.min(MOST_FITTED, this.scaleToFit(this.bounds)));
+    this.#isFitted = true;
+    this.aim = "all";
+  }
+
+  /** Leave the view alone if all of it is in sight and readable, else centre on some nodes.
+   * @param {GraphNode[]} nodes */
+  bringIntoSight(nodes) {
+    if (!nodes.length) return;
+    const { scale } = this.placement;
+    const box = graphBounds({ nodes });
+    const whole = this.scaleToFit(this.bounds);
+    if (whole >= READABLE) {
+      const isOut = this.#isFirst || scale < READABLE - 0.01 || this.isOutOfSight(this.bounds);
+      if (isOut) this.#centre(this.bounds, Math.min(whole, 1));
+    } else if (scale < LEGIBLE || this.isOutOfSight(box)) {
+      this.#centre(box, Math.max(READABLE, Math.min(1, this.scaleToFit(box))));
+    }
+  }
+
+  /** Centre on a node that is out of sight, and large enough to be read.
+   * @param {GraphNode} node */
+  follow(node) {
+    const box = graphBounds({ nodes: [node] });
+    if (this.isOutOfSight(box)) this.#centre(box, Math.max(this.placement.scale, READABLE));
+  }
+
+  /** The reader moved it: from now on it stays as it is when the pane changes its size.
+   * @param {Placement} placement */
+  moveByHand(placement) {
+    this.aim = null;
+    this.#move(placement);
+  }
+
+  /** Zoom, so that a point of the pane stays where it is.
+   * @param {number} factor
+   * @param {number} [x]
+   * @param {number} [y] */
+  zoomAt(factor, x = this.size.width / 2, y = this.size.height / 2) {
+    const at = this.placement;
+    const scale = within(SCALES, at.scale * factor);
+    const by = scale / at.scale;
+    this.moveByHand({ scale, x: x - (x - at.x) * by, y: y - (y - at.y) * by });
+  }
+
+  /** Bring a point of the drawing into the middle.
+   * @param {number} x
+   * @param {number} y */
+  centreOn(x, y) {
+    const { scale } = this.placement;
+    const { width, height } = this.size;
+    this.moveByHand({ scale, x: width / 2 - x * scale, y: height / 2 - y * scale });
+  }
+
+  /** The point of the drawing that is at a point of the pane.
+   * @param {number} x
+   * @param {number} y
+   * @returns {[number, number]} */
+  pointAt(x, y) {
+    const at = this.placement;
+    return [(x - at.x) / at.scale, (y - at.y) / at.scale];
+  }
+
+  /** Whether a part of a box is out of sight.
+   * @param {Bounds} box */
+  isOutOfSight(box) {
+    const { scale, x, y } = this.placement;
+    return box.left * scale + x < -1 || box.top * scale + y < -1 ||
+      box.right * scale + x > this.size.width + 1 || box.bottom * scale + y > this.size.height + 1;
+  }
+
+  /** The scale at which a box fills the pane.
+   * @param {Bounds} box */
+  scaleToFit(box) {
+    const { width, height } = this.size;
+    return Math.min(width / (box.right - box.left), height / (box.bottom - box.top));
+  }
+
+  /** @type {(box: Bounds, wanted: number) => void} */
+  #centre(box, wanted) {
+    const scale = within(SCALES, wanted);
+    this.#move({
+      scale,
+      x: this.size.width / 2 - ((box.left + box.right) / 2) * scale,
+      y: this.size.height / 2 - ((box.top + box.bottom) / 2) * scale,
+    });
+  }
+
+  /** @type {(placement: Placement) => void} */
+  #move(placement) {
+    this.placement = placement;
+    this.#isFitted = false;
+  }
+}
+
+/** @type {(limits: number[], value: number) => number} */
+const within = ([least, most], value) => Math.min(most, Math.max(least, value));

@@ -1,0 +1,122 @@
+// The types of drawings: what is put into a graph pane.
+
+import type { PlanRegion } from "../record.d.ts";
+import type { Family, Shape } from "./families.js";
+
+export type Key = number | string;
+export type Point = [number, number];
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Where a drawing stands in a pane: its scale, and where its origin is, in pixels. */
+export interface Placement {
+  scale: number;
+  x: number;
+  y: number;
+}
+
+/** Edges of a rectangle, in the drawing. */
+export interface Bounds {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** A box about (x, y); `n` is its node in the record. */
+export interface GraphNode {
+  key: Key;
+  n: number;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+  label: string;
+  sub: string;
+  family: Family;
+  shape: Shape;
+  state: "kept" | "new" | "gone" | "changed";
+  op: string;
+  letter?: string;
+  small?: boolean;
+  tint?: string;
+  kernel?: number | null;
+  stored?: boolean;
+  badge?: string;
+  badgeTint?: string;
+  hint?: string;
+}
+
+/** A line from node `a` to node `b`, places in the list of nodes, whose source number `slot` it is;
+ * `points` is null where the line is too long to be drawn. */
+export interface GraphEdge {
+  a: number;
+  b: number;
+  slot: number;
+  slots: number;
+  state: "kept" | "new" | "gone" | "cut";
+  points: Point[] | null;
+  hint?: string;
+}
+
+/** Words on a line or beside a box, and the places where they may stand. */
+export interface WantedWord {
+  text: string;
+  kind: "bytes" | "title";
+  spots: Point[];
+  edge?: GraphEdge;
+  region?: GraphRegion;
+}
+export interface GraphWord extends WantedWord {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+export type GraphRegion = PlanRegion & { hint?: string };
+
+export interface Drawing {
+  nodes: GraphNode[];
+  edges: GraphEdge[];
+  regions?: GraphRegion[];
+  words?: GraphWord[];
+}
+
+/** What is marked, by the keys of nodes. */
+export interface Marks {
+  picked: Key | null;
+  found: Set<Key>;
+  lit: Set<Key>;
+}
+
+/** What to bring into sight: all, or some nodes; `first` are those of them that count if not all
+ * fit; `whole`: the whole drawing, if it is legible then. */
+export type Wish = "all" | { keys: Key[]; first?: Key[]; whole?: boolean };
+
+/** What is at a point of a drawing. */
+export interface Hit {
+  node?: GraphNode;
+  edge?: GraphEdge;
+  region?: GraphRegion;
+}
+
+export interface Painter {
+  el: HTMLElement | SVGElement;
+  paint(drawing: Drawing): void;
+  place(placement: Placement): void;
+  mark(marks: Marks): void;
+  resize(width: number, height: number): void;
+  redraw?(): void;
+}
+
+/** Who hears of clicks on a node, on a line that is cut, on the ground of a kernel, of double
+ * clicks on a node, and of the node that the pointer is on. */
+export interface GraphListener {
+  node?(node: GraphNode): void;
+  edge?(edge: GraphEdge): void;
+  region?(region: GraphRegion): void;
+  open?(node: GraphNode): void;
+  hover?(node: GraphNode | null): void;
+}

@@ -1,0 +1,140 @@
+// The types of the page itself: the view, links, panels, drawings. Those of what Python sends and
+// is asked stand in record.d.ts.
+
+import type { App } from "./app/store.js";
+import type {
+  AnyRequest,
+  PatchMessage,
+  RenewedMessage,
+  ReplyMessage,
+  StatusMessage,
+} from "./record.d.ts";
+
+/** What belongs together: axes by name, nodes and lines by their places. */
+export interface Link {
+  by: "node" | "statement" | "loop" | "line" | "code" | "offer";
+  axes: string[];
+  nodes: number[];
+  lines: number[];
+}
+
+/** What of the record is shown, and how. */
+export interface View {
+  /** The panel in the middle, by name. */
+  mode: string;
+  kernel: number;
+  variant: number | null;
+  pass: number | null;
+  step: number;
+  node: number | null;
+  axis: string | null;
+  line: number | null;
+  opt: string | null;
+  /** What is pinned. */
+  picked: Link | null;
+  /** The line of code that is pinned, from 0. */
+  code: { language: string; line: number } | null;
+  language: string;
+  /** Where there is room for one pane: which. */
+  pane: string;
+  cold: boolean;
+  diff: boolean;
+  help: boolean;
+  /** The one pane that is shown, by name; null: all. */
+  only: string | null;
+}
+
+/** The names of what changed: fields of the view, "record", "live", "status", "hover", and what
+ * panes tell themselves. */
+export type Changes = Set<string>;
+export type Listener = (changes: Changes) => void;
+
+/** What a page is opened by: a way to Python, if there is one, and a place to keep the view. */
+export interface Host {
+  send?: ((message: AnyRequest) => void) | null;
+  view?: Partial<View>;
+  keep?: (view: View) => void;
+}
+
+/** Whatever Python may say. */
+export type Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessage;
+
+/** What is answered to a request, by what it asks. */
+interface Results {
+  apply: MadeVariant;
+  paste: MadeVariant;
+  auto: MadeVariant;
+  edit: MadeVariant;
+  rule_off: MadeVariant;
+  bisect: { pass: number | null; step: number; text: string };
+  values: NodeValue;
+  why_not: WhyNotAnswer;
+}
+export type ReplyTo<R extends AnyRequest> = Omit<ReplyMessage, "result"> & {
+  result: R["do"] extends keyof Results ? Results[R["do"]] | null : unknown;
+};
+
+/** The variant that a request made, or led to; none where everything began anew. */
+export interface MadeVariant {
+  variant?: number;
+}
+
+/** The value of a node at a place, and what all of its values are like. */
+export interface NodeValue {
+  value: unknown;
+  min?: number | null;
+  max?: number | null;
+  nan?: number;
+  shape?: number[];
+}
+
+/** Why a rule does not fire: the places in its text where the part begins and ends that failed. */
+export interface WhyNotAnswer {
+  text: string;
+  caret_start: number;
+  caret_end: number;
+  because: string;
+}
+
+/** What a panel shows. */
+export interface Pane {
+  el: HTMLElement;
+  update(changes: Changes): unknown;
+}
+
+/** A function for each key; false: it was not for this pane. */
+export type Keys = Record<string, (event: KeyboardEvent) => unknown>;
+
+/** A pane in the middle. */
+export interface ModePane extends Pane {
+  focus(): unknown;
+  keys: Keys;
+}
+
+/** What the `panel.js` of a folder exports. */
+export type PanelRow =
+  & { order: number }
+  & (
+    | { place: "top" | "left" | "right" | "bottom"; make(app: App): Pane }
+    | { place: "middle"; title: string; make(app: App): ModePane }
+  );
+/** With the name of the folder. */
+export type Panel = PanelRow & { name: string };
+export type Mode = Extract<Panel, { place: "middle" }>;
+
+/** What a host hands over: anywidget's model, or the shim of an exported page. */
+export interface Model {
+  get(name: "record"): string;
+  get(name: "view"): Partial<View>;
+  get(name: "live"): boolean;
+  set(name: "view", value: View): void;
+  save_changes(): void;
+  send(message: AnyRequest): void;
+  on(name: string, heard: (message: Message) => unknown): void;
+  off(name: string, heard: (message: Message) => unknown): void;
+}
+
+/** The middle, of which one mode is shown. */
+export interface Middle extends Pane {
+  current(): ModePane | undefined;
+}
