@@ -30,6 +30,7 @@ LAYERS: dict[str, tuple[int, str]] = {
     "workbench.base":               (0, "values"),
     "workbench.ir":                 (1, "ir"),
     "workbench.ir.rules":           (2, "rules"),
+    "workbench.ir.functions":       (2, "functions"),
     "workbench.ir.schedule":        (3, "schedule"),
     "workbench.ir.opt":             (3, "opt"),
     "workbench.ir.lower":           (3, "lower"),

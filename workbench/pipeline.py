@@ -18,6 +18,7 @@ from workbench.base.forking import free_lock
 from workbench.base.target import Target
 from workbench.base.trace import PassRecord, observe, observer, unobserved
 from workbench.base.unpicklable import Unpicklable
+from workbench.ir.functions.expand import FUNCTION_RULES, FUNCTIONS
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import levels
@@ -45,6 +46,7 @@ SCHEDULE_PASSES: Mapping[str, RuleSet] = {
     "simplify-tensor": TENSOR_RULES,
     "split-reductions": SPLIT_RULES,
     "simplify-index": SIMPLIFY,
+    "expand-functions": FUNCTION_RULES,
     "simplify-kernel": KERNEL_RULES,
 }
 """The passes of scheduling that are rules."""
@@ -127,6 +129,8 @@ def stages(
         begin if isinstance(begin, Stages) else Stages(_opted(begin, opts, target))
     )
     last = STAGES.index(upto)
+    if last >= STAGES.index("source"):
+        _refuse_functions(reached.kernel)
     if last == len(STAGES) - 1:
         with unobserved():
             _checked(reached.kernel, "kernel", "verify-kernel")
@@ -136,6 +140,20 @@ def stages(
         return reached
     name = device.device if isinstance(device, Target) else device
     return _rendered(reached, Device[name], last)
+
+
+def _refuse_functions(kernel: UOp) -> None:
+    """Errors: CompileError for a kernel with a function that no rule expanded."""
+    left = {n.op: None for n in kernel.toposort() if n.op in FUNCTIONS}
+    if left:
+        ops = " and ".join([op.name for op in left])
+        rules = FUNCTION_RULES.rules
+        names = [r.name for r in rules if not left.keys().isdisjoint(r.match.ops or ())]
+        because = f"no device has {ops}: {' and '.join(names)} make it arithmetic"
+        if len(names) == 1:
+            because = f"no device has {ops}: {names[0]} makes it arithmetic"
+        hint = f"switch {' and '.join(names)} on again"
+        raise CompileError("expand-functions", because, to_expr(kernel), hint)
 
 
 def _opted(kernel: UOp, opts: Sequence[Opt], target: Target) -> UOp:

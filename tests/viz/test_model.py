@@ -14,11 +14,12 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
+from workbench.viz import explore
 from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import decisions_text
 from workbench.viz.model.loops import loop_nest, to_text
 from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
-from workbench.viz.model.title import decoded, title_of
+from workbench.viz.model.title import decoded
 from workbench.viz.model.words import bytes_text, plural
 
 TILE = (
@@ -83,7 +84,7 @@ TITLES: dict[str, Callable[[], Tensor]] = {
 
 @pytest.mark.parametrize("title", TITLES)
 def test_titles(title: str) -> None:
-    assert title_of(kernel_of(TITLES[title]())) == title
+    assert explore(TITLES[title]()).kernels[0].title == title
 
 
 @pytest.mark.parametrize("title", TITLES)

@@ -18,7 +18,6 @@ from workbench.ir.rewriting.rewrite import RuleSet
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-from workbench.viz.model import functions
 
 Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
 
@@ -33,7 +32,6 @@ def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
         for rules in [o for o in gc.get_objects() if isinstance(o, RuleSet)]:
             rules.__dict__.pop("by_op", None)
             rules._less.clear()
-        functions._template.cache_clear()
 
     def make(sets: Sequence[RuleSet], name: str, error: Exception) -> None:
         def raises(node: Any) -> None:

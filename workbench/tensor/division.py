@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.functions.rounding import floored
+from workbench.ir.functions.signs import magnitude, with_sign_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, filled
-from workbench.tensor.rounding import floored
-from workbench.tensor.signs import magnitude, with_sign_of
 
 
 def divided(a: UOp, b: UOp, rounding: str | None) -> UOp:

@@ -1,17 +1,17 @@
-"""Functions of one tensor, element by element. The formulas are in formulas.py."""
+"""Functions of one tensor, element by element. The formulas are in ir/functions."""
 
 from __future__ import annotations
 
-import math
 from typing import Self
 
 from workbench.base.dtypes import dtypes
-from workbench.tensor import formulas, trigonometry
+from workbench.ir.functions.formulas import Formula
+from workbench.ir.functions.rounding import ceiled, floored, rounded
+from workbench.ir.functions.signs import magnitude
+from workbench.ir.node.ops import Ops
 from workbench.tensor.base import Base, Operand
 from workbench.tensor.broadcast import cast_to
 from workbench.tensor.refuse import shape_error
-from workbench.tensor.rounding import ceiled, floored, rounded
-from workbench.tensor.signs import magnitude
 
 
 class Functions(Base):
@@ -24,23 +24,23 @@ class Functions(Base):
 
     def exp(self) -> Self:
         """Return e ** self, to within about 3 units in the last place."""
-        return self._float(formulas.exp)
+        return self._function(Ops.EXP)
 
     def exp2(self) -> Self:
         """Return 2 ** self."""
-        return self._float(lambda x: x.exp2())
+        return self._function(Ops.EXP2)
 
     def log(self) -> Self:
         """Return the natural logarithm; -inf of 0, NaN of negative numbers."""
-        return self._float(lambda x: x.log2() * math.log(2))
+        return self._function(Ops.LOG)
 
     def log2(self) -> Self:
         """Return the logarithm to base 2."""
-        return self._float(lambda x: x.log2())
+        return self._function(Ops.LOG2)
 
     def sqrt(self) -> Self:
         """Return the square root; NaN of negative numbers."""
-        return self._float(lambda x: x.sqrt())
+        return self._function(Ops.SQRT)
 
     def rsqrt(self) -> Self:
         """Return 1 / sqrt(self)."""
@@ -52,47 +52,47 @@ class Functions(Base):
 
     def sin(self) -> Self:
         """Return the sine of angles in radians, exact to the last digits however large."""
-        return self._float(lambda x: x.sin())
+        return self._function(Ops.SIN)
 
     def cos(self) -> Self:
         """Return the cosine of angles in radians, exact to the last digits however large."""
-        return self._float(lambda x: x.cos())
+        return self._function(Ops.COS)
 
     def tan(self) -> Self:
         """Return the tangent of angles in radians."""
-        return self._float(trigonometry.tan)
+        return self._function(Ops.TAN)
 
     def asin(self) -> Self:
         """Return the angle from -pi/2 to pi/2 whose sine is self; NaN beyond 1."""
-        return self._float(trigonometry.asin)
+        return self._function(Ops.ASIN)
 
     def acos(self) -> Self:
         """Return the angle from 0 to pi whose cosine is self; NaN beyond 1."""
-        return self._float(trigonometry.acos)
+        return self._function(Ops.ACOS)
 
     def atan(self) -> Self:
         """Return the angle from -pi/2 to pi/2 whose tangent is self."""
-        return self._float(trigonometry.atan)
+        return self._function(Ops.ATAN)
 
     def sinh(self) -> Self:
         """Return the hyperbolic sine."""
-        return self._float(trigonometry.sinh)
+        return self._function(Ops.SINH)
 
     def cosh(self) -> Self:
         """Return the hyperbolic cosine."""
-        return self._float(trigonometry.cosh)
+        return self._function(Ops.COSH)
 
     def asinh(self) -> Self:
         """Return the inverse of sinh."""
-        return self._float(trigonometry.asinh)
+        return self._function(Ops.ASINH)
 
     def acosh(self) -> Self:
         """Return the inverse of cosh, not negative; NaN below 1."""
-        return self._float(trigonometry.acosh)
+        return self._function(Ops.ACOSH)
 
     def atanh(self) -> Self:
         """Return the inverse of tanh; infinite at 1 and -1, NaN beyond."""
-        return self._float(trigonometry.atanh)
+        return self._function(Ops.ATANH)
 
     def square(self) -> Self:
         """Return self * self."""
@@ -157,11 +157,14 @@ class Functions(Base):
         """Return the nearest whole number, the even one of two; integers stay."""
         return self._whole(rounded)
 
-    def _float(self, formula: formulas.Formula) -> Self:
+    def _function(self, op: Ops) -> Self:
+        return self._float(lambda x: x.alu(op))
+
+    def _float(self, formula: Formula) -> Self:
         """Return the formula of self as a float; a float below 32 bits is computed in 32."""
         kind = self.dtype if self.dtype.is_float else dtypes.default_float
         wide = kind if kind.bits >= 32 else dtypes.float32
         return self._with(cast_to(formula(cast_to(self.uop, wide)), kind))
 
-    def _whole(self, formula: formulas.Formula) -> Self:
+    def _whole(self, formula: Formula) -> Self:
         return self._with(formula(self.uop)) if self.dtype.is_float else self

@@ -1,13 +1,14 @@
-"""Powers: products where the exponent is a whole number, else 2 ** (log2(x) * y)."""
+"""Powers: products where the exponent is a whole number, else POW."""
 
 from __future__ import annotations
 
 import math
 
+from workbench.ir.functions.power import has_no_root
+from workbench.ir.functions.signs import magnitude
+from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.tensor.broadcast import cast_to, expanded, filled, wide_dtype
-from workbench.tensor.rounding import is_odd
-from workbench.tensor.signs import magnitude, with_sign_of
 
 _LARGEST = 16
 """Up to this exponent a product is at least as exact as the general formula."""
@@ -30,32 +31,15 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
     else:
         size = magnitude(x)
         root = size.sqrt()
-        value = _no_root(x).where(x.like(math.nan), _product(size, whole) * root)
+        value = has_no_root(x).where(x.like(math.nan), _product(size, whole) * root)
     return cast_to(1.0 / value if exponent < 0 else value, kind)
 
 
 def power(x: UOp, y: UOp) -> UOp:
-    """Return x ** y of floats, with IEEE's answers for zero, negative and infinite x.
-
-    A negative x has a power where y is whole. The relative error grows with the exponent of
-    the result: about abs(y * log2(x)) units in the last place.
-    """
+    """Return x ** y of floats, as POW means it; a float below 32 bits is computed in 32."""
     kind = x.dtype
     x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
-    size = magnitude(x)
-    # 1 and -1 to an infinite power are 1, and so is all to the power 0: not 0 * inf.
-    is_one = y.eq(0.0) | size.eq(1.0)
-    positive = is_one.where(x.like(1.0), (size.log2() * y).exp2())
-    whole = y.trunc().eq(y)
-    turned = whole & is_odd(y)
-    signed = turned.where(with_sign_of(positive, x), positive)
-    undefined = _no_root(x) & ~whole
-    return cast_to(undefined.where(x.like(math.nan), signed), kind)
-
-
-def _no_root(x: UOp) -> UOp:
-    """Return where x has whole powers only: below 0, but for -inf and -0.0."""
-    return (x < 0.0) & (x > -math.inf)
+    return cast_to(x.alu(Ops.POW, y), kind)
 
 
 def integer_power(x: UOp, y: UOp | int) -> UOp:

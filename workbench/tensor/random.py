@@ -6,7 +6,6 @@ position reach a kernel as memory, so that every call runs one and the same kern
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.forking import free_lock
+from workbench.ir.functions.formulas import cos_of_turns
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -21,7 +21,6 @@ from workbench.tensor.arguments import number, whole
 from workbench.tensor.axes import sizes
 from workbench.tensor.broadcast import cast_to, expanded, scalar_dtype
 from workbench.tensor.creation import Creation
-from workbench.tensor.formulas import cos_of_turns
 from workbench.tensor.literal import as_dtype
 from workbench.tensor.movement import reshaped, shrunk
 from workbench.tensor.numbered import numbered
@@ -231,7 +230,7 @@ def _normal(a: UOp, b: UOp, kind: DType) -> UOp:
     bits = 32 if kind.bits == 64 else 24
     u, v = (fraction(word, word, bits) for word in (a, b))
     tiny = 2.0**-bits
-    log = (u + tiny).log2() * math.log(2)
+    log = (u + tiny).alu(Ops.LOG)
     return (log * -2.0).sqrt() * cos_of_turns(v)
 
 

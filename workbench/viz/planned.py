@@ -10,9 +10,10 @@ from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import Calls, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
-from workbench.ir.node.shapes import Shape
+from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.node.uop import UOp
-from workbench.ir.rewriting.rewrite import check_names, without
+from workbench.ir.rewriting.rewrite import check_names, rewrite, without
+from workbench.ir.rules.collapse import KERNEL_RULES
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.kernel.inputs import FromSchedule, Run
@@ -67,6 +68,7 @@ def planned(
             plan.outputs = roots
             break
         run = Run(schedule.items)
+        built = next(r.after for r in watching.records if r.name == "rangeify")
         shapes = {base(output): output.shape for output in outputs}
         for number, item in enumerate(schedule.items):
             if item.kernel is not None:
@@ -75,7 +77,17 @@ def planned(
                 )
                 data = FromSchedule(run, number)
                 off = tuple(name for name in rules_off if name in of_kernels)
-                plan.kernels.append(_kernel(item.kernel, output_shapes, data, off))
+                title = title_of(_with_functions(item.kernel, built[number].kernel))
+                plan.kernels.append(
+                    Kernel(
+                        item.kernel,
+                        item.kernel,
+                        data,
+                        output_shapes,
+                        title=title,
+                        rules_off=off,
+                    )
+                )
         plan.items += schedule.items
         plan.decisions += schedule.decisions
         plan.passes += watching.records
@@ -110,7 +122,8 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
     return groups
 
 
-def _kernel(
-    graph: UOp, shapes: tuple[Shape, ...], data: FromSchedule, off: tuple[str, ...]
-) -> Kernel:
-    return Kernel(graph, graph, data, shapes, title=title_of(graph), rules_off=off)
+def _with_functions(kernel: UOp, built: UOp) -> UOp:
+    """Return `kernel` with its functions as ops: as it was `built`, in its simplest form."""
+    if FUNCTIONS.isdisjoint([node.op for node in built.toposort()]):
+        return kernel
+    return rewrite(built, KERNEL_RULES)

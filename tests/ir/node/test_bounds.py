@@ -184,7 +184,7 @@ def test_bounds_are_this_good(node: UOp) -> None:
 BINARY = sorted(
     (op for op, row in OPS.items() if row.python and row.arity == 2), key=str
 )
-INTEGER_ONLY = {Ops.FDIV}
+INTEGER_ONLY = {Ops.FDIV, Ops.POW}
 NEAR = (0, 1, 7, 8)
 
 

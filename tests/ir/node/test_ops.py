@@ -14,6 +14,7 @@ import pytest
 from workbench.backends.c.expressions import operators
 from workbench.backends.llvm import instructions
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.functions.expand import FUNCTIONS
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.node import ops
 from workbench.ir.node.ops import (
@@ -220,7 +221,9 @@ def test_an_elementwise_op_is_known_everywhere(op: Ops) -> None:
         row.precedence
     )
     assert (op in REDUCTIONS) <= row.is_commutative
-    decomposed = {o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()}
+    decomposed = FUNCTIONS | {
+        o for rule in DECOMPOSE_RULES.rules for o in rule.match.ops or ()
+    }
     assert op in instructions.SUPPORTED | decomposed
     assert op in {*operators.INFIX, *operators.SPECIAL, Ops.FMOD} | decomposed
 

@@ -12,6 +12,7 @@ from tests.ir.rules.meaning import matches
 from tests.ir.samples import F, at, axis, buffer, load, param, store, tensor
 from tests.tools.silent_rules import package_rules
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.functions.expand import FUNCTION_RULES
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.half_precision import ALL_HALF_PRECISION_RULES
 from workbench.ir.lower.lower import DECOMPOSED
@@ -76,6 +77,10 @@ def nodes_that_match() -> dict[str, UOp]:
         nodes[rule.name] = fired_in(root, COLLAPSE_RULES, rule.name)
     for rule in ALL_HALF_PRECISION_RULES.rules:
         nodes[rule.name] = half_precision_node(rule)
+    for rule in FUNCTION_RULES.rules:
+        assert rule.match.ops is not None and rule.match.src is not None
+        sources = (buffer(1, 3),) * len(rule.match.src)
+        nodes[rule.name] = UOp(rule.match.ops[0], F, sources)
     large = tensor(Ops.REDUCE_AXIS, buffer(1, SPLIT_WORK), (Ops.ADD, (0,)))
     return nodes | {r.name: large for r in SPLIT_RULES.rules}
 

@@ -76,6 +76,21 @@ class Ops(Enum):
     FMA = "FMA"
     CAST = "CAST"
     BITCAST = "BITCAST"
+    # functions: elementwise, of the tensor level alone
+    EXP = "EXP"
+    LOG = "LOG"
+    SIGMOID = "SIGMOID"
+    TANH = "TANH"
+    TAN = "TAN"
+    ASIN = "ASIN"
+    ACOS = "ACOS"
+    ATAN = "ATAN"
+    SINH = "SINH"
+    COSH = "COSH"
+    ASINH = "ASINH"
+    ACOSH = "ACOSH"
+    ATANH = "ATANH"
+    POW = "POW"
     # kernel
     INDEX = "INDEX"
     LOAD = "LOAD"
@@ -197,6 +212,10 @@ def _shift_right(a: Array, b: Array) -> Array:
     )
 
 
+def _sigmoid(a: Array) -> Array:
+    return np.ones_like(a) / (np.ones_like(a) + np.exp(-a))
+
+
 def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
     return a * b + c
 
@@ -295,6 +314,34 @@ OPS: dict[Ops, OpInfo] = {
         word="cast", cost=0.0),
     Ops.BITCAST: Op(1, _ALL, "cast", None, "the same bits as another dtype of that width",
         word="bitcast", cost=0.0, slots=0),
+    Ops.EXP: Op(1, "t", "float", _wrap(np.exp), "e to the power a",
+        word="exp", is_function=True, cost=36.0),
+    Ops.LOG: Op(1, "t", "float", _wrap(np.log), "natural logarithm of a",
+        word="log", is_function=True, cost=21.0),
+    Ops.SIGMOID: Op(1, "t", "float", _wrap(_sigmoid), "1 / (1 + e ** -a)",
+        word="sigmoid", is_function=True, cost=43.0),
+    Ops.TANH: Op(1, "t", "float", _wrap(np.tanh), "hyperbolic tangent",
+        word="tanh", is_function=True, cost=68.0),
+    Ops.TAN: Op(1, "t", "float", _wrap(np.tan), "tangent of a in radians",
+        word="tan", is_function=True, cost=205.0),
+    Ops.ASIN: Op(1, "t", "float", _wrap(np.arcsin), "the angle whose sine is a, up to pi/2",
+        word="asin", is_function=True, cost=35.0),
+    Ops.ACOS: Op(1, "t", "float", _wrap(np.arccos), "the angle whose cosine is a, 0 to pi",
+        word="acos", is_function=True, cost=44.0),
+    Ops.ATAN: Op(1, "t", "float", _wrap(np.arctan), "the angle whose tangent is a, up to pi/2",
+        word="atan", is_function=True, cost=35.0),
+    Ops.SINH: Op(1, "t", "float", _wrap(np.sinh), "hyperbolic sine",
+        word="sinh", is_function=True, cost=64.0),
+    Ops.COSH: Op(1, "t", "float", _wrap(np.cosh), "hyperbolic cosine",
+        word="cosh", is_function=True, cost=47.0),
+    Ops.ASINH: Op(1, "t", "float", _wrap(np.arcsinh), "the inverse of SINH",
+        word="asinh", is_function=True, cost=75.0),
+    Ops.ACOSH: Op(1, "t", "float", _wrap(np.arccosh), "the inverse of COSH, not negative",
+        word="acosh", is_function=True, cost=68.0),
+    Ops.ATANH: Op(1, "t", "float", _wrap(np.arctanh), "the inverse of TANH",
+        word="atanh", is_function=True, cost=47.0),
+    Ops.POW: Op(2, "t", "float", _wrap(np.power), "a to the power b of floats",
+        word="pow", is_function=True, cost=61.0),
     Ops.INDEX: Op(None, "kln", "first", None, "an element of a buffer, by one index per dimension"),
     Ops.LOAD: Op(None, "kln", "first", None, "the element there; 0 where its gate is shut"),
     Ops.STORE: Op(None, "kln", "void", None, "writes a value to an INDEX, where its gate is open"),

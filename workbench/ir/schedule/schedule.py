@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from workbench.base.trace import Match, recording
+from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
@@ -65,7 +66,8 @@ def schedule(
         with SIMPLIFY_INDEX.merged():
             items, buffers = build(plan, device)
         r.after = items
-    final = tuple(_simplified(item) for item in items)
+    has_functions = not FUNCTIONS.isdisjoint([node.op for node in plan.nodes])
+    final = tuple([_simplified(item, has_functions) for item in items])
     return Schedule(final, buffers, decisions), simple
 
 
@@ -81,11 +83,12 @@ def needs_kernel(node: UOp) -> bool:
     return node.op is not Ops.BUFFER and not is_known(node)
 
 
-def _simplified(item: ScheduleItem) -> ScheduleItem:
+def _simplified(item: ScheduleItem, has_functions: bool) -> ScheduleItem:
     if item.kernel is None:
         return item
+    kernel = EXPAND_FUNCTIONS(item.kernel) if has_functions else item.kernel
     doc = "Values and index expressions are in their simplest form."
-    kernel = kinds(rewrite(item.kernel, KERNEL_RULES, name="simplify-kernel", doc=doc))
+    kernel = kinds(rewrite(kernel, KERNEL_RULES, name="simplify-kernel", doc=doc))
     if kernel.arg.order != item.kernel.arg.order:
         kernel = named(
             kernel

@@ -15,7 +15,6 @@ from workbench.base.source import SourceLine
 from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.viz.model.functions import named
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text
 
@@ -24,7 +23,7 @@ from workbench.viz.model.words import shape_text
 class GraphNode:
     """A value. `label` says what it is in a word or two; `kernels` number the kernels that
     compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
-    or "value"; `function` names the function of node `operand` that it is the result of."""
+    or "value"."""
 
     number: int
     op: str
@@ -38,8 +37,6 @@ class GraphNode:
     size_bytes: int = 0
     line: str = ""
     is_output: bool = False
-    function: str = ""
-    operand: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +69,7 @@ def tensor_graph(
     inside = _membership(kernels, {node for item in items for node in item.nodes})
     numbers = {node: i for i, node in enumerate(graph_nodes(outputs))}
     nodes = [
-        _node(
-            n, i, tuple(inside[n]), stored.get(n), n in outputs, numbers, lines.first(n)
-        )
+        _node(n, i, tuple(inside[n]), stored.get(n), n in outputs, lines.first(n))
         for n, i in numbers.items()
     ]
     edges = [
@@ -113,16 +108,12 @@ def _node(
     kernels: tuple[int, ...],
     stored: int | None,
     output: bool,
-    numbers: Mapping[UOp, int],
     line: SourceLine | None,
 ) -> GraphNode:
-    function = named(node)
     return GraphNode(
         number, node.op.name, str(node.dtype), node.shape, label_of(node), _arg_text(node),
         _role(node), kernels, stored, node.size * node.dtype.itemsize,
         "" if line is None else str(line), output,
-        "" if function is None else function.name,
-        None if function is None else numbers[function.operand],
     )  # fmt: skip
 
 
@@ -166,31 +157,7 @@ def _arg_text(node: UOp) -> str:
 @lru_cache(maxsize=8)
 def folded(graph: TensorGraph) -> TensorGraph:
     """Return the graph as a picture shows it. Several pictures are made of the same one."""
-    return _without_chains(_without_copies(_without_constants(_with_functions(graph))))
-
-
-def _with_functions(graph: TensorGraph) -> TensorGraph:
-    """Make one node of a function that is spelled out, and drop what only it reads."""
-    by_number = {n.number: n for n in graph.nodes}
-    sources = _sources(graph.edges)
-    edges: list[GraphEdge] = []
-    nodes: dict[int, GraphNode] = {}
-    stack = [n.number for n in graph.nodes if n.is_output or n.stored_by is not None]
-    while stack:
-        node = by_number[stack.pop()]
-        if node.number in nodes:
-            continue
-        below = sources[node.number]
-        if node.operand is not None:
-            below = [GraphEdge(node.operand, node.number, 0)]
-            node = replace(node, label=node.function)
-        nodes[node.number] = node
-        edges += below
-        stack += [e.source for e in below]
-    remaining = tuple(nodes[n.number] for n in graph.nodes if n.number in nodes)
-    places = {n.number: i for i, n in enumerate(remaining)}
-    edges.sort(key=lambda e: (places[e.target], e.position))
-    return TensorGraph(remaining, tuple(edges), graph.titles)
+    return _without_chains(_without_copies(_without_constants(graph)))
 
 
 def _without_constants(graph: TensorGraph) -> TensorGraph:
@@ -202,7 +169,7 @@ def _without_constants(graph: TensorGraph) -> TensorGraph:
         if node.number in constants and not node.is_output:
             continue
         words = [constants.get(e.source, "\u00b7") for e in below]
-        if any(e.source in constants for e in below) and node.operand is None:
+        if any(e.source in constants for e in below):
             node = replace(node, label=_call_text(node.label, words))
         nodes.append(node)
     numbers = {n.number for n in nodes}

@@ -198,21 +198,24 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
     parts: list[tuple[PassRecord, int]] = []
     own: list[tuple[PassRecord, int]] = []
     for place, record in enumerate((*records, None)):
-        begins = record is None or record.parent is None and record.name in _BEGIN
-        if own and begins:
+        of_tensors = record is not None and record.name == "simplify-tensor"
+        is_first = (
+            record is not None and bool(parts) and record.before is parts[0][0].after
+        )
+        if own and (record is None or of_tensors or is_first):
             outer = [r for r, _ in own if r.parent is None]
             passes, places = zip(*shared, *own, strict=True)
             yield Scheduled(outer[0].before, outer[-1].after, passes, places)
             own = []
         if record is None:
             return
-        if record.name == "simplify-tensor":
+        if of_tensors:
             shared = []  # what another device computes
         if record.name == "rangeify":
             parts = [(p, place) for p in record.edges if isinstance(p, PassRecord)]
             edges = tuple(p for p in record.edges if isinstance(p, ProvenanceEdge))
             shared.append((replace(record, edges=edges), place))
-        elif begins and record.name == "simplify-kernel":
+        elif is_first:
             own = [parts.pop(0), (record, place)]
         else:
             (own or shared).append((record, place))
@@ -230,6 +233,3 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     while count < min(len(one), len(other)) and one[count] == other[count]:
         count += 1
     return one[:count]
-
-
-_BEGIN = ("simplify-kernel", "simplify-tensor")

@@ -12,7 +12,6 @@ from itertools import groupby
 from workbench.ir.node.ops import CASTS, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.opt.opt import ranges
-from workbench.viz.model.functions import between, named
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
@@ -34,19 +33,13 @@ def decoded(kernel: UOp) -> str:
 def title_of(kernel: UOp) -> str:
     """Return what a kernel (a SINK) computes, its steps in order, joined by "+"."""
     nodes = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
-    functions = {n: f for n in nodes if (f := named(n)) is not None}
-    parts = {p for n, f in functions.items() for p in between(n, f.operand)}
-    nodes = [n for n in nodes if n not in parts]
     readers: dict[UOp, list[UOp]] = {n: [] for n in nodes}
     for node in nodes:
         for source in node.src:
             if source in readers:
                 readers[source].append(node)
     output = frozenset().union(*[store.ranges for store in kernel.stores])
-    strong = {
-        n: functions[n].name if n in functions else _strong(n, readers, output)
-        for n in nodes
-    }
+    strong = {n: _strong(n, readers, output) for n in nodes}
     reduces = any(n.op is Ops.REDUCE for n in nodes)
     words = [w for w in strong.values() if w]
     if not reduces:
@@ -57,9 +50,6 @@ def title_of(kernel: UOp) -> str:
 def value_name(node: UOp) -> str:
     """Return what a value of the tensor graph is called: "exp", "relu", "add", "sum of products",
     and what a picture says of it where there is no word for it."""
-    function = named(node)
-    if function is not None:
-        return function.name
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from workbench.ir.functions.signs import magnitude, with_sign_of
 from workbench.ir.node.uop import UOp
-from workbench.tensor.signs import magnitude, with_sign_of
 
 
 def floored(x: UOp) -> UOp:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.functions.formulas import exp, log1p, polynomial
+from workbench.ir.functions.signs import magnitude
 from workbench.ir.node.uop import UOp
-from workbench.tensor.formulas import exp, log1p, polynomial
-from workbench.tensor.signs import magnitude
 
 # (atan(t)/t - 1) / z for |t| <= tan(pi/8). Error of t + t*z*p(z): 2**-30.4 and 2**-59.4.
 ATAN = {

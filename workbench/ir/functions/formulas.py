@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache
 
 from workbench.base.dtypes import DType, dtypes
+from workbench.ir.functions.signs import magnitude
 from workbench.ir.node.uop import UOp
-from workbench.tensor.signs import magnitude
 
 Formula = Callable[[UOp], UOp]
 
@@ -56,39 +56,16 @@ def tanh(x: UOp) -> UOp:
     return (size < 0.625).where(near * ratio, signed)
 
 
-def gated(x: UOp, y: UOp) -> UOp:
-    """Return x * sigmoid(y), for y that falls without bound with x: 0 at minus infinity."""
-    # Where x is below -1000 the gate is 0 in every float type.
-    return x.max(-1000.0) * sigmoid(y)
-
-
-def hardswish(x: UOp) -> UOp:
-    """Return x * relu6(x + 3) / 6."""
-    gate = (x + 3.0).max(0.0).min(6.0)
-    # Below -3 the gate is 0: held there, minus infinity gives 0 and not NaN.
-    return x.max(-3.0) * gate * (1 / 6)
-
-
-def elu(x: UOp, alpha: float) -> UOp:
-    """Return x above 0, else alpha * (e ** x - 1).
-
-    Rewrite: e ** x - 1 -> 2t / (1 - t), t = tanh(x / 2), which is exact near 0.
-    """
-    t = tanh(x.min(0.0) * 0.5)
-    below = t * 2.0 / (1.0 - t)
-    return (x > 0.0).where(x, below * alpha)
-
-
-def softplus(x: UOp) -> UOp:
-    """Return log(1 + e ** x) as max(x, 0) + log(1 + e ** -|x|), which does not overflow."""
-    positive = x.max(0.0)
-    return positive + log1p(exp(-magnitude(x)))
+def log(x: UOp) -> UOp:
+    """Return the natural logarithm; -inf of 0, NaN of negative numbers."""
+    return x.log2() * math.log(2)
 
 
 def log1p(x: UOp) -> UOp:
     """Return log(1 + x), also where 1 + x loses most of x. Source: Kahan 1984.
 
-    The rounding of 1 + x to y is undone by the factor x / (y - 1).
+    The rounding of 1 + x to y is undone by the factor x / (y - 1). Of infinity it is NaN: who
+    may have that looks before.
     """
     y = x + 1.0
     lost = y.eq(1.0)

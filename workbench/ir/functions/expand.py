@@ -1,0 +1,45 @@
+"""Functions of the tensor level, expanded: each as EXP2, LOG2, SIN, COS and arithmetic.
+
+EXP, TANH, POW and their like are ops while an expression is built, and while scheduling decides
+what is stored: their row in the op table says what they mean, on numpy, what they are called, and
+what they cost. In each kernel that scheduling makes, this table replaces every one by its formula,
+so that no later stage knows them. To add a function: its row in the op table, its formula, its row
+here. A kernel made without one of these rules still has the op, and no device compiles it.
+"""
+
+from __future__ import annotations
+
+from workbench.ir.functions import trigonometry
+from workbench.ir.functions.formulas import exp, log, sigmoid, tanh
+from workbench.ir.functions.power import power
+from workbench.ir.node.ops import Ops
+from workbench.ir.rewriting.passes import Pass
+from workbench.ir.rewriting.patterns import op, var
+from workbench.ir.rewriting.rewrite import Rule, RuleSet
+
+x, y = var("x", "float"), var("y", "float")
+
+# fmt: off
+FUNCTION_RULES = RuleSet("expand-functions", [
+    Rule("exp-formula",     op(Ops.EXP, x),     exp),
+    Rule("log-formula",     op(Ops.LOG, x),     log),
+    Rule("sigmoid-formula", op(Ops.SIGMOID, x), sigmoid),
+    Rule("tanh-formula",    op(Ops.TANH, x),    tanh),
+    Rule("tan-formula",     op(Ops.TAN, x),     trigonometry.tan),
+    Rule("asin-formula",    op(Ops.ASIN, x),    trigonometry.asin),
+    Rule("acos-formula",    op(Ops.ACOS, x),    trigonometry.acos),
+    Rule("atan-formula",    op(Ops.ATAN, x),    trigonometry.atan),
+    Rule("sinh-formula",    op(Ops.SINH, x),    trigonometry.sinh),
+    Rule("cosh-formula",    op(Ops.COSH, x),    trigonometry.cosh),
+    Rule("asinh-formula",   op(Ops.ASINH, x),   trigonometry.asinh),
+    Rule("acosh-formula",   op(Ops.ACOSH, x),   trigonometry.acosh),
+    Rule("atanh-formula",   op(Ops.ATANH, x),   trigonometry.atanh),
+    Rule("pow-formula",     op(Ops.POW, x, y),  power),
+])
+# fmt: on
+FUNCTIONS = frozenset(o for rule in FUNCTION_RULES.rules for o in rule.match.ops or ())
+EXPAND_FUNCTIONS = Pass(
+    "expand-functions",
+    "Functions are arithmetic: EXP, TANH, POW and their like are their formulas.",
+    FUNCTION_RULES,
+)
