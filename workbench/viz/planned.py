@@ -11,6 +11,7 @@ from workbench.base.errors import EndlessRewrite, VerifyError, WorkbenchError
 from workbench.base.source import Calls, SourceLine
 from workbench.base.trace import PassRecord, observe, unobserved
 from workbench.ir.functions.expand import FUNCTIONS
+from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import check_names, rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
@@ -77,16 +78,9 @@ def planned(
                 )
                 data = FromSchedule(run, number)
                 off = tuple(name for name in rules_off if name in of_kernels)
-                title = title_of(_with_functions(item.kernel, built[number].kernel))
+                as_built = built[number].kernel
                 plan.kernels.append(
-                    Kernel(
-                        item.kernel,
-                        item.kernel,
-                        data,
-                        output_shapes,
-                        title=title,
-                        rules_off=off,
-                    )
+                    _kernel(item.kernel, as_built, output_shapes, data, off)
                 )
         plan.items += schedule.items
         plan.decisions += schedule.decisions
@@ -122,8 +116,19 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
     return groups
 
 
-def _with_functions(kernel: UOp, built: UOp) -> UOp:
-    """Return `kernel` with its functions as ops: as it was `built`, in its simplest form."""
-    if FUNCTIONS.isdisjoint([node.op for node in built.toposort()]):
+def _kernel(
+    graph: UOp,
+    as_built: UOp,
+    shapes: tuple[Shape, ...],
+    data: FromSchedule,
+    off: tuple[str, ...],
+) -> Kernel:
+    title = title_of(_with_functions(graph, as_built))
+    return Kernel(graph, graph, data, shapes, title=title, rules_off=off)
+
+
+def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
+    """Return `kernel` with its functions as ops: `as_built`, in its simplest form."""
+    if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
         return kernel
-    return rewrite(built, KERNEL_RULES)
+    return rewrite(as_built, KERNEL_RULES)

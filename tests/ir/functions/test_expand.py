@@ -8,9 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
-from tests.compiler import needs_c
 from tests.ir.rules.meaning import fired
 from tests.ir.samples import buffer
+from tests.tools.compiler import needs_c
 from workbench import Tensor, explore
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError, VerifyError

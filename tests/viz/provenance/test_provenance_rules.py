@@ -46,9 +46,9 @@ LED = {
               ["linearize", "opt-upcast", "opt-upcast", "rangeify"]),
     # of a softmax: what exp2 is made of, and a multiply-add that came of two of its operations
     "shift": (softmax, (), "shl ", Ops.SHL,
-              ["linearize", "exp2-polynomial", "statement-tree", "rangeify"]),
+              ["linearize", "exp2-polynomial", "statement-tree", "exp-formula", "rangeify"]),
     "reduced": (softmax, (), r"fmuladd.*0x3EDD94AE", Ops.FMA,
-                ["linearize", "form-fma", "statement-tree", "rangeify"]),
+                ["linearize", "form-fma", "statement-tree", "exp-formula", "rangeify"]),
     # of a padded pooling: the load under its gate, and one side of the gate
     "window": (pooled, (), r"= load float", Ops.LOAD,
                ["linearize", "load-gate", "distribute", "rangeify", "mod-congruent", "mod-terms",
