@@ -1,17 +1,21 @@
-"""The page's layout of graphs: crossings beside dot's, milliseconds, how still a rewrite is.
+"""The layout of graphs: crossings beside dot's, milliseconds, how still a rewrite is.
 
     python bench/layout.py
 
-In headless Chromium. dot is not run: its crossings are recorded in tests/viz/data. Ends with an
-error where a graph crosses more than its bound or takes more than its milliseconds, or too many
-rewrites move what they left alone. The milliseconds are the least of some runs.
+In headless Chromium, and as Python runs it for still pictures and plans. dot is not run: its
+crossings are recorded in tests/viz/data. Ends with an error where a graph crosses more than its
+bound or takes more than its milliseconds, or too many rewrites move what they left alone. The
+milliseconds are the least of some runs.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+import timeit
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,6 +32,7 @@ from tests.viz.layouts import (
     moves,
     sample,
 )
+from workbench.viz.layout import layered
 
 MOST_MS, MOST_LARGE_MS = 200, 1500
 """Budgets: of a graph that is compared with dot, and of one that only has to be drawn in time."""
@@ -52,6 +57,8 @@ def main() -> int:
             worse += [name] if drawing.ms > MOST_LARGE_MS else []
         print()
         worse += moving(page)
+    print()
+    worse += in_python()
     if worse:
         print("over budget:", ", ".join(worse))
     return int(bool(worse))
@@ -79,6 +86,21 @@ def moving(page: Any) -> list[str]:
         )
         if still < share:
             worse.append(f"rewrites, {view}")
+    return worse
+
+
+def in_python() -> list[str]:
+    """Say how long Python waits for layouts; return the graphs that take too long."""
+    begun = perf_counter()
+    layered([40.0], [])
+    print(f"in Python, the first of a process: {perf_counter() - begun:.3f} s")
+    graphs = {name: (sample(name).widths, sample(name).edges) for name in BOUNDS}
+    count, edges = large()["wide, 2000"]
+    worse = []
+    for name, graph in {**graphs, "wide, 2000": ([80.0] * count, edges)}.items():
+        seconds = min(timeit.repeat(partial(layered, *graph), number=1, repeat=RUNS))
+        print(f"{name:22}{len(graph[0]):7}{len(graph[1]):7}{1e3 * seconds:36.0f}")
+        worse += [name] if 1e3 * seconds > MOST_LARGE_MS else []
     return worse
 
 

@@ -90,7 +90,7 @@ def test_no_import_cycle() -> None:
 def test_import_is_light() -> None:
     heavy = {
         *("IPython", "ipywidgets", "anywidget", "llvmlite", "networkx", "graphviz"),
-        "msgspec",
+        *("msgspec", "py_mini_racer"),
     }
     script = f"import sys, workbench; print(sorted({heavy} & set(sys.modules)))"
     loaded = subprocess.run(

@@ -1,15 +1,40 @@
-"""The layout of graphs: layers follow the edges, nothing overlaps, little crosses."""
+"""The layout of graphs as a whole, by the page's engine in this process: layers follow the edges,
+nothing overlaps, little crosses; threads, event loops and forks get the same answers."""
 
 from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import calls_of
+from tests.support import ROOT
 from tests.viz.layouts import LARGE, large, sample
+from tests.viz.support import softmax
+from workbench.base.errors import WorkbenchError
+from workbench.viz import layout as engine
 from workbench.viz.layout import layered
-from workbench.viz.layout.layering import layers_of
+from workbench.viz.record.record import build
+from workbench.viz.still.picture import picture
+from workbench.viz.still.svg import graph_picture
+
+LADDER = [20.0] * 4, [(0, 3), (1, 2)]
+FORKED = """
+import os, sys
+from workbench.viz.layout import layered
+first = layered([20.0, 20.0], [(0, 1)])
+child = os.fork()
+if child == 0:
+    sys.exit(layered([20.0, 20.0], [(0, 1)]) != first)
+sys.exit(os.waitpid(child, 0)[1] != 0)
+"""
+HANGS_S = 120
+"""A process that is not done then waits for a thread that only its parent has."""
 
 
 @st.composite
@@ -45,7 +70,7 @@ def test_sources_above_and_nothing_overlaps(
 
 def test_a_ladder_has_no_crossing() -> None:
     # 0 -> 3, 1 -> 2 cross as numbered; the order can undo that
-    layout = layered([20.0] * 4, [(0, 3), (1, 2)])
+    layout = layered(*LADDER)
     assert (layout.x[0] < layout.x[1]) == (layout.x[3] < layout.x[2])
 
 
@@ -55,12 +80,12 @@ def test_a_chain_is_straight() -> None:
 
 
 def test_no_nodes() -> None:
-    assert layered([], []).width == 0
+    assert layered([], []) == ((), (), (), 0)
 
 
 def test_lines_are_as_short_as_can_be() -> None:
     graph = sample("F500")
-    layers = layers_of(len(graph.widths), graph.edges)
+    layers = layered(graph.widths, graph.edges).layer
     last = list(layers)
     for source, target in graph.edges:
         assert layers[source] < layers[target]
@@ -82,14 +107,60 @@ def test_ports_are_in_the_order_of_operands() -> None:
 
 @pytest.mark.parametrize("kind", LARGE)
 def test_the_work_grows_with_the_number_of_nodes(kind: str) -> None:
-    layers: list[int] = []
+    def passed(count: int) -> int:
+        """How often a line passes a layer, those that run together counted once."""
+        edges = large(kind, count)
+        layout = layered([40.0] * count, edges)
+        assert len(set(layout.layer)) == (2 if kind == "fan" else count)
+        ways = zip(edges, layout.routes, strict=True)
+        return len({(e[0], layer) for e, way in ways for _, layer in way[1:-1]})
 
-    def calls(count: int) -> int:
-        def work() -> None:
-            layers[:] = layered([40.0] * count, large(kind, count)).layer
+    few, many = passed(200), passed(2_000)
+    assert few <= 1_500 and many <= 3 * 2_000
+    assert many < 14 * max(few, 1)
 
-        return calls_of(work)
 
-    few, many = calls(200), calls(2_000)
-    assert many < 14 * few
-    assert len(set(layers)) == (2 if kind == "fan" else 2_000)
+def test_a_cell_and_its_threads_lay_out() -> None:
+    expected = layered(*LADDER)
+
+    async def cell() -> object:
+        return layered(*LADDER)
+
+    engine._engine.cache_clear()  # it begins while a loop runs, as in a notebook
+    assert asyncio.run(cell()) == expected
+    with ThreadPoolExecutor(4) as threads:
+        assert set(threads.map(lambda _: layered(*LADDER), range(40))) == {expected}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_lays_out_and_ends() -> None:
+    """Both processes end as Python does, which frees what it can."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED], timeout=HANGS_S, cwd=ROOT
+    )
+    assert run.returncode == 0
+
+
+def test_endless_recursion_in_the_engine_is_an_error() -> None:
+    from py_mini_racer import JSEvalException
+
+    with pytest.raises(JSEvalException, match="stack"):
+        engine._engine(os.getpid()).eval(
+            "(function deeper() { return deeper() + 1 })()"
+        )
+    assert layered(*LADDER).width
+
+
+def test_without_the_engine_a_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    picture.cache_clear()
+    monkeypatch.setattr(engine, "_engine", engine._engine.__wrapped__)
+    monkeypatch.setitem(sys.modules, "py_mini_racer", None)
+    with pytest.raises(WorkbenchError, match="V8 cannot be loaded"):
+        layered(*LADDER)
+    ex = softmax()
+    html = graph_picture(ex.graph)
+    assert "<img" not in html and "pip install mini-racer" in html
+    assert build(ex)["plan"]["nodes"] == []
+    assert "pip install mini-racer" in caplog.text

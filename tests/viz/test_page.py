@@ -16,7 +16,7 @@ from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
 from workbench.ir.node.axis import AxisType
 from workbench.tensor.tensor import Tensor
-from workbench.viz import explore, page
+from workbench.viz import explore, layout, page
 from workbench.viz.bundle import modules_of, variable
 from workbench.viz.model.kinds import ink, pattern
 from workbench.viz.record.record import build
@@ -33,9 +33,11 @@ def record() -> dict[str, Any]:
     return build(matmul())
 
 
-def test_every_file_is_in_the_page_once() -> None:
+def test_every_file_is_in_the_page_or_asked_for_by_python() -> None:
     modules = page.modules()
-    assert sorted(m.path for m in modules) == sorted(page.STATIC.rglob("*.js"))
+    all_modules = {m.path for m in (*modules, *modules_of([layout.MODULE]))}
+    assert sorted(all_modules) == sorted(page.STATIC.rglob("*.js"))
+    assert len({m.path for m in modules}) == len(modules)
     for sheet in page.STATIC.rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")
         bare = re.sub(r"^/\*.*?\*/\n+", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from workbench.base.errors import WorkbenchError
 from workbench.base.libraries import library
 
-LIBRARIES = ("numpy", "llvmlite", "jupyterlab", "ipywidgets", "anywidget")
+LIBRARIES = (
+    *("numpy", "llvmlite", "mini-racer", "jupyterlab", "ipywidgets", "anywidget"),
+)
 VECTOR_FEATURE = re.compile(r"(avx|fma|sse4\.2|f16c|amx|neon|sve|v$)")
 
 

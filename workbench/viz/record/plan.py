@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
+from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import (
@@ -21,6 +23,7 @@ from workbench.viz.record.nodes import Lines, Nodes, short
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Point, picture
 
+LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000
 """Above this the graph is not laid out."""
 Plan = dict[str, Any]
@@ -35,13 +38,17 @@ def empty_plan() -> Plan:
 
 
 def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
-    """Return the picture of the tensor graph, {} where it is too large for one: x and y are a
+    """Return the picture of the tensor graph, {} where there is none: x and y are a
     box's left upper corner, an edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
     if len(graph.nodes) > MOST_DRAWN:
         return {}
     uops = graph_nodes(ex.outputs)
-    drawn = picture(graph)
+    try:
+        drawn = picture(graph)
+    except WorkbenchError as error:
+        LOG.warning("%s", error)
+        return {}
     places = {node.number: i for i, node in enumerate(graph.nodes)}
     return {
         "width": round(drawn.width),

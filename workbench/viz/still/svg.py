@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 
+from workbench.base.errors import WorkbenchError
 from workbench.viz.model.graph import (
     GraphEdge,
     GraphNode,
@@ -39,7 +40,10 @@ def graph_picture(graph: TensorGraph) -> str:
             f"(at most {MOST_NODES}). <code>.to_networkx()</code> and "
             "<code>.to_graphviz()</code> have all of it.</p>"
         )
-    drawn = picture(folded_graph)
+    try:
+        drawn = picture(folded_graph)
+    except WorkbenchError as error:
+        return f"<p>{escape(str(error))}</p>"
     data = b64encode(graph_svg(drawn).encode()).decode()
     return (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(folded_graph))}" '

@@ -1,6 +1,6 @@
 // @ts-nocheck its types are to come
 // Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
-// rows in an order in which they cross little (gorder.js), columns by pooling.
+// rows in an order in which they cross little (row_order.js), columns by pooling.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
 // `slots` of `b`, both places in `nodes`. The result has {x, y} per node (middle of the box) and
@@ -21,18 +21,19 @@ const MANY_READERS = 32; // one of so many is taken to make no line longer
 const DUMMY_WIDTH = 6;
 
 export function layoutFresh(graph) {
-  const proper = layoutProper(graph, layoutLayers(graph));
-  const rows = layoutRows(proper);
-  const x = layoutColumns(proper, rows);
+  const proper = layoutProper(graph, layoutLayers(graph), LONG_EDGE);
+  const x = layoutColumns(proper, layoutRows(proper), COLUMN_GAP);
   const places = graph.nodes.map((_, i) => ({ x: x[i], y: proper.layer[i] * PITCH }));
-  const routes = graph.edges.map((edge, i) =>
-    layoutRoute(graph, places, edge, proper, proper.chains[i], x)
-  );
+  const routes = graph.edges.map((edge, i) => {
+    const passed = proper.chains[i];
+    if (passed === null) return null;
+    return layoutRoute(graph, places, edge, proper.lines[edge.a].slice(0, passed), x);
+  });
   return { places, routes };
 }
 
 /** Return a layer per node: the longest way from a source, or farther down by its readers. */
-function layoutLayers(graph) {
+export function layoutLayers(graph) {
   const order = layoutTopological(graph);
   const place = new Int32Array(order.length);
   order.forEach((n, i) => (place[n] = i));
@@ -66,31 +67,28 @@ function layoutShorten(order, layer, sources, targets) {
   }
 }
 
-/** Return the graph with a dummy wherever a line passes a layer; lines of one source share. */
-function layoutProper(graph, layers) {
+/** Return the graph with a dummy wherever a line passes a layer. The edges of one source are parts
+ * of its line: `lines` has the dummies under each node, `chains` says for each edge how many of them
+ * it passes, null where it is longer than `longest` layers. */
+export function layoutProper(graph, layers, longest) {
   const count = graph.nodes.length;
   const layer = [...layers];
   const width = graph.nodes.map((node) => node.w);
   const links = []; // [above, below, share of the width below at which the line ends]
-  const chains = graph.edges.map(() => null);
-  const passed = new Map(); // source * 100000 + layer -> dummy
-  graph.edges.forEach(({ a, b, slot, slots }, i) => {
-    const span = layer[b] - layer[a];
-    if (span < 1 || span > LONG_EDGE) return;
-    let from = a;
-    chains[i] = [];
-    for (let at = layer[a] + 1; at < layer[b]; at++) {
-      const key = a * 100000 + at;
-      if (!passed.has(key)) {
-        passed.set(key, layer.length);
-        links.push([from, layer.length, 0]);
-        layer.push(at);
-        width.push(DUMMY_WIDTH);
-      }
-      from = passed.get(key);
-      chains[i].push(from);
+  const lines = graph.nodes.map(() => []);
+  const chains = graph.edges.map(({ a, b, slot, slots }) => {
+    const chain = layer[b] - layer[a] - 1;
+    if (chain < 0 || chain >= longest) return null;
+    const line = lines[a];
+    while (line.length < chain) {
+      const [above, dummy] = [line.at(-1) ?? a, layer.length];
+      links.push([above, dummy, 0]);
+      line.push(dummy);
+      layer.push(layer[above] + 1);
+      width.push(DUMMY_WIDTH);
     }
-    links.push([from, b, (slot + 1) / (slots + 1) - 0.5]);
+    links.push([chain ? line[chain - 1] : a, b, (slot + 1) / (slots + 1) - 0.5]);
+    return chain;
   });
   const up = layer.map(() => []);
   const down = layer.map(() => []);
@@ -102,15 +100,15 @@ function layoutProper(graph, layers) {
     up[below].push([above, port]);
     down[above].push([below, port]);
   }
-  return { count, layer, width, up, down, chains };
+  return { count, layer, width, up, down, lines, chains };
 }
 
 /** Return x per vertex: each row as near to its neighbours as order and widths allow. */
-function layoutColumns({ layer, width, up, down, count }, rows) {
+export function layoutColumns({ layer, width, up, down, count }, rows, gap) {
   const x = new Array(layer.length).fill(0);
   for (const row of rows) {
     let at = 0;
-    for (const v of row) (x[v] = at + width[v] / 2), (at += width[v] + COLUMN_GAP);
+    for (const v of row) (x[v] = at + width[v] / 2), (at += width[v] + gap);
     for (const v of row) x[v] -= at / 2;
   }
   for (let sweep = 0; sweep < 10; sweep++) {
@@ -125,20 +123,21 @@ function layoutColumns({ layer, width, up, down, count }, rows) {
         if (sweep % 2 === 1 || sweep > 7) down[v].forEach(([t, port]) => pull(t, port * width[t]));
         return [sum / weight, weight];
       });
-      layoutSettle(row, wanted, width, x);
+      layoutSettle(row, wanted, width, x, gap);
     }
   }
   return x;
 }
 
-/** Return the points of an edge: it bends between two layers and runs straight past the nodes. */
-function layoutRoute(graph, places, { a, b, slot, slots }, proper, chain, x) {
-  if (!chain) return null;
+/** Return the points of an edge, past the dummies of its `chain`: it bends between two layers and runs
+ * straight past the nodes. */
+function layoutRoute(graph, places, { a, b, slot, slots }, chain, x) {
   const half = graph.nodes[a].h / 2;
   const points = [[places[a].x, places[a].y + half]];
-  for (const v of chain) {
-    for (const side of [-half, half]) points.push([x[v], proper.layer[v] * PITCH + side]);
-  }
+  chain.forEach((v, k) => {
+    const y = places[a].y + (k + 1) * PITCH;
+    for (const side of [-half, half]) points.push([x[v], y + side]);
+  });
   points.push(layoutPort(graph.nodes[b], places[b], slot, slots));
   return points;
 }
