@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from workbench.base.display import Printed
 from workbench.base.target import Target
+from workbench.base.words import plural
 from workbench.cost.core_time import LoopWork
 from workbench.cost.kernel_cost import Cost
 from workbench.measure.kernel_time import seconds_text
@@ -76,7 +77,7 @@ def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottlenec
         return Bottleneck("registers", f"{why} through memory{where}")
     if loop.limit == "chain":
         needed = sums_needed(loop, cost.speeds)
-        why = f"{_count(loop.sums, 'independent accumulator')}, needs {needed}{where}"
+        why = f"{plural(loop.sums, 'independent accumulator')}, needs {needed}{where}"
         return Bottleneck("FMA latency" if loop.fmas else "add latency", why)
     if not loop.vectors and loop.arithmetic and target.vector_width(loop.bits // 8) > 1:
         width = target.vector_width(loop.bits // 8)
@@ -86,17 +87,17 @@ def _core(loop: LoopWork, share: float, cost: Cost, target: Target) -> Bottlenec
 
 
 def _counts(loop: LoopWork) -> str:
-    fmas = _count(loop.fmas, "multiply-add")
+    fmas = plural(loop.fmas, "multiply-add")
     if loop.limit == "loads":
-        others = fmas if loop.fmas else _count(loop.arithmetic, "instruction")
-        return f"{_count(loop.loads, 'load')} for {others} a step"
+        others = fmas if loop.fmas else plural(loop.arithmetic, "instruction")
+        return f"{plural(loop.loads, 'load')} for {others} a step"
     if loop.limit == "stores":
-        return f"{_count(loop.stores, 'store')} a step"
+        return f"{plural(loop.stores, 'store')} a step"
     if loop.limit == "path":
         return "results wait for each other, and a step is too long to begin the next meanwhile"
     if loop.limit == "issue":
         other = loop.loads + loop.stores
-        return f"{_count(loop.arithmetic, 'computation')} and {other} loads and stores a step"
+        return f"{plural(loop.arithmetic, 'computation')} and {other} loads and stores a step"
     if loop.fmas == loop.arithmetic:
         return f"nothing but {fmas} a step, and the units for them are busy"
     rest = loop.arithmetic - loop.fmas
@@ -107,7 +108,3 @@ def sums_needed(loop: LoopWork, speeds: Speeds) -> int:
     """Return how many independent accumulators are needed for none to wait: how many instructions
     can begin while one is under way."""
     return max(1, round(speeds.fma_s / loop.sum_s))
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -19,6 +19,7 @@ from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
 from workbench.base.target import Target
 from workbench.base.trace import unobserved
+from workbench.base.words import plural
 from workbench.cost.cache_traffic import Traffic
 from workbench.cost.core_time import LoopWork, work
 from workbench.ir.lower.barriers import barriers
@@ -94,7 +95,7 @@ class Cost(Printed):
         lines = [
             f"{self.estimates.flops:,} operations, {bytes_text(self.estimates.bytes)}:"
             f" {self.intensity:.3g} operations per byte",
-            f"predicted {seconds_text(self.predicted_s)} on {_plural(self.threads, 'thread')},"
+            f"predicted {seconds_text(self.predicted_s)} on {plural(self.threads, 'thread')},"
             f" limited by {self.limit}",
             f"  {'core':{most}}  {seconds_text(self.seconds['core']):>8}",
         ]
@@ -162,7 +163,3 @@ def float_kind(kernel: UOp) -> str | None:
     other floats, None if in none."""
     bits = {n.dtype.bits for n in kernel.toposort() if n.dtype.is_float}
     return None if not bits else "f64" if 64 in bits else "f32"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"

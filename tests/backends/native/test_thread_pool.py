@@ -87,9 +87,10 @@ def test_an_interrupt_waits_for_the_job(
 
 def test_two_callers_take_turns(job: Job) -> None:
     job.numbers[:] = 0
+    rounds = count(5_000)
 
     def call() -> None:
-        for _ in range(200):
+        for _ in range(rounds):
             job.run(pool(), 3)
 
     callers = [threading.Thread(target=call) for _ in range(2)]
@@ -97,7 +98,7 @@ def test_two_callers_take_turns(job: Job) -> None:
         caller.start()
     for caller in callers:
         caller.join()
-    assert job.numbers.tolist() == [400] * 3 + [0] * (MOST - 3)
+    assert job.numbers.tolist() == [2 * rounds] * 3 + [0] * (MOST - 3)
 
 
 def test_an_idle_pool_uses_no_core(job: Job) -> None:

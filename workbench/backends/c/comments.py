@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 
 from workbench.backends.program.analysis import memory
+from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -77,7 +78,7 @@ class Follower:
         target = _SIGN.split(lines[-1], maxsplit=1)[0]
         nodes = leaf.src[1].toposort()
         places = dict.fromkeys(memory(n.src[0]) for n in nodes if n.op is Ops.LOAD)
-        names = ", ".join(_name(place) for place in places)
+        names = ", ".join(name_of(place) for place in places)
         functions = dict.fromkeys(n.op.name.lower() for n in nodes if n.op in _LONG)
         by = f", with {' and '.join(functions)}" if functions else ""
         return f"{target} from {names}{by}" if names else target + by
@@ -102,7 +103,3 @@ def _is_part_of(node: UOp, leaf: UOp) -> bool:
     if node.op is Ops.SET:
         return place.op is Ops.DEFINE and place.name == node.src[0].name
     return memory(node.src[0]) is memory(place)
-
-
-def _name(place: UOp) -> str:
-    return f"p{place.slot}" if place.op is Ops.PARAM else place.name

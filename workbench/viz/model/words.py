@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.words import plural as plural
 from workbench.measure.units import bytes_text as bytes_text
 
 
@@ -16,15 +17,6 @@ def shape_text(shape: Sequence[int]) -> str:
 def figure_text(value: float) -> str:
     """Return a number with thousands set apart, and no decimals where it has none."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"
-
-
-def plural(count: int, word: str) -> str:
-    """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
-    if count == 1:
-        return f"1 {word}"
-    if word.endswith("y"):
-        return f"{count:,} {word[:-1]}ies"
-    return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
 
 
 def kernel_number(place: int) -> int:

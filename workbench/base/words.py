@@ -1,0 +1,12 @@
+"""Words that every layer writes alike."""
+
+from __future__ import annotations
+
+
+def plural(count: int, word: str) -> str:
+    """Return "1 kernel", "2 kernels", "2 passes", "2 copies"."""
+    if count == 1:
+        return f"1 {word}"
+    if word.endswith("y"):
+        return f"{count:,} {word[:-1]}ies"
+    return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
