@@ -1,12 +1,15 @@
 """Where the default opts fall behind: several hundred everyday expressions beside torch eager.
 
     python bench/cliffs.py [WORD ...] [--threads N] [--seconds S] [--json FILE] [--random N]
+        [--kernels K]
 
 Each row is one whole call on inputs that are in memory: of a TinyJit here, of plain torch
 there, in turn in one process, the answers compared first. The table is sorted by the median
 of the ratios of neighbours in time, the worst row first. WORD chooses rows by name; with
 `--threads 1` both use one thread, for a busy machine. `--random N` adds N expressions of the test
-generator, with large inputs, beside numpy, which has but one thread.
+generator, with large inputs, beside numpy, which has but one thread. `--kernels K` prints the K
+slowest of our kernels of each row, each timed alone. Whole models are rows, too: resnet18 and
+transformer.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +30,7 @@ import numpy as np
 from everyday import Case, cases
 
 from workbench.bench.answer import fault
-from workbench.measure.timing import in_turn, seconds_of
+from workbench.measure.timing import in_turn, measure, seconds_of
 
 SAMPLE_S, SETTLE_S = 0.004, 0.003
 JUDGED_S = 50e-6
@@ -68,6 +71,8 @@ def main() -> int:
     for case in cases():
         if options.words and not any(word in case.name for word in options.words):
             continue
+        if options.kernels:
+            print("\n".join(slowest(case, options.kernels)))
         rows.append(measured(case, options.seconds))
         print(line(rows[-1]), file=sys.stderr, flush=True)
     for seed in range(options.random):
@@ -96,6 +101,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0.3, help="sampling of a row")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--kernels", type=int, default=0, metavar="K")
     parser.add_argument("--random", type=int, default=0, metavar="N")
     return parser.parse_args()
 
@@ -127,7 +133,7 @@ def measured(case: Case, budget_s: float) -> Row:
         call(*ours)
         compile_s = time.perf_counter() - start
         answer = call(*ours).numpy()
-        error = fault(answer, case.theirs(*theirs).numpy()) or ""
+        error = fault(answer, case.theirs(*theirs).numpy(), case.steps) or ""
     except Exception as failure:  # a row that fails must not end the table
         return Row(
             case.name, 0.0, 0.0, 0.0, 0.0, error=f"{type(failure).__name__}: {failure}"
@@ -241,6 +247,32 @@ def _arrays(case: Case) -> list[np.ndarray[Any, Any]]:
         else:
             arrays.append(rng.standard_normal(shape).astype(kind))
     return arrays
+
+
+def slowest(case: Case, count: int) -> Iterator[str]:
+    """Yield a line for each of the slowest kernels, and one for all of them."""
+    from workbench import Tensor, explore
+    from workbench.backends.native.thread_pool import cores
+    from workbench.measure.peak import run_peak
+
+    result = case.ours(*(Tensor(a).realize() for a in _arrays(case)))
+    peak = run_peak(threads=cores())
+    best = peak.gflops(measure(peak.run).min_s)
+    rows = []
+    for number, kernel in enumerate(explore(result).kernels, 1):
+        formed = kernel.optimized()
+        seconds = measure(formed.launch(), 0.1).min_s
+        speed = kernel.estimates.flops / seconds / 1e9
+        applied = " ".join(map(str, formed.applied_opts))
+        rows.append((seconds, number, kernel.ast.arg.name, speed, applied))
+    total = sum(row[0] for row in rows)
+    yield f"{len(rows)} kernels, {total * 1e3:.2f} ms; the multiply-add peak is {best:.0f} GFLOP/s"
+    for seconds, number, title, speed, applied in sorted(rows, reverse=True)[:count]:
+        share = seconds / total
+        yield (
+            f"{seconds * 1e3:8.3f} ms {share:4.0%} {speed:6.1f} GFLOP/s"
+            f"  kernel {number} {title}: {applied}"
+        )
 
 
 if __name__ == "__main__":

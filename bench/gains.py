@@ -1,11 +1,13 @@
-"""What THREAD and STAGE gain: the default list of each kernel, with them and without, in turn.
+"""What THREAD, STAGE and non-temporal stores gain: kernels with them and without, in turn.
 
     python bench/gains.py [NAME ...]
 
 A multiply-add loop runs on one thread and on all of the same pool in the same rounds: cores
 that share their power, or have other work, let it gain less than their number. With THREAD a
 product must gain 0.85 of what the loop gains, and no kernel may be more than 5 % slower; with
-STAGE a product of 2,048 and a convolution with a stride must be 1.5 times as fast.
+STAGE a product of 2,048 and a convolution with a stride must be 1.5 times as fast. Non-temporal
+stores are also timed before a kernel that adds up what they wrote: there they lose, if the caches
+could have held it. No kernel that chooses them may be more than 10 % slower in either.
 """
 
 from __future__ import annotations
@@ -13,10 +15,15 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
 from workbench import Kernel, OptKind, OptOps, Tensor, explore
+from workbench.backends.buffer import Buffer
+from workbench.backends.llvm.render import render
+from workbench.backends.llvm.runtime import load
 from workbench.backends.native.thread_pool import cores
 from workbench.base.dtypes import dtypes
 from workbench.bench.suite import ENTRIES
@@ -24,49 +31,120 @@ from workbench.measure.peak import run_peak
 from workbench.measure.timing import Run, in_turn, measure
 
 BUDGET_S, SAMPLE_S = 2.0, 0.02
-FURTHER: dict[str, Callable[[], Tensor]] = {
+SET: dict[str, Callable[[], Tensor]] = {
+    e.name: lambda e=e: e.tensor(*map(realized, e.arrays(smoke=False))) for e in ENTRIES
+}
+STAGED: dict[str, Callable[[], Tensor]] = {
     "matmul 2048": lambda: random(2048, 2048) @ random(2048, 2048),
     "conv 3x3, stride 2": lambda: random(4, 64, 56, 56).conv2d(
         random(64, 64, 3, 3), stride=2, padding=1
     ),
 }
 """Kernels beside the set, whose operands do not fit the caches or do not lie side by side."""
-THREAD_GOAL, PRODUCT_GOAL, STAGE_GOAL = 0.95, 0.85, 1.5
+PRODUCTS = ("matmul 512", "matmul 1024", "matmul 509")
+SIDES = (1024, 2048, 4096)
+STORED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "a + b": lambda a, b: a + b,
+    "relu(a * b + a) * 0.5": lambda a, b: (a * b + a).relu() * 0.5,
+    "a * 2": lambda a, b: a * 2,
+    "exp(a)": lambda a, b: a.exp(),
+    "transposed": lambda a, b: a.T.contiguous(),
+    "softmax": lambda a, b: a.softmax(),
+    "layernorm": lambda a, b: a.layernorm(),
+    "a column, spread": lambda a, b: a[:, :1].contiguous().expand(a.shape).contiguous(),
+}
+"""Whole tensors of SIDES squared elements."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A kernel with something and without; it must be `goal` times as fast with it, and gain
+    `share_of_loop` of what the loop gains."""
+
+    name: str
+    what: str
+    runs: dict[str, Run]
+    goal: float = 0.0
+    share_of_loop: float = 0.0
 
 
 def main() -> int:
-    chosen = sys.argv[1:]
     missed = 0
     print(f"{cores()} threads; gain: times as fast as without")
-    for name, plain in kernels(chosen):
-        default = plain.optimized()
-        ops = {opt.op for opt in default.applied_opts}
-        for op in (OptOps.THREAD, OptOps.STAGE):
-            if op in ops:
-                gain, loop = gains(default, without(plain, default, op))
-                text, bad = verdict(name, op, gain, loop)
-                print(f"{name:44} {op.name:7} {gain:5.2f}  {text}")
-                missed += bad
+    chosen = sys.argv[1:]
+    for each in chain(of_opts(chosen), of_stores(chosen)):
+        gain, loop = gains(each.runs)
+        is_missed = gain < max(each.goal, each.share_of_loop * loop)
+        text = f"{gain / loop:.2f} of the loop's {loop:.2f}" + " MISSED" * is_missed
+        print(f"{each.name:44} {each.what:18} {gain:5.2f}  {text}", flush=True)
+        missed += is_missed
     return int(missed > 0)
 
 
-def kernels(chosen: list[str]) -> Iterator[tuple[str, Kernel]]:
-    """Yield the kernels of the benchmark set, without opts."""
-    for entry in ENTRIES:
-        if not chosen or any(part in entry.name for part in chosen):
-            inputs = [Tensor(a).realize() for a in entry.arrays(smoke=False)]
-            for kernel in explore(entry.tensor(*inputs)).kernels:
-                yield f"{entry.name}: {kernel.name}", kernel
-    for name, expression in FURTHER.items():
-        if not chosen or any(part in name for part in chosen):
-            for kernel in explore(expression()).kernels:
-                yield f"{name}: {kernel.name}", kernel
+def of_opts(chosen: list[str]) -> Iterator[Comparison]:
+    """Yield default lists of opts with and without THREAD and STAGE."""
+    for name, expression in (SET | STAGED).items():
+        if chosen and not any(part in name for part in chosen):
+            continue
+        for plain in explore(expression()).kernels:
+            default = plain.optimized()
+            for op in (OptOps.THREAD, OptOps.STAGE):
+                if op in {opt.op for opt in default.applied_opts}:
+                    lesser = without(plain, default, op)
+                    runs = {"with": default.launch(), "without": lesser.launch()}
+                    goals = (0.95, 0.85 * name.startswith(PRODUCTS))
+                    if op is OptOps.STAGE:
+                        goals = (1.5 * (name in STAGED), 0.0)
+                    yield Comparison(f"{name}: {plain.name}", op.name, runs, *goals)
 
 
-def random(*shape: int) -> Tensor:
-    """Return a tensor of normally distributed float32, computed."""
-    rng = np.random.default_rng(0)
-    return Tensor(rng.standard_normal(shape, dtype=np.float32)).realize()
+def of_stores(chosen: list[str]) -> Iterator[Comparison]:
+    """Yield kernels with non-temporal stores and without, alone and before a reader."""
+    for name, formula in STORED.items():
+        if chosen and not any(part in name for part in chosen):
+            continue
+        for side in SIDES:
+            for kernel in explore(
+                formula(random(side, side), random(side, side))
+            ).kernels:
+                title = f"{name}, {side}: {kernel.name}"
+                runs = stores(kernel.optimized())
+                if runs is None:
+                    print(f"{title:44} non-temporal stores are not chosen")
+                    continue
+                alone = {key: store for key, (store, _) in runs.items()}
+                read = {key: followed(*both) for key, both in runs.items()}
+                yield Comparison(title, "stores", alone, 1 / 1.1)
+                yield Comparison(title, "stores, then read", read, 1 / 1.1)
+
+
+def stores(kernel: Kernel) -> dict[str, tuple[Run, Run]] | None:
+    """Return a kernel with non-temporal stores and without, each with a reader of what it
+    writes; None where it has no such stores."""
+    linear = kernel.built("LLVM").linear
+    sources = {
+        "without": render(linear, replace(kernel.target, non_temporal_bytes=0)),
+        "with": render(linear, kernel.target),
+    }
+    if not sources["with"].aligned:
+        return None
+    buffers = [Buffer("LLVM", dtype, size) for dtype, size in sources["with"].params]
+    for buffer in buffers:
+        buffer.array[:] = 1
+    size = buffers[0].size
+    reader = explore(Tensor(np.ones((size // 1024, 1024), np.float32)).sum(1)).kernels
+    reads = reader[0].optimized().built("LLVM").program
+    sums = Buffer("LLVM", *reads.source.params[0])
+    read = reads.bind([sums, buffers[0]])
+    return {key: (load(s).bind(buffers), read) for key, s in sources.items()}
+
+
+def followed(run: Run, reader: Run) -> Run:
+    def both() -> None:
+        run()
+        reader()
+
+    return both
 
 
 def without(plain: Kernel, default: Kernel, op: OptKind) -> Kernel:
@@ -78,15 +156,13 @@ def without(plain: Kernel, default: Kernel, op: OptKind) -> Kernel:
     return kernel
 
 
-def gains(default: Kernel, lesser: Kernel) -> tuple[float, float]:
-    """Return how many times as fast a form is, and what the loop gains from all threads."""
-    runs = {
-        "with": default.launch(),
-        "without": lesser.launch(),
+def gains(runs: dict[str, Run]) -> tuple[float, float]:
+    """Return how many times as fast a kernel is, and what the loop gains from all threads."""
+    loops = {
         "one": run_peak(dtypes.float32).run,
         "all": run_peak(dtypes.float32, cores()).run,
     }
-    samples = in_turn({name: sampler(run) for name, run in runs.items()}, BUDGET_S)
+    samples = in_turn({n: sampler(run) for n, run in (runs | loops).items()}, BUDGET_S)
     ones, alls = samples["one"], samples["all"]
     gain = map(lambda less, more: less / more, samples["without"], samples["with"])
     loop = map(lambda one, both: cores() * one / both, ones, alls)
@@ -97,14 +173,13 @@ def sampler(run: Run) -> Callable[[], float]:
     return lambda: measure(run, SAMPLE_S).min_s
 
 
-def verdict(name: str, op: OptKind, gain: float, loop: float) -> tuple[str, bool]:
-    """Return what to say of a gain, and whether it misses its goal."""
-    if op is OptOps.STAGE:
-        missed = name.startswith(tuple(FURTHER)) and gain < STAGE_GOAL
-        return "MISSED" if missed else "", missed
-    is_product = name.startswith(("matmul 512", "matmul 1024", "matmul 509"))
-    missed = gain < THREAD_GOAL or (is_product and gain < PRODUCT_GOAL * loop)
-    return f"{gain / loop:.2f} of the loop's {loop:.2f}" + " MISSED" * missed, missed
+def random(*shape: int) -> Tensor:
+    """Return a tensor of normally distributed float32, computed."""
+    return realized(np.random.default_rng(0).standard_normal(shape, dtype=np.float32))
+
+
+def realized(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Tensor:
+    return Tensor(array).realize()
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@ from everyday.case import Case
 from everyday.convolutions import convolutions, pooling
 from everyday.elementwise import broadcasts, elementwise
 from everyday.layers import layers
+from everyday.models import models
 from everyday.movement import gathers, movement
 from everyday.products import products
 from everyday.reductions import norms, reductions
 
 FAMILIES = (
     convolutions, products, layers, reductions, norms, movement, gathers, broadcasts, elementwise,
-    pooling,
+    pooling, models,
 )  # fmt: skip
 
 

@@ -6,18 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.ir.meaning.closeness import STEPS
+
 Make = Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Case:
     """An expression: `ours(*inputs)` on Tensors and `theirs(*inputs)` on torch's. An input is a
-    shape, a type after it where it is not float32, or -N for whole numbers below N."""
+    shape, a type after it where it is not float32, or -N for whole numbers below N.
+    `steps` says how long its sums are, for the tolerance of its answer."""
 
     name: str
     inputs: tuple[tuple[Any, ...], ...]
     ours: Make
     theirs: Make
+    steps: int = STEPS
 
 
 def case(name: str, inputs: Any, ours: Make, theirs: Make | None = None) -> Case:

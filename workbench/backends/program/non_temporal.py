@@ -4,7 +4,7 @@ A store brings its cache line in before it changes it, and throws out another li
 may want: two moves more than the one that is needed, of what goes back to memory anyway. Machines
 have stores that leave the caches alone ("non-temporal": Intel's optimization manual, 7.4.1). They
 pay where a kernel touches more than the last cache holds and reads at least what it writes;
-elsewhere they lose, for the next kernel finds nothing in the cache (measured: bench/streams.py).
+elsewhere they lose, for the next kernel finds nothing in the cache (measured: bench/gains.py).
 And they need lines that are written whole, one store right after the other.
 """
 
