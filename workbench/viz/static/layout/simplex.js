@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // Layers for which the lines of a graph are as short as can be: network simplex.
 //
 // What is short is the way from each source down to its farthest reader, because the lines of one
@@ -16,10 +15,17 @@ const EDGE = 1; // and one of a single edge
 const WORK_EACH = 150; // vertices to look at, per vertex; the layers are right at any time
 const LOOK = 24; // springs among which the one with the strongest wrong pull is chosen
 
-/** Return short layers, from 0 in each part of the graph, of nodes whose `layers` follow the edges. */
+/**
+ * A spring: its target is at least `least` below its source, and pulls with `weight`.
+ * @typedef {{source: number, target: number, least: number, weight: number}} Spring */
+
+/** Return short layers, from 0 in each part of the graph, of nodes whose `layers` follow the edges.
+ * @param {{a: number, b: number}[]} edges
+ * @param {number[]} layers */
 export function layoutShortest(edges, layers) {
   const all = [...layers];
   const springs = edges.map(({ a, b }) => ({ source: a, target: b, least: 1, weight: EDGE }));
+  /** @type {Set<number>[]} */
   const readers = layers.map(() => new Set());
   for (const { a, b } of edges) readers[a].add(b);
   readers.forEach((below, source) => {
@@ -39,10 +45,15 @@ export function layoutShortest(edges, layers) {
 /** Spanning trees of springs without slack, one for each part of the graph. `link` is the spring
  * between a vertex and its parent, `pull` the sum over the vertex and all that hangs on it. */
 class Tree {
+  /**
+   * @param {number[]} layers
+   * @param {Spring[]} springs */
   constructor(layers, springs) {
     this.layers = layers;
     this.springs = springs;
+    /** @type {number[][]} */
     this.at = layers.map(() => []);
+    /** @type {Set<number>[]} */
     this.children = layers.map(() => new Set());
     this.parent = new Int32Array(layers.length).fill(NEVER);
     this.link = new Int32Array(layers.length).fill(NONE);
@@ -55,7 +66,8 @@ class Tree {
     });
   }
 
-  /** Make the part of a vertex short. */
+  /** Make the part of a vertex short.
+   * @param {number} root */
   shorten(root) {
     const part = this.grow(root);
     for (const v of part.slice(1).reverse()) this.pull[this.parent[v]] += this.pull[v];
@@ -65,7 +77,8 @@ class Tree {
   }
 
   /** Hang all that is connected with `root` on it, each time moving the tree onto the spring with
-   * least slack; return these vertices, parents first. */
+   * least slack; return these vertices, parents first.
+   * @param {number} root */
   grow(root) {
     const part = [root];
     this.parent[root] = NONE;
@@ -75,6 +88,7 @@ class Tree {
           if (!this.slack(i)) this.hang(other, v, i), part.push(other);
         }
       }
+      /** @type {[number, number] | null} */
       let nearest = null; // [slack, move of the tree]
       for (const v of part) {
         for (const [, i] of this.outside(v)) {
@@ -88,7 +102,9 @@ class Tree {
     }
   }
 
-  /** The vertices in no tree yet that a vertex has springs to: [vertex, spring]. */
+  /** The vertices in no tree yet that a vertex has springs to: [vertex, spring].
+   * @param {number} v
+   * @returns {Generator<[number, number]>} */
   *outside(v) {
     for (const i of this.at[v]) {
       const { source, target } = this.springs[i];
@@ -97,18 +113,24 @@ class Tree {
     }
   }
 
+  /** @param {number} i */
   slack(i) {
     const { source, target, least } = this.springs[i];
     return this.layers[target] - this.layers[source] - least;
   }
 
+  /**
+   * @param {number} child
+   * @param {number} parent
+   * @param {number} link */
   hang(child, parent, link) {
     this.parent[child] = parent;
     this.link[child] = link;
     this.children[parent].add(child);
   }
 
-  /** Exchange springs until none of the tree pulls the wrong way, or the work is done. */
+  /** Exchange springs until none of the tree pulls the wrong way, or the work is done.
+   * @param {number[]} part */
   improve(part) {
     const wrong = new Set(part.filter((v) => this.isWrong(v)));
     for (let work = WORK_EACH * part.length; wrong.size && work > 0;) {
@@ -126,12 +148,14 @@ class Tree {
     }
   }
 
-  /** Whether the cost falls when a vertex and what hangs on it leave the parent. */
+  /** Whether the cost falls when a vertex and what hangs on it leave the parent.
+   * @param {number} v */
   isWrong(v) {
     if (this.link[v] === NONE) return false;
     return this.springs[this.link[v]].source === v ? this.pull[v] > 0 : this.pull[v] < 0;
   }
 
+  /** @param {number} vertex */
   below(vertex) {
     const hanging = new Set([vertex]);
     for (const v of hanging) for (const child of this.children[v]) hanging.add(child);
@@ -139,7 +163,9 @@ class Tree {
   }
 
   /** Move what hangs on a vertex as far as it wants to and can, and hang it there; return the
-   * vertices whose pull or link has changed. */
+   * vertices whose pull or link has changed.
+   * @param {number} vertex
+   * @param {Set<number>} hanging */
   exchange(vertex, hanging) {
     const isUp = this.pull[vertex] > 0;
     const [slack, link, end] = this.stop(hanging, isUp);
@@ -155,8 +181,12 @@ class Tree {
     return changed;
   }
 
-  /** The [slack, spring, its end inside] that stops the move of a set first. */
+  /** The [slack, spring, its end inside] that stops the move of a set first.
+   * @param {Set<number>} hanging
+   * @param {boolean} isUp
+   * @returns {[number, number, number]} */
   stop(hanging, isUp) {
+    /** @type {[number, number, number]} */
     let first = [Infinity, NONE, NONE];
     for (const v of hanging) {
       for (const i of this.at[v]) {
@@ -170,7 +200,9 @@ class Tree {
     return first;
   }
 
-  /** Add to the pull of a vertex and of those that it hangs on; return them. */
+  /** Add to the pull of a vertex and of those that it hangs on; return them.
+   * @param {number} vertex
+   * @param {number} pull */
   add(vertex, pull) {
     const way = [];
     for (let v = vertex; v !== NONE; v = this.parent[v]) {
@@ -180,7 +212,9 @@ class Tree {
     return way;
   }
 
-  /** Take what hangs on `top` off its parent, and make `end` its top; return the way. */
+  /** Take what hangs on `top` off its parent, and make `end` its top; return the way.
+   * @param {number} top
+   * @param {number} end */
   turn(top, end) {
     const total = this.pull[top];
     const way = [];

@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // The layout of a graph that is looked at as a whole, such as the plan: without heights, with other
 // gaps, and with a line for nearly every edge. Python asks for it (`workbench/viz/layout.py`).
 
@@ -13,7 +12,8 @@ const DUMMIES_EACH = 3; // per node, if that is more
 /** Return the layout of nodes with these widths, a `gap` apart, and edges [source, target], those into
  * one target in the order of its operands: `x` and `layer` per node; `lines`, the x of what runs
  * down from each node, layer by layer; per edge the `port` where it ends and how many layers of
- * its source's line are the `chain` before that, null where it has no line. */
+ * its source's line are the `chain` before that, null where it has no line.
+ * @param {{widths: number[], edges: [number, number][], gap: number}} graph */
 export function layoutWhole({ widths, edges, gap }) {
   const slots = widths.map(() => 0);
   const listed = edges.map(([a, b]) => ({ a, b, slot: slots[b]++, slots: 0 }));
@@ -24,11 +24,13 @@ export function layoutWhole({ widths, edges, gap }) {
   const proper = layoutProper(graph, layers, layoutLongest(graph, layers));
   const middles = layoutColumns(proper, layoutRows(proper), gap);
   const left = middles.reduce((least, x, v) => Math.min(least, x - proper.width[v] / 2), Infinity);
+  /** @type {number[][]} */
+  const lines = proper.lines;
   const x = middles.map((middle) => middle - left);
   return {
     x: x.slice(0, widths.length),
     layer: layers,
-    lines: proper.lines.map((line) => line.map((v) => x[v])),
+    lines: lines.map((line) => line.map((v) => x[v])),
     ports: listed.map(({ b, slot, slots }) =>
       layoutPort(graph.nodes[b], { x: x[b], y: 0 }, slot, slots)[0]
     ),
@@ -37,7 +39,9 @@ export function layoutWhole({ widths, edges, gap }) {
   };
 }
 
-/** Return over how many layers an edge may be drawn, so that dummies do not become too many. */
+/** Return over how many layers an edge may be drawn, so that dummies do not become too many.
+ * @param {{nodes: object[], edges: {a: number, b: number}[]}} graph
+ * @param {number[]} layers */
 export function layoutLongest({ nodes, edges }, layers) {
   const most = Math.max(DUMMIES, DUMMIES_EACH * nodes.length);
   const spans = edges.map(({ a, b }) => [layers[b] - layers[a], a]).sort((p, q) => p[0] - q[0]);
