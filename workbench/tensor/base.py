@@ -20,22 +20,22 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.portable import Portable, portable
-from workbench.tensor.arguments import MOST_AXES, flag, plain, short
-from workbench.tensor.broadcast import (
+from workbench.tensor.operands.arguments import MOST_AXES, flag, plain, short
+from workbench.tensor.operands.broadcast import (
     cast_to,
     constant,
     matched,
     promoted,
     weak_dtype,
 )
-from workbench.tensor.literal import as_dtype, literal
-from workbench.tensor.refuse import device_error, dtype_error, shape_error
+from workbench.tensor.operands.literal import as_dtype, literal
+from workbench.tensor.operands.refuse import device_error, dtype_error, shape_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workbench.ir.functions.formulas import Formula
-    from workbench.tensor.axes import Axes
+    from workbench.tensor.operands.axes import Axes
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
 """All tensors by identity, but for those that were made of memory: nothing is kept for them."""

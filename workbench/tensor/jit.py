@@ -29,7 +29,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.replay import Replay
-from workbench.tensor.arguments import short
+from workbench.tensor.creation.random import draws_taken
 from workbench.tensor.nest import (
     HOLE,
     changed,
@@ -38,7 +38,7 @@ from workbench.tensor.nest import (
     with_tensors,
     without_tensors,
 )
-from workbench.tensor.random import draws_taken
+from workbench.tensor.operands.arguments import short
 from workbench.tensor.tensor import Tensor
 
 P = ParamSpec("P")

@@ -20,26 +20,26 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.item import ScheduleItem
-from workbench.tensor.activations import Activations
-from workbench.tensor.arguments import flag, short
-from workbench.tensor.arithmetic import Arithmetic
-from workbench.tensor.axes import one_axis
 from workbench.tensor.base import canonical, moved, nodes_alive
-from workbench.tensor.casts import Casts
-from workbench.tensor.comparison import ComparisonMixin
-from workbench.tensor.convolution import Convolution
-from workbench.tensor.creation import Creation
-from workbench.tensor.cumulative import Cumulative
-from workbench.tensor.functions import Functions
-from workbench.tensor.gather import Gather
-from workbench.tensor.joining import Joining
-from workbench.tensor.matmul import Matmul
-from workbench.tensor.movement import Movement
-from workbench.tensor.pooling import Pooling
-from workbench.tensor.random import Random
-from workbench.tensor.reduce import Reduce
-from workbench.tensor.refuse import dtype_error, shape_error, where
-from workbench.tensor.statistics import Statistics
+from workbench.tensor.creation.creation import Creation
+from workbench.tensor.creation.random import Random
+from workbench.tensor.elementwise.activations import Activations
+from workbench.tensor.elementwise.arithmetic import Arithmetic
+from workbench.tensor.elementwise.casts import Casts
+from workbench.tensor.elementwise.comparison import ComparisonMixin
+from workbench.tensor.elementwise.functions import Functions
+from workbench.tensor.movement.gather import Gather
+from workbench.tensor.movement.joining import Joining
+from workbench.tensor.movement.movement import Movement
+from workbench.tensor.operands.arguments import flag, short
+from workbench.tensor.operands.axes import one_axis
+from workbench.tensor.operands.refuse import dtype_error, shape_error, where
+from workbench.tensor.reductions.convolution import Convolution
+from workbench.tensor.reductions.cumulative import Cumulative
+from workbench.tensor.reductions.matmul import Matmul
+from workbench.tensor.reductions.pooling import Pooling
+from workbench.tensor.reductions.reduce import Reduce
+from workbench.tensor.reductions.statistics import Statistics
 
 
 class Tensor(

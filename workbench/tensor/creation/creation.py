@@ -1,0 +1,208 @@
+"""Tensors made of numbers: no memory, and no kernel until they are stored."""
+
+from __future__ import annotations
+
+import math
+from itertools import count as counter
+from typing import Any, Self
+
+from workbench.backends.device import Device
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base, canonical
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.arguments import number, whole
+from workbench.tensor.operands.axes import sizes
+from workbench.tensor.operands.broadcast import (
+    cast_to,
+    constant,
+    expanded,
+    scalar_dtype,
+    wide_dtype,
+)
+from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.numbered import numbered, position_dtype
+from workbench.tensor.operands.refuse import shape_error
+
+_uids = counter()
+
+
+class Creation(Base):
+    """`Tensor.full`, `zeros`, `ones`, `empty`, `arange`, `linspace`, `eye`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def full(
+        cls,
+        shape: int | Shape | list[int],
+        fill_value: Const,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return a tensor of `shape` with `fill_value` everywhere.
+
+        Dtypes: that of the value, unless given; a float is cut off to an integer type.
+        Errors: DTypeError for an int that the type does not hold.
+        """
+        size, value = sizes((shape,), "full"), number(fill_value, "full: fill_value")
+        kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
+        return cls._constant(
+            expanded(constant(kind, value, "fill a tensor"), size), device
+        )
+
+    @classmethod
+    def zeros(
+        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return zeros; float32 unless `dtype` is given."""
+        size = sizes(shape, "zeros")
+        kind = dtypes.default_float if dtype is None else dtype
+        return cls.full(size, 0, kind, device)
+
+    @classmethod
+    def ones(
+        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return ones; float32 unless `dtype` is given."""
+        size = sizes(shape, "ones")
+        kind = dtypes.default_float if dtype is None else dtype
+        return cls.full(size, 1, kind, device)
+
+    @classmethod
+    def arange(
+        cls,
+        start: float,
+        stop: float | None = None,
+        step: float = 1,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return start, start + step, ... below `stop`; of one number, 0 .. that number - 1.
+
+        Dtypes: int32 (int64 where one of the integers needs it), or float32 if a number given
+        is a float. Errors: ShapeError if `step` is 0; DTypeError if an integer of the range
+        is not one that `dtype` holds.
+        """
+        if stop is None:
+            start, stop = 0, start
+        start, stop = number(start, "arange: start"), number(stop, "arange: stop")
+        step = number(step, "arange: step")
+        alone = max(map(scalar_dtype, (start, stop, step)), key=_rank)
+        kind = alone if dtype is None else as_dtype(dtype)
+        count = _steps(start, stop, step)
+        if count and kind.is_int:
+            for end in (start, start + (count - 1) * step):
+                constant(kind, int(end), "make a range")
+        # A fraction counts before an integer type cuts it off.
+        within = alone if alone.is_float and not kind.is_float else wide_dtype(kind)
+        value = numbered(count, within)
+        if step < 0 and within.is_float:  # 0 times a negative float would be -0.0
+            value, step = cast_to(numbered(count) * -1, within), -step
+        value = value if step == 1 else value * step
+        value = value if start == 0 else value + start
+        return cls._constant(cast_to(value, kind), device)
+
+    @classmethod
+    def linspace(
+        cls,
+        start: float,
+        stop: float,
+        steps: int,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return `steps` numbers evenly spaced from `start` to `stop`, both included.
+
+        Dtypes: float32 unless given; integers are cut off. Errors: ShapeError if `steps` is
+        negative.
+        """
+        count = whole(steps, "linspace: steps", 0)
+        start, stop = number(start, "linspace: start"), number(stop, "linspace: stop")
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        within = wide_dtype(kind) if kind.is_float else dtypes.default_float
+        place = numbered(count, within)
+        gap = (stop - start) / max(1, count - 1)
+        # Counted from the nearer end, so that both ends are exact.
+        first, last = place * gap + start, (place + (1.0 - count)) * gap + stop
+        value = (place < count / 2).where(first, last) if count > 1 else place + start
+        return cls._constant(cast_to(value, kind), device)
+
+    @classmethod
+    def eye(
+        cls,
+        n: int,
+        m: int | None = None,
+        dtype: DType | str | None = None,
+        device: str | None = None,
+    ) -> Self:
+        """Return `n` rows and `m` (or `n`) columns with 1 where their numbers are equal, else 0.
+
+        Dtypes: float32 unless given.
+        """
+        rows = whole(n, "eye: n", 0)
+        columns = rows if m is None else whole(m, "eye: m", 0)
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        shape = rows, columns
+        wide = position_dtype(max(shape))
+        row = expanded(reshaped(numbered(rows, wide), (rows, 1)), shape)
+        column = expanded(reshaped(numbered(columns, wide), (1, columns)), shape)
+        diagonal = row.eq(column)
+        return cls._constant(cast_to(diagonal, kind), device)
+
+    @classmethod
+    def empty(
+        cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
+    ) -> Self:
+        """Return memory that nothing is written to yet; float32 unless `dtype` is given.
+
+        It needs no kernel: for the operands of kernels that are looked at, not run.
+        """
+        size = sizes(shape, "empty")
+        kind = dtypes.default_float if dtype is None else as_dtype(dtype)
+        if 0 in size:
+            return cls.full(size, 0, kind, device)
+        place = canonical(Device.DEFAULT if device is None else device)
+        tensor = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
+        tensor._device = place
+        return tensor
+
+    def full_like(self, fill_value: Const, dtype: DType | str | None = None) -> Self:
+        """Return `fill_value` in this tensor's shape, on its device. Dtypes: this one's."""
+        kind = self.dtype if dtype is None else dtype
+        return self.full(self.shape, fill_value, kind, self._device)
+
+    def zeros_like(self, dtype: DType | str | None = None) -> Self:
+        """Return zeros in this tensor's shape, on its device. Dtypes: this one's."""
+        return self.full_like(0, dtype)
+
+    def ones_like(self, dtype: DType | str | None = None) -> Self:
+        """Return ones in this tensor's shape, on its device. Dtypes: this one's."""
+        return self.full_like(1, dtype)
+
+    @classmethod
+    def _constant(cls, value: UOp, device: str | None) -> Self:
+        tensor = cls(value)
+        tensor._device = None if device is None else canonical(device)
+        return tensor
+
+
+def _steps(start: float, stop: float, step: float) -> int:
+    """Return how many steps there are below `stop`; exact for integers of any size."""
+    if step == 0:
+        raise shape_error("cannot make a range", "its step is 0", "step=1")
+    if not all(map(math.isfinite, (start, stop, step, (stop - start) / step))):
+        raise shape_error(
+            f"cannot make a range from {start} to {stop} by {step}",
+            "its ends and its step are finite numbers",
+        )
+    if all(isinstance(n, int) for n in (start, stop, step)):
+        # Not the length of a range(), which Python does not give from 2**63 on.
+        return max(0, -((int(start) - int(stop)) // int(step)))
+    return max(0, math.ceil((stop - start) / step))
+
+
+def _rank(dtype: DType) -> tuple[bool, int]:
+    return dtype.is_float, dtype.bits

@@ -1,0 +1,62 @@
+"""Other dtypes: the same values, or the same bits."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.tensor.base import Base
+from workbench.tensor.operands.broadcast import cast_to
+from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.refuse import dtype_error
+
+
+class Casts(Base):
+    """cast, bitcast, and short names: `t.float()` for `t.cast(dtypes.float32)`."""
+
+    __slots__ = ()
+
+    def cast(self, dtype: DType | str) -> Self:
+        """Return the values as `dtype`. Floats truncate towards zero and saturate as integers."""
+        return self._with(cast_to(self.uop, as_dtype(dtype)))
+
+    def bitcast(self, dtype: DType | str) -> Self:
+        """Return the bits read as `dtype`. Errors: DTypeError unless it is equally wide."""
+        kind = as_dtype(dtype)
+        if kind is self.dtype:
+            return self
+        if kind.bits != self.dtype.bits:
+            raise dtype_error(
+                f"cannot bitcast {self.dtype} to {kind}",
+                f"one has {self.dtype.bits} bits and the other {kind.bits}",
+                f".cast(dtypes.{kind}) to convert the values",
+            )
+        return self._with(self.uop.bitcast(kind))
+
+    def half(self) -> Self:
+        """Return the values as float16; what is too large is infinite."""
+        return self.cast(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        """Return the values as bfloat16, which has the range of float32 and 8 bits of it."""
+        return self.cast(dtypes.bfloat16)
+
+    def float(self) -> Self:
+        """Return the values as float32."""
+        return self.cast(dtypes.float32)
+
+    def double(self) -> Self:
+        """Return the values as float64."""
+        return self.cast(dtypes.float64)
+
+    def int(self) -> Self:
+        """Return the values as int32; floats truncate and saturate."""
+        return self.cast(dtypes.int32)
+
+    def long(self) -> Self:
+        """Return the values as int64; floats truncate and saturate."""
+        return self.cast(dtypes.int64)
+
+    def bool(self) -> Self:
+        """Return where the values are not 0."""
+        return self.cast(dtypes.bool)

@@ -1,0 +1,73 @@
+"""Comparisons: bool tensors, with IEEE's rule that NaN differs from everything."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Self
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base, Operand
+from workbench.tensor.operands.arguments import plain
+from workbench.tensor.operands.broadcast import expanded
+
+
+class ComparisonMixin(Base):
+    """< <= > >= == !=, by operator and by PyTorch's names.
+
+    Dtypes: operands promote; the result is bool. A Python int that the tensor's integer type
+    cannot hold compares as the number it is, and is not wrapped.
+    """
+
+    __slots__ = ()
+
+    __hash__ = object.__hash__
+
+    def lt(self, x: Operand) -> Self:
+        """Return self < x."""
+        return self._compare(Ops.CMPLT, x, operator.lt)
+
+    def le(self, x: Operand) -> Self:
+        """Return self <= x."""
+        return self._compare(Ops.CMPLE, x, operator.le)
+
+    def gt(self, x: Operand) -> Self:
+        """Return self > x."""
+        return self._compare(Ops.CMPLT, x, operator.gt, swap=True)
+
+    def ge(self, x: Operand) -> Self:
+        """Return self >= x."""
+        return self._compare(Ops.CMPLE, x, operator.ge, swap=True)
+
+    def eq(self, x: Operand) -> Self:
+        """Return self == x."""
+        return self._compare(Ops.CMPEQ, x, operator.eq)
+
+    def ne(self, x: Operand) -> Self:
+        """Return self != x."""
+        return self._compare(Ops.CMPNE, x, operator.ne)
+
+    def isnan(self) -> Self:
+        """Return where self is not a number."""
+        return self.ne(self)
+
+    def _compare(
+        self, op: Ops, x: Operand, python: Callable[[Any, Any], Any], swap: bool = False
+    ) -> Self:
+        x = plain(x)
+        if self.dtype.is_int and type(x) is int and not self._holds(x):
+            # Every value of the type compares with x as 0 does.
+            answer = UOp.const(dtypes.bool, python(0, x))
+            return self._with(expanded(answer, self.shape))
+        a, b, other = self._meet(x, "compare")
+        a, b = (b, a) if swap else (a, b)
+        return self._with(a.alu(op, b), other)
+
+    def _holds(self, value: int) -> bool:
+        return self.dtype.min <= value <= self.dtype.max
+
+    __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
+    # The elements are compared, as in numpy, where Python expects a bool.
+    __eq__, __ne__ = eq, ne  # type: ignore[assignment]

@@ -1,0 +1,210 @@
+"""Indexing by tensors: where an index equals a position, that element is the one term of a sum.
+
+Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so
+every device has it, an index without such a position gives 0, and -0.0 may come as 0.0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.tensor.base import Base
+from workbench.tensor.movement.indexing import (
+    Index,
+    Indexing,
+    one_per_axis,
+    out_of_range,
+)
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.arguments import whole
+from workbench.tensor.operands.axes import one_axis
+from workbench.tensor.operands.broadcast import common_shape
+from workbench.tensor.operands.numbered import numbered, position_dtype
+from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
+
+TensorIndex = Index | Base | np.ndarray[Any, Any] | list[Any]
+
+
+class Gather(Indexing):
+    """`t[tensor]`, gather, one_hot."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: TensorIndex | tuple[TensorIndex, ...]) -> Self:
+        """Return the elements that `index` names: basic indexing, and tensors of integers.
+
+        Shapes: an integer removes its axis, a slice keeps it, None adds one of size 1; index
+        tensors (or arrays, or lists) broadcast, and their shape takes the place of the axes
+        that they index; if a slice separates these, it comes first. An integer beside them
+        counts as basic, as in PyTorch and unlike numpy.
+        Errors: AxisError if an integer, or one of a list or array, is out of range, or there
+        are too many; DTypeError for an index of floats or bools. An index in a tensor, known
+        only when it is computed, gives 0 where it is out of range.
+        """
+        indices: tuple[Any, ...] = index if isinstance(index, tuple) else (index,)
+        if not any(map(_is_advanced, indices)):
+            return super().__getitem__(indices)
+        entries = one_per_axis(indices, self.shape)
+        basic = tuple(slice(None) if _is_advanced(e) else e for e in entries)
+        places: list[tuple[int, Self]] = []
+        axis = place = 0  # before and after basic indexing
+        for entry in entries:
+            if _is_advanced(entry):
+                places.append((place, self._index(entry)))
+                _refuse_outside(entry, axis, self.shape)
+            axis += entry is not None
+            place += entry is None or isinstance(entry, slice) or _is_advanced(entry)
+        return super().__getitem__(basic)._at(places)
+
+    def gather(self, dim: int, index: Self) -> Self:
+        """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
+
+        Shapes: that of `index`, which has as many axes, and is no larger along the others.
+        Errors: ShapeError if it is; DTypeError unless it is of integers.
+        """
+        axis = one_axis(dim, self.ndim, "gather")
+        raw_index, index = index, self._index(index)
+        _refuse_outside(raw_index, axis, self.shape or (1,))
+        if index.ndim != self.ndim or any(
+            i != axis and n > self.shape[i] for i, n in enumerate(index.shape)
+        ):
+            raise shape_error(
+                f"cannot gather from shape {self.shape} by an index of {index.shape}",
+                f"they have equally many axes, and only axis {axis} of the index may be longer",
+            )
+        if not self.ndim:
+            return self.reshape(1).gather(0, index.reshape(1)).reshape(())
+        box = tuple(None if i == axis else (0, n) for i, n in enumerate(index.shape))
+        wrapped = index._wrapped(self.shape[axis], axis, self.shape)
+        return (
+            self.shrink(box)
+            .unsqueeze(axis)
+            ._where_equal(wrapped.unsqueeze(axis + 1), axis + 1)
+        )
+
+    def one_hot(self, num_classes: int) -> Self:
+        """Return int32 1 where a new last axis of `num_classes` has the position self, else 0.
+
+        Errors: DTypeError unless self is of integers.
+        """
+        count = whole(num_classes, "one_hot: num_classes", 0)
+        index = self._index(self)._counting_to(count)
+        index = index.unsqueeze(-1) if self.ndim else index
+        positions = self._with(numbered(count, index.dtype))
+        return index.eq(positions).where(1, 0)
+
+    def _at(self, places: list[tuple[int, Self]]) -> Self:
+        """Return the elements of the axes that `places` name at the indexes beside them."""
+        axes = [axis for axis, _ in places]
+        if len(places) == 1:
+            index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
+            return self._taken(axes[0], index)
+        common_shape("index with", *[index.shape for _, index in places])
+        beside = axes == list(range(axes[0], axes[-1] + 1))
+        first = axes[0] if beside else 0
+        rest = [axis for axis in range(self.ndim) if axis not in axes]
+        moved = self.permute(*rest[:first], *axes, *rest[first:])
+        merged = moved.flatten(first, first + len(axes) - 1)
+        return merged._taken(first, self._flat_index(places))
+
+    def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
+        """Return one index, row-major over the axes named; -1 where one of them is outside."""
+        sizes = [self.shape[axis] for axis, _ in places]
+        offset, inside = None, None
+        for (axis, index), size in zip(places, sizes, strict=True):
+            at = index._wrapped(size, axis, self.shape).cast(dtypes.int64)
+            fits = at.ge(0) & at.lt(size)
+            offset = at if offset is None else offset * size + at
+            inside = fits if inside is None else inside & fits
+        assert offset is not None and inside is not None
+        flat = inside.where(offset, -1)
+        return flat.cast(position_dtype(math.prod(sizes)))
+
+    def _taken(self, axis: int, index: Self) -> Self:
+        """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
+        before, size, after = (
+            self.shape[:axis],
+            self.shape[axis],
+            self.shape[axis + 1 :],
+        )
+        ones = (1,) * index.ndim
+        source = self.reshape(*before, *ones, size, *after)
+        column = index.reshape(*index.shape, 1, *(1,) * len(after))
+        return source._where_equal(column, axis + index.ndim)
+
+    def _where_equal(self, index: Self, axis: int) -> Self:
+        """Return the sum over `axis` of the elements whose position there equals `index`."""
+        size = self.shape[axis]
+        column = (size,) + (1,) * (self.ndim - 1 - axis)
+        positions = self._with(reshaped(numbered(size, index.dtype), column))
+        nothing = self._with(self.uop.like(0))
+        chosen = index.eq(positions).where(self, nothing)
+        return chosen._combine(Ops.ADD, axis, False, "index", 0)
+
+    def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
+        """Return the index with negative ones counted from the end of an axis of `size`."""
+        if size == 0 and self.numel():
+            raise axis_error(
+                f"cannot index axis {axis} of shape {shape}", "it has no elements"
+            )
+        index = self._counting_to(size)
+        if index.dtype.kind == "uint":
+            return index
+        return index.lt(0).where(index + size, index)
+
+    def _counting_to(self, count: int) -> Self:
+        """Return an index in a dtype that holds all positions among `count`."""
+        return self if count <= self.dtype.max else self.cast(position_dtype(count))
+
+    def _index(self, entry: Any) -> Self:
+        """Return an index as a tensor of int32, int64 or uint64, on this tensor's device."""
+        index = entry
+        if not isinstance(entry, type(self)):
+            index = type(self)(entry, device=self._device)
+            if not index.numel():
+                index = index.cast(dtypes.int32)
+        if not index.dtype.is_int:
+            raise _no_index(index.dtype)
+        if index.dtype.bits == 64:
+            return index  # type: ignore[no-any-return]
+        wide = dtypes.int64 if index.dtype is dtypes.uint32 else dtypes.int32
+        return index.cast(wide)  # type: ignore[no-any-return]
+
+
+def _is_advanced(entry: object) -> bool:
+    if isinstance(entry, np.ndarray):
+        return entry.ndim > 0
+    return isinstance(entry, Base | list | tuple | range)
+
+
+def _refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
+    """Refuse a list or array with an index that the axis does not have."""
+    size = shape[axis]
+    if isinstance(entry, Base) or not size:
+        return
+    values = np.asarray(entry)
+    if values.dtype.kind not in "iu" or not values.size:
+        return
+    for at in (int(values.min()), int(values.max())):
+        if not -size <= at < size:
+            raise out_of_range(at, axis, shape)
+
+
+def _no_index(dtype: DType) -> Exception:
+    if dtype.is_bool:
+        return dtype_error(
+            "cannot index a tensor with a tensor of bool",
+            "how many are true, and so the shape, is not known before it is computed",
+            "(mask).where(a, b) chooses by element",
+        )
+    return dtype_error(
+        f"cannot index a tensor with a tensor of {dtype}",
+        "an index is of integers",
+        ".int() on the index",
+    )

@@ -1,0 +1,203 @@
+"""Joining tensors along an axis, and taking them apart again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, Self
+
+import numpy as np
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
+from workbench.tensor.movement.movement import padded
+from workbench.tensor.operands.arguments import short, whole
+from workbench.tensor.operands.axes import one_axis, sizes
+from workbench.tensor.operands.broadcast import expanded, promoted
+from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
+
+MOST_PIECES = 1 << 20
+"""Tensors made by one call."""
+
+
+class Joining(Base):
+    """cat, stack, split, chunk."""
+
+    __slots__ = ()
+
+    def cat(self, *args: Self, dim: int = 0) -> Self:
+        """Return this tensor and `args`, one after the other along axis `dim`.
+
+        Shapes: equal but for axis `dim`, whose sizes add up. Dtypes: they promote.
+        Errors: ShapeError if another axis differs. Also known as: numpy concatenate.
+        """
+        tensors: list[Self] = _listed(self, args, "cat")
+        first = tensors[0]
+        axis = one_axis(dim, first.ndim, "cat")
+        _check_joined([t.shape for t in tensors], axis)
+        values = promoted(*[t.uop for t in tensors])
+        return first._with(_joined(values, axis), *tensors[1:])
+
+    def stack(self, *args: Self, dim: int = 0) -> Self:
+        """Return this tensor and `args` side by side along a new axis in place `dim`.
+
+        Errors: ShapeError unless all have one shape.
+        """
+        tensors = _listed(self, args, "stack")
+        first = tensors[0]
+        other = next((t for t in tensors if t.shape != first.shape), None)
+        if other is not None:
+            raise shape_error(
+                f"cannot stack tensors of shapes {first.shape} and {other.shape}",
+                "along a new axis only equal shapes fit side by side",
+                "cat, to join along an axis that they have",
+            )
+        axis = one_axis(dim, first.ndim, "stack", extra=1)
+        columns: list[Self] = [t.unsqueeze(axis) for t in tensors]
+        return columns[0].cat(*columns[1:], dim=axis)
+
+    def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
+        """Return the pieces of `sizes` along axis `dim`; of one number, pieces of that size.
+
+        Shapes: with one number the last piece may be smaller.
+        Errors: ShapeError unless a list adds up to the size of the axis.
+        """
+        axis = self._cut_axis(dim, "split")
+        size = self.shape[axis]
+        lengths = _lengths(sizes, size, self.shape, axis)
+        ends = accumulate(lengths)
+        return tuple(
+            self.shrink(_slab(self.shape, axis, end - length, end))
+            for length, end in zip(lengths, ends, strict=True)
+        )
+
+    def chunk(self, chunks: int, dim: int = 0) -> tuple[Self, ...]:
+        """Return axis `dim` in `chunks` equal pieces, the last smaller; fewer if it runs out.
+
+        Errors: ShapeError if `chunks` is below 1.
+        """
+        axis = self._cut_axis(dim, "chunk")
+        size, count = self.shape[axis], whole(chunks, "chunk: chunks")
+        if count < 1:
+            raise shape_error(
+                f"cannot cut shape {self.shape} into {count} chunks",
+                "there is at least one",
+                "chunk(1)",
+            )
+        if size:
+            return self.split(-(-size // count), axis)
+        _refuse_pieces(count, self.shape, axis)
+        return self.split([0] * count, axis)
+
+    def _cut_axis(self, dim: int, what: str) -> int:
+        if not self.shape:
+            raise axis_error(
+                f"cannot {what} a tensor without axes", "its shape is ()", "unsqueeze"
+            )
+        return one_axis(dim, self.ndim, what)
+
+
+def _listed(first: Any, rest: tuple[Any, ...], what: str) -> list[Any]:
+    """Return the tensors of `cat(a, b)` and `cat([a, b])` alike."""
+    tensors = [*first, *rest] if isinstance(first, list | tuple) else [first, *rest]
+    if not tensors:
+        raise shape_error(f"cannot {what} no tensors", "the list is empty")
+    maker = next((t for t in tensors if isinstance(t, Base)), None)
+    for i, tensor in enumerate(tensors):
+        if maker is not None and isinstance(tensor, np.ndarray):
+            tensors[i] = maker._lift(tensor, what)
+        elif not isinstance(tensor, Base):
+            raise dtype_error(
+                f"cannot {what} {type(tensor).__name__} {short(tensor)}",
+                "only tensors are joined",
+                f"Tensor.{what}(a, b, dim=0)",
+            )
+    return tensors
+
+
+def _check_joined(shapes: Sequence[Shape], axis: int) -> None:
+    first = shapes[0]
+    for shape in shapes:
+        if len(shape) != len(first):
+            because = f"one has {len(first)} axes and the other {len(shape)}"
+        elif not shape:
+            because = "a tensor without axes has no axis to join along"
+        else:
+            others = zip(first, shape, strict=True)
+            apart = [i for i, (a, b) in enumerate(others) if a != b and i != axis]
+            if not apart:
+                continue
+            because = f"only axis {axis} may differ, and axis {apart[0]} does"
+        raise shape_error(
+            f"cannot cat tensors of shapes {first} and {shape}",
+            because,
+            "stack, to join along a new axis"
+            if first == shape
+            else "pad, shrink or reshape one of them",
+        )
+
+
+def _joined(values: Sequence[UOp], axis: int) -> UOp:
+    """Return `values`, equally shaped but for `axis`, one after the other along it.
+
+    Rewrite: cat(a, b) -> where(position < len(a), pad(a after), pad(b before)), in halves.
+    Zeros added to what is elsewhere would do as well, but would lose the sign of -0.0.
+    """
+    values = [v for v in values if v.shape[axis]] or values[:1]
+    if len(values) == 1:
+        return values[0]
+    half = len(values) // 2
+    left, right = _joined(values[:half], axis), _joined(values[half:], axis)
+    first, second = left.shape[axis], right.shape[axis]
+    after = _one_axis(left.shape, axis, (0, second))
+    row = (1,) * axis + (first,) + (1,) * (len(left.shape) - axis - 1)
+    ones = expanded(UOp.const(dtypes.bool, True), row)
+    inside = expanded(
+        padded(ones, after),
+        (*left.shape[:axis], first + second, *left.shape[axis + 1 :]),
+    )
+    before = _one_axis(right.shape, axis, (first, 0))
+    return inside.where(padded(left, after), padded(right, before))
+
+
+def _one_axis(
+    shape: Shape, axis: int, pair: tuple[int, int]
+) -> tuple[tuple[int, int], ...]:
+    return tuple(pair if i == axis else (0, 0) for i in range(len(shape)))
+
+
+def _slab(shape: Shape, axis: int, lo: int, hi: int) -> list[tuple[int, int]]:
+    return [(lo, hi) if i == axis else (0, n) for i, n in enumerate(shape)]
+
+
+def _refuse_pieces(count: int, shape: Shape, axis: int) -> None:
+    if count > MOST_PIECES:
+        raise shape_error(
+            f"cannot cut axis {axis} of shape {shape} into {count} pieces",
+            f"each would be a tensor of its own, and {MOST_PIECES} are many",
+            "reshape, to make the pieces an axis",
+        )
+
+
+def _lengths(
+    piece_sizes: int | Sequence[int], size: int, shape: Shape, axis: int
+) -> tuple[int, ...]:
+    if not isinstance(piece_sizes, list | tuple):
+        step = whole(piece_sizes, "split: a size", 0)
+        if step == 0 and size:
+            raise shape_error(
+                f"cannot split axis {axis} of shape {shape} into pieces of 0",
+                "they would never reach the end",
+            )
+        starts = range(0, max(1, size), max(1, step))
+        _refuse_pieces(-(-size // max(1, step)), shape, axis)
+        return tuple(min(step, size - start) for start in starts)
+    lengths = sizes((piece_sizes,), "split")
+    if sum(lengths) != size:
+        raise shape_error(
+            f"cannot split axis {axis} of shape {shape} into {lengths}",
+            f"they add up to {sum(lengths)}, and the axis has {size} elements",
+        )
+    return lengths

@@ -1,0 +1,296 @@
+"""Movement: the same elements in another arrangement. None of these computes or copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from workbench.base.dtypes import Const, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
+from workbench.tensor.operands.arguments import listed, number, short, text, whole
+from workbench.tensor.operands.axes import (
+    flat,
+    is_minus_one,
+    many_axes,
+    one_axis,
+    sizes,
+    with_inferred,
+)
+from workbench.tensor.operands.broadcast import constant, expanded
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+Box = tuple[tuple[int, int], ...]
+
+
+class Movement(Base):
+    """reshape, permute, expand, shrink, pad, flip, and what is made of them."""
+
+    __slots__ = ()
+
+    def reshape(self, *shape: Any) -> Self:
+        """Return the elements, in row-major order, in another shape.
+
+        Shapes: -1 once, for the size that remains; None keeps the size of that axis.
+        Errors: ShapeError if the number of elements differs.
+        """
+        return self._with(reshaped(self.uop, with_inferred(flat(shape), self.shape)))
+
+    def view(self, *shape: Any) -> Self:
+        """Return `reshape(*shape)`. Also known as: PyTorch view."""
+        return self.reshape(*shape)
+
+    def permute(self, *order: Any) -> Self:
+        """Return the tensor with axis `order[i]` in place i.
+
+        Errors: ShapeError unless `order` names every axis once.
+        """
+        named = flat(order)
+        axes = tuple(one_axis(axis, self.ndim, "permute") for axis in named)
+        if sorted(axes) != list(range(self.ndim)):
+            raise shape_error(
+                f"cannot permute shape {self.shape} by {named}",
+                f"the order must name each of the {self.ndim} axes once",
+            )
+        if axes == tuple(range(self.ndim)):
+            return self
+        return self._with(UOp(Ops.PERMUTE, self.dtype, (self.uop,), axes))
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Return the tensor with two axes exchanged.
+
+        Errors: AxisError if one does not exist.
+        """
+        a, b = (one_axis(dim, self.ndim, "transpose") for dim in (dim0, dim1))
+        order = list(range(self.ndim))
+        if order:
+            order[a], order[b] = order[b], order[a]
+        return self.permute(order)
+
+    @property
+    def T(self) -> Self:
+        """The transpose; a tensor of fewer than two axes is its own."""
+        return self if self.ndim < 2 else self.transpose()
+
+    def expand(self, *shape: Any) -> Self:
+        """Return the tensor with axes of size 1 repeated, and new leading axes.
+
+        Shapes: -1 and None keep the size of an axis. Errors: ShapeError if an axis of
+        another size than 1 would change.
+        """
+        new, old = flat(shape), self.shape
+        lead = len(new) - len(old)
+        entries = [
+            old[i - lead] if i >= lead and (s is None or is_minus_one(s)) else s
+            for i, s in enumerate(new)
+        ]
+        target = sizes((entries,), "expand")
+        pairs = zip(old, target[max(lead, 0) :], strict=False)
+        if lead < 0 or any(have not in (1, want) for have, want in pairs):
+            raise shape_error(
+                f"cannot expand shape {old} to {new}",
+                "axes are aligned at the last one, and only axes of size 1 can be repeated",
+                "reshape or unsqueeze first, so that the axes to repeat have size 1",
+            )
+        return self._with(expanded(self.uop, target))
+
+    def broadcast_to(self, *shape: Any) -> Self:
+        """Return `expand(*shape)`. Also known as: numpy and PyTorch broadcast_to."""
+        return self.expand(*shape)
+
+    def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
+        """Return the box from lo up to hi of each axis; None keeps a whole axis.
+
+        Errors: ShapeError if a bound is outside the tensor.
+        """
+        pairs = _one_per_axis("shrink", listed(bounds, "shrink: bounds"), self.shape)
+        box = tuple(
+            (0, size) if pair is None else pair
+            for pair, size in zip(pairs, self.shape, strict=True)
+        )
+        for axis, ((lo, hi), size) in enumerate(zip(box, self.shape, strict=True)):
+            if not 0 <= lo <= hi <= size:
+                raise shape_error(
+                    f"cannot shrink axis {axis} of shape {self.shape} to ({lo}, {hi})",
+                    f"bounds run from 0 to {size}, the lower one first",
+                )
+        return self._with(shrunk(self.uop, box))
+
+    def pad(
+        self, padding: Sequence[Any], mode: str = "constant", value: Const = 0.0
+    ) -> Self:
+        """Return the tensor with `value` added around it.
+
+        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before
+        and after of the last axis, then of the one before it. A negative number cuts off.
+        Dtypes: the tensor's; a float `value` is cut off to an integer type.
+        Errors: ShapeError if `padding` fits neither form, or cuts off more than there is;
+        DTypeError for an integer `value` that the tensor's type does not hold.
+        """
+        if text(mode, "pad: mode") != "constant":
+            raise dtype_error(
+                f"cannot pad with mode={mode!r}",
+                "only constant padding is built",
+                'mode="constant"',
+            )
+        amounts = listed(padding, "pad: padding")
+        fill = constant(self.dtype, number(value, "pad: value"), "pad").arg
+        box = _padding(amounts, self.shape)
+        bounds = tuple(
+            (max(0, -before), size - max(0, -after))
+            for (before, after), size in zip(box, self.shape, strict=True)
+        )
+        if any(lo > hi for lo, hi in bounds):
+            raise shape_error(
+                f"cannot pad shape {self.shape} by {amounts}",
+                "it cuts off more than there is",
+            )
+        added = tuple((max(0, before), max(0, after)) for before, after in box)
+        return self._with(padded(shrunk(self.uop, bounds), added, fill))
+
+    def flip(self, axis: int | Sequence[int], *more: int) -> Self:
+        """Return the tensor with the order along the axes named reversed."""
+        axes = many_axes(flat((axis, *more)), self.ndim, "flip")
+        return self._with(flipped(self.uop, axes))
+
+    def squeeze(self, dim: int | None = None) -> Self:
+        """Return the tensor without its axes of size 1, or without axis `dim` if that is one."""
+        shape = self.shape
+        if dim is None:
+            return self.reshape(tuple(size for size in shape if size != 1))
+        axis = one_axis(dim, self.ndim, "squeeze")
+        if not shape or shape[axis] != 1:
+            return self
+        return self.reshape(shape[:axis] + shape[axis + 1 :])
+
+    def unsqueeze(self, dim: int) -> Self:
+        """Return the tensor with a new axis of size 1 in place `dim`."""
+        axis = one_axis(dim, self.ndim, "unsqueeze", extra=1)
+        return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+        """Return the tensor with the axes from `start_dim` to `end_dim` made one."""
+        first = one_axis(start_dim, self.ndim, "flatten")
+        last = one_axis(end_dim, self.ndim, "flatten")
+        if first > last:
+            raise shape_error(
+                f"cannot flatten axes {start_dim} to {end_dim} of shape {self.shape}",
+                "the first of them comes after the last",
+                f"flatten({end_dim}, {start_dim})",
+            )
+        size = 1
+        for n in self.shape[first : last + 1]:
+            size *= n
+        return self.reshape((*self.shape[:first], size, *self.shape[last + 1 :]))
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
+        """Return the tensor with axis `dim` made several, of `sizes`; one may be -1.
+
+        Errors: ShapeError unless their product is the size of the axis.
+        """
+        axis = one_axis(dim, self.ndim, "unflatten")
+        split = with_inferred(flat((sizes,)), self.shape[axis : axis + 1])
+        return self.reshape((*self.shape[:axis], *split, *self.shape[axis + 1 :]))
+
+    def repeat(self, *repeats: Any) -> Self:
+        """Return the tensor `repeats[i]` times after itself along axis i.
+
+        Shapes: numbers more than there are axes make new leading axes, as in PyTorch.
+        Errors: ShapeError for fewer numbers than axes. Also known as: numpy tile.
+        """
+        times = sizes(repeats, "repeat")
+        if len(times) < self.ndim:
+            raise shape_error(
+                f"cannot repeat shape {self.shape} by {times}",
+                f"there are {len(times)} numbers for {self.ndim} axes",
+                f"repeat{(1,) * (self.ndim - len(times)) + times}",
+            )
+        shape = (1,) * (len(times) - self.ndim) + self.shape
+        apart = [size for n in shape for size in (1, n)]
+        beside = [size for pair in zip(times, shape, strict=True) for size in pair]
+        wide = expanded(reshaped(self.uop, tuple(apart)), tuple(beside))
+        whole = tuple(t * n for t, n in zip(times, shape, strict=True))
+        return self._with(reshaped(wide, whole))
+
+    def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
+        """Return the tensor with each element of axis `dim` repeated in place.
+
+        Shapes: None for `dim` flattens first. Also known as: numpy repeat.
+        """
+        if dim is None:
+            return self.flatten().repeat_interleave(repeats, 0)
+        times = whole(repeats, "repeat_interleave: repeats", 0)
+        axis = one_axis(dim, self.ndim, "repeat_interleave")
+        before, size = self.shape[:axis], self.shape[axis : axis + 1] or (1,)
+        after = self.shape[axis + 1 :]
+        apart = reshaped(self.uop, (*before, *size, 1, *after))
+        wide = expanded(apart, (*before, *size, times, *after))
+        return self._with(reshaped(wide, (*before, size[0] * times, *after)))
+
+
+# On nodes: what would change nothing gives the node itself.
+
+
+def reshaped(value: UOp, shape: Shape) -> UOp:
+    """Return `value` in `shape`, which has as many elements."""
+    if value.shape == shape:
+        return value
+    return UOp(Ops.RESHAPE, value.dtype, (value,), shape)
+
+
+def shrunk(value: UOp, box: Box) -> UOp:
+    """Return the box (lo, hi per axis) of `value`."""
+    if all(pair == (0, size) for pair, size in zip(box, value.shape, strict=True)):
+        return value
+    return UOp(Ops.SHRINK, value.dtype, (value,), box)
+
+
+def flipped(value: UOp, axes: tuple[int, ...]) -> UOp:
+    """Return `value` reversed along `axes`."""
+    return UOp(Ops.FLIP, value.dtype, (value,), axes) if axes else value
+
+
+def padded(value: UOp, box: Box, fill: Const = 0) -> UOp:
+    """Return `value` with (before, after) elements of `fill` added per axis."""
+    if not any(before or after for before, after in box):
+        return value
+    zeros = UOp(Ops.PAD, value.dtype, (value,), box)
+    if value.like(fill) is value.like(0):  # -0.0 is another constant
+        return zeros
+    everywhere = expanded(UOp.const(dtypes.bool, True), value.shape)
+    inside = UOp(Ops.PAD, dtypes.bool, (everywhere,), box)
+    return inside.where(zeros, value.like(fill))
+
+
+def _padding(amounts: tuple[Any, ...], shape: Shape) -> Box:
+    if amounts and all(isinstance(n, int | np.integer) for n in amounts):
+        if len(amounts) % 2 or len(amounts) > 2 * len(shape):
+            raise shape_error(
+                f"cannot pad shape {shape} by {amounts}",
+                f"the flat form has two numbers per axis, from the last axis on, at most"
+                f" {2 * len(shape)} here, and this has {len(amounts)}",
+            )
+        numbers = [int(n) for n in amounts]
+        ends = [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
+        return ((0, 0),) * (len(shape) - len(ends)) + tuple(reversed(ends))
+    pairs = _one_per_axis("pad", amounts, shape)
+    return tuple((0, 0) if pair is None else pair for pair in pairs)
+
+
+def _one_per_axis(
+    what: str, entries: tuple[Any, ...], shape: Shape
+) -> list[tuple[int, int] | None]:
+    pairs = all(
+        p is None or (isinstance(p, list | tuple) and len(p) == 2) for p in entries
+    )
+    if len(entries) != len(shape) or not pairs:
+        raise shape_error(
+            f"cannot {what} shape {shape} by {short(entries)}",
+            f"it takes a pair of numbers or None for each of the {len(shape)} axes",
+        )
+    name = f"{what}: a number of a pair"
+    return [p if p is None else (whole(p[0], name), whole(p[1], name)) for p in entries]

@@ -1,0 +1,166 @@
+"""Sliding windows of the last axes, by movement alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from workbench.base.dtypes import Const
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.movement.indexing import sliced
+from workbench.tensor.movement.movement import padded, reshaped, shrunk
+from workbench.tensor.operands.arguments import listed, short
+from workbench.tensor.operands.axes import flat
+from workbench.tensor.operands.broadcast import expanded
+from workbench.tensor.operands.refuse import shape_error
+
+
+class Window(NamedTuple):
+    """A window along one axis: `size` elements `dilation` apart, every `stride` elements, over
+    `before` and `after` elements of padding. `ceil` lets the last one stick out at the end."""
+
+    size: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+    ceil: bool = False
+
+    @property
+    def extent(self) -> int:
+        """Elements from the first to the last that a window sees."""
+        return self.dilation * (self.size - 1) + 1
+
+    def count(self, length: int) -> int:
+        """Return how many windows there are on an axis of `length`; below 1 if it is short."""
+        room = length + self.before + self.after - self.extent
+        if not self.ceil:
+            return room // self.stride + 1
+        number = -(-room // self.stride) + 1
+        # A window must begin before the padding at the end does.
+        return number - ((number - 1) * self.stride >= length + self.before)
+
+    def padding(self, length: int) -> tuple[int, int]:
+        """Return the padding before and after that the windows of `length` elements need."""
+        need = (self.count(length) - 1) * self.stride + self.extent
+        return self.before, max(self.after, need - length - self.before)
+
+
+def windows_of(
+    what: str,
+    kernel: Sequence[int],
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    ceil: bool = False,
+) -> tuple[Window, ...]:
+    """Return a window per axis from arguments as written: one number for all axes, or one each.
+
+    `padding` may also be PyTorch's flat form: before and after of the last axis first.
+    Errors: ShapeError for a wrong number of numbers, or one that is too small.
+    """
+    axes = len(kernel)
+    sizes = per_axis(what, "kernel size", kernel, axes)
+    strides = per_axis(what, "stride", stride, axes)
+    dilations = per_axis(what, "dilation", dilation, axes)
+    sides = _sides(what, padding, axes)
+    columns = zip(sizes, strides, dilations, sides, strict=True)
+    return tuple(
+        Window(n, step, apart, *side, ceil) for n, step, apart, side in columns
+    )
+
+
+def per_axis(
+    what: str, name: str, value: Any, axes: int, least: int = 1
+) -> tuple[int, ...]:
+    """Return one number for each of `axes` axes. Errors: ShapeError if one is below `least`."""
+    numbers = one_or_many(value, axes, f"{what}: {name}")
+    if len(numbers) != axes:
+        raise shape_error(
+            f"{what}: {name} {short(value)} does not fit",
+            f"there are {axes} axes to slide along, and {len(numbers)} numbers",
+            f"one number for all, or {axes}",
+        )
+    if any(not isinstance(n, int) or n < least for n in numbers):
+        raise shape_error(
+            f"{what}: {name} {short(value)} does not fit",
+            f"it is an integer, {least} or more",
+        )
+    return numbers
+
+
+def one_or_many(value: Any, count: int, name: str) -> tuple[Any, ...]:
+    """Return `count` times one number, or the numbers of a list."""
+    if isinstance(value, int | np.integer):
+        return (int(value),) * count
+    return flat((listed(value, name),))
+
+
+def windows(value: UOp, each: Sequence[Window]) -> UOp:
+    """Return the windows of the last len(each) axes of `value`, which is padded already.
+
+    Shapes: (.., y, x) -> (.., windows along y, along x, window's y, window's x).
+    """
+    first = len(value.shape) - len(each)
+    for axis, window in enumerate(each, first):
+        value = _along(value, axis, window)
+    return value
+
+
+def _along(value: UOp, axis: int, window: Window) -> UOp:
+    """Return the windows along `axis`; what each sees becomes the last axis.
+
+    Rewrite: copies of the axis, end to end, are cut into rows longer than it by `dilation`, so
+    that each row begins `dilation` later than the one above: row j, column i is element
+    i + j * dilation.
+    """
+    shape = value.shape
+    before, length, after = shape[:axis], shape[axis], shape[axis + 1 :]
+    size, shift = window.size, window.dilation
+    count = window._replace(before=0, after=0, ceil=False).count(length)
+    if size > 1:
+        copies = -(-size * (length + shift) // length)
+        value = reshaped(value, (*before, 1, length, *after))
+        value = expanded(value, (*before, copies, length, *after))
+        value = reshaped(value, (*before, copies * length, *after))
+        whole = tuple((0, n) for n in value.shape)
+        box = (*whole[:axis], (0, size * (length + shift)), *whole[axis + 1 :])
+        value = shrunk(value, box)
+    rows = length + shift if size > 1 else length
+    value = reshaped(value, (*before, size, rows, *after))
+    value = sliced(value, axis + 1, 0, count, window.stride)
+    order = [i for i in range(len(value.shape)) if i != axis]
+    return UOp(Ops.PERMUTE, value.dtype, (value,), (*order, axis))
+
+
+def padded_for(value: UOp, each: Sequence[Window], fill: Const) -> UOp:
+    """Return `value` with the padding that the windows of its last axes need."""
+    first = len(value.shape) - len(each)
+    sides = [w.padding(n) for w, n in zip(each, value.shape[first:], strict=True)]
+    return padded(value, ((0, 0),) * first + tuple(sides), fill)
+
+
+def check_fits(what: str, shape: Shape, each: Sequence[Window]) -> None:
+    """Refuse, as ShapeError, windows that are larger than the axes they slide along."""
+    for axis, window in enumerate(each, len(shape) - len(each)):
+        if window.count(shape[axis]) < 1 or not shape[axis]:
+            around = window.before + window.after
+            raise shape_error(
+                f"{what}: no window fits axis {axis} of shape {shape}",
+                f"it sees {window.extent} elements, and there are {shape[axis]}"
+                + (f" and {around} of padding" if around else ""),
+                "a smaller kernel, or padding",
+            )
+
+
+def _sides(what: str, padding: Any, axes: int) -> tuple[tuple[int, int], ...]:
+    amounts = one_or_many(padding, axes, f"{what}: padding")
+    if len(amounts) == 2 * axes:
+        numbers = per_axis(what, "padding", amounts, 2 * axes, 0)
+        pairs = [(numbers[i], numbers[i + 1]) for i in range(0, 2 * axes, 2)]
+        return tuple(reversed(pairs))
+    return tuple((n, n) for n in per_axis(what, "padding", padding, axes, 0))

@@ -1,0 +1,92 @@
+"""Reading arguments that are plain values: numbers, whole numbers, flags and lists.
+
+A value of another kind is refused here, in words, before it can fail somewhere below.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from workbench.base.dtypes import Const
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+MOST_AXES = 64
+"""numpy has no more."""
+
+
+def plain(value: Any) -> Any:
+    """Return numpy's scalars as Python's, and all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def number(value: Any, name: str) -> Const:
+    """Return a bool, an int or a float. `name` says whose it is.
+
+    Errors: DTypeError for anything else, and for an int beyond every float.
+    """
+    scalar = plain(value)
+    if isinstance(scalar, float) or (
+        isinstance(scalar, int) and scalar.bit_length() < 1024
+    ):
+        return scalar
+    raise _another_kind(value, name, "a number: a Python or numpy bool, int or float")
+
+
+def whole(value: Any, name: str, least: int | None = None) -> int:
+    """Return an integer, which is not below `least`.
+
+    Errors: DTypeError for what is no integer, ShapeError for one that is too small.
+    """
+    if isinstance(value, bool | np.bool_ | np.ndarray):
+        raise _another_kind(value, name, "an integer")
+    try:
+        integer = operator.index(value)
+    except TypeError:
+        raise _another_kind(value, name, "an integer") from None
+    if least is not None and integer < least:
+        raise shape_error(f"{name} = {integer} is too small", f"it is {least} or more")
+    return integer
+
+
+def flag(value: Any, name: str) -> bool:
+    """Return whether a switch is on. Errors: DTypeError unless it is a bool or an integer."""
+    if isinstance(value, bool | int | np.bool_ | np.integer):
+        return bool(value)
+    raise _another_kind(value, name, "True or False")
+
+
+def text(value: Any, name: str) -> str:
+    """Return a word. Errors: DTypeError for what is none."""
+    if isinstance(value, str):
+        return value
+    raise _another_kind(value, name, "a word in quotes")
+
+
+def listed(items: Any, name: str) -> tuple[Any, ...]:
+    """Return the items of a list, tuple, short range or 1-D array.
+
+    Errors: DTypeError for anything else, which may never end or have no order.
+    """
+    if isinstance(items, list | tuple):
+        return tuple(items)
+    if isinstance(items, np.ndarray) and items.ndim == 1:
+        return tuple(items.tolist())
+    if isinstance(items, range) and len(items[: MOST_AXES + 1]) <= MOST_AXES:
+        return tuple(items)
+    raise _another_kind(items, name, "a list or a tuple")
+
+
+def short(value: object) -> str:
+    """Return how a value prints, cut to 40 characters."""
+    printed = repr(value)
+    return printed if len(printed) <= 40 else printed[:37] + "..."
+
+
+def _another_kind(value: object, name: str, kind: str) -> Exception:
+    return dtype_error(
+        f"{name}: {short(value)} does not fit",
+        f"it is {kind}, and this is {type(value).__name__}",
+    )

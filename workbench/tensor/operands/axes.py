@@ -1,0 +1,118 @@
+"""Reading axes and shapes as people write them: negative, missing, one or many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.ir.node.shapes import Shape
+from workbench.tensor.operands.arguments import listed, short
+from workbench.tensor.operands.refuse import axis_error, shape_error
+
+Axes = int | Sequence[int] | None
+
+
+def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
+    """Return `axis` counted from 0. A scalar has the axes 0 and -1, as in PyTorch.
+
+    Errors: AxisError if there is no such axis; `extra` more are allowed at the end.
+    """
+    count = max(1, ndim + extra)
+    axis = int(axis) if isinstance(axis, np.integer) else axis
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise shape_error(
+            f"{what}: axis {axis!r} is not an axis",
+            f"an axis is an integer, and this is {type(axis).__name__}",
+        )
+    if not -count <= axis < count:
+        raise axis_error(
+            f"{what}: axis={axis} is out of range",
+            f"the tensor has {ndim} ax{'i' if ndim == 1 else 'e'}s",
+            f"an axis from {-count} to {count - 1}",
+        )
+    return axis % count
+
+
+def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
+    """Return the axes named, ascending; None means all. A scalar gives ().
+
+    Errors: AxisError if one does not exist, ShapeError if it is named twice.
+    """
+    if axes is None:
+        return tuple(range(ndim))
+    many = isinstance(axes, list | tuple | range | np.ndarray)
+    named = listed(axes, what) if many else (axes,)
+    numbers = [one_axis(axis, ndim, what) for axis in named]
+    if len(set(numbers)) < len(numbers):
+        twice = next(axis for axis in numbers if numbers.count(axis) > 1)
+        raise shape_error(
+            f"{what}: axes {tuple(named)} name axis {twice} twice",
+            "an axis can be named once",
+            f"axis={tuple(dict.fromkeys(numbers))}",
+        )
+    return tuple(sorted(numbers)) if ndim else ()
+
+
+def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return `f(2, 3)` and `f((2, 3))` alike, as (2, 3); numpy's integers as Python's."""
+    if len(args) == 1 and isinstance(args[0], list | tuple):
+        args = tuple(args[0])
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in args)
+
+
+def sizes(args: tuple[Any, ...], what: str) -> Shape:
+    """Return a shape as written, in one tuple or several arguments.
+
+    Errors: ShapeError if a size is not an integer, or below 0.
+    """
+    shape = flat(args)
+    for size in shape:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise shape_error(
+                f"{what}: {short(shape)} is not a shape",
+                f"{short(size)} is not a size: sizes are integers, 0 or more",
+            )
+    return shape
+
+
+def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
+    """Return the shape `new` for a tensor of shape `old`: -1 is what remains, None is kept.
+
+    Errors: ShapeError if the number of elements differs, or -1 cannot be decided.
+    """
+    shape = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
+    unknown = [i for i, size in enumerate(shape) if is_minus_one(size)]
+    if len(unknown) > 1:
+        raise shape_error(
+            f"cannot reshape {old} to {tuple(new)}",
+            "only one size can be -1: the others decide it",
+            "the size of one of them",
+        )
+    rest = sizes(([s for i, s in enumerate(shape) if i not in unknown],), "reshape")
+    count, product = math.prod(old), math.prod(rest)
+    if unknown:
+        if product == 0 or count % product:
+            raise _cannot_reshape(old, tuple(new), count, product)
+        shape[unknown[0]] = count // product
+    elif product != count:
+        raise _cannot_reshape(old, tuple(new), count, product)
+    return tuple(shape)
+
+
+def is_minus_one(size: object) -> bool:
+    """Whether a size is left to be worked out."""
+    return isinstance(size, int) and size == -1
+
+
+def _cannot_reshape(
+    old: Shape, new: Sequence[Any], count: int, product: int
+) -> Exception:
+    return shape_error(
+        f"cannot reshape {old} to {tuple(new)}",
+        f"{old} has {count} elements, and the sizes given make {product}"
+        + (", which does not divide it" if -1 in new else ""),
+        "-1 for one size that is to be worked out, or shrink and pad to change the number",
+    )

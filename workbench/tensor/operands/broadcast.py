@@ -1,0 +1,132 @@
+"""How operands meet: one dtype by promotion, one shape by broadcasting.
+
+Arrays promote by `dtypes.promote`. Python scalars are weak: they take the dtype of the tensor
+beside them, unless they are of a higher kind (bool < int < float), and then the default dtype
+of that kind. An int that the tensor's dtype does not hold is refused, as in numpy 2; wrapped,
+it would be another number.
+"""
+
+from __future__ import annotations
+
+from workbench.base.dtypes import Const, DType, dtypes, promote
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+
+def scalar_dtype(value: Const) -> DType:
+    """Return the dtype of a Python scalar on its own: int64 where int32 is too small.
+
+    Errors: DTypeError if an int does not fit 64 bits.
+    """
+    dtype = dtypes.of(value)
+    if dtype is not dtypes.int32 or dtype.min <= value <= dtype.max:
+        return dtype
+    if dtypes.int64.min <= value <= dtypes.int64.max:
+        return dtypes.int64
+    if 0 <= value <= dtypes.uint64.max:
+        return dtypes.uint64
+    raise dtype_error(
+        f"cannot use the integer {value}",
+        "it does not fit 64 bits",
+        "a float: float(value)",
+    )
+
+
+def constant(dtype: DType, value: Const, what: str) -> UOp:
+    """Return the Python scalar `value` as `dtype`; a float is cut off where it must be.
+
+    Errors: DTypeError for an int that an integer type does not hold; `what` says what for.
+    """
+    if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
+        raise dtype_error(
+            f"cannot {what}: {dtype} does not hold the number {value}",
+            f"it holds integers from {dtype.min} to {dtype.max}",
+            f"dtypes.{scalar_dtype(value)}, which does",
+        )
+    return UOp.const(dtype, value)
+
+
+def weak_dtype(dtype: DType, value: Const) -> DType:
+    """Return the dtype that a tensor of `dtype` and the Python scalar `value` meet in."""
+    alone = scalar_dtype(value)
+    if alone.is_bool or dtype.is_float:
+        return dtype
+    if alone.is_float:
+        return dtypes.default_float
+    return alone if dtype.is_bool else dtype
+
+
+def wide_dtype(dtype: DType) -> DType:
+    """Return the dtype that formulas and sums of `dtype` are computed in: of float16 and
+    bfloat16 float32, of any other itself."""
+    return dtypes.float32 if dtype.is_half_precision else dtype
+
+
+def cast_to(value: UOp, dtype: DType) -> UOp:
+    """Return `value` as `dtype`; a constant is converted at once."""
+    if value.is_const:
+        return UOp.const(dtype, value.arg)
+    return value.cast(dtype)
+
+
+def promoted(*values: UOp) -> tuple[UOp, ...]:
+    """Return `values`, all cast to the least dtype that holds every one of them."""
+    dtype = values[0].dtype
+    for value in values[1:]:
+        dtype = promote(dtype, value.dtype)
+    return tuple(cast_to(value, dtype) for value in values)
+
+
+def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
+    """Return `values` expanded to their common shape; constants stay as they are.
+
+    Errors: ShapeError naming both shapes if they do not broadcast; `what` says what for.
+    """
+    shape = common_shape(what, *[v.shape for v in values])
+    return tuple(v if v.is_const else expanded(v, shape) for v in values)
+
+
+def filled(*values: UOp) -> tuple[UOp, ...]:
+    """Return `values`, constants among them expanded to the shape the others have.
+
+    For formulas that combine an operand with itself first: only a bare constant fits beside
+    any shape, and what is computed from constants alone is a scalar.
+    """
+    shape = next((v.shape for v in values if not v.is_const), ())
+    return tuple(expanded(v, shape) for v in values)
+
+
+def common_shape(what: str, *shapes: Shape) -> Shape:
+    """Return the shape that `shapes` broadcast to, numpy's way: aligned at the last axis.
+
+    Errors: ShapeError if two sizes of an axis differ and neither is 1.
+    """
+    if len(set(shapes)) == 1:
+        return shapes[0]
+    ndim = max(map(len, shapes))
+    sizes: list[int] = []
+    for axis in range(-ndim, 0):
+        wide = {s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1}
+        if len(wide) > 1:
+            raise _apart(what, shapes, axis)
+        sizes.append(wide.pop() if wide else 1)
+    return tuple(sizes)
+
+
+def expanded(value: UOp, shape: Shape) -> UOp:
+    """Return `value` broadcast to `shape`, which it is known to fit."""
+    if value.shape == shape:
+        return value
+    return UOp(Ops.EXPAND, value.dtype, (value,), shape)
+
+
+def _apart(what: str, shapes: tuple[Shape, ...], axis: int) -> Exception:
+    conflicts = dict.fromkeys(s for s in shapes if len(s) >= -axis and s[axis] != 1)
+    sizes = " and ".join(str(s[axis]) for s in conflicts)
+    return shape_error(
+        f"cannot {what} tensors of shapes {' and '.join(map(str, shapes))}",
+        f"axis {axis} has the sizes {sizes}, and only size 1 is repeated to fit",
+        "reshape, unsqueeze or transpose one of them so that the sizes agree",
+    )

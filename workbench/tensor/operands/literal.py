@@ -1,0 +1,230 @@
+"""Host data as nodes: Python scalars, nested lists and numpy arrays.
+
+A scalar is a constant without memory. Lists and arrays are copied once to private host memory
+and reach their device by a COPY, so that later changes of the user's array change nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from workbench.backends.native.host_memory import data_memory
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.engine import host_buffer
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.operands.arguments import MOST_AXES, short
+from workbench.tensor.operands.broadcast import cast_to, constant, scalar_dtype
+from workbench.tensor.operands.refuse import dtype_error, shape_error
+
+_LISTS = (list, tuple, range)
+_KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy arrays"
+
+
+def as_dtype(dtype: DType | str) -> DType:
+    """Return the element type that `dtype` is or names.
+
+    Errors: DTypeError if there is none, or if tensors cannot have it.
+    """
+    element_type = dtype if isinstance(dtype, DType) else _named(str(dtype))
+    if (
+        element_type is None
+        or element_type.kind in ("index", "void")
+        or element_type.count > 1
+    ):
+        raise dtype_error(
+            f"no tensor has the element type {str(dtype):.40}",
+            "the element types are " + ", ".join(_TENSOR_DTYPES),
+            "dtypes.float32, or another of these",
+        )
+    return element_type
+
+
+def literal(data: object, device: str, dtype: DType | None) -> UOp:
+    """Return `data` as a node on `device`, of `dtype` if given, else of the data's own.
+
+    Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
+    keeps its own. Errors: DTypeError for other data, ShapeError for a ragged list.
+    """
+    if data is None:
+        data = []
+    if isinstance(data, bool | int | float) and not isinstance(data, np.generic):
+        kind = scalar_dtype(data) if dtype is None else dtype
+        return constant(kind, data, "make a tensor")
+    if isinstance(data, _LISTS):
+        return _on_device(_list_array(data, dtype), device)
+    if _is_masked(data):
+        _refuse_mask(data)
+    if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
+        return _from_array(np.asarray(data), device, dtype)
+    raise dtype_error(
+        f"cannot make a tensor from {type(data).__name__} {short(data)}",
+        f"tensors are made from {_KINDS}",
+    )
+
+
+def _from_array(array: np.ndarray[Any, Any], device: str, dtype: DType | None) -> UOp:
+    own = _array_dtype(array)
+    dtype = dtype or own
+    # A float that no integer holds is converted by the graph, where it saturates.
+    on_host = not (own.is_float and dtype.is_int)
+    if on_host and own is not dtype:
+        with np.errstate(over="ignore"):
+            array = array.astype(dtype.numpy)
+    if array.shape == ():
+        return UOp.const(dtype, array.item())
+    return cast_to(_on_device(array, device), dtype)
+
+
+def _array_dtype(array: np.ndarray[Any, Any]) -> DType:
+    try:
+        return dtypes.from_numpy(array.dtype)
+    except KeyError:
+        raise dtype_error(
+            f"cannot make a tensor from a numpy array of {array.dtype}",
+            "the element types are " + ", ".join(_TENSOR_DTYPES),
+            _nearest(array.dtype.name),
+        ) from None
+
+
+def _on_device(array: np.ndarray[Any, Any], device: str) -> UOp:
+    dtype = dtypes.from_numpy(array.dtype)
+    if array.size == 0:
+        return UOp(Ops.EXPAND, dtype, (UOp.const(dtype, 0),), array.shape)
+    return UOp(Ops.COPY, dtype, (host_buffer(array),), device)
+
+
+def _list_array(data: Sequence[Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    shape, values = _flatten(data)
+    dtype = dtype or _list_dtype(values)
+    integers = [v for v in values if isinstance(v, int)]
+    if integers:
+        for end in (min(integers), max(integers)):
+            constant(dtype, end, "make a tensor")
+    exact = [dtype.const(value) for value in values]
+    return np.array(exact, dtype=dtype.numpy).reshape(shape)
+
+
+def _list_dtype(values: list[Const]) -> DType:
+    if not values or any(isinstance(v, float) for v in values):
+        return dtypes.default_float
+    if all(isinstance(v, bool) for v in values):
+        return dtypes.bool
+    low, high = scalar_dtype(min(values)), scalar_dtype(max(values))
+    if high is dtypes.uint64 and min(values) < 0:
+        raise dtype_error(
+            f"cannot make a tensor from the integers {min(values)} and {max(values)}",
+            "no 64-bit type holds both",
+            "dtype=dtypes.float64",
+        )
+    return max(low, high, key=lambda d: (d.bits, d is high))
+
+
+_NUMBER_BYTES = 40
+"""What a Python number in a list takes, about."""
+
+
+def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
+    """Return the shape of nested lists, and their scalars in row-major order."""
+    shape: list[int] = []
+    level: list[Any] = [data]
+    while level and isinstance(level[0], _LISTS):
+        length = _length(level[0])
+        data_memory.pool.check_room(len(level) * length * _NUMBER_BYTES)
+        for number, item in enumerate(level):
+            if not isinstance(item, _LISTS):
+                raise _ragged(
+                    len(shape), number, f"is not a list but {short(item)}", length
+                )
+            if _length(item) != length:
+                raise _ragged(len(shape), number, f"has {_length(item)} items", length)
+        shape.append(length)
+        if len(shape) > MOST_AXES:
+            raise shape_error(
+                f"a list is nested more than {MOST_AXES} deep",
+                "numpy has no more axes",
+                "fewer",
+            )
+        level = [_plain(item) for items in level for item in items]
+    for number, item in enumerate(level):
+        if isinstance(item, _LISTS):
+            raise _ragged(
+                len(shape), number, f"is a list of {_length(item)} items", None
+            )
+        if not isinstance(item, bool | int | float):
+            raise dtype_error(
+                f"cannot make a tensor from a list that holds {type(item).__name__}"
+                f" {short(item)}",
+                f"tensors are made from {_KINDS}",
+            )
+    return tuple(shape), level
+
+
+def _length(items: Sequence[Any]) -> int:
+    try:
+        return len(items)
+    except OverflowError:  # a range may be longer than Python counts
+        return sys.maxsize
+
+
+def _is_masked(data: Any) -> bool:
+    """Whether `data` is a masked array; numpy loads their module when it is first named, which
+    takes longer than a small kernel does."""
+    return "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray)
+
+
+def _refuse_mask(array: Any) -> None:
+    count = int(np.ma.getmaskarray(array).sum())
+    if count:
+        raise dtype_error(
+            f"cannot make a tensor from a masked array with {count} elements masked",
+            "a tensor has no mask, and without it they would be numbers like the others",
+            "array.filled(value)",
+        )
+
+
+def _plain(item: Any) -> Any:
+    """Return numpy values inside a list as Python ones: the list decides the dtype."""
+    return item.tolist() if isinstance(item, np.generic | np.ndarray) else item
+
+
+def _ragged(depth: int, number: int, difference: str, length: int | None) -> Exception:
+    first = "a scalar" if length is None else f"a list of {length} items"
+    return shape_error(
+        "cannot make a tensor from a ragged list",
+        f"at depth {depth} the first item is {first}, and item {number} {difference}",
+        "pad the inner lists to one length",
+    )
+
+
+def _named(name: str) -> DType | None:
+    try:
+        return dtypes.named(name)
+    except KeyError:
+        alias = vars(dtypes).get(name)
+        return alias if isinstance(alias, DType) else None
+
+
+def _nearest(name: str) -> str:
+    """Return what to do instead of a numpy type that we do not have."""
+    if "complex" in name:
+        return "the parts as two tensors: array.real, array.imag"
+    if "float" in name:
+        return "array.astype('float32')"
+    if "datetime" in name or "timedelta" in name:
+        return "array.astype('int64')"
+    return "array.astype('float32') if its values are numbers"
+
+
+_TENSOR_DTYPES = tuple(
+    dict.fromkeys(
+        d.name
+        for d in vars(dtypes).values()
+        if isinstance(d, DType) and d.kind not in ("index", "void")
+    )
+)

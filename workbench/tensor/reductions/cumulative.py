@@ -1,0 +1,122 @@
+"""Running reductions: each element combined with all before it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from workbench.base.dtypes import Const, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
+from workbench.tensor.movement.movement import padded, reshaped, shrunk
+from workbench.tensor.operands.axes import one_axis
+from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
+from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.reductions.reduce import combined, sum_dtype
+
+_DIRECT = 32
+_BLOCK = 8
+"""Up to _DIRECT elements every one is combined anew, quadratic and one kernel; longer axes go
+in blocks of _BLOCK, each after what all blocks before it come to. In a block each element is
+one of _BLOCK lanes that take in its elements one by one: so many operations for each result, a
+vector at a time, and a kernel more for each power of _BLOCK."""
+
+
+class Cumulative(Base):
+    """cumsum, cumprod, cummax."""
+
+    __slots__ = ()
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """Return at each place along `axis` the sum up to it. Dtypes: as `sum`."""
+        return self._accumulated(Ops.ADD, axis, "cumsum")
+
+    def cumprod(self, axis: int) -> Self:
+        """Return at each place along `axis` the product up to it. Dtypes: as `prod`."""
+        return self._accumulated(Ops.MUL, axis, "cumprod")
+
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """Return at each place along `axis` the greatest value up to it, and its position.
+
+        NaN is the greatest. Dtypes: positions are int32; of equal values, the last one's.
+        """
+        place = one_axis(axis, self.ndim, "cummax")
+        op = Ops.ADD if self.dtype.is_bool else Ops.MAX
+        values = self._with(_on_axis(op, self.uop, place))
+        size = self.shape[place] if self.ndim else 1
+        column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
+        numbers = self._with(reshaped(numbered(size), column))
+        chosen = self.eq(values)
+        if self.dtype.is_float:
+            chosen = chosen | self.isnan()
+        positions = chosen.where(numbers, -1)
+        return values, self._with(_on_axis(Ops.MAX, positions.uop, place))
+
+    def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
+        place, kind = one_axis(axis, self.ndim, what), sum_dtype(self.dtype)
+        return self._with(_on_axis(op, cast_to(self.uop, kind), place))
+
+
+def _on_axis(op: Ops, value: UOp, axis: int) -> UOp:
+    """Return `value` combined along `axis` up to each element."""
+    if not value.size or not value.shape or value.shape[axis] == 1:
+        return value
+    wide = cast_to(value, wide_dtype(value.dtype))
+    return cast_to(_running(op, wide, axis), value.dtype)
+
+
+def _running(op: Ops, value: UOp, axis: int) -> UOp:
+    """Return the running reduction along `axis`.
+
+    Rewrite: running(x)[i] -> the reduction over j of x[j] where j <= i, else the op's identity.
+    """
+    lead, size, rest = _around(value, axis)
+    if size > _DIRECT:
+        return _in_blocks(op, value, axis)
+    ones = (1,) * len(rest)
+    row = reshaped(numbered(size), (1, size, *ones))
+    column = reshaped(numbered(size), (size, 1, *ones))
+    square, cube = (size, size, *ones), (*lead, size, size, *rest)
+    before = expanded(row, square) <= expanded(column, square)
+    values = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
+    chosen = expanded(before, cube).where(values, value.like(_identity(op, value)))
+    return reshaped(combined(op, chosen, (axis + 1,)), value.shape)
+
+
+def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
+    lead, size, rest = _around(value, axis)
+    count, identity = -(-size // _BLOCK), _identity(op, value)
+    value = _padded(value, axis, (0, count * _BLOCK - size), identity)
+    blocks = reshaped(value, (*lead, count, _BLOCK, *rest))
+    totals = reshaped(combined(op, blocks, (axis + 1,)), (*lead, count, *rest))
+    # What is before a block is the total up to the block before; before the first, nothing.
+    up_to = _cut(_running(op, totals, axis), axis, count - 1)
+    before = reshaped(_padded(up_to, axis, (1, 0), identity), (*lead, count, 1, *rest))
+    scan = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
+    return _cut(reshaped(scan, value.shape), axis, size)
+
+
+def _around(value: UOp, axis: int) -> tuple[Shape, int, Shape]:
+    """Return the axes before `axis`, its size, and those after it."""
+    return value.shape[:axis], value.shape[axis], value.shape[axis + 1 :]
+
+
+def _padded(value: UOp, axis: int, sides: tuple[int, int], fill: Const) -> UOp:
+    lead, _, rest = _around(value, axis)
+    none = (0, 0)
+    return padded(value, (*(none,) * len(lead), sides, *(none,) * len(rest)), fill)
+
+
+def _cut(value: UOp, axis: int, size: int) -> UOp:
+    """Return the first `size` elements along `axis`."""
+    box = [(0, n) for n in value.shape]
+    box[axis] = (0, size)
+    return shrunk(value, tuple(box))
+
+
+def _identity(op: Ops, value: UOp) -> Const:
+    """Return what changes nothing: x op it = x."""
+    if op is Ops.MAX:
+        return value.dtype.min
+    return 1 if op is Ops.MUL and value.dtype is not dtypes.bool else 0

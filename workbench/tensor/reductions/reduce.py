@@ -1,0 +1,173 @@
+"""Reductions: axes combined to one element each."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.shapes import Shape
+from workbench.ir.node.uop import UOp
+from workbench.tensor.base import Base
+from workbench.tensor.movement.movement import reshaped
+from workbench.tensor.operands.arguments import flag
+from workbench.tensor.operands.axes import Axes, many_axes, one_axis
+from workbench.tensor.operands.broadcast import cast_to, expanded, wide_dtype
+from workbench.tensor.operands.literal import as_dtype
+from workbench.tensor.operands.numbered import numbered
+from workbench.tensor.operands.refuse import shape_error
+
+
+class Reduce(Base):
+    """sum, prod, mean, max, min, any, all, argmax, argmin.
+
+    Shapes: `axis` is one axis, several, or None for all; `keepdim` keeps them with size 1.
+    """
+
+    __slots__ = ()
+
+    def sum(
+        self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
+    ) -> Self:
+        """Return the sum over `axis`; of nothing, 0.
+
+        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; float16 and
+        bfloat16 are summed in float32; `dtype` is cast to before, and that of the result.
+        """
+        return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
+
+    def prod(
+        self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
+    ) -> Self:
+        """Return the product over `axis`; of nothing, 1. Dtypes: as `sum`."""
+        return self._accumulate(Ops.MUL, axis, keepdim, dtype, 1)
+
+    def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return the mean over `axis`; of nothing, NaN.
+
+        Dtypes: bool and integers give float32.
+        """
+        axes = many_axes(axis, self.ndim, "mean")
+        count = math.prod(self.shape[a] for a in axes)
+        kind = self.dtype if self.dtype.is_float else dtypes.default_float
+        # Divided before it is narrowed: a sum of float16 may be too large for float16.
+        return (self.cast(wide_dtype(kind)).sum(axis, keepdim) / count).cast(kind)
+
+    def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return the greatest value over `axis`; NaN if there is one.
+
+        Errors: ShapeError over an axis without elements.
+        """
+        op = Ops.ADD if self.dtype.is_bool else Ops.MAX
+        return self._combine(op, axis, keepdim, "max")
+
+    def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return the least value over `axis`; NaN if there is one.
+
+        Errors: ShapeError over an axis without elements.
+        """
+        op = Ops.MUL if self.dtype.is_bool else Ops.MIN
+        return self._combine(op, axis, keepdim, "min")
+
+    def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return whether any value over `axis` is true; of nothing, False."""
+        return self.cast(dtypes.bool)._combine(Ops.ADD, axis, keepdim, "any", False)
+
+    def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return whether all values over `axis` are true; of nothing, True."""
+        return self.cast(dtypes.bool)._combine(Ops.MUL, axis, keepdim, "all", True)
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """Return the first position of the greatest value, as int32 (int64 where there are
+        2**31 and more); of the first NaN if any.
+
+        Shapes: None for `axis` means the position in row-major order.
+        """
+        return self._position_of("argmax", axis, keepdim)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """Return the first position of the least value, as `argmax` does.
+
+        Shapes: None for `axis` means the position in row-major order.
+        """
+        return self._position_of("argmin", axis, keepdim)
+
+    def _accumulate(
+        self,
+        op: Ops,
+        axis: Axes,
+        keepdim: bool,
+        dtype: DType | str | None,
+        empty: Const,
+    ) -> Self:
+        kind = sum_dtype(self.dtype) if dtype is None else as_dtype(dtype)
+        value = self._with(cast_to(self.uop, wide_dtype(kind)))
+        what = "sum" if op is Ops.ADD else "prod"
+        return value._combine(op, axis, keepdim, what, empty).cast(kind)
+
+    def _combine(
+        self, op: Ops, axis: Axes, keepdim: bool, what: str, empty: Const | None = None
+    ) -> Self:
+        axes = many_axes(axis, self.ndim, what)
+        shape = reduced_shape(self.shape, axes, keepdim)
+        if any(self.shape[i] == 0 for i in axes):
+            if empty is None and 0 not in shape:
+                raise self._nothing_to(what, axes)
+            return self._with(expanded(self.uop.like(empty or 0), shape))
+        # An axis of size 1 has nothing to combine.
+        long = tuple(i for i in axes if self.shape[i] != 1)
+        value = self.uop
+        if long:
+            value = combined(op, value, long)
+        return self._with(reshaped(value, shape))
+
+    def _position_of(self, what: str, axis: int | None, keepdim: bool) -> Self:
+        if axis is None:
+            if not self.numel():
+                raise self._nothing_to(what, tuple(range(self.ndim)))
+            position = self.reshape(-1)._position_of(what, 0, False)
+            keeps_axes = flag(keepdim, "keepdim")
+            return position.reshape((1,) * self.ndim) if keeps_axes else position
+        place = one_axis(axis, self.ndim, what)
+        size = self.shape[place] if self.ndim else 1
+        if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
+            raise self._nothing_to(what, (place,))
+        best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
+        # A NaN makes the best one NaN, which nothing equals: then the NaNs themselves count.
+        chosen = self.eq(best)
+        if self.dtype.is_float:
+            chosen = chosen | self.isnan()
+        column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
+        positions = self._with(reshaped(numbered(size), column))
+        return chosen.where(positions, size).min(axis, keepdim)
+
+    def _nothing_to(self, what: str, axes: tuple[int, ...]) -> Exception:
+        empty = [i for i in axes if self.shape[i] == 0]
+        return shape_error(
+            f"cannot take the {what} over axis {empty[0]} of shape {self.shape}",
+            "it has no elements, and nothing is the greatest or least of none",
+            "check for .numel() == 0 first, or pad",
+        )
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """Return the dtype that a sum of `dtype` has: at least 32 bits."""
+    if dtype.is_float or dtype.bits >= 32:
+        return dtype
+    return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
+
+
+def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
+    """Return `value` combined over `axes`, which keep size 1; the one place where reductions
+    are made. float16 and bfloat16 are combined in float32, and the result is cast back."""
+    wide = cast_to(value, wide_dtype(value.dtype))
+    reduction = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
+    return cast_to(reduction, value.dtype)
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:
+    """Return `shape` without `axes`; with `keepdim` they have size 1."""
+    if flag(keepdim, "keepdim"):
+        return tuple(1 if i in axes else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in axes)

@@ -1,0 +1,99 @@
+"""Reductions that are made of others: variance, softmax, normalised layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.tensor.base import Base
+from workbench.tensor.operands.arguments import number
+from workbench.tensor.operands.axes import Axes, many_axes
+from workbench.tensor.operands.broadcast import expanded, wide_dtype
+from workbench.tensor.reductions.reduce import reduced_shape
+
+
+class Statistics(Base):
+    """var, std, softmax, log_softmax, logsumexp, layernorm.
+
+    Dtypes: integers and bools are taken as float32.
+    """
+
+    __slots__ = ()
+
+    def var(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> Self:
+        """Return the variance over `axis`: squared distances from the mean, summed, over
+        count - `correction`; of too few elements, NaN.
+
+        Also known as: numpy var(ddof=correction).
+        """
+        axes = many_axes(axis, self.ndim, "var")
+        count = math.prod(self.shape[a] for a in axes)
+        fewer = number(correction, "correction")
+        apart = self._wide() - self._wide().mean(axis, keepdim=True)
+        squares = apart.square().sum(axis, keepdim)
+        return (squares / max(0, count - fewer)).cast(self._fraction())
+
+    def std(
+        self, axis: Axes = None, keepdim: bool = False, correction: int = 1
+    ) -> Self:
+        """Return the standard deviation over `axis`: the square root of `var`."""
+        return self.var(axis, keepdim, correction).sqrt()
+
+    def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return e ** self over its sum along `axis`; `dtype` is cast to before.
+
+        The greatest value is subtracted first, so that nothing overflows.
+        """
+        value = self if dtype is None else self.cast(dtype)
+        powers = value._below_greatest(axis, "softmax").exp()
+        return (powers / powers.sum(axis, keepdim=True)).cast(value._fraction())
+
+    def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
+        """Return the logarithm of `softmax`, without the loss of going through it."""
+        value = self if dtype is None else self.cast(dtype)
+        apart = value._below_greatest(axis, "log_softmax")
+        total = apart.exp().sum(axis, keepdim=True)
+        return (apart - total.log()).cast(value._fraction())
+
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """Return log(sum(e ** self)) over `axis`; of nothing, minus infinity.
+
+        The greatest value is subtracted first and added last; an infinite one as it is.
+        """
+        axes, value = many_axes(axis, self.ndim, "logsumexp"), self._wide()
+        if any(self.shape[a] == 0 for a in axes):
+            nothing = value.uop.like(-math.inf)
+            shape = reduced_shape(self.shape, axes, keepdim)
+            return self._with(expanded(nothing, shape)).cast(self._fraction())
+        greatest = value.max(axis, keepdim=True)
+        # Infinity minus infinity would be NaN.
+        finite = greatest.abs().lt(math.inf)
+        shift = finite.where(greatest, 0.0)
+        total = (value - shift).exp().sum(axis, keepdim=True).log() + shift
+        shape = reduced_shape(self.shape, axes, keepdim)
+        return total.reshape(shape).cast(self._fraction())
+
+    def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
+        """Return (self - mean) / sqrt(variance + `eps`) over `axis`; the variance is that of
+        all elements (correction 0)."""
+        value = self._wide()
+        apart = value - value.mean(axis, keepdim=True)
+        spread = apart.square().mean(axis, keepdim=True) + eps
+        return (apart * spread.rsqrt()).cast(self._fraction())
+
+    def _below_greatest(self, axis: int, what: str) -> Self:
+        value = self._wide()
+        if any(self.shape[a] == 0 for a in many_axes(axis, self.ndim, what)):
+            return value
+        return value - value.max(axis, keepdim=True)
+
+    def _fraction(self) -> DType:
+        """Return the dtype of results that are fractions."""
+        return self.dtype if self.dtype.is_float else dtypes.default_float
+
+    def _wide(self) -> Self:
+        """Return the values as a float of at least 32 bits, to compute with."""
+        return self.cast(wide_dtype(self._fraction()))
