@@ -22,11 +22,11 @@ from workbench.backends.c.writer import CWriter
 from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,
     ProgramAnalysis,
-    elements,
     memory,
 )
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -64,7 +64,7 @@ class CMemory:
                 self.text.put(f"{kind} *{name} = ({kind} *)(scratch + {offset});")
             else:
                 aligned = f"__attribute__((aligned({ALIGNMENT_BYTES})))"
-                self.text.put(f"{kind} {name}[{elements(define)}] {aligned};")
+                self.text.put(f"{kind} {name}[{size_of(define)}] {aligned};")
 
     def _place(self, address: UOp) -> tuple[str, str]:
         """Return (name of the memory, index) of an address."""

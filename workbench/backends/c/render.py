@@ -56,10 +56,14 @@ from workbench.base.errors import CompileError
 from workbench.base.target import Target
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, leaves
+from workbench.ir.node.views import LoopRole
 
 _SHORT_INDEX = 40  # arithmetic this short is repeated; what is longer gets a name
 _SHORT_VALUE = 72
-_PARTS = {"chunked": ("lo", "hi"), "thread": ("thread", "thread + 1")}
+_PARTS: dict[LoopRole | None, tuple[str, str]] = {
+    "chunked": ("lo", "hi"),
+    "thread": ("thread", "thread + 1"),
+}
 """What a launch does of the loops that it takes a part of."""
 
 
@@ -221,7 +225,7 @@ class _CRenderer:
         if axis not in self.axes:
             self.axes[axis] = self.text.unique(axis.axis_name)
         name = self.axes[axis]
-        first, last = _PARTS.get(node.arg, ("0", str(axis.extent)))
+        first, last = _PARTS.get(node.role, ("0", str(axis.extent)))
         note = axis.axis_kind.name.lower().replace("_", " ")
         self.text.put(
             f"for (long {name} = {first}; {name} < {last}; {name}++) {{  // {note}"

@@ -20,10 +20,10 @@ from workbench.backends.program.analysis import (
     ProgramAnalysis,
     alignment,
     element_type,
-    elements,
     memory,
 )
 from workbench.base.dtypes import dtypes
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -67,7 +67,7 @@ class LLVMMemory:
             base = self._argument("scratch", self.plan.slots)
         for define, offset in self.plan.scratch.items():
             name = self.text.unique(define.name)
-            kind = f"[{elements(define)} x {memory_type(define.dtype.scalar)}]"
+            kind = f"[{size_of(define)} x {memory_type(define.dtype.scalar)}]"
             place = f"getelementptr i8, ptr {base}, i64 {offset}"
             on_stack = f"alloca {kind}, align {ALIGNMENT_BYTES}"
             self.operands.values[define] = self.text.emit(
@@ -79,7 +79,7 @@ class LLVMMemory:
         neighbouring addresses share what varies and differ in what an instruction encodes."""
         place, (rest, offset) = memory(node), split_offset(node.src[1])
         kind, name = memory_type(place.dtype.scalar), self.operands.values[place]
-        low, high, size = int(rest.vmin), int(rest.vmax), elements(place)
+        low, high, size = int(rest.vmin), int(rest.vmax), size_of(place)
         is_inside = low >= 0 and high <= size
         pointer = self._base(name, kind, rest, _gep(is_inside))
         if not offset:

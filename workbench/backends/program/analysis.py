@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from workbench.backends.program.source import Source, signature
 from workbench.base.dtypes import DType
 from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.node.affine import divisor
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import Storage, UOp
+from workbench.ir.node.uop import UOp
 
 ALIGNMENT_BYTES = 64
 """Arrays in scratch memory begin at a multiple of this."""
@@ -83,7 +84,7 @@ def _scratch(linear: tuple[UOp, ...]) -> tuple[dict[UOp, int], int]:
     for node in linear:
         if node.op is Ops.DEFINE and node not in offsets:
             offsets[node] = total
-            nbytes = elements(node) * node.dtype.itemsize
+            nbytes = size_of(node) * node.dtype.itemsize
             total += -(-nbytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     return offsets, total
 
@@ -93,14 +94,6 @@ def memory(node: UOp) -> UOp:
     while node.op in (Ops.INDEX, Ops.AFTER):
         node = node.src[0]
     return node
-
-
-def elements(place: UOp) -> int:
-    """Return the number of elements of a PARAM or of an array in scratch memory."""
-    if place.op is Ops.PARAM:
-        return place.length
-    storage: Storage = place.arg
-    return math.prod(storage.shape)
 
 
 def element_type(node: UOp) -> DType:
@@ -119,8 +112,7 @@ def about(title: str, plan: ProgramAnalysis) -> list[str]:
     """Return the words above a function: its title and its arguments."""
     lines = [" ".join(title.split())]
     for param in plan.params:
-        slot, size = param.arg
-        lines.append(f"  p{slot}  {param.dtype.scalar.name}[{size}]")
+        lines.append(f"  p{param.slot}  {param.dtype.scalar.name}[{param.length}]")
     return lines
 
 

@@ -17,10 +17,10 @@ from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,
     alignment,
     element_type,
-    elements,
     memory,
 )
 from workbench.base.target import Target
+from workbench.ir.nest.accesses import size_of
 from workbench.ir.nest.estimates import executed
 from workbench.ir.node.affine import terms
 from workbench.ir.node.ops import Ops
@@ -123,4 +123,4 @@ def _place(access: UOp) -> UOp:
 
 
 def _size(place: UOp) -> int:
-    return elements(place) * element_type(place).itemsize
+    return size_of(place) * element_type(place).itemsize

@@ -87,7 +87,7 @@ class _Linearizer:
         ):
             return
         define = node.place.memory
-        if define.arg.space != "register":
+        if define.space != "register":
             return
         dims = node.place.indexes
         vector = next(
@@ -100,9 +100,7 @@ class _Linearizer:
 
     def program(self) -> tuple[UOp, ...]:
         header = UOp(Ops.BLOCK, dtypes.void, (), self.block.arg)
-        arrays = [
-            d for d in leaves([self.block], Ops.DEFINE) if d.arg.space == "scratch"
-        ]
+        arrays = [d for d in leaves([self.block], Ops.DEFINE) if d.space == "scratch"]
         for child in self.block.src:
             self._statement(child)
         return (header, *arrays, *self.scopes[0].program)

@@ -60,7 +60,7 @@ def vector_of(statement: UOp) -> str | None:
 def is_buffer(node: UOp) -> bool:
     """Whether a node is memory, and no register."""
     if node.op is Ops.DEFINE:
-        return bool(node.arg.space == "scratch")
+        return node.space == "scratch"
     return node.op is Ops.PARAM
 
 

@@ -34,9 +34,9 @@ class Allocation(NamedTuple):
     @property
     def scratch_bytes(self) -> int:
         """Return the bytes that it takes of scratch memory: 0 for a register."""
-        name, shape, space = self.define.arg
-        in_scratch = space == "scratch"
-        return self.define.dtype.itemsize * math.prod(shape) if in_scratch else 0
+        if self.define.space == "register":
+            return 0
+        return self.define.dtype.itemsize * math.prod(self.define.memory_shape)
 
 
 class Excess(NamedTuple):

@@ -25,7 +25,7 @@ from workbench.ir.node.operators import Operators
 from workbench.ir.node.ops import COMPARE, ELEMENTWISE, Ops
 from workbench.ir.node.ranges import listed_sources, ranges_of
 from workbench.ir.node.shapes import shape_of
-from workbench.ir.node.views import Views
+from workbench.ir.node.views import Space, Views
 
 
 class KernelInfo(NamedTuple):
@@ -39,12 +39,11 @@ class KernelInfo(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`;
-    space is "register" (one value per lane) or "scratch" (an array in memory)."""
+    """Storage that lowering gives a REDUCE or STAGE: one dimension per entry of `shape`."""
 
     name: str
     shape: tuple[int, ...]
-    space: str
+    space: Space
 
 
 _nodes: WeakValueDictionary[tuple[Any, ...], UOp] = WeakValueDictionary()

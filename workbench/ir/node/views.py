@@ -3,10 +3,15 @@ that knows at which position they stand."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
+
+Space = Literal["register", "scratch"]
+"""Where a DEFINE is: one value per lane in registers, or an array in memory."""
+LoopRole = Literal["chunked", "thread"]
+"""What a launch makes of a LOOP: ranges of it one after the other, or a thread per step."""
 
 
 class Views:
@@ -100,6 +105,11 @@ class Views:
         """The name of a STAGE, DEFINE, REG or VAR; a RANGE's is `axis_name`, too."""
         return self.arg[0]  # type: ignore[no-any-return]
 
+    @property
+    def space(self) -> Space:
+        """Where a DEFINE is."""
+        return self.arg[2]  # type: ignore[no-any-return]
+
     # statements of lowered kernels
 
     @property
@@ -108,7 +118,7 @@ class Views:
         return self.arg[1] if self.op is Ops.ACCUMULATE else self.arg  # type: ignore[no-any-return]
 
     @property
-    def role(self) -> str | None:
+    def role(self) -> LoopRole | None:
         """What a launch makes of a LOOP: "chunked", "thread", or None, a plain one."""
         return self.arg  # type: ignore[no-any-return]
 

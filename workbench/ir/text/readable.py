@@ -79,7 +79,7 @@ def _header(ir: UOp, nodes: list[UOp], writer: _TreeWriter) -> list[str]:
             lines.append(f"{name} = RANGE {node.extent} {_kind(node)}")
         elif whole and node.op is Ops.DEFINE:
             sizes = "".join(f"[{n}]" for n in node.memory_shape)
-            lines.append(f"{name} = DEFINE {node.arg.space} {node.dtype}{sizes}")
+            lines.append(f"{name} = DEFINE {node.space} {node.dtype}{sizes}")
     if whole and place:
         lines.append("order " + " ".join(place))
     if whole and not ir.arg.work_groups:

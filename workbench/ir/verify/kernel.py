@@ -7,12 +7,14 @@ the rules in words.
 from __future__ import annotations
 
 from collections import Counter
+from typing import get_args
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.exact_range import exact_range
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp, split_gate
+from workbench.ir.node.views import LoopRole, Space
 from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
 
 MAX_SLOTS = 4096
@@ -38,7 +40,7 @@ def define(node: UOp) -> str:
     fits = (
         isinstance(arg, Storage)
         and is_shape(arg.shape)
-        and arg.space in ("register", "scratch")
+        and arg.space in get_args(Space)
     )
     return "" if fits else f"its arg is {arg!r}"
 
@@ -206,8 +208,9 @@ def _shared_loops(block: UOp) -> list[UOp]:
     in it, or alone, a "chunked" one."""
     launch_loops: list[UOp] = []
     body = block.src
-    for arg in ("thread", "chunked"):
-        if len(body) == 1 and body[0].op is Ops.LOOP and body[0].arg == arg:
+    roles: tuple[LoopRole, ...] = ("thread", "chunked")
+    for role in roles:
+        if len(body) == 1 and body[0].op is Ops.LOOP and body[0].role == role:
             launch_loops.append(body[0])
             body = body[0].src[1:]
     return launch_loops

@@ -6,11 +6,13 @@ Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import VerifyError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp
+from workbench.ir.node.views import LoopRole
 from workbench.ir.verify.kernel import define, memory, param
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require
 
@@ -73,7 +75,7 @@ def lanes(node: UOp) -> str:
 def loop(node: UOp) -> str:
     if len(node.src) != 1 or node.src[0].op is not Ops.RANGE:
         return "it does not name one range"
-    return "" if node.arg in (None, "chunked", "thread") else f"its arg is {node.arg!r}"
+    return "" if node.arg in (None, *get_args(LoopRole)) else f"its arg is {node.arg!r}"
 
 
 def block(node: UOp) -> str:
