@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support import eventually
 from tests.viz.record.support import plain
-from tests.viz.session.support import ask, done, session_of
+from tests.viz.session.support import Page, ask, done, session_of
 from workbench import (
     AxisType,
     Context,
@@ -506,3 +507,34 @@ def test_the_own_and_the_unknown_stay() -> None:
             unregister(name)
     with pytest.raises(DeviceError, match="one of the package's own"):
         unregister("LLVM")
+
+
+# pages that are open
+
+
+def test_an_open_page_learns_what_is_registered() -> None:
+    """When the reader comes back to it, it asks whether Python is there."""
+    a, b = (Tensor(np.ones(shape, np.float32)) for shape in ((6, 5), (5, 6)))
+    with session_of(explore(a @ b)) as session:
+        session.complete()
+        page = Page(session)
+        number = page.record["n"]
+        in_one_cell([HELPERS, OPT], Path())
+        register(Mine())
+        register(a_renderer(shader))
+        done(session, "ping", have=number)
+        shown = page.record
+        assert "MINE" in [row["name"] for row in shown["devices"]]
+        assert "Shader" in [row["name"] for row in shown["languages"]]
+
+        def offered() -> set[str]:
+            return {row["op"] for row in page.record["variants"][0]["offers"]}
+
+        eventually(lambda: "HALVE" in offered())
+        unregister("HALVE")
+        unregister("MINE")
+        done(session, "ping", have=page.record["n"])
+        assert "MINE" not in [row["name"] for row in page.record["devices"]]
+        eventually(lambda: "HALVE" not in offered())
+        done(session, "ping", have=page.record["n"])
+        assert page.record == plain(session.record)

@@ -8,7 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.base.errors import WorkbenchError
+from workbench.ir.opt.opt import OptOps
 from workbench.measure.timing import Samples
+from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.session.handlers import baselines, measurement, plan_comparison
 from workbench.viz.session.jobs import AHEAD
 from workbench.viz.session.opt_text import parse_opt
@@ -60,6 +62,27 @@ def offers(session: Session, variant: int) -> dict[str, Any]:
         steps = session.in_this_plan(_looked_at(session, variant))
         session.jobs.submit(session, steps, AHEAD)
     return {}
+
+
+def registered(session: Session) -> None:
+    """Add devices and languages that there are by now. In the background what can be done next is
+    listed again, where other opts are registered."""
+    for name, rows in (("devices", device_rows()), ("languages", language_rows())):
+        if session.record[name] != rows:
+            session.put((name,), rows)
+    if session.opts != OptOps.registered:
+        session.opts = OptOps.registered
+        steps = session.in_this_plan(_offers_again(session))
+        session.jobs.submit(session, steps, AHEAD)
+
+
+def _offers_again(session: Session) -> Iterator[None]:
+    for variant, row in enumerate(session.record["variants"]):
+        if row["offers"] or row["refused"]:
+            with session.lock:
+                session.recorder.add_offers(variant)
+                session.tell_changes()
+            yield
 
 
 def _looked_at(session: Session, variant: int) -> Iterator[None]:

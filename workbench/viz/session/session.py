@@ -18,6 +18,7 @@ from weakref import WeakSet, ref
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_rlock
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import Exploration
@@ -107,6 +108,7 @@ class Session:
         self.measures_ahead = measures_ahead
         self._listeners: WeakSet[Listener] = WeakSet()
         self._begun: Recorder | None = None
+        self.opts = OptOps.registered
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self._open(exploration)
 
@@ -237,7 +239,9 @@ class Session:
         return {"stopped": stopped}
 
     def about(self, have: int | None) -> dict[str, Any]:
-        """Return how many patches there were; the whole record where the page has not had all."""
+        """Return how many patches there were; the whole record where the page has not had all.
+        What cells have registered meanwhile comes as a patch before."""
+        prefetch.registered(self)
         self.tell_changes()
         number = self.record["n"]
         lacks = have is not None and have != number

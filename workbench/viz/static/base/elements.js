@@ -67,7 +67,8 @@ export function refill(container, ...children) {
   const { scrollTop, scrollLeft } = container;
   const parts = children.flat().filter(isShown);
   keepingFocus(container, () => container.replaceChildren(...parts));
-  Object.assign(container, { scrollTop, scrollLeft });
+  // to set what it is already would have the page laid out once more
+  if (scrollTop || scrollLeft) Object.assign(container, { scrollTop, scrollLeft });
 }
 
 /** Change what is in `container`; what has the same data-key as what had the focus gets it, else,
