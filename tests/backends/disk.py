@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -12,11 +13,15 @@ import pytest
 def fill_disk(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     """From now on there is no space left where a file is opened, written or replaced."""
 
-    def full(path: Any, flags: Any, mode: int = 0o600) -> int:
-        if failing != "write":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        os.close(real_open(path, flags, mode))
-        return real_open("/dev/full", os.O_WRONLY)
+    def full(*args: Any, **options: Any) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    real_open = os.open
-    monkeypatch.setattr(os, "replace" if failing == "replace" else "open", full)
+    def half(self: Path, data: bytes) -> NoReturn:
+        with self.open("wb") as file:
+            file.write(data[: len(data) // 2])
+        full()
+
+    if failing == "write":
+        monkeypatch.setattr(Path, "write_bytes", half)
+    else:
+        monkeypatch.setattr(os, failing, full)

@@ -33,6 +33,27 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     return target
 
 
+def replace_file(
+    path: Path, data: bytes, keeps_mode: bool = False, mode: int = 0o600
+) -> None:
+    """Write a file whole or not at all: readers see it under its name when it is complete.
+
+    It is the user's alone unless `mode` says more; with `keeps_mode` it gets that of the file
+    that it replaces. Errors: OSError.
+    """
+    part = path.with_name(f".new-{token_hex(8)}")
+    try:  # Ctrl-C may come as soon as it is there, and leaves none behind
+        part.touch(mode, exist_ok=False)
+        part.write_bytes(data)
+        if keeps_mode:
+            shutil.copymode(path, part)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
 def _look(path: Path) -> None:
     """Refuse what cannot be written before the work that making its content is."""
     try:
@@ -54,17 +75,7 @@ def _write(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     path = path.resolve()  # of a link, what it leads to
-    part = path.with_name(f".{path.name[:50]}-{token_hex(4)}")
-    try:
-        part.touch(0o600 if is_there else 0o666)  # what is private never is open
-        part.write_bytes(data)
-        if is_there:
-            shutil.copymode(path, part)
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    replace_file(path, data, keeps_mode=is_there, mode=0o600 if is_there else 0o666)
 
 
 def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:

@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import sys
+from textwrap import TextWrapper
 from types import ModuleType
 from typing import Any
 
@@ -70,18 +71,13 @@ def painted(text: str) -> Any:
 
 
 def _folded(line: str, width: int) -> list[str]:
-    if len(line) <= width:
-        return [line]
     indent = len(line) - len(line.lstrip())
     hanging = " " * min(indent + HANGING, width // 2)
-    parts = []
-    while len(line) > width:
-        begin = len(line) - len(line.lstrip())
-        at = line.rfind(" ", begin + 1, width + 1)
-        at = width if at < 0 else at
-        parts.append(line[:at].rstrip())
-        line = hanging + line[at:].lstrip()
-    return [*parts, line]
+    wrapper = TextWrapper(
+        width, subsequent_indent=hanging, break_on_hyphens=False,
+        expand_tabs=False, replace_whitespace=False,
+    )  # fmt: skip
+    return (wrapper.wrap(line) or [""]) if len(line) > width else [line]
 
 
 def _coloured(text: str) -> str:

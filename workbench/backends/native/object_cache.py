@@ -16,7 +16,8 @@ import sys
 import tempfile
 import warnings
 from pathlib import Path
-from secrets import token_hex
+
+from workbench.base.files import replace_file
 
 _MAGIC = b"workbench object 1\n"
 _DIGEST_BYTES = hashlib.sha256().digest_size
@@ -77,31 +78,13 @@ def put(key: str, content: bytes) -> None:
     if folder is None:
         return
     try:
-        write_private(folder / key, _wrap(key, content))
+        replace_file(folder / key, _wrap(key, content))
     except OSError as error:
         _warn(
             f"the cache {folder} cannot be written ({error.strerror}); going on without"
         )
     if next(_writes) % _WRITES_BETWEEN_TRIMS == 1:
         trim(_LIMIT_BYTES)
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a file of the user's alone whole or not at all: readers see it under its name when
-    it is complete. Errors: OSError."""
-    part = path.with_name(f".new-{token_hex(8)}")
-    try:  # Ctrl-C may come as soon as it is there, and leaves none behind
-        with open(part, "xb", opener=_alone) as file:
-            file.write(data)
-        os.replace(part, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
-
-
-def _alone(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def trim(limit_bytes: int) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from workbench.backends.native.object_cache import cache_folder, write_private
+from workbench.backends.native.object_cache import cache_folder
+from workbench.base.files import replace_file
 from workbench.base.typed import to_json, typed_json
 
 MOST_BYTES = 4 << 20
@@ -71,7 +72,7 @@ def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None
     if path is None:
         return
     try:
-        write_private(path / name, to_json(data).encode())
+        replace_file(path / name, to_json(data).encode())
         _keep_newest(path, most_files)
     except OSError as error:
         warn(f"{path / name} cannot be written ({error.strerror}); going on without")
