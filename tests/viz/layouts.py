@@ -4,7 +4,8 @@ data/*.json holds graphs: labels, sizes, edges (source, target) in the order of 
 `dot_crossings`, what Graphviz 2.43 draws of them (edges that share an end left out; it knows
 no ports, and so has none of the crossings that the order of operands asks for).
 
-The layout is that of the page, so all of this asks a page in Chromium (`functions_page`).
+The layout is that of the page, so all of this asks its functions: in V8 (`Functions`), or in a
+page in Chromium where text is measured, or time (`functions_page`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from py_mini_racer import MiniRacer
 
 from tests.tools.kernels import EXAMPLES, TARGETS
 from tests.viz.browser.browser import new_page
@@ -130,6 +132,19 @@ class Move:
     name: str
     most: float
     overlaps: int
+
+
+class Functions:
+    """The functions of the page without a page, in V8, for what asks nothing of a document; used as
+    a page of playwright is. What is handed in and what comes back is JSON."""
+
+    def __init__(self) -> None:
+        self._engine = MiniRacer()
+        self._engine.eval("globalThis.performance = Date;" + functions_script())
+
+    def evaluate(self, function: str, argument: object = None) -> Any:
+        whole = f"(argument) => ({function})(argument) ?? null"
+        return self._engine.call(f"({whole})", argument)
 
 
 def functions_page(browser: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from tests.viz.layouts import (
     FAR,
     LARGE,
     STILL,
+    Functions,
     drawn,
     drawn_crossings,
     flat,
@@ -25,14 +25,12 @@ from tests.viz.layouts import (
 
 
 @pytest.fixture(scope="module")
-def page(browser: Any) -> Iterator[Any]:
-    graph_page = functions_page(browser)
-    yield graph_page
-    graph_page.context.close()
+def page() -> Functions:
+    return Functions()
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_crosses_little_more_than_dot(page: Any, name: str) -> None:
+def test_crosses_little_more_than_dot(page: Functions, name: str) -> None:
     graph = sample(name)
     drawing = drawn(page, graph.widths, graph.edges)
     assert drawn_crossings(drawing) <= BOUNDS[name] * graph.dot_crossings
@@ -40,13 +38,15 @@ def test_crosses_little_more_than_dot(page: Any, name: str) -> None:
     assert lines_through_boxes(drawing, graph.widths) == 0
 
 
-def test_the_same_graph_gets_the_same_picture(page: Any) -> None:
+def test_the_same_graph_gets_the_same_picture(page: Functions) -> None:
     graph = sample("F100")
     one, other = (drawn(page, graph.widths, graph.edges) for _ in range(2))
     assert (one.places, one.pieces) == (other.places, other.pieces)
 
 
-def test_lines_run_from_the_source_to_the_port_and_only_downward(page: Any) -> None:
+def test_lines_run_from_the_source_to_the_port_and_only_downward(
+    page: Functions,
+) -> None:
     graph = sample("F100")
     drawing = drawn(page, graph.widths, graph.edges)
     ports: dict[int, list[float]] = {}
@@ -63,8 +63,10 @@ def test_lines_run_from_the_source_to_the_port_and_only_downward(page: Any) -> N
     assert all(ends == sorted(ends) for ends in ports.values()), "operands in order"
 
 
-def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
+def test_a_rewrite_leaves_the_rest_in_its_place(browser: Any) -> None:
+    page = functions_page(browser)
     all_moves = moves(page)
+    page.context.close()
     for view in ("whole", "near"):
         in_view = [move for move in all_moves if move.view == view]
         far = [move for move in in_view if move.most >= 1]
@@ -76,7 +78,7 @@ def test_a_rewrite_leaves_the_rest_in_its_place(page: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", LARGE)
-def test_ten_thousand_nodes_do_not_hang(page: Any, kind: str) -> None:
+def test_ten_thousand_nodes_do_not_hang(page: Functions, kind: str) -> None:
     count = 10_000
     edges = large(kind, count)
     drawing = drawn(page, [40.0] * count, edges)
@@ -84,7 +86,7 @@ def test_ten_thousand_nodes_do_not_hang(page: Any, kind: str) -> None:
     assert len({y for _, y in drawing.places}) == layers
 
 
-def test_two_thousand_nodes_are_laid_out(page: Any) -> None:
+def test_two_thousand_nodes_are_laid_out(page: Functions) -> None:
     count, pick = 2_000, random.Random(0)
     edges = [(max(0, i - pick.randrange(1, 90)), i) for i in range(1, count)] * 2
     edges += [(pick.randrange(i), i) for i in range(1, count, 2)]

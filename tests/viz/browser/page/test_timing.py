@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.viz.browser.page.support import MACHINE, SPEEDS, timing
-from tests.viz.layouts import functions_page
+from tests.viz.layouts import Functions
 from workbench.viz.record.machine import speed_rows
 from workbench.viz.session.timing_rows import timing_text
 
@@ -33,21 +31,24 @@ SAYS = {
 kernel without floats, and one whose compiler saw through it: neither has a share."""
 
 
+TEXT = "([machine, row]) => timingText(machine, row)"
+
+
+@pytest.fixture(scope="module")
+def functions() -> Functions:
+    return Functions()
+
+
 @pytest.mark.parametrize("words", SAYS)
 def test_a_timing_says_the_same_in_the_page_and_in_text(
-    browser: Any, words: str
+    functions: Functions, words: str
 ) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25} | SAYS[words]
-    page = functions_page(browser)
-    text = page.evaluate("([machine, row]) => timingText(machine, row)", [MACHINE, row])
-    page.context.close()
+    text = functions.evaluate(TEXT, [MACHINE, row])
     assert text == timing_text(row, SPEEDS) == words
 
 
-def test_without_a_peak_no_share_is_told(browser: Any) -> None:
+def test_without_a_peak_no_share_is_told(functions: Functions) -> None:
     row = timing(13.5e-3, spread=0.012) | {"gbytes": 2.25, "gflops": 18.2}
-    page = functions_page(browser)
-    arguments = [speed_rows(None), row]
-    text = page.evaluate("([machine, row]) => timingText(machine, row)", arguments)
-    page.context.close()
+    text = functions.evaluate(TEXT, [speed_rows(None), row])
     assert text == timing_text(row, None) == "13.5 ms ± 1.2%, 18.2 GFLOP/s, 2.25 GB/s"

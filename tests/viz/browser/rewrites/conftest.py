@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.rewrites.support import Record, rewrites_page
-from tests.viz.layouts import functions_page
+from tests.viz.layouts import Functions, functions_page
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
@@ -49,7 +49,15 @@ def record(recorder: Recorder) -> Record:
 
 
 @pytest.fixture(scope="session")
-def functions(browser: Any, record: Record) -> Iterator[Any]:
+def functions(record: Record) -> Functions:
+    """The functions of the page, and the record as `record`."""
+    page_functions = Functions()
+    page_functions.evaluate("(made) => { globalThis.record = made; }", record)
+    return page_functions
+
+
+@pytest.fixture
+def drawing_functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
     page = functions_page(browser)
     page.evaluate("(made) => { window.record = made; }", record)

@@ -7,9 +7,10 @@ from typing import Any
 
 from tests.viz.browser.browser import drawn
 from tests.viz.browser.rewrites.support import Record
+from tests.viz.layouts import Functions
 
 
-def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
+def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Functions) -> None:
     report = functions.evaluate("""() => {
       const graph = (count, edges) => ({
         nodes: Array.from({length: count}, (_, key) => ({key, w: 50 + (key * 37) % 90, h: 34})),
@@ -37,9 +38,9 @@ def test_layouts_do_not_overlap_and_have_no_depth_limit(functions: Any) -> None:
 
 
 def test_a_change_has_a_ghost_and_nothing_else_moves(
-    functions: Any, record: Record
+    drawing_functions: Any, record: Record
 ) -> None:
-    report = functions.evaluate("""() => {
+    report = drawing_functions.evaluate("""() => {
       const pass = record.passes.filter((p) => p.rewrites.length > 20 && p.unit === "rewrite")[0];
       const timeline = new Timeline(record.nodes, pass);
       let before = new Map();

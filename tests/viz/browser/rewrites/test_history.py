@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tests.viz.browser.rewrites.support import Record, where
+from tests.viz.layouts import Functions
 from workbench.ir.text.readable import to_expr
 from workbench.viz.model.provenance import links_of
 from workbench.viz.record.record import Recorder
 
 
 def test_what_led_to_a_node_is_what_python_says(
-    functions: Any, recorder: Recorder, record: Record
+    functions: Functions, recorder: Recorder, record: Record
 ) -> None:
     compared = 0
     for variant, row in enumerate(record["variants"]):

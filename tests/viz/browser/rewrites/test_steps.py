@@ -8,12 +8,13 @@ import pytest
 
 from tests.viz.browser.browser import COPIED, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
+from tests.viz.layouts import Functions
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import to_expr
 from workbench.viz.record.record import Recorder
 
 
-def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
+def test_replayed_states_are_those_of_the_record(functions: Functions) -> None:
     report = functions.evaluate("""() => {
       const wrong = [];
       let states = 0;
@@ -37,7 +38,7 @@ def test_replayed_states_are_those_of_the_record(functions: Any) -> None:
     assert report["states"] > 100
 
 
-def test_words_are_those_of_python(functions: Any, recorder: Recorder) -> None:
+def test_words_are_those_of_python(functions: Functions, recorder: Recorder) -> None:
     kernels = [kernel.ast for kernel in recorder.kernels]
     nodes = dict.fromkeys(n for k in kernels for n in k.toposort())
     lines = {
@@ -61,7 +62,7 @@ def place_of(recorder: Recorder, node: UOp) -> int:
     return place
 
 
-def test_figures_have_digits_that_count(functions: Any) -> None:
+def test_figures_have_digits_that_count(functions: Functions) -> None:
     figures = [213.4, 99.96, 21.34, 9.996, 2.134, 0.2134, 0.00213, 0]
     texts = functions.evaluate("(listed) => listed.map(three)", figures)
     assert texts == ["213", "100", "21.3", "10.0", "2.13", "0.21", "0.0021", "0.00"]
