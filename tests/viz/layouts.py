@@ -51,8 +51,8 @@ STILL = {"whole": 0.95, "near": 0.93}
 """The share of rewrites that must move what they left alone by less than a layer, by what is
 drawn: the whole state, or what is near the change, where a long chain that comes between two
 nodes is a greater part of it all."""
-FAR = 6
-"""Rewrites of `records` that may move what they left alone by a layer or more: an EXP2 becomes a
+FAR = 7
+"""Rewrites of `records` that may move what they left alone by a layer or more: a function becomes a
 dozen layers of arithmetic, between nodes that were neighbours."""
 BOX_HEIGHT = 34
 """Pixels; in the page every box is as high."""
@@ -259,6 +259,9 @@ def _tensors() -> Iterator[Tensor]:
     yield (_ones(16, 8) @ _ones(12, 8).T / 8**0.5).softmax(-1) @ _ones(12, 8)
     yield _ones(2, 3, 16, 16).conv2d(_ones(4, 3, 3, 3), padding=1)
     yield _ones(8, 16).std(axis=1)
+    yield _ones(10, 6).permute(1, 0).reshape(4, 15)[:, ::2].sum(axis=1)
+    yield _ones(2, 3, 12, 12).max_pool2d(2)
+    yield Tensor.arange(60).reshape(4, 15) % 7 // 2
 
 
 def _ones(*shape: int) -> Tensor:
