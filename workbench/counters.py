@@ -51,25 +51,25 @@ class GlobalCounters(metaclass=_Memory):
 
 def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
     """Count one run of a kernel, and log it where somebody listens."""
-    figures = _estimate(plain)
+    estimates = _estimate(plain)
     GlobalCounters.kernel_count += 1
-    GlobalCounters.global_ops += figures.flops
-    GlobalCounters.global_mem += figures.bytes
+    GlobalCounters.global_ops += estimates.flops
+    GlobalCounters.global_mem += estimates.bytes
     GlobalCounters.time_sum_s += seconds
     is_printed = DEBUG.value >= SHOWN_FROM
     if not is_printed and not LOG.isEnabledFor(logging.INFO):
         return
-    line = _line(tuned, device, seconds, figures)
+    line = _line(tuned, device, seconds, estimates)
     LOG.info(line)
     if is_printed:
         print(line, file=sys.stderr)
 
 
-def _line(kernel: UOp, device: str, seconds: float, figures: Estimates) -> str:
+def _line(kernel: UOp, device: str, seconds: float, estimates: Estimates) -> str:
     shape = " ".join(f"{a.name}={a.size}" for a in axes(kernel))
     number = GlobalCounters.kernel_count
     return (
         f"{device:6} {number:4} {kernel.arg.name:24} {shape:40} {seconds * 1e6:10.1f} µs "
-        f"{figures.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
-        f"{figures.bytes / max(seconds, 1e-9) / 1e9:8.2f} GB/s"
+        f"{estimates.flops / max(seconds, 1e-9) / 1e9:8.2f} GFLOP/s "
+        f"{estimates.bytes / max(seconds, 1e-9) / 1e9:8.2f} GB/s"
     )

@@ -121,7 +121,7 @@ def stages(
     """Return the stages up to the one called `upto` of a kernel with `opts` applied to it; from
     `begin` on, where that is some stages of it already. An observer sees every pass.
 
-    Only what is to be loaded is verified first. A Target that is no device's own is enough up to
+    Only what is to be loaded is verified first. A Target that is not a device's own is enough up to
     "linear". Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target

@@ -95,8 +95,8 @@ REFUSED: list[tuple[Any, str, str]] = [
     ("", "it is a folder", "page.html"),
     ("page\0.html", "null", "another folder"),
     ("x" * 300, "too long", "another folder"),
-    (None, "NoneType is no path", "page.html"),
-    (3, "int is no path", "page.html"),
+    (None, "NoneType is not a path", "page.html"),
+    (3, "int is not a path", "page.html"),
 ]
 # fmt: on
 

@@ -75,7 +75,7 @@ def test_a_wrong_answer_is_told_and_not_timed(
 def test_json_and_back() -> None:
     assert Report.from_json(REPORT.to_json()) == REPORT
     with pytest.raises(WorkbenchError, match="cannot read the report"):
-        Report.from_json(REPORT.to_json().replace('"schema": 1', '"schema": 99'))
+        Report.from_json(REPORT.to_json().replace('"schema": 2', '"schema": 99'))
 
 
 def test_ratios_are_of_neighbours_in_time() -> None:
@@ -120,7 +120,7 @@ def test_the_forms_of_a_peer_agree(name: str) -> None:
     if not PEERS[name].is_installed:
         pytest.skip(PEERS[name].absence)
     for row in run(ENTRIES, [PEERS[name]], smoke=True).rows:
-        assert row.figures[name].state == RIGHT, row.figures[name].said
+        assert row.figures[name].state == RIGHT, row.figures[name].remark
 
 
 def test_a_process_that_ends_says_its_last_words(tmp_path: Path) -> None:

@@ -178,5 +178,5 @@ def test_what_is_too_large_says_so() -> None:
         kernel.bisect()
     with pytest.raises(WorkbenchError, match="too large"):
         explore(large @ large).bisect()
-    with pytest.raises(WorkbenchError, match="no kernel of this exploration"):
+    with pytest.raises(WorkbenchError, match="not a kernel of this exploration"):
         explore(*expression()).bisect(kernel)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tests.kernel.support import SPEEDS, array
-from workbench.kernel import figures
 from workbench.kernel import kernel as kernel_module
+from workbench.kernel import performance
 from workbench.measure.side_by_side import Ratio, ratio, side_by_side
 from workbench.measure.timing import Run, Samples
 from workbench.tensor.tensor import Tensor
@@ -85,7 +85,7 @@ def test_a_kernel_beside_others() -> None:
 def test_a_timing_says_what_it_waits_for(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (kernel_module, figures):  # a busy machine has other speeds
+    for module in (kernel_module, performance):  # a busy machine has other speeds
         monkeypatch.setattr(module, "speeds", lambda: SPEEDS)
     tensor = Tensor(np.ones((64, 64), np.float32), device="LLVM")
     kernel = explore(tensor @ tensor).kernels[-1]

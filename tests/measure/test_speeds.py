@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache folder, and a machine that is measured at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(speeds.machine, "caches", lambda: CACHES)
-    monkeypatch.setattr(speeds, "_found", {})
+    monkeypatch.setattr(speeds, "_by_place", {})
     return tmp_path
 
 
@@ -49,9 +49,9 @@ def test_a_machine_is_measured_once(
 ) -> None:
     figures = Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6)
     times = measuring(monkeypatch, figures)
-    assert speeds.known() is None
+    assert speeds.earlier_speeds() is None
     assert speeds.speeds() == figures == speeds.speeds()
-    speeds._found.clear()  # another process
+    speeds._by_place.clear()  # another process
     assert speeds.speeds() == figures and len(times) == 1
 
 
@@ -124,7 +124,7 @@ def test_a_peak_that_is_beaten_is_raised(
     raised = beaten(raised, "f32", 2, 450)
     assert raised.peak["f32"].of(2) == 500 and raised.share("f32", 2, 450) == 0.9
     assert speeds.speeds() == raised, "this process remembers it"
-    speeds._found.clear()  # another one does not
+    speeds._by_place.clear()  # another one does not
     assert speeds.speeds() == figures
 
 
@@ -147,10 +147,10 @@ def test_a_file_that_makes_no_sense_is_no_file(
     speeds.measured()
     (file,) = (folder / "workbench" / "machine").glob("*.json")
     file.write_text(json.dumps(spoil(json.loads(file.read_text()))))  # type: ignore[operator]
-    speeds._found.clear()
+    speeds._by_place.clear()
     said = pytest.warns(RuntimeWarning, match=because) if because else nullcontext()
     with said:
-        assert speeds.known() is None
+        assert speeds.earlier_speeds() is None
     assert file.is_file(), "looking deletes nothing"
 
 
@@ -199,12 +199,12 @@ def test_figures_of_a_busy_machine_are_mended_and_not_kept(
     rates = speeds.speeds().read
     assert rates["L2"] == RATES["memory"], "no slower than what lies behind it"
     assert rates["L1"] == RATES["L1"]
-    speeds._found.clear()  # another process
-    assert speeds.known() is None
+    speeds._by_place.clear()  # another process
+    assert speeds.earlier_speeds() is None
     times = measuring(monkeypatch, Speeds(PEAK, RATES, RATES, 1e-9, 1e-10, 1e-6, 5e-6))
     assert speeds.speeds().read == RATES and times == [1]
-    speeds._found.clear()
-    assert speeds.known() is not None
+    speeds._by_place.clear()
+    assert speeds.earlier_speeds() is not None
 
 
 def test_a_level_that_was_disturbed_is_measured_again(

@@ -125,7 +125,7 @@ def test_a_stop_between_two_tasks_is_heard_by_the_next(kernel: Kernel) -> None:
             pressed.append(False)
 
         def ask(self, task: Any, progress: Any = None, quiet_s: float = 0.0) -> Any:
-            progress({"text": "racing"})
+            progress({"text": "benchmark"})
             raise client.TaskStopped()
 
         def stop(self) -> None:

@@ -51,7 +51,7 @@ def test_a_cell_is_explored(shell: Any) -> None:
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
-        ("%%kernel\nb = 1", "ends in no expression"),
+        ("%%kernel\nb = 1", "last line is not an expression"),
         ("%%kernel\n3", "cannot explore argument 1, an int"),
         ("%%kernel --faster\na", "there is no option --faster"),
         ("%%kernel -o 'UPCAST\na", "No closing quotation"),

@@ -58,7 +58,7 @@ class Displayed:
         self, include: Any = None, exclude: Any = None
     ) -> Bundle | None:
         if terminal.is_prompt():
-            return {"text/plain": terminal.shown(_text(self))}
+            return {"text/plain": terminal.fitted(_text(self))}
         return bundle(self) or {"text/plain": _text(self)}
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
@@ -78,4 +78,4 @@ class Printed(Displayed):
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print it inside of a list, or where it is itself a tuple, of which IPython knows."""
         text = str(self)
-        printer.text(terminal.shown(text) if terminal.is_prompt() else text)
+        printer.text(terminal.fitted(text) if terminal.is_prompt() else text)

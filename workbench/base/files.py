@@ -22,7 +22,7 @@ def write_whole(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
     try:
         target = Path(path)
     except TypeError:
-        because = f"{type(path).__name__} is no path"
+        because = f"{type(path).__name__} is not a path"
         raise WorkbenchError("cannot write a file", because, '"page.html"') from None
     _look(target)
     text = make()

@@ -26,7 +26,7 @@ from weakref import ref
 class SourceLine:
     """A line of the user's code: `name` is a file's path or a cell ("In[3]"). `inner` are the
     lines that ran because of it, in functions that it called, down to the one that made what
-    this is the line of; they are no part of which line it is."""
+    this is the line of; they do not tell one line from another."""
 
     name: str
     line: int
@@ -103,7 +103,10 @@ MOST_FRAMES = 200
 MOST_CALLS = 16
 """Frames of the user's that are kept: the outermost ones, and where they called this package."""
 _PACKAGE = os.path.dirname(os.path.dirname(here.__code__.co_filename)) + os.sep
-_LIBRARY, _FILE, _CELL = 0, 1, 2
+# where a frame is from
+_LIBRARY = 0
+_FILE = 1
+_CELL = 2
 _KINDS: dict[str, int] = {}
 _CELLS: dict[str, tuple[int | None, str | None]] = {}
 
@@ -141,8 +144,8 @@ def line_of(call: Call) -> SourceLine:
     return _line(code.co_filename, number, cell)
 
 
-def seen_from(origin: Calls, viewer: Calls) -> SourceLine | None:
-    """Return the line that made something, as it is seen from the code that asks about it: the
+def line_for_viewer(origin: Calls, viewer: Calls) -> SourceLine | None:
+    """Return the line that made something, for the code that asks about it: the
     one in the cell, script or function where both meet; else the outermost one. Its `inner` are
     the lines further inside."""
     begin = 0

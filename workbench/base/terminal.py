@@ -1,7 +1,7 @@
 """Text as a prompt shows it: lines folded at the terminal's width, in colour where `rich` is.
 
 Values print the same text everywhere; only an IPython prompt fits it to its window. A line that
-is too long goes on below, further in, so nothing is cut off. Where the output is no terminal,
+is too long goes on below, further in, so nothing is cut off. Where the output is not a terminal,
 the text is as it is: no colour, and no folding unless COLUMNS asks for it.
 """
 
@@ -42,7 +42,7 @@ def is_prompt() -> bool:
     return shell is not None and getattr(shell, "kernel", None) is None
 
 
-def shown(text: str) -> str:
+def fitted(text: str) -> str:
     """Return `text` as the prompt should print it."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     if not is_terminal and "COLUMNS" not in os.environ:

@@ -77,7 +77,7 @@ def full(options: argparse.Namespace) -> int:
     print("each cell: its time, and ours over it (below 1: we are faster)")
     printed = 0
 
-    def told(row: ReportRow) -> None:
+    def print_row(row: ReportRow) -> None:
         nonlocal printed
         if not printed:
             print(text.header(list(row.figures)))
@@ -86,7 +86,7 @@ def full(options: argparse.Namespace) -> int:
 
     report = full.run(
         _entries(options.only), _peers(options.peers), options.threads,
-        options.seconds, options.smoke, told,
+        options.seconds, options.smoke, print_row,
     )  # fmt: skip
     print("\n".join([*([] if options.smoke else text.summary(report)), *report.absent]))
     if options.json:
@@ -110,13 +110,13 @@ def _entries(only: Sequence[str]) -> list[Entry]:
     """Return the entries whose name contains one of `only`, all if there is none."""
     from workbench.bench.suite import ENTRIES
 
-    chosen = [e for e in ENTRIES if not only or any(word in e.name for word in only)]
-    if not chosen:
+    entries = [e for e in ENTRIES if not only or any(word in e.name for word in only)]
+    if not entries:
         raise WorkbenchError(
             f"no row is named {' or '.join(only)}",
             "the rows are " + ", ".join(e.name for e in ENTRIES),
         )
-    return chosen
+    return entries
 
 
 def _peers(names: Sequence[str] | None) -> list[Peer]:
@@ -125,7 +125,8 @@ def _peers(names: Sequence[str] | None) -> list[Peer]:
     unknown = sorted(set(names or ()) - set(PEERS))
     if unknown:
         raise WorkbenchError(
-            f"there is no peer {', '.join(unknown)}", "known are " + ", ".join(PEERS)
+            f"there is no peer {', '.join(unknown)}",
+            "the peers are " + ", ".join(PEERS),
         )
     return [peer for name, peer in PEERS.items() if names is None or name in names]
 

@@ -116,20 +116,20 @@ def _row(
 ) -> ReportRow:
     arrays = entry.arrays(smoke)
     expected = entry.expected(arrays)
-    figures = {
+    by_library = {
         peer.name: _prepared(entry, peer, workers, expected, smoke) for peer in peers
     }
-    samples_by_name = _sampled(figures, peers, workers, threads, budget_s, smoke)
+    samples_by_name = _sampled(by_library, peers, workers, threads, budget_s, smoke)
     peak = max(samples_by_name.pop(PEAK))
     for name, samples in samples_by_name.items():
-        figures[name] = Figure(RIGHT, "", figures[name].first_s, samples)
+        by_library[name] = Figure(RIGHT, "", by_library[name].first_s, samples)
     return ReportRow(
-        entry.name, entry.operations(), entry.bytes(arrays, expected), peak, figures
+        entry.name, entry.operations(), entry.bytes(arrays, expected), peak, by_library
     )
 
 
 def _sampled(
-    figures: dict[str, Figure],
+    by_library: dict[str, Figure],
     peers: list[Peer],
     workers: Crew,
     threads: int,
@@ -140,18 +140,20 @@ def _sampled(
 
     A library that fails while it is timed gets a Figure that says so; the others start again.
     """
-    right = [peer for peer in peers if figures[peer.name].state == RIGHT]
+    right = [peer for peer in peers if by_library[peer.name].state == RIGHT]
     samplers = {p.name: partial(workers[p].sample, SAMPLE_S) for p in right}
     samplers[PEAK] = partial(workers[OURS].peak, threads)
     try:
         return in_turn(samplers, budget_s, *((1, 1) if smoke else (3, 25)))
     except WorkerError as error:
         lost = next(peer for peer in peers if peer.name == error.name)
-        if figures[lost.name].state != RIGHT:  # it is the peak that cannot be measured
+        if (
+            by_library[lost.name].state != RIGHT
+        ):  # it is the peak that cannot be measured
             raise
         workers.dismiss(lost)
-        figures[lost.name] = Figure(FAILED, error.because)
-        return _sampled(figures, peers, workers, threads, budget_s, smoke)
+        by_library[lost.name] = Figure(FAILED, error.because)
+        return _sampled(by_library, peers, workers, threads, budget_s, smoke)
 
 
 def _prepared(

@@ -7,7 +7,11 @@ from html import escape
 
 from workbench.bench.report import Report
 
-LEFT, RIGHT, TOP, STEP = 190, 30, 64, 22
+# margins, and the height of a row, in pixels
+LEFT = 190
+RIGHT = 30
+TOP = 64
+STEP = 22
 WIDTH = 860
 COLOURS = ("#0072b2", "#d55e00", "#cc79a7", "#009e73", "#e69f00")  # Okabe and Ito 2008
 RADIUS = 4.5

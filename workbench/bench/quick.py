@@ -43,10 +43,17 @@ FIRST_RESULTS = {
     "elementwise": ("(Tensor(a) * 2 + Tensor(b)).relu().numpy()", 0.110, 0.060),
     "matmul 512": ("(Tensor(a) @ Tensor(b)).numpy()", 0.160, 0.100),
 }
-TRIAL = (FIRST_RESULTS["elementwise"][0],)
+FIRST_ENTRY = (FIRST_RESULTS["elementwise"][0],)
 SCHEDULE = {OURS.name: "schedule()", PEER.name: "schedule_linear()"}
 GRAPHS = (5_000, 10_000, 20_000)
-OPT_BUDGET_S, RECORDING_BUDGET, IMPORT_BUDGET, SCHEDULE_BUDGET_S = 0.03, 1.15, 1.7, 2.0
+OPT_BUDGET_S = 0.03
+"""Seconds that an opt may take."""
+RECORDING_BUDGET = 1.15
+"""Times as long that a schedule may take while it is recorded."""
+IMPORT_BUDGET = 1.7
+"""Times as long as importing numpy that importing this package may take."""
+SCHEDULE_BUDGET_S = 2.0
+"""Seconds that scheduling a large graph may take."""
 # Twice the nodes should take twice the time; a tenth more is noise, or a cache that is full.
 GROWTH_BUDGET = 2.2
 REPLAY_BUDGET_S = 30e-6
@@ -111,7 +118,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="workbench-bytecode-") as bytecode:
         processes = Processes(threads, bytecode)
         # the first process of a library writes its bytecode
-        processes.run(_program(TRIAL, False, OURS.name))
+        processes.run(_program(FIRST_ENTRY, False, OURS.name))
         if with_peer:
             reason = _why_not_peer(processes)
             if reason is not None:
@@ -258,7 +265,7 @@ def _why_not_peer(processes: Processes) -> str | None:
     if not PEER.is_installed:
         return PEER.absence
     try:
-        processes.run(_program(TRIAL, False, PEER.name))
+        processes.run(_program(FIRST_ENTRY, False, PEER.name))
     except WorkbenchError as error:
         return f"{PEER.name} cannot run here: {error.because} ({PEER.how_to_get})"
     return None
@@ -283,6 +290,6 @@ def _ratio_line(
     return Latency(what, statistics.median(ratios), _spread(ratios), "x", budget, peer)
 
 
-def _spread(figures: Sequence[float]) -> float:
+def _spread(values: Sequence[float]) -> float:
     """Return half the distance between the quartiles, as a share of the median."""
-    return Samples(tuple(figures)).spread_s / statistics.median(figures)
+    return Samples(tuple(values)).spread_s / statistics.median(values)

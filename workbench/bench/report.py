@@ -1,8 +1,8 @@
 """What the full benchmark found, as values that go to JSON and back.
 
-    {"schema": 1, "machine": {...}, "versions": {...}, "absent": [...], "threads": 2,
+    {"schema": 2, "machine": {...}, "versions": {...}, "absent": [...], "threads": 2,
      "rows": [{"name": ..., "operations": ..., "bytes": ..., "peak_gflops": ...,
-               "figures": {"torch": {"state": "right", "said": "", "first_s": ...,
+               "figures": {"torch": {"state": "right", "remark": "", "first_s": ...,
                                      "samples_s": [...]}}}]}
 
 Units: seconds, GFLOP/s, bytes. The n-th samples of a row's libraries were taken in one round.
@@ -22,19 +22,22 @@ from typing import Any
 from workbench.base.errors import WorkbenchError
 from workbench.measure.timing import Samples
 
-SCHEMA = 1
+SCHEMA = 2
 OURS = "workbench"
 JUDGED_THREADS = 2
 IDLE_LOAD = 0.5
-RIGHT, WRONG, FAILED = "right", "WRONG", "failed"
+# states of a library on a row
+RIGHT = "right"
+WRONG = "WRONG"
+FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One library on one row. Only a right answer is timed; else `said` tells what happened."""
+    """One library on one row. Only a right answer is timed; else `remark` tells what happened."""
 
     state: str
-    said: str = ""
+    remark: str = ""
     first_s: float = 0.0
     samples_s: tuple[float, ...] = ()
 
@@ -109,9 +112,9 @@ class Report:
     @property
     def is_right(self) -> bool:
         """Whether no answer was wrong, and all of ours were there."""
-        figures = [(n, f) for row in self.rows for n, f in row.figures.items()]
-        wrong = any(f.state == WRONG for _, f in figures)
-        return not wrong and all(f.state == RIGHT for n, f in figures if n == OURS)
+        results = [(n, f) for row in self.rows for n, f in row.figures.items()]
+        wrong = any(f.state == WRONG for _, f in results)
+        return not wrong and all(f.state == RIGHT for n, f in results if n == OURS)
 
     def ratios(self, peer: str) -> dict[str, float]:
         """Return our time over the peer's by row, of the rows that have both."""
@@ -153,11 +156,11 @@ class Report:
 
 
 def _row(data: dict[str, Any]) -> ReportRow:
-    figures = {
+    by_library = {
         name: Figure(**figure | {"samples_s": tuple(figure["samples_s"])})
         for name, figure in data["figures"].items()
     }
-    return ReportRow(**data | {"figures": figures})
+    return ReportRow(**data | {"figures": by_library})
 
 
 def geometric_mean(values: Sequence[float]) -> float:

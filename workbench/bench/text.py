@@ -9,9 +9,14 @@ from workbench.bench.report import OURS, RIGHT, Report, ReportRow, geometric_mea
 from workbench.bench.suite import ENTRIES
 from workbench.measure.kernel_time import seconds_text
 
-NAME, OWN, PEER = 22, 18, 17
+# widths of columns, in characters
+NAME = 22
+OWN = 18
+PEER = 17
 OVER = "OVER"
-GEOMEAN_TO_TORCH, WORST_TO_TORCH, MATMUL = 0.8, 1.5, 0.95
+GEOMEAN_TO_TORCH = 0.8
+WORST_TO_TORCH = 1.5
+MATMUL = 0.95
 
 
 def header(names: Sequence[str]) -> str:
@@ -36,7 +41,7 @@ def faults(row: ReportRow) -> Iterator[str]:
     """Say what went wrong, library by library."""
     for name, figure in row.figures.items():
         if figure.state != RIGHT:
-            yield f"  {figure.state}: {name} on {row.name}: {figure.said}"
+            yield f"  {figure.state}: {name} on {row.name}: {figure.remark}"
 
 
 def summary(report: Report) -> Iterator[str]:

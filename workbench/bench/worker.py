@@ -42,13 +42,13 @@ class PeerProcess:
 
     def __init__(self, peer: Peer, threads: int, cache: str):
         self.peer = peer
-        self._said = tempfile.TemporaryFile()
+        self._output = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "workbench.bench.worker", peer.name],
             env=peer.environment(threads, cache),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._output,
         )
         self._answers: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         Thread(target=self._listen, daemon=True).start()
@@ -83,7 +83,7 @@ class PeerProcess:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._said):
+        for stream in (self._process.stdin, self._process.stdout, self._output):
             if stream is not None:
                 stream.close()
 
@@ -114,13 +114,13 @@ class PeerProcess:
     def _last_words(self) -> str:
         """Return the last line that the process wrote to stderr before it ended."""
         self._process.wait()
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").split("\n")
+        self._output.seek(0)
+        lines = self._output.read().decode(errors="replace").split("\n")
         words = [line.strip() for line in lines if line.strip()]
         return f": {words[-1]}" if words else ""
 
 
-class _Desk:
+class _PeerServer:
     """The other side: holds what was prepared, and answers."""
 
     def __init__(self, peer: Peer):
@@ -155,14 +155,14 @@ def main(name: str) -> None:
     """Answer questions about the library `name` until there are no more."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    desk = _Desk(OURS if name == OURS.name else PEERS[name])
+    server = _PeerServer(OURS if name == OURS.name else PEERS[name])
     while True:
         try:
             verb, *arguments = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         try:
-            answer = ("answer", getattr(desk, verb)(*arguments))
+            answer = ("answer", getattr(server, verb)(*arguments))
         except Exception as error:
             answer = ("error", f"{type(error).__name__}: {error}".split("\n")[0])
         pickle.dump(answer, answers)

@@ -48,20 +48,23 @@ class CheckResult(Printed):
 
 
 def check(
-    kernel: UOp, slots: Sequence[int], inputs: list[Array], got: Sequence[Array]
+    kernel: UOp,
+    slots: Sequence[int],
+    inputs: list[Array],
+    actual_arrays: Sequence[Array],
 ) -> CheckResult:
-    """Compare `got`, the arrays that a form of `kernel` wrote to `slots`, with the reference.
+    """Compare `actual_arrays`, which some opts of `kernel` wrote to `slots`, with the reference.
 
-    `kernel` is the un-optimised form; `inputs` holds an array per slot.
+    `kernel` is the un-optimised one; `inputs` holds an array per slot.
     """
     checked = 0
     worst, allowed, right = 0.0, 0.0, True
-    total = sum(result.size for result in got)
+    total = sum(result.size for result in actual_arrays)
     for part in _parts(kernel):
         empty = blank(inputs, slots)
         want = dict(zip(slots, interpret_kernel(part, empty, widen=True), strict=True))
         written = dict(zip(slots, interpret_kernel(_marked(part), empty), strict=True))
-        for slot, result in zip(slots, got, strict=True):
+        for slot, result in zip(slots, actual_arrays, strict=True):
             mask = np.asarray(written[slot], bool)
             expected, actual = want[slot][mask], result[mask]
             checked += expected.size

@@ -233,22 +233,22 @@ def _storing(
     ranges: Sequence[UOp],
 ) -> UOp:
     """Return the kernel that stores `value` at every position of its axes in argument `slot`.
-    An axis that is fixed is gone, unless a reduction below runs over it, too."""
-    gone = {
+    An axis that is fixed is changes, unless a reduction below runs over it, too."""
+    changes = {
         r: UOp.index(fixed[r.axis_name])
         for r in axes
         if r.axis_name in fixed and r not in closed
     }
-    loops = [r for r in axes if r not in gone]
+    loops = [r for r in axes if r not in changes]
     flat = UOp.index(0)
     for axis in loops:
         flat = flat * axis.extent + axis
     size = math.prod(r.extent for r in loops)
     target = UOp(Ops.PARAM, value.dtype, (), (slot, size))
     place = UOp(Ops.INDEX, value.dtype, (target, flat))
-    store = UOp(Ops.STORE, dtypes.void, (place, value.substitute(gone)))
+    store = UOp(Ops.STORE, dtypes.void, (place, value.substitute(changes)))
     order = tuple(
-        r.axis_name for r in ranges if r not in gone and not r.axis_kind.is_lane
+        r.axis_name for r in ranges if r not in changes and not r.axis_kind.is_lane
     )
     return UOp.sink(
         UOp(Ops.END, dtypes.void, (store, *loops)), arg=KernelInfo("values", order)

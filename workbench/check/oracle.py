@@ -50,10 +50,10 @@ class Reference(NamedTuple):
     narrow: Mapping[int, Array]
     steps: int
 
-    def problem(self, got: Mapping[int, Array]) -> str:
-        """Return how `got` differs from the reference; "" where it does not."""
+    def problem(self, actual_arrays: Mapping[int, Array]) -> str:
+        """Return how `actual_arrays` differs from the reference; "" where it does not."""
         for slot, want in self.wide.items():
-            actual = got[slot].reshape(want.shape)
+            actual = actual_arrays[slot].reshape(want.shape)
             error, limit = compare(actual, want, self.steps)
             if error > limit:
                 narrow = self.narrow[slot].reshape(want.shape)

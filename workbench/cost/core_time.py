@@ -160,9 +160,9 @@ class _ProgramReader:
             chain_s += FORWARDED_CYCLES * self.cycle_s if chain_s else 0.0
         # most loads are operands of what computes, and no instructions of their own
         issued += loop.loads / 2 + loop.stores + spilled * 2
-        ahead = max(1.0, IN_FLIGHT / max(1.0, issued))
+        lead = max(1.0, IN_FLIGHT / max(1.0, issued))
         parts = (
-            chain_s, self._path_s(own) / ahead, slots * self.speeds.scalar_s, load_s, store_s,
+            chain_s, self._path_s(own) / lead, slots * self.speeds.scalar_s, load_s, store_s,
             issued * self.cycle_s / ISSUED,
         )  # fmt: skip
         loop.seconds = dict(zip(PARTS, parts, strict=True))
@@ -180,7 +180,7 @@ class _ProgramReader:
         return each * _instructions(node) * OPS[node.op].slots
 
     def _each(self, size_bytes: int) -> float:
-        """Return the slots of an instruction on so many bytes."""
+        """Return the slots of an instruction on `size_bytes` bytes."""
         return max(1.0, self.full_slots * size_bytes / self.target.vector_bytes)
 
     def _load_s(self, node: UOp) -> float:

@@ -102,9 +102,9 @@ class Cost(Printed):
         for level, moved in self.bytes_from.items():
             took = self.seconds.get(level)
             speed = f"{self.speeds.read[level].of(self.threads) / 1e9:.3g} GB/s"
-            spent = "" if took is None else seconds_text(took)
+            time_text = "" if took is None else seconds_text(took)
             lines.append(
-                f"  {level:{most}}  {spent:>8}  {bytes_text(moved):>8} at {speed}"
+                f"  {level:{most}}  {time_text:>8}  {bytes_text(moved):>8} at {speed}"
             )
         one, these = self.roofs(1), self.roofs()
         for name, roof in these.items():

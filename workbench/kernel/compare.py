@@ -12,7 +12,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import unobserved
 from workbench.check.answer import compare, reduce_steps
 from workbench.ir.nest.estimates import Counts
-from workbench.kernel.figures import beside
+from workbench.kernel.performance import beside
 from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.side_by_side import SideBySide
 
@@ -59,10 +59,10 @@ class Comparison(Printed):
         if self.equal is None:
             return "answers: these are different computations"
         verdict = "equal" if self.equal else "DIFFERENT"
-        figures = (
+        numbers = (
             f"greatest difference {self.error:.3g}, tolerance {self.tolerance:.3g}"
         )
-        return f"answers: {verdict} ({figures})"
+        return f"answers: {verdict} ({numbers})"
 
 
 def compared(
@@ -100,9 +100,9 @@ def _answers(
         return 0.0, 0.0, None
     error, tolerance = 0.0, 0.0
     steps = reduce_steps(one.original)
-    for got, expected in zip(other.run(device), one.run(device), strict=True):
+    for actual, expected in zip(other.run(device), one.run(device), strict=True):
         exact = expected.dtype.kind in "iub"
         wide = expected if exact else expected.astype(np.float64)
-        difference, limit = compare(got, wide, steps)
+        difference, limit = compare(actual, wide, steps)
         error, tolerance = max(error, difference), max(tolerance, 2 * limit)
     return error, tolerance, error <= tolerance

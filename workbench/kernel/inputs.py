@@ -95,11 +95,11 @@ class FromSchedule:
             (b.dtype, b.size if slot in written else b.to_numpy())
             for slot, b in enumerate(self.run.buffers(self.number, self.device))
         )
-        return Carried, (self.device, arguments)
+        return PickledData, (self.device, arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class PickledData:
     """The data of a kernel that was pickled, by slot: the dtype of each argument, with the size of
     an output or the elements of an input."""
 

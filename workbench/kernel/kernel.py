@@ -21,7 +21,7 @@ from workbench.cost.kernel_cost import Cost
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
 from workbench.ir.text.readable import to_expr
-from workbench.kernel import arguments, figures
+from workbench.kernel import arguments, performance
 from workbench.kernel.compare import Comparison, compared
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.inputs import (
@@ -76,12 +76,12 @@ class Kernel(RunnableKernel, Displayed):
 
         Errors: DeviceError where llvmlite is missing.
         """
-        return figures.cost_of(self, self.device, speeds())
+        return performance.cost_of(self, self.device, speeds())
 
     @property
     def target(self) -> Target:
         """What costs are computed for: the device, if it is this machine's processor, else that."""
-        return figures.processor(self.device)
+        return performance.processor(self.device)
 
     def bound(self) -> Bottleneck:
         """Return what the kernel waits for, in a sentence with numbers. Errors: as `cost`."""
@@ -126,7 +126,7 @@ class Kernel(RunnableKernel, Displayed):
         is a number, 0 or more.
         """
         budget_s = arguments.budget(budget_s)
-        return figures.timed(self, self._device(device), budget_s, cold)
+        return performance.timed(self, self._device(device), budget_s, cold)
 
     def compare_times(
         self,
@@ -140,7 +140,7 @@ class Kernel(RunnableKernel, Displayed):
             k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})
         """
         budget_s = arguments.budget(budget_s)
-        return figures.beside(self, others, self._device(device), budget_s)
+        return performance.beside(self, others, self._device(device), budget_s)
 
     def compare(
         self, other: Kernel, device: str | None = None, budget_s: float = 0.0

@@ -26,8 +26,8 @@ from workbench.ir.rewriting.rewrite import check_names, without
 from workbench.kernel.compiled import Compiled as Compiled
 from workbench.kernel.compiled import compiled
 from workbench.kernel.inputs import (
-    Carried,
     FromSchedule,
+    PickledData,
     Seeded,
     arrays,
 )
@@ -48,7 +48,7 @@ class RunnableKernel:
 
     ast: UOp
     original: UOp
-    data: FromSchedule | Carried | Seeded
+    data: FromSchedule | PickledData | Seeded
     shapes: tuple[tuple[int, ...], ...]
     applied_opts: tuple[Opt, ...] = ()
     line: SourceLine | None = None
@@ -114,7 +114,7 @@ class RunnableKernel:
             refusal = opts.why_not(self.ast, opt, Device[self.device].target)
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
 
-    def apply(self, *chosen: Opt) -> Self:
+    def apply(self, *additions: Opt) -> Self:
         """Return the kernel with opts applied in turn; this one is unchanged.
 
         Errors: KernelOptError (what / because / try / where) where one is not legal.
@@ -124,7 +124,7 @@ class RunnableKernel:
         line = here()
         where = "" if line is None else line.where
         with without(self.rules_off):
-            for opt in chosen:
+            for opt in additions:
                 ast, named = opts.apply_opt(ast, opt, target, where)
                 applied.append(named)
         return replace(self, ast=ast, applied_opts=tuple(applied), steps=NO_STEPS)
@@ -181,8 +181,8 @@ class RunnableKernel:
             buffers = self.data.buffers(self.original, name)
             inputs = arrays(buffers, slots)
             self.built(name).program(buffers)
-            got = [buffers[slot].to_numpy() for slot in slots]
-            return checking.check(self.original, slots, inputs, got)
+            actual_arrays = [buffers[slot].to_numpy() for slot in slots]
+            return checking.check(self.original, slots, inputs, actual_arrays)
 
     def launch(self, device: str | None = None) -> Callable[[], None]:
         """Return a function that runs the kernel once, on buffers of its own."""

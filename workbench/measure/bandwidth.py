@@ -30,7 +30,7 @@ _BUDGET_S = 0.02
 
 
 class Walk(NamedTuple):
-    """`run()` moves so many `bytes`."""
+    """`run()` moves `bytes` bytes."""
 
     run: Callable[[], None]
     bytes: int
@@ -53,8 +53,8 @@ def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...
 
 
 def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
-    """Return how fast a working set of so many bytes per thread is read, or one half of it is
-    copied to the other, by that many threads together.
+    """Return how fast a working set of that number of bytes per thread is read, or one half of it
+    is copied to the other, by that many threads together.
 
     Units: bytes a second; a byte copied counts twice. Errors: DeviceError without llvmlite.
     """
@@ -63,7 +63,7 @@ def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
 
 
 def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
-    """Return what `bandwidth` measures: a working set of so many bytes per thread."""
+    """Return what `bandwidth` measures: a working set of that number of bytes per thread."""
     vector = jit.host().vector_bytes
     step = vector * _UNROLLED * (2 if copies else 1)
     steps = max(1, size_bytes // step)

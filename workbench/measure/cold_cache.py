@@ -14,8 +14,10 @@ from workbench.backends.native.thread_pool import cores
 from workbench.measure.bandwidth import walk
 from workbench.measure.timing import Run, Samples, rounds, seconds_of
 
-LEAST, MOST = 64 << 20, 256 << 20
-"""At least and at most so many bytes are walked, if possible twice what the largest cache has."""
+LEAST = 64 << 20
+"""Bytes that are walked at least; if possible it is twice the size of the largest cache."""
+MOST = 256 << 20
+"""Bytes that are walked at most."""
 ROUNDS = 5
 
 

@@ -41,8 +41,8 @@ def run_peak(
 ) -> Peak:
     """Return the multiply-add loop of a float dtype, on that many threads of the pool.
 
-    `sums` are in flight at once: with one, each waits for the one before. `lanes` is how many
-    numbers an instruction takes: 0 stands for as many as a register holds.
+    `sums` is the number of independent accumulators: with one, each multiply-add waits for the one
+    before. `lanes` is the vector width, in elements per instruction: 0 stands for a whole register.
 
     Errors: DeviceError where llvmlite is missing.
     """

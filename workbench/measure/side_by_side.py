@@ -21,7 +21,7 @@ DRAWS = 2000
 SURE = 0.99
 """Of the draws this share lies between `low` and `high`."""
 LEAST = 0.01
-"""A difference smaller than this is called none: the clock and the machine are no better."""
+"""Share below which a difference counts as none: the clock and the machine are not better."""
 FEWEST = 6
 """With fewer rounds than this nobody can be 99 % sure of anything."""
 

@@ -27,11 +27,14 @@ from workbench.measure.bandwidth import bandwidth, working_sets
 from workbench.measure.peak import run_nothing, run_peak
 from workbench.measure.timing import Run, measure
 
-VERSION, FOLDER = 2, "machine"
+VERSION = 2
+FOLDER = "machine"
 FLOATS = {"f32": dtypes.float32, "f64": dtypes.float64}
 _BUDGET_S = 0.03
-_ROUNDS, _MOST_ROUNDS = 3, 8
-"""Rounds of measuring every level, and rounds at most with those that were disturbed."""
+_ROUNDS = 3
+"""Rounds in which every level is measured."""
+_MOST_ROUNDS = 8
+"""Rounds at most, with those that something disturbed."""
 _PAUSE_S = 0.03
 """Between rounds: whoever disturbed one may be done by the next."""
 _SLACK = 0.8
@@ -39,8 +42,9 @@ _SLACK = 0.8
 PLAUSIBLE = 1.5
 """What beats a peak by more than this did fewer operations than are counted: a compiler saw
 through it. It raises no peak."""
-_lock, _measuring = free_lock(), free_lock()
-_found: dict[tuple[str, str], Speeds] = {}
+_lock = free_lock()
+_measuring = free_lock()
+_by_place: dict[tuple[str, str], Speeds] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +55,11 @@ class Rate:
     all: Positive
 
     def of(self, threads: int) -> float:
-        """Return the speed of so many threads: they share what all have together."""
+        """Return the speed of `threads` threads: they share what all have together."""
         return min(self.one * threads, self.together)
 
     def raised(self, threads: int, speed: float) -> Rate:
-        """Return the rate of a machine on which so many threads were seen to reach `speed`."""
+        """Return the rate of a machine on which that number of threads reached `speed`."""
         return Rate(max(self.one, speed / threads), max(self.all, speed))
 
     @property
@@ -84,11 +88,11 @@ class Speeds:
     hand_over_s: Amount
 
     def launch(self, threads: int) -> float:
-        """Return the seconds of a launch that does nothing, on so many threads."""
+        """Return the seconds of a launch on that number of threads that does nothing."""
         return self.launch_s + (self.hand_over_s if threads > 1 else 0.0)
 
     def share(self, kind: str | None, threads: int, speed: float) -> float | None:
-        """Return a speed, in operations a second, as a share of the peak of so many threads; None
+        """Return a speed, in operations a second, as a share of the peak of `threads` threads; None
         where there is none: for a kernel without floats, and one that does less than is counted."""
         if kind is None or not speed:
             return None
@@ -96,12 +100,12 @@ class Speeds:
         return min(fraction, 1.0) if fraction < 1 + 1e-9 else None
 
     def is_beaten(self, kind: str | None, threads: int, speed: float) -> bool:
-        """Whether a kernel of so many threads that reached `speed` operations a second was faster
+        """Whether a kernel of `threads` threads that reached `speed` operations a second was faster
         than the peak."""
         return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
 
     def raised(self, kind: str, threads: int, speed: float) -> Speeds:
-        """Return the speeds of a machine on which so many threads reached `speed` operations a
+        """Return the speeds of a machine on which `threads` threads reached `speed` operations a
         second."""
         if not self.is_beaten(kind, threads, speed):
             return self
@@ -119,7 +123,7 @@ def speeds() -> Speeds:
     Errors: DeviceError where llvmlite is missing.
     """
     with _measuring:  # two threads that ask at once get the same
-        return known() or measured()
+        return earlier_speeds() or measured()
 
 
 def beaten(
@@ -137,32 +141,32 @@ def beaten(
         if speed <= PLAUSIBLE * machine_speeds.peak[kind].of(threads):
             machine_speeds = machine_speeds.raised(kind, threads, speed)
         with _lock:
-            current = _found.get(_place(), machine_speeds)
-            _found[_place()] = replace(
+            current = _by_place.get(_place(), machine_speeds)
+            _by_place[_place()] = replace(
                 current, peak=_better(current.peak, machine_speeds.peak)
             )
     return machine_speeds
 
 
-def known() -> Speeds | None:
-    """Return what was measured of this machine, now or in another session; None if nothing."""
+def earlier_speeds() -> Speeds | None:
+    """Return the speeds that this session or another one measured here; None if none did."""
     place = _place()
     with _lock:
-        if place not in _found:
+        if place not in _by_place:
             file_speeds = read_json(FOLDER, place[1], Speeds)
             if file_speeds is not None and _makes_sense(file_speeds):
-                _found[place] = file_speeds
-        return _found.get(place)
+                _by_place[place] = file_speeds
+        return _by_place.get(place)
 
 
 def measured() -> Speeds:
-    """Measure this machine, and return the best that was ever seen of it. What cannot be right is
-    mended for this session, and not kept on disk: the next one measures again."""
-    before, fresh, place = known(), _measure(), _place()
+    """Measure this machine, and return the best speeds so far. A speed that cannot be right is
+    mended for this session, and not stored on disk: the next one measures again."""
+    before, fresh, place = earlier_speeds(), _measure(), _place()
     best = fresh if before is None else _best(before, fresh)
     mended = replace(best, read=_mended(best.read), copy=_mended(best.copy))
     with _lock:
-        _found[place] = mended
+        _by_place[place] = mended
     if not disturbed(best.read) and not disturbed(best.copy):
         write_json(FOLDER, place[1], mended)
     return mended

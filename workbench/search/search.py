@@ -141,7 +141,7 @@ def _search(
 ) -> SearchOutcome:
     target = Device[device].target
 
-    def searched(measure: Any, at_once: int) -> SearchOutcome:
+    def run_search(measure: Any, at_once: int) -> SearchOutcome:
         return search(
             kernel.original,
             _starts(kernel),
@@ -157,13 +157,13 @@ def _search(
     about = kernel.original, device, ends_at, most_s, kernel.rules_off, clock
     if executor is not None:
         at_once = getattr(executor, "_max_workers", None) or AT_ONCE
-        return searched(OnExecutor(*about, executor=executor), at_once)
+        return run_search(OnExecutor(*about, executor=executor), at_once)
     own = worker_for(device, nice=0) if worker is None else worker
     try:
         key = f"search {kernel_key(kernel)} {id(kernel.data)}"
         data = lambda: kernel.data.buffers(kernel.original, device)  # noqa: E731
         measure = OnWorker(*about, worker=own, data=data, key=key, stop=stop)
-        return searched(measure, 1)
+        return run_search(measure, 1)
     finally:
         if worker is None:
             own.close()

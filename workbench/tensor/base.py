@@ -217,7 +217,7 @@ class Base:
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
 
-        Errors: DTypeError if it is no tensor, scalar or array, or an int that this tensor's
+        Errors: DTypeError if it is not a tensor, a scalar or an array, or an int that this tensor's
         dtype does not hold; `what` says what it is for.
         """
         if isinstance(operand, type(self)):

@@ -29,7 +29,7 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import RulesInForce, rules_in_force
 from workbench.ir.schedule.schedule import base
 from workbench.replay import Replay
-from workbench.tensor.creation.random import draws_taken
+from workbench.tensor.creation.random import draw_count
 from workbench.tensor.nest import (
     HOLE,
     changed,
@@ -152,7 +152,7 @@ class _State:
 
 
 class _Captured:
-    """A capture: what the inputs must be, the Replay, and the form of the result."""
+    """A capture: what the inputs must be, the Replay, and the outline of the result."""
 
     def __init__(
         self, replay: Replay, kinds: list[Kind], others: Any, result: Any, name: str
@@ -161,15 +161,15 @@ class _Captured:
         self._result, self._name = result, name
         is_flat = others == ((HOLE,) * len(kinds), {})
         self._flat = [Tensor] * len(kinds) if is_flat else None
-        self._seen: list[UOp] = []
+        self._inputs_before: list[UOp] = []
         self._memory: list[Buffer] = []
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args, kwargs)
-        if [tensor.uop for tensor in inputs] != self._seen:
+        if [tensor.uop for tensor in inputs] != self._inputs_before:
             self._look(inputs)
         outputs = self.replay(self._memory)
-        if isinstance(self._result, _Made):
+        if isinstance(self._result, _FreshTensor):
             return _tensor(outputs[0], self._result.shape)
         return _filled(self._result, iter(outputs))
 
@@ -182,7 +182,7 @@ class _Captured:
             if (tensor.uop.shape, buffer.dtype, buffer.device) != kind:
                 raise self._changed(len(memory), kind, _kind(tensor))
             memory.append(buffer)
-        self._memory, self._seen = memory, [tensor.uop for tensor in inputs]
+        self._memory, self._inputs_before = memory, [tensor.uop for tensor in inputs]
 
     def _inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         if not kwargs and [type(a) for a in args] == self._flat:
@@ -223,11 +223,11 @@ def _capture(
     _refuse_arrays(others, name)
     stand_ins = [Tensor(engine.buffer_on(_memory(t), t.shape)) for t in arguments]
     own_args, own_kwargs = with_tensors((args, kwargs), iter(stand_ins))
-    before = draws_taken()
+    before = draw_count()
     with engine.capturing() as captured:
         result = function(*own_args, **own_kwargs)
         outputs = _realize(result)
-    if draws_taken() != before:
+    if draw_count() != before:
         raise JitError(
             f"cannot capture {name}",
             "it draws random numbers, and a replay would draw the same ones each time",
@@ -243,7 +243,7 @@ def _capture(
     nodes = [base(t.uop) for t in outputs if not is_known(base(t.uop))]
     replay = Replay(captured, inputs, nodes)
     kinds = [_kind(t) for t in arguments]
-    return _Captured(replay, kinds, others, _form(result), name), result
+    return _Captured(replay, kinds, others, _outline(result), name), result
 
 
 def _realize(result: Any) -> list[Tensor]:
@@ -269,31 +269,31 @@ def _kind(tensor: Tensor) -> Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _FreshTensor:
     """Stands for a tensor of a result whose memory a replay hands out."""
 
     shape: Shape
 
 
-def _form(result: Any) -> Any:
+def _outline(result: Any) -> Any:
     """Return a result with what stands for each tensor; known ones are always the same."""
 
     def change(leaf: Any) -> Any:
-        is_made = isinstance(leaf, Tensor) and not is_known(base(leaf.uop))
-        return _Made(leaf.shape) if is_made else leaf
+        is_fresh = isinstance(leaf, Tensor) and not is_known(base(leaf.uop))
+        return _FreshTensor(leaf.shape) if is_fresh else leaf
 
     return changed(result, change)
 
 
-def _filled(form: Any, memory: Iterator[Buffer]) -> Any:
+def _filled(outline: Any, memory: Iterator[Buffer]) -> Any:
     """Return the result of a replay: new tensors on `memory`."""
 
     def change(leaf: Any) -> Any:
-        if isinstance(leaf, _Made):
+        if isinstance(leaf, _FreshTensor):
             return _tensor(next(memory), leaf.shape)
         return Tensor(leaf.uop) if isinstance(leaf, Tensor) else leaf
 
-    return changed(form, change)
+    return changed(outline, change)
 
 
 def _tensor(memory: Buffer, shape: Shape) -> Tensor:

@@ -33,7 +33,7 @@ def tensors(nest: Any) -> Iterator[Tensor]:
 
 
 def changed(nest: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a nest of the same form, with `change` of everything in it that is no nest."""
+    """Return a nest of the same shape, with `change` of every leaf in it."""
     if isinstance(nest, dict):
         return {key: changed(part, change) for key, part in nest.items()}
     if type(nest) in (list, tuple):

@@ -193,7 +193,7 @@ def _by_device(tensors: tuple[Tensor, ...]) -> dict[str, list[Tensor]]:
     for tensor in tensors:
         if not isinstance(tensor, Tensor):
             raise dtype_error(
-                f"{short(tensor)} is no tensor",
+                f"{short(tensor)} is not a tensor",
                 f"tensors are computed, and this is {type(tensor).__name__}",
                 "a.realize(b, c), with tensors b and c",
             )

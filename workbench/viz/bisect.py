@@ -157,8 +157,8 @@ class _TensorOracle:
             memory = self.memory | memory_below(
                 {n: None for n in nodes if n not in self.memory}
             )
-            got = interpret_tensors(state.src, memory)
-            return self.reference.problem(dict(enumerate(self._full(got))))
+            actual_arrays = interpret_tensors(state.src, memory)
+            return self.reference.problem(dict(enumerate(self._full(actual_arrays))))
         except Exception as error:  # whatever it is: the state before had none
             return f"it fails: {error}"
 

@@ -73,18 +73,18 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
     @property
     def results(self) -> Pane:
-        """The forms of the kernels that were tried here, with times and checks, alone."""
+        """The variants of the kernels that were tried here, with times and checks, alone."""
         return Pane(self, "results")
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return passes and rewrites of a kernel (its place, or a form of it; None: of all).
+        """Return passes and rewrites of a kernel (its place, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
         return Pane(self, "rewrites", None if kernel is None else self.form(kernel))
 
     def code(self, kernel: Kernel | int | None = None) -> Pane:
-        """Return the C of a kernel (its place, or a form of it; None: of all).
+        """Return the C of a kernel (its place, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
@@ -100,7 +100,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         """
         forced = forced_by(changes, self.forced, self.outputs)
         return of(
-            self.tensors, self.page, forced, self.rules_off, self.show, self.asked
+            self.tensors, self.page, forced, self.rules_off, self.show, self.viewer
         )
 
     def baseline(self, name: str, run: Callable[[], object]) -> Exploration:
@@ -171,8 +171,8 @@ def of(
 
 def _kernel_text(place: int, kernel: Kernel) -> str:
     where = "" if kernel.line is None else f"  {kernel.line}"
-    figures = kernel.estimates
-    work = f"{figure_text(figures.flops)} operations, {bytes_text(figures.bytes)}"
+    estimates = kernel.estimates
+    work = f"{figure_text(estimates.flops)} operations, {bytes_text(estimates.bytes)}"
     head = f"kernel {kernel_number(place)}: {kernel.title}{where}  ({work})"
     return f"{head}\n{_indented(str(kernel))}"
 

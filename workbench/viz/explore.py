@@ -46,8 +46,8 @@ def _names(without: object) -> tuple[str, ...]:
         return (without,)
     if isinstance(without, (tuple, list)):
         return tuple(map(str, without))
-    because = f"{type(without).__name__} is no tuple of names"
-    raise WorkbenchError("these are no rules", because, 'without=("form-fma",)')
+    because = f"{type(without).__name__} is not a tuple of names"
+    raise WorkbenchError("cannot read these rules", because, 'without=("form-fma",)')
 
 
 def _check(tensors: tuple[object, ...]) -> None:
@@ -68,7 +68,7 @@ def _check(tensors: tuple[object, ...]) -> None:
 
 
 def _instead(value: object) -> str:
-    """Return what to do with a value that is no Tensor."""
+    """Return what to do with a value that is not a Tensor."""
     if isinstance(value, Exploration):
         return "the tensors again, or the exploration alone as the cell's last line"
     if isinstance(value, Kernel):

@@ -19,7 +19,8 @@ def forced_by(
     """Return what is forced after `changes` (a dict from nodes or tensors to True: store, False:
     fuse, None: leave it to the scheduler), where `before` was.
 
-    Errors: WorkbenchError for what is no such dict, and for a value that no kernel computes.
+    Errors: WorkbenchError for a value that is not such a dict, and for a value that no kernel
+    computes.
     """
     named = {_node_of(value): store for value, store in _changes(changes)}
     nodes = UOp.sink(*outputs).toposort()
@@ -36,13 +37,13 @@ def _changes(changes: object) -> Iterator[tuple[Any, bool | None]]:
     hint = "ex.replan({ex.decisions[0].node: True})"
     if not isinstance(changes, Mapping):
         because = (
-            f"{type(changes).__name__} is no dict from values to True, False or None"
+            f"{type(changes).__name__} is not a dict from values to True, False or None"
         )
-        raise WorkbenchError("these are no decisions", because, hint)
+        raise WorkbenchError("cannot read these decisions", because, hint)
     for value, store in changes.items():
         if store is not None and not isinstance(store, bool):
             because = f"{store!r:.40} is not True (store), False (fuse) or None"
-            raise WorkbenchError("this is no decision", because, hint)
+            raise WorkbenchError("this is not a decision", because, hint)
         yield value, store
 
 
@@ -52,4 +53,4 @@ def _node_of(value: UOp | Tensor) -> UOp:
     if isinstance(value, UOp):
         return value
     because = f"{type(value).__name__} is neither a node nor a Tensor"
-    raise WorkbenchError("this is no value", because, "a node of .decisions")
+    raise WorkbenchError("this is not a value", because, "a node of .decisions")

@@ -33,8 +33,10 @@ def kernel_magic(shell: Any) -> Any:
     def kernel(line: str, cell: str) -> Exploration | None:
         try:
             options = _options(line)
-            chosen = {"DEV": Device.canonical(options.device)} if options.device else {}
-            with Context(**chosen):
+            settings = (
+                {"DEV": Device.canonical(options.device)} if options.device else {}
+            )
+            with Context(**settings):
                 ex = explore(*_tensors(_run(shell, cell, skipped=1)), show=options.show)
         except WorkbenchError as error:  # one of the cell's own is shown by IPython
             print(error)
@@ -109,7 +111,7 @@ def _run(shell: Any, cell: str, skipped: int = 0) -> Any:
     last = tree.body.pop() if tree.body else None
     if not isinstance(last, ast.Expr):
         raise WorkbenchError(
-            "there is nothing to explore", "the cell ends in no expression", "y"
+            "there is nothing to explore", "its last line is not an expression", "y"
         )
     names = shell.user_ns
     exec(compile(tree, name, "exec"), names)

@@ -71,12 +71,12 @@ def panels() -> list[Path]:
 
 def modes() -> tuple[str, ...]:
     """Return the names of the panels that stand in the middle, in their order."""
-    found = [
+    names = [
         (int(row[1]), path.parent.name)
         for path in panels()
         if (row := _IN_THE_MIDDLE.search(path.read_text(encoding="utf-8")))
     ]
-    return tuple(name for _, name in sorted(found))
+    return tuple(name for _, name in sorted(names))
 
 
 def modules() -> list[Module]:

@@ -52,7 +52,7 @@ class ScheduledTensors:
     `kernels` are in execution order; `items` are those and the copies between devices;
     `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
     `outputs` are the tensors' nodes as scheduled; `line` is the user's, `lines` has those of
-    every value, as they are seen from the code that `asked`; `forced` has the decisions that
+    every value, for the code that asks (`viewer`); `forced` has the decisions that
     were not left to the scheduler, and `rules_off` the rules that it does without. Where a rule
     of the scheduler raises, `error` says so: there are no kernels then, and `passes` are those
     up to the one that failed.
@@ -66,14 +66,14 @@ class ScheduledTensors:
     outputs: tuple[UOp, ...]
     line: SourceLine | None = None
     lines: UserLines = field(default_factory=UserLines, repr=False)
-    asked: Calls = ()
+    viewer: Calls = ()
     forced: Mapping[UOp, bool] = field(default_factory=dict)
     rules_off: tuple[str, ...] = ()
     error: Exception | None = None
     display: Display = field(default_factory=Display, init=False, repr=False)
 
     def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
-        """Return (its place, the kernel) of a kernel here (its place, or a form of it).
+        """Return (its place, the kernel) of a kernel here (its place, or a variant of it).
 
         Places are those of `.kernels`, from 0; in words and pictures kernels count from 1.
 
@@ -83,7 +83,7 @@ class ScheduledTensors:
         return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
 
     def _place(self, kernel: Kernel | int) -> int:
-        """Return the place of a kernel, or of the kernel that a form of it was made from."""
+        """Return the place of a kernel, or of the kernel that a variant of it was made from."""
         originals = [k.original for k in self.kernels]
         place: Any = kernel
         if isinstance(kernel, Kernel):
@@ -96,7 +96,7 @@ class ScheduledTensors:
         because = f"it has {plural(last + 1, 'kernel')}"
         hint = f"a number, 0 to {last}, or one of .kernels" if last > 0 else "0"
         hint = hint if originals else "an expression that has something to compute"
-        raise WorkbenchError("this is no kernel of this exploration", because, hint)
+        raise WorkbenchError("this is not a kernel of this exploration", because, hint)
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
@@ -105,9 +105,9 @@ class ScheduledTensors:
         Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel
         are too large to be computed again and again.
         """
-        chosen = range(len(self.kernels)) if kernel is None else [kernel]
-        for place, form in map(self.form, chosen):
-            wrong_rewrite = bisected(self.passes, self.items, form, place)
+        places = range(len(self.kernels)) if kernel is None else [kernel]
+        for place, variant in map(self.form, places):
+            wrong_rewrite = bisected(self.passes, self.items, variant, place)
             if wrong_rewrite is not None:
                 return wrong_rewrite
         return None
@@ -119,7 +119,7 @@ class ScheduledTensors:
         the rule with the part that failed marked. `of_pass` is the name of a pass: there an
         earlier rule may come first. Of an opt: `kernel.why_not`.
 
-        Errors: WorkbenchError for a rule that does not exist, and for what is no node.
+        Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node.
         """
         return why_not(rule, node.uop if isinstance(node, Tensor) else node, of_pass)
 

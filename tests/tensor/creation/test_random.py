@@ -188,7 +188,7 @@ def test_like() -> None:
 
 def test_refusals() -> None:
     for name in ("rand", "randn", "uniform", "normal"):
-        with pytest.raises(DTypeError, match="int32 is no float type"):
+        with pytest.raises(DTypeError, match="int32 is not a float type"):
             getattr(Tensor, name)(3, dtype="int32")
     with pytest.raises(ShapeError, match="there is none"):
         Tensor.randint(3, low=5, high=5)

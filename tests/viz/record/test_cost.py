@@ -9,7 +9,7 @@ import pytest
 from tests.viz.record.support import plain
 from tests.viz.support import matmul
 from workbench.backends.native import machine
-from workbench.kernel.figures import cost_of
+from workbench.kernel.performance import cost_of
 from workbench.measure import speeds
 from workbench.measure.bandwidth import working_sets
 from workbench.measure.speeds import Rate, Speeds
@@ -88,7 +88,7 @@ def test_what_beats_the_peak_raises_it(monkeypatch: pytest.MonkeyPatch) -> None:
         return 1e9
 
     monkeypatch.setattr(speeds, "_flops", flops)
-    monkeypatch.setattr(speeds, "_found", {})
+    monkeypatch.setattr(speeds, "_by_place", {})
     recorder = Recorder(matmul(), SPEEDS)
     recorder.first()
     timed(recorder, 0, 100)

@@ -18,16 +18,16 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session import lru_cache
 from workbench.viz.session.jobs import jobs
-from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.lru_cache import SESSIONS
 
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    KEPT.clear()
+    SESSIONS.clear()
     with Context(LIVE=1):
         yield
-    KEPT.clear()
+    SESSIONS.clear()
     jobs().close()
 
 
@@ -73,7 +73,7 @@ def test_those_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     widgets.append(Shown(array(9) * 2, monkeypatch))
     jobs().submit(widgets, iter(()), 9).wait(60)
     gc.collect()
-    assert len(KEPT) == 3
+    assert len(SESSIONS) == 3
     assert [each.session() is None for each in widgets] == [False, True, False, False]
     reply = widgets[1].ask(do="note", variant=0, text="x")
     assert reply["error"]["try"] == "run the cell again"
@@ -86,7 +86,7 @@ def test_large_data_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = Tensor(np.ones(20_000, np.float32))
     for n in range(5):
         Shown(shared * n, monkeypatch)
-    assert len(KEPT) == 5, "what they share counts once"
+    assert len(SESSIONS) == 5, "what they share counts once"
     memory = []
     for n in range(5):
         data = np.full(20_000, n, np.float32)
@@ -95,7 +95,7 @@ def test_large_data_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
         del each
     jobs().submit(shared, iter(()), 9).wait(60)
     gc.collect()
-    assert len(KEPT) == 2
+    assert len(SESSIONS) == 2
     assert [ref() is None for ref in memory] == [True, True, True, False, False]
 
 

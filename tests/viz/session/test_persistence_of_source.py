@@ -10,7 +10,7 @@ from tests.viz.record.support import broken, plain
 from tests.viz.session.support import Page, session_of
 from tests.viz.support import matmul
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 
 
@@ -52,7 +52,7 @@ def test_edited_source_comes_back() -> None:
         assert before["edited 3"]["error"]["what"] == "the program crashed"
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert session.jobs.worker.pid is None, "nothing was run"
         after = {v["name"]: v for v in page.record["variants"] if v["edited"]}
         assert set(after) == set(before) and broken(page.record) == []
@@ -86,7 +86,7 @@ def test_what_was_made_by_hand_comes_back_first() -> None:
         edited(session, auto, "define", "; by hand\ndefine")
         done(session, "apply", variant=0, opt='UPCAST("g1", 4)')
     with session_of(matmul()) as session:
-        steps = session._ahead()
+        steps = session._prefetch()
         next(steps)
         names = [row["name"] for row in session.record["variants"]]
         if "mine 1" not in names:  # the plain one was kept, too

@@ -20,8 +20,8 @@ from workbench.viz.record.record import Recorder, build
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import AHEAD, ASKED, Jobs
-from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.jobs import PREFETCH, REQUESTED, Jobs
+from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.opt_text import parse_opt
 from workbench.viz.session.session import QUICK
 from workbench.worker.client import TaskStopped
@@ -45,7 +45,7 @@ class Busy:
 
     def __init__(self, queue: Jobs):
         self._begun, self._over = Event(), Event()
-        self.finished = queue.submit(self, self._steps(), ASKED)
+        self.finished = queue.submit(self, self._steps(), REQUESTED)
         assert self._begun.wait(60)
 
     def _steps(self) -> Iterator[None]:
@@ -70,7 +70,7 @@ def test_a_stop_reaches_no_task_of_another_owner() -> None:
     """A job may end, and the next begin, while somebody stops the first."""
     queue, reached = Jobs(), []
     busy = Busy(queue)
-    queue.submit(queue, iter((None,)), ASKED)
+    queue.submit(queue, iter((None,)), REQUESTED)
 
     class Lent:
         def stop(self) -> None:
@@ -90,7 +90,7 @@ def test_what_waits_is_answered_at_once_when_it_is_stopped() -> None:
     with session_of(matmul()) as session:
         page, busy = Page(session), Busy(session.jobs)
         job = session.job({"id": 3, "do": "measure", "variants": [0]}, page)
-        finished = session.jobs.submit(session, job, ASKED)
+        finished = session.jobs.submit(session, job, REQUESTED)
         assert done(session, "stop") == {"stopped": 1}
         assert finished.is_set()
         replies = [m for m in page.messages if m.get("id") == 3]
@@ -103,7 +103,7 @@ def test_a_queue_that_is_closed_drops_its_jobs() -> None:
     with session_of(matmul()) as session:
         page, busy = Page(session), Busy(session.jobs)
         job = session.job({"id": 3, "do": "check", "variant": 0}, page)
-        session.jobs.submit(session, job, ASKED)
+        session.jobs.submit(session, job, REQUESTED)
         session.jobs.close()
         busy.let_go()
         all_done(session.jobs)
@@ -271,13 +271,13 @@ def test_what_was_asked_of_a_plan_that_is_gone_is_not_done() -> None:
         edit = {"do": "edit", "variant": 0, "language": "C", "text": "void f(){}"}
         for number, message in enumerate([edit, {"do": "baseline"}]):
             job = session.job({"id": number, **message}, page)
-            session.jobs.submit(session, job, ASKED)
+            session.jobs.submit(session, job, REQUESTED)
         rows = session.record["plan"]["decisions"]
         done(session, "replan", node=rows[-1]["node"], store=None)
         busy.let_go()
         all_done(session.jobs)
         errors = {m["id"]: m["error"] for m in page.messages if m.get("id") in (0, 1)}
-        assert errors[0]["what"] == "this was asked of another plan"
+        assert errors[0]["what"] == "the plan has changed"
         assert errors[1] is None, "that is asked of every plan"
         assert not any(v["edited"] for v in page.record["variants"])
 
@@ -286,7 +286,7 @@ def test_baselines_are_not_timed_ahead_on_an_emulator() -> None:
     ex = softmax().baseline("mine", lambda: None)
     with session_of(ex, measures_ahead=True) as session:
         done(session, "device", name="PYTHON")
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert session.record["baselines"][0]["timing"] is None
 
 
@@ -349,7 +349,7 @@ def test_ctrl_c_leaves_a_record_that_is_completed(
 def test_ctrl_c_leaves_no_request_without_an_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    KEPT.clear()
+    SESSIONS.clear()
     with Context(LIVE=1):
         widget = matmul().to_widget()
     messages: list[Any] = []
@@ -360,4 +360,4 @@ def test_ctrl_c_leaves_no_request_without_an_answer(
         widget._handle_custom_msg(message, [])
     assert [m["ok"] for m in messages if m.get("id") == 3] == [True]
     widget._session().jobs.close()
-    KEPT.clear()
+    SESSIONS.clear()

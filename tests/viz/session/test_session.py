@@ -12,7 +12,7 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import measurement
-from workbench.viz.session.jobs import AHEAD, ASKED
+from workbench.viz.session.jobs import PREFETCH, REQUESTED
 from workbench.viz.session.session import QUICK, Session
 
 pytestmark = pytest.mark.usefixtures("nothing_saved")
@@ -34,7 +34,7 @@ def test_stop_drops_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
         request = {"id": 1, "do": "measure", "variants": [0]}
         jobs = session.jobs
         events = [
-            jobs.submit(session, session.job({**request, "id": n}, page), ASKED)
+            jobs.submit(session, session.job({**request, "id": n}, page), REQUESTED)
             for n in range(5)
         ]
         eventually(lambda: any("warm" in text for text in said(page)))
@@ -63,7 +63,7 @@ def test_what_fails_is_no_longer_under_way(do: str) -> None:
             copy = next(d for d in rows if d["asked"])
             message |= {"node": copy["node"], "store": False}
         job = session.job(message, page)
-        assert session.jobs.submit(session, job, ASKED).wait(60)
+        assert session.jobs.submit(session, job, REQUESTED).wait(60)
         assert [m["error"]["what"] for m in page.messages if m.get("id") == 7]
         statuses = [m["status"]["task"] for m in page.messages if "status" in m]
         assert statuses[0] == do and statuses[-1] is None
@@ -88,7 +88,7 @@ def test_variants_come_back() -> None:
         timing = session.row(number)["timing"]
     with session_of(matmul()) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         rows = {tuple(v["opts"]): (i, v) for i, v in enumerate(page.record["variants"])}
         place, row = rows['UPCAST("g1", 4)',]
         assert (row["name"], row["note"]) == ("mine 1", "good")
@@ -110,7 +110,7 @@ def test_a_late_page_gets_the_whole_record(session: Session) -> None:
 def test_nothing_to_compute() -> None:
     with session_of(explore(Tensor(2.0)), measures_ahead=True) as session:
         page = Page(session)
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert page.record == plain(session.record)
         assert not ask(session, "apply", variant=0, opt='UPCAST("g1", 4)')["ok"]
 

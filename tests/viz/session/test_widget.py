@@ -20,13 +20,13 @@ from workbench.base.errors import WorkbenchError
 from workbench.viz import explore
 from workbench.viz.session import show
 from workbench.viz.session.jobs import jobs
-from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.lru_cache import SESSIONS
 
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    KEPT.clear()
+    SESSIONS.clear()
     with Context(LIVE=1):
         yield
     jobs().close()
@@ -113,7 +113,7 @@ def test_a_dropped_exploration_frees_its_session(
     view = Shown(ex, monkeypatch)
     session = weakref.ref(ex.display.session)
     jobs().submit(view, iter(()), 9).wait(60)
-    KEPT.clear()  # as when others are shown
+    SESSIONS.clear()  # as when others are shown
     del ex
     gc.collect()
     assert session() is None

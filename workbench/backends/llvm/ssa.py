@@ -36,14 +36,14 @@ def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
     gated = [n for n in linear if n.op is Ops.LOAD and len(n.src) > 1]
     zeros = [n.dtype.itemsize for n in gated if n.src[1].dtype.count == 1]
     return SSAPlan(
-        loop_carried=_carried(linear),
+        loop_carried=_loop_carried(linear),
         folded=_folded(linear),
         names={n.src[1]: n.src[0] for n in linear if n.op is Ops.SET},
         zero_bytes=max(ALIGNMENT_BYTES, *zeros) if zeros else 0,
     )
 
 
-def _carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
+def _loop_carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
     """Return the registers each loop changes whose old value is read first in it.
 
     A loop body runs from top to bottom, so the first thing that touches a register decides.

@@ -20,8 +20,8 @@ def power(x: UOp, y: UOp) -> UOp:
     is_one = y.eq(0.0) | size.eq(1.0)
     positive = is_one.where(x.like(1.0), (size.log2() * y).exp2())
     whole = y.trunc().eq(y)
-    turned = whole & is_odd(y)
-    signed = turned.where(with_sign_of(positive, x), positive)
+    swapped = whole & is_odd(y)
+    signed = swapped.where(with_sign_of(positive, x), positive)
     undefined = has_no_root(x) & ~whole
     return undefined.where(x.like(math.nan), signed)
 

@@ -1,6 +1,6 @@
 """Lanes: one statement over lane axes becomes plain and vector operations.
 
-A value is expanded per assignment of its lanes and memoised by (node, its own lanes): a value
+A value is expanded per assignment of its lanes and memoised by (node, its lanes): a value
 that lacks a lane is made once for all of them, and that is all there is to broadcasting. Along
 the statement's vector axis a load of neighbours is a vector load, a load that does not depend
 on it is a scalar to broadcast, anything else is gathered.

@@ -1,5 +1,5 @@
 """Loads along lanes: neighbours are a vector load, what does not change is one scalar, a square
-of vectors may be turned round, anything else is gathered lane by lane.
+of vectors may be transposed in registers, anything else is gathered lane by lane.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Loads:
         self, node: UOp, vector: UOp, other: UOp, lanes: At, value: Value
     ) -> UOp:
         """Load a square block of vectors along `other`, and return the one vector along `vector`
-        that is asked for: interleaving the halves of the block log2(width) times turns it round."""
+        that is asked for: interleaving the halves of the block log2(width) times transposes it."""
         count, at = self.widths[vector.axis_name], lanes[other]
         start = {**lanes, other: at - at % count}
         key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))

@@ -33,12 +33,12 @@ def one_position(n: UOp) -> UOp | None:
             if at is None:
                 continue
             valid = (UOp.index(-1) < at) & (at < axis.extent)
-            chosen = _placed(value, axis, at, valid)
+            element = _placed(value, axis, at, valid)
             rest = [_placed(m, axis, at, valid) for m in mask if m is not part]
-            if chosen is None or None in rest:
+            if element is None or None in rest:
                 continue
             condition = _all([valid, *[m for m in rest if m is not None]])
-            return _reduced(n, axis, condition.where(chosen, n.like(0)))
+            return _reduced(n, axis, condition.where(element, n.like(0)))
     return None
 
 
@@ -77,8 +77,8 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
             mask += conjuncts(value.src[0])
             value = value.like(1)
         elif value.op is Ops.CAST:  # of a half, which is added up as float32: 0 stays 0
-            inner, chosen = _masked(value.src[0])
-            return mask + inner, chosen.cast(value.dtype) if inner else value
+            inner, masked_value = _masked(value.src[0])
+            return mask + inner, masked_value.cast(value.dtype) if inner else value
         else:
             return mask, value
 

@@ -107,10 +107,10 @@ def piece_of_choice(n: UOp) -> UOp | None:
     constant = _constant_in(condition, n.arg)
     if constant is None:
         return None
-    chosen = yes if constant.arg else no
-    if not chosen.shape:
-        return full(n.shape, chosen)
-    return UOp(Ops.SHRINK, n.dtype, (chosen,), n.arg)
+    branch = yes if constant.arg else no
+    if not branch.shape:
+        return full(n.shape, branch)
+    return UOp(Ops.SHRINK, n.dtype, (branch,), n.arg)
 
 
 Piece = tuple[tuple[int, int], ...]

@@ -81,9 +81,9 @@ def stored_apart(
             again = 0.0 if work[node] else costs[node]
             members.append(Member(node, value, work[node], again))
         lost = sum(work[n] for n in reductions) * UNTILED_COST
-        chosen, cost = _cheapest(members, times)
+        stored_members, cost = _cheapest(members, times)
         if cost < lost:
-            for member in chosen:
+            for member in stored_members:
                 assert member.value is not None  # it has a finite cost
                 apart[member.value] = _decision(member, reads[member.value], lost)
     return apart

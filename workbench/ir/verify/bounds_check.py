@@ -53,8 +53,8 @@ def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
     return not np.any(is_open & ((at < 0) | (at >= size)))
 
 
-def _values(*wanted: UOp) -> list[Array] | None:
+def _values(*indexes: UOp) -> list[Array] | None:
     """Return the values of index expressions at every step of their ranges, the same steps for
     all; None where there are too many, or they depend on what is loaded."""
-    axes = sorted(UOp.sink(*wanted).ranges, key=lambda r: r.axis_name)
-    return index_values(wanted, axes, POINTS)
+    axes = sorted(UOp.sink(*indexes).ranges, key=lambda r: r.axis_name)
+    return index_values(indexes, axes, POINTS)

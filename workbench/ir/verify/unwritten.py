@@ -76,10 +76,10 @@ def _reads(root: UOp, conditions: Conditions) -> Iterator[Read]:
             gates = [split_gate(index)[1] for index in node.place.indexes]
             yield Read(node.src[0], facts | _range_conditions(gates))
         if node.op is Ops.WHERE and len(facts) < MOST_CONDITIONS:
-            chosen, value, other = node.src
-            todo.append((chosen, facts))
-            todo.append((value, facts | _range_conditions([chosen])))
-            todo.append((other, facts | _range_conditions([~chosen])))
+            condition, value, other = node.src
+            todo.append((condition, facts))
+            todo.append((value, facts | _range_conditions([condition])))
+            todo.append((other, facts | _range_conditions([~condition])))
         else:
             todo += [(source, facts) for source in node.src]
 

@@ -54,7 +54,7 @@ class _Stream:
 _stream = _Stream()
 
 
-def draws_taken() -> tuple[int, int]:
+def draw_count() -> tuple[int, int]:
     """Return the seed, and how many draws have been taken since it was set."""
     return _stream.seed, _stream.position
 
@@ -87,9 +87,9 @@ class Random(Creation):
         """Return numbers from 0 up to, and without, 1, all equally likely.
 
         Dtypes: float32, or another float, of which all bits are random.
-        Errors: DTypeError if `dtype` is no float.
+        Errors: DTypeError if `dtype` is not a float.
         """
-        return cls._drawn(sizes(shape, "rand"), _float(dtype, "rand"), device, _uniform)
+        return cls._draw(sizes(shape, "rand"), _float(dtype, "rand"), device, _uniform)
 
     @classmethod
     def randn(
@@ -97,11 +97,9 @@ class Random(Creation):
     ) -> Self:
         """Return numbers of the normal distribution of mean 0 and deviation 1; always finite.
 
-        Errors: DTypeError if `dtype` is no float. Source: Box and Muller 1958.
+        Errors: DTypeError if `dtype` is not a float. Source: Box and Muller 1958.
         """
-        return cls._drawn(
-            sizes(shape, "randn"), _float(dtype, "randn"), device, _normal
-        )
+        return cls._draw(sizes(shape, "randn"), _float(dtype, "randn"), device, _normal)
 
     @classmethod
     def uniform(
@@ -114,11 +112,11 @@ class Random(Creation):
     ) -> Self:
         """Return numbers from `low` up to `high`, all equally likely; rounding may reach `high`.
 
-        Errors: DTypeError if `dtype` is no float.
+        Errors: DTypeError if `dtype` is not a float.
         """
         first = number(low, "uniform: low")
         width = number(high, "uniform: high") - first
-        return cls._drawn(
+        return cls._draw(
             sizes(shape, "uniform"),
             _float(dtype, "uniform"),
             device,
@@ -136,10 +134,10 @@ class Random(Creation):
     ) -> Self:
         """Return numbers of the normal distribution of `mean` and deviation `std`.
 
-        Errors: DTypeError if `dtype` is no float.
+        Errors: DTypeError if `dtype` is not a float.
         """
         middle, spread = number(mean, "normal: mean"), number(std, "normal: std")
-        return cls._drawn(
+        return cls._draw(
             sizes(shape, "normal"),
             _float(dtype, "normal"),
             device,
@@ -159,7 +157,7 @@ class Random(Creation):
         (high - low) / 2**64).
 
         Dtypes: int32 unless given. Errors: ShapeError if there is none; DTypeError if `dtype`
-        is no integer, or does not hold them.
+        is not an integer, or does not hold them.
         """
         kind = dtypes.default_int if dtype is None else as_dtype(dtype)
         low, high = whole(low, "randint: low"), whole(high, "randint: high")
@@ -175,7 +173,7 @@ class Random(Creation):
                 "it does not hold them all",
                 "dtype=dtypes.int64",
             )
-        return cls._drawn(
+        return cls._draw(
             sizes(shape, "randint"),
             kind,
             device,
@@ -193,7 +191,7 @@ class Random(Creation):
         return self.randn(self.shape, dtype=kind, device=self.device)
 
     @classmethod
-    def _drawn(
+    def _draw(
         cls, shape: Shape, kind: DType, device: str | None, formula: Draw
     ) -> Self:
         """Return `formula(word, word, kind)` of the next draws, one for each element."""
@@ -246,7 +244,7 @@ def _float(dtype: DType | str | None, what: str) -> DType:
     kind = dtypes.default_float if dtype is None else as_dtype(dtype)
     if not kind.is_float:
         raise dtype_error(
-            f"{what}: {kind} is no float type",
+            f"{what}: {kind} is not a float type",
             "the numbers are fractions",
             "randint, for integers",
         )

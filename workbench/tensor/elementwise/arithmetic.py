@@ -84,12 +84,12 @@ class Arithmetic(Base):
         Dtypes: an integer to the power of a whole Python number stays an integer, and wraps.
         Errors: DTypeError for an integer to a negative power.
         """
-        x, turned = plain(x), flag(reverse, "reverse")
-        if not turned and isinstance(x, int | float) and not isinstance(x, bool):
+        x, swapped = plain(x), flag(reverse, "reverse")
+        if not swapped and isinstance(x, int | float) and not isinstance(x, bool):
             small_power = self._scalar_power(x)
             if small_power is not None:
                 return small_power
-        a, b, other = self._meet(x, "raise", turned)
+        a, b, other = self._meet(x, "raise", swapped)
         if a.dtype.is_float:
             return self._with(power(a, b), other)
         return self._with(integer_power(_numbers(a), _numbers(b)), other)
@@ -104,7 +104,7 @@ class Arithmetic(Base):
         if exponent < 0:
             raise dtype_error(
                 f"cannot raise {value.dtype} to the power {exponent}",
-                "a negative power of an integer is no integer",
+                "a negative power of an integer is not an integer",
                 ".float() first, or a float exponent",
             )
         value = _numbers(value)
@@ -159,7 +159,7 @@ class Arithmetic(Base):
         """Return x where this tensor is true, else y.
 
         Shapes: all three broadcast. Dtypes: x and y promote; this one is taken as bool.
-        Errors: DTypeError if x or y is no tensor, array or number.
+        Errors: DTypeError if x or y is not a tensor, an array or a number.
         """
         yes, no = self._branches(x, y)
         condition = cast_to(self.uop, dtypes.bool)
@@ -195,12 +195,12 @@ class Arithmetic(Base):
         return self._with(a.alu(op, b), other)
 
     def _shift(self, op: Ops, x: Operand, sign: str, reverse: bool) -> Self:
-        x, turned = plain(x), flag(reverse, "reverse")
-        if isinstance(x, int) and not turned:
+        x, swapped = plain(x), flag(reverse, "reverse")
+        if isinstance(x, int) and not swapped:
             kind = dtypes.default_int if self.dtype.is_bool else self.dtype
             if not 0 <= x < kind.bits:
                 x = kind.bits  # shifts by this and by more are one
-        a, b, other = self._integers(x, sign, turned)
+        a, b, other = self._integers(x, sign, swapped)
         if a.dtype.is_bool:
             raise dtype_error(
                 f"cannot apply {sign} to bool",
@@ -247,8 +247,8 @@ class Arithmetic(Base):
         return self.bitwise_not()
 
 
-def _refuse_floats(sign: str, *found: DType) -> None:
-    for dtype in found:
+def _refuse_floats(sign: str, *kinds: DType) -> None:
+    for dtype in kinds:
         if dtype.is_float:
             raise dtype_error(
                 f"cannot apply {sign} to {dtype}",

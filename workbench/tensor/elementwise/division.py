@@ -43,7 +43,7 @@ def remainder(a: UOp, b: UOp) -> UOp:
 def _floored(a: UOp, b: UOp) -> UOp:
     """Return floor(a / b) of floats, rounded once; as numpy has it at zeros and infinities.
 
-    A quotient that is no whole number lies between the same two as the exact one. One that is
+    A quotient that is not a whole number lies between the same two as the exact one. One that is
     was rounded by less than a half: down from it, or up to it, which the remainder tells. One of
     more bits than the float it is computed in is whole, and rounded as a / b is.
     """
@@ -60,7 +60,7 @@ def _floored(a: UOp, b: UOp) -> UOp:
 
 
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return floats with so many more bits that rounding what comes of them back is as good as
+    """Return floats with enough more bits that rounding what comes of them back is as good as
     rounding once; the more bits, the larger the quotients for which FMOD is quick."""
     wide = dtypes.float32 if a.dtype.is_half_precision else dtypes.float64
     a, b = filled(a, b)

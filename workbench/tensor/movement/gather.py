@@ -65,7 +65,7 @@ class Gather(Indexing):
     def gather(self, dim: int, index: Self) -> Self:
         """Return self[.., index[i, j, ..], ..], the index in the place of axis `dim`.
 
-        Shapes: that of `index`, which has as many axes, and is no larger along the others.
+        Shapes: that of `index`, which has as many axes, and is not larger along the others.
         Errors: ShapeError if it is; DTypeError unless it is of integers.
         """
         axis = one_axis(dim, self.ndim, "gather")
@@ -104,14 +104,14 @@ class Gather(Indexing):
         axes = [axis for axis, _ in places]
         if len(places) == 1:
             index = places[0][1]._wrapped(self.shape[axes[0]], axes[0], self.shape)
-            return self._taken(axes[0], index)
+            return self._elements_at(axes[0], index)
         common_shape("index with", *[index.shape for _, index in places])
         beside = axes == list(range(axes[0], axes[-1] + 1))
         first = axes[0] if beside else 0
         rest = [axis for axis in range(self.ndim) if axis not in axes]
         moved = self.permute(*rest[:first], *axes, *rest[first:])
         merged = moved.flatten(first, first + len(axes) - 1)
-        return merged._taken(first, self._flat_index(places))
+        return merged._elements_at(first, self._flat_index(places))
 
     def _flat_index(self, places: list[tuple[int, Self]]) -> Self:
         """Return one index, row-major over the axes named; -1 where one of them is outside."""
@@ -126,7 +126,7 @@ class Gather(Indexing):
         flat = inside.where(offset, -1)
         return flat.cast(position_dtype(math.prod(sizes)))
 
-    def _taken(self, axis: int, index: Self) -> Self:
+    def _elements_at(self, axis: int, index: Self) -> Self:
         """Return the elements of `axis` at `index`, whose shape takes the place of the axis."""
         before, size, after = (
             self.shape[:axis],
@@ -144,8 +144,8 @@ class Gather(Indexing):
         column = (size,) + (1,) * (self.ndim - 1 - axis)
         positions = self._with(reshaped(numbered(size, index.dtype), column))
         nothing = self._with(self.uop.like(0))
-        chosen = index.eq(positions).where(self, nothing)
-        return chosen._combine(Ops.ADD, axis, False, "index", 0)
+        masked = index.eq(positions).where(self, nothing)
+        return masked._combine(Ops.ADD, axis, False, "index", 0)
 
     def _wrapped(self, size: int, axis: int, shape: tuple[int, ...]) -> Self:
         """Return the index with negative ones counted from the end of an axis of `size`."""

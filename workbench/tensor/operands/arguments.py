@@ -38,7 +38,7 @@ def number(value: Any, name: str) -> Const:
 def whole(value: Any, name: str, least: int | None = None) -> int:
     """Return an integer, which is not below `least`.
 
-    Errors: DTypeError for what is no integer, ShapeError for one that is too small.
+    Errors: DTypeError for a value that is not an integer, ShapeError for one that is too small.
     """
     if isinstance(value, bool | np.bool_ | np.ndarray):
         raise _another_kind(value, name, "an integer")

@@ -19,7 +19,7 @@ _DIRECT = 32
 _BLOCK = 8
 """Up to _DIRECT elements every one is combined anew, quadratic and one kernel; longer axes go
 in blocks of _BLOCK, each after what all blocks before it come to. In a block each element is
-one of _BLOCK lanes that take in its elements one by one: so many operations for each result, a
+one of _BLOCK lanes that take in its elements one by one: _BLOCK operations for each result, a
 vector at a time, and a kernel more for each power of _BLOCK."""
 
 
@@ -47,10 +47,10 @@ class Cumulative(Base):
         size = self.shape[place] if self.ndim else 1
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
         numbers = self._with(reshaped(numbered(size), column))
-        chosen = self.eq(values)
+        is_last = self.eq(values)
         if self.dtype.is_float:
-            chosen = chosen | self.isnan()
-        positions = chosen.where(numbers, -1)
+            is_last = is_last | self.isnan()
+        positions = is_last.where(numbers, -1)
         return values, self._with(_on_axis(Ops.MAX, positions.uop, place))
 
     def _accumulated(self, op: Ops, axis: int, what: str) -> Self:
@@ -80,8 +80,8 @@ def _running(op: Ops, value: UOp, axis: int) -> UOp:
     square, cube = (size, size, *ones), (*lead, size, size, *rest)
     before = expanded(row, square) <= expanded(column, square)
     values = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
-    chosen = expanded(before, cube).where(values, value.like(_identity(op, value)))
-    return reshaped(combined(op, chosen, (axis + 1,)), value.shape)
+    prefix = expanded(before, cube).where(values, value.like(_identity(op, value)))
+    return reshaped(combined(op, prefix, (axis + 1,)), value.shape)
 
 
 def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:

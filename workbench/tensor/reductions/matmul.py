@@ -70,7 +70,7 @@ def _check(a: tuple[Any, ...], b: tuple[Any, ...]) -> None:
     if not a or not b:
         raise shape_error(
             f"cannot multiply matrices of shapes {a} and {b}",
-            "a scalar is no matrix",
+            "a scalar is not a matrix",
             "* to scale",
         )
     inner = -2 if len(b) > 1 else -1

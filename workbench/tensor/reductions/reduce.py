@@ -135,12 +135,12 @@ class Reduce(Base):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
         # A NaN makes the best one NaN, which nothing equals: then the NaNs themselves count.
-        chosen = self.eq(best)
+        is_best = self.eq(best)
         if self.dtype.is_float:
-            chosen = chosen | self.isnan()
+            is_best = is_best | self.isnan()
         column = (size,) + (1,) * (self.ndim - 1 - place) if self.ndim else ()
         positions = self._with(reshaped(numbered(size), column))
-        return chosen.where(positions, size).min(axis, keepdim)
+        return is_best.where(positions, size).min(axis, keepdim)
 
     def _nothing_to(self, what: str, axes: tuple[int, ...]) -> Exception:
         empty = [i for i in axes if self.shape[i] == 0]

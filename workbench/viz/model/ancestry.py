@@ -22,9 +22,11 @@ _SHARED = frozenset(
 """What everything has in common, and so comes from nowhere."""
 
 
-WHOLE, REBUILT = 0, -1
-"""Numbers of a cause that is no match of the pass: the pass as a whole made the node, or it is
-the node it was, over sources that changed."""
+WHOLE = 0
+"""The number of a cause that is not a match: the pass as a whole made the node."""
+REBUILT = -1
+"""The number of a cause that is not a match: the node is the one it was, over sources that
+changed."""
 
 
 class Cause(NamedTuple):
@@ -116,7 +118,7 @@ class Ancestry:
             if match is None or match.after is not target:
                 self._link(place, REBUILT, target, source)
             else:
-                parts = list(_taken_apart(match.rule.match, source))
+                parts = list(_matched_parts(match.rule.match, source))
                 for node in (target, *_below(target, existing)):
                     for one in parts:
                         self._link(place, number, node, one)
@@ -142,9 +144,9 @@ def _below(root: UOp, existing: set[UOp]) -> Iterator[UOp]:
         visited.update(node.src)
 
 
-def _taken_apart(pattern: Pat, node: UOp) -> Iterator[UOp]:
+def _matched_parts(pattern: Pat, node: UOp) -> Iterator[UOp]:
     """Yield the nodes that a pattern names the op of: those a match takes the place of."""
     yield node
     for part, below in zip(pattern.src or (), node.src, strict=False):
         if part.src is not None:
-            yield from _taken_apart(part, below)
+            yield from _matched_parts(part, below)

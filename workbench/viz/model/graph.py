@@ -187,18 +187,20 @@ def _without_copies(graph: TensorGraph) -> TensorGraph:
     """Fold an array that is only copied to a device into the copy."""
     by_number = {n.number: n for n in graph.nodes}
     readers, sources = _readers(graph.edges), _sources(graph.edges)
-    gone: set[int] = set()
+    folded_numbers: set[int] = set()
     nodes = []
     for node in graph.nodes:
         if node.op == "BUFFER" and not node.is_output:
             copies = [by_number[e.target].op == "COPY" for e in readers[node.number]]
             if copies and all(copies):
-                gone.add(node.number)
+                folded_numbers.add(node.number)
                 continue
-        if node.op == "COPY" and any(e.source in gone for e in sources[node.number]):
+        if node.op == "COPY" and any(
+            e.source in folded_numbers for e in sources[node.number]
+        ):
             node = replace(node, label="array")
         nodes.append(node)
-    edges = [e for e in graph.edges if e.source not in gone]
+    edges = [e for e in graph.edges if e.source not in folded_numbers]
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)
 
 
@@ -207,13 +209,13 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
     by_number = {n.number: n for n in graph.nodes}
     readers = _readers(graph.edges)
     sources = _sources(graph.edges)
-    gone: set[int] = set()
+    folded_numbers: set[int] = set()
     feeds: dict[int, int] = {}
     nodes = []
     for node in graph.nodes:
         above = readers[node.number]
         if _folds(node) and len(above) == 1 and _folds(by_number[above[0].target]):
-            gone.add(node.number)
+            folded_numbers.add(node.number)
             feeds[above[0].target] = node.number
             continue
         words, place = [node.label], node.number
@@ -224,12 +226,14 @@ def _without_chains(graph: TensorGraph) -> TensorGraph:
         nodes.append(node if is_alone else replace(node, label=_chain_text(words)))
     edges = []
     for edge in graph.edges:
-        if edge.target in gone:
+        if edge.target in folded_numbers:
             continue
         source = edge.source
-        while source in gone and sources[source]:
+        while source in folded_numbers and sources[source]:
             source = sources[source][0].source
-        if source not in gone:  # it moves a constant, which is a word in its label
+        if (
+            source not in folded_numbers
+        ):  # it moves a constant, which is a word in its label
             moved = source != edge.source
             edges.append(replace(edge, source=source) if moved else edge)
     return TensorGraph(tuple(nodes), tuple(edges), graph.titles)

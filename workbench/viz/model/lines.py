@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from workbench.base.source import Calls, Derivation, SourceLine, seen_from
+from workbench.base.source import Calls, Derivation, SourceLine, line_for_viewer
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -37,13 +37,13 @@ class UserLines:
         pieces = []
         for derivation in _in_order(d for d in derivations if d is not None):
             node = derivation.node
-            if node is None:  # it is no part of any root
+            if node is None:  # it is not a part of any root
                 continue
-            pieces.append((derivation.calls, _made_with(node, ends)))
+            pieces.append((derivation.calls, _nodes_between(node, ends)))
             ends.add(node)
         pieces.sort(key=lambda piece: not _is_near(piece[0], viewer))
         for calls, nodes in pieces:
-            line = seen_from(calls, viewer)
+            line = line_for_viewer(calls, viewer)
             if line is not None:
                 for node in nodes:
                     own_lines = self._own.setdefault(node, {})
@@ -117,8 +117,8 @@ def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
             stack += [(source, False) for source in derivation.sources[::-1]]
 
 
-def _made_with(node: UOp, ends: set[UOp]) -> list[UOp]:
-    """Return `node` and what was made below it, down to the `ends`. Leaves are shared by all
+def _nodes_between(node: UOp, ends: set[UOp]) -> list[UOp]:
+    """Return `node` and what is below it, down to the `ends`. Leaves are shared by all
     (constants, host memory): nobody's line made them."""
     nodes, visited = [node], {node}
     for one in nodes:  # it grows

@@ -162,12 +162,12 @@ class _NestReader:
 
     def __init__(self, buffers: Sequence[UOp]):
         self.buffers = buffers
-        self._found: dict[UOp, tuple[MemoryAccess, ...]] = {}
+        self._by_statement: dict[UOp, tuple[MemoryAccess, ...]] = {}
 
     def accesses(self, statement: UOp) -> tuple[MemoryAccess, ...]:
-        if statement not in self._found:
-            self._found[statement] = accesses(statement)
-        return self._found[statement]
+        if statement not in self._by_statement:
+            self._by_statement[statement] = accesses(statement)
+        return self._by_statement[statement]
 
     def uses(
         self, statements: Sequence[UOp], inside: set[UOp], axis: UOp

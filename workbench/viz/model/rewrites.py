@@ -91,7 +91,7 @@ def difference(before: str, after: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return any state as text: IR in its human form, sources and opts as they print."""
+    """Return any state as text: IR for people, sources and opts as they print."""
     if isinstance(value, UOp):
         return to_expr(value)
     if isinstance(value, tuple) and value and all(isinstance(v, UOp) for v in value):

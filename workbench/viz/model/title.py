@@ -15,7 +15,7 @@ from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
-"""At most so many words; then an ellipsis."""
+"""Words of a title at most; then an ellipsis."""
 
 
 def decoded(kernel: UOp) -> str:

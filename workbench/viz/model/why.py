@@ -1,4 +1,4 @@
-"""Why a rule did not fire in a pass: the rule by its name, held against a node of the pass."""
+"""Why a rule did not fire in a pass: the rule by its name, at a node of the pass."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     that is asked about: there an earlier rule may come first, and the pass may leave the node
     alone. In a pass that does not have the rule it is held against the node by itself.
 
-    Errors: WorkbenchError for a rule that does not exist, and for what is no node or name.
+    Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node or a
+    name.
     """
     if not isinstance(node, UOp):
-        because = f"{type(node).__name__} is none"
+        because = f"{type(node).__name__} is not a node"
         hint = "the .before of a match, or one of kernel.ast.toposort()"
-        raise WorkbenchError("a rule is held against a node", because, hint)
+        raise WorkbenchError("cannot hold a rule against this", because, hint)
     if not isinstance(of_pass, str):
-        because = f"{type(of_pass).__name__} is no name of a pass"
+        because = f"{type(of_pass).__name__} is not the name of a pass"
         raise WorkbenchError(
             "cannot look at that pass", because, "ex.passes names them"
         )
@@ -33,18 +34,18 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
     named_rule = next(
         (r for s in tables.values() for r in s.rules if r.name == named), None
     )
-    chosen = rule if isinstance(rule, Rule) else named_rule
-    if chosen is None:
+    matched_rule = rule if isinstance(rule, Rule) else named_rule
+    if matched_rule is None:
         rule_names = [r.name for s in tables.values() for r in s.rules]
         near = difflib.get_close_matches(named, rule_names, 3, 0.4)
         because = (
-            f"the passes have {len(dict.fromkeys(rule_names))} rules, of other names"
+            f"the {len(dict.fromkeys(rule_names))} rules of the passes have other names"
         )
         hint = " or ".join(dict.fromkeys(near)) or "the .rule.name of a match"
         raise WorkbenchError(f"there is no rule {named!r:.60}", because, hint)
     table = tables.get(of_pass)
-    belongs = table is not None and chosen in table.rules
-    return explain(chosen, node, table if belongs else None)
+    belongs = table is not None and matched_rule in table.rules
+    return explain(matched_rule, node, table if belongs else None)
 
 
 def _tables() -> dict[str, RuleSet]:

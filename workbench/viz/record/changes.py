@@ -15,7 +15,7 @@ class Changes:
 
     def __init__(self, record: dict[str, Any]):
         self._record = record
-        self._sent: dict[str, int] = dict.fromkeys(APPENDED, 0)
+        self._sizes: dict[str, int] = dict.fromkeys(APPENDED, 0)
         self._set: dict[Path, Any] = {}
 
     def put(self, path: Path, value: Any) -> None:
@@ -29,8 +29,8 @@ class Changes:
     def patch(self) -> Patch:
         """Return what was added and set since the last call."""
         append: dict[str, Any] = {}
-        begins = dict(self._sent)
-        for name, start in self._sent.items():
+        begins = dict(self._sizes)
+        for name, start in self._sizes.items():
             table = self._record[name]
             if name == "nodes":
                 new: Any = {column: values[start:] for column, values in table.items()}
@@ -38,7 +38,7 @@ class Changes:
             else:
                 new, size = table[start:], len(table)
             if size > start:
-                append[name], self._sent[name] = new, size
+                append[name], self._sizes[name] = new, size
         updates = [
             [list(path), value]
             for path, value in self._set.items()

@@ -98,7 +98,7 @@ class Linker:
         origin = self.links.of(*values)
         return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
 
-    def made(self) -> Iterator[tuple[int, list[Row]]]:
+    def causes(self) -> Iterator[tuple[int, list[Row]]]:
         """Yield why nodes of the record are there, one step back: the rewrite or pass, and what
         was there before. Nodes that the record does not have are left out of the way."""
         cache: dict[UOp, list[Row]] = {}

@@ -70,7 +70,7 @@ class Nodes:
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
-        self._lines, self._known = lines, user_lines
+        self._lines, self._user_lines = lines, user_lines
 
     def __len__(self) -> int:
         return len(self._places)
@@ -96,7 +96,7 @@ class Nodes:
         return [self.add(root) for root in roots]
 
     def _append(self, node: UOp) -> None:
-        source_line = self._known.first(node)
+        source_line = self._user_lines.first(node)
         line = self._lines.add(source_line)
         row: tuple[Any, ...] = (
             node.op.name,

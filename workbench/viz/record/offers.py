@@ -18,8 +18,10 @@ from workbench.measure.speeds import Speeds
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
-MOST_PREDICTED, FEWEST_PREDICTED = 40, 4
-"""Opts of one kernel that are predicted: each takes ten milliseconds or so."""
+MOST_PREDICTED = 40
+"""Opts of one kernel that are predicted at most: each takes about ten milliseconds."""
+FEWEST_PREDICTED = 4
+"""Opts of one kernel that are predicted however many kernels there are."""
 PREDICTED_NODES = 8_000
 """Nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
@@ -50,11 +52,13 @@ def _predicted(
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
     most = max(FEWEST_PREDICTED, min(MOST_PREDICTED, affordable))
-    chosen = in_turns(legal)[:most]
+    opts_to_predict = in_turns(legal)[:most]
     try:
         return {
             o.opt: o
-            for o in predicted_speedups(kernel.ast, chosen, kernel.target, speeds)
+            for o in predicted_speedups(
+                kernel.ast, opts_to_predict, kernel.target, speeds
+            )
         }
     except WorkbenchError:  # there are offers all the same
         return {}

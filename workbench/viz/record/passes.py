@@ -119,7 +119,7 @@ class PassRows:
 
     def _roots(self, state: Any, planned: list[int]) -> list[int]:
         """Return the nodes that a state is: a root, a program's nodes in order, the kernels of
-        a schedule, or the nodes `planned` of a plan; [] for what is no IR."""
+        a schedule, or the nodes `planned` of a plan; [] for a state that is not IR."""
         if isinstance(state, UOp):
             return [self._nodes.add(state)]
         if isinstance(state, tuple):

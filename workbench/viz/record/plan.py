@@ -37,7 +37,7 @@ def empty_plan() -> Plan:
     }  # fmt: skip
 
 
-def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
+def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
     """Return the picture of the tensor graph, {} where there is none: x and y are a
     box's left upper corner, an edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
@@ -45,26 +45,26 @@ def drawn_plan(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
         return {}
     uops = graph_nodes(ex.outputs)
     try:
-        drawn = picture(graph)
+        drawing = picture(graph)
     except WorkbenchError as error:
         LOG.warning("%s", error)
         return {}
     places = {node.number: i for i, node in enumerate(graph.nodes)}
     return {
-        "width": round(drawn.width),
-        "height": round(drawn.height),
+        "width": round(drawing.width),
+        "height": round(drawing.height),
         "nodes": [
             _node(node, uops[node.number], box, nodes, ex.lines, lines)
-            for node, box in zip(graph.nodes, drawn.boxes, strict=True)
+            for node, box in zip(graph.nodes, drawing.boxes, strict=True)
         ],
         "edges": [
             _edge(graph, places[e.source], places[e.target], route)
-            for e, route in zip(graph.edges, drawn.routes, strict=True)
+            for e, route in zip(graph.edges, drawing.routes, strict=True)
         ],
         "regions": [
             {"kernel": k, "title": title, "path": path, "colour": kernel_colour(k)}
             for k, (title, path) in enumerate(
-                zip(graph.titles, drawn.regions, strict=True)
+                zip(graph.titles, drawing.regions, strict=True)
             )
         ],
     }

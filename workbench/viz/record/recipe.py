@@ -18,7 +18,7 @@ def recipe(ex: Exploration) -> str:
     own line names; where that line does not tell, `y` stands for the tensors."""
     off = f", without={ex.rules_off!r}" if ex.rules_off else ""
     expression = _explored(ex)
-    note = "" if expression else f"  # {_meant(ex)}"
+    note = "" if expression else f"  # {_tensor_comment(ex)}"
     unknown = "y" if len(ex.tensors) == 1 else "*y"
     lines = [f"ex = {EXPLORE}({expression or unknown}{off}){note}"]
     if ex.forced:
@@ -44,7 +44,7 @@ def _explored(ex: Exploration) -> str:
     return ""
 
 
-def _meant(ex: Exploration) -> str:
+def _tensor_comment(ex: Exploration) -> str:
     if len(ex.tensors) > 1:
         return f"y: a list of your {len(ex.tensors)} tensors"
     where = "" if ex.line is None else f" of {ex.line}"

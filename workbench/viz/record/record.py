@@ -20,7 +20,7 @@ from workbench.ir.opt.opt import OptOps
 from workbench.ir.rewriting.rewrite import Rule, added_rules, rules_in_force
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.speeds import Speeds, beaten, speeds
-from workbench.measure.speeds import known as known_speeds
+from workbench.measure.speeds import earlier_speeds as earlier_speeds
 from workbench.pipeline import Recorded
 from workbench.viz.exploration import Exploration
 from workbench.viz.model.graph import graph_nodes
@@ -36,7 +36,7 @@ from workbench.viz.record.machine import machine, speed_rows
 from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
-from workbench.viz.record.plan import decision_rows, drawn_plan, empty_plan
+from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
 from workbench.viz.record.recipe import recipe
 from workbench.viz.record.rules import RuleRows
 
@@ -44,7 +44,7 @@ VERSION = 1
 FIRST_DRAWN = 250
 """A tensor graph of more nodes than this is laid out later."""
 FIRST_SHOWN = 600
-"""Kernels that together have so few nodes come with loops and C at first, the others later."""
+"""Nodes of all kernels together up to which they come with loops and C at first."""
 MOST_KERNELS = 12
 """Kernels that get code, passes and offers without being asked for."""
 MOST_NESTS = 200
@@ -66,7 +66,7 @@ def build(
     return recorder.record
 
 
-def _what_is_known() -> tuple[object, ...]:
+def _registered() -> tuple[object, ...]:
     """Return the opts and rules that there are: what can be done next follows from them."""
     return tuple(OptOps), rules_in_force()
 
@@ -82,7 +82,7 @@ class Recorder:
         self.exploration = exploration
         self.rules = added_rules()
         """The rule sets that were registered when it began."""
-        self.speeds = machine_speeds or known_speeds()
+        self.speeds = machine_speeds or earlier_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
         self._nodes = Nodes(self._lines, exploration.lines)
@@ -263,18 +263,18 @@ class Recorder:
             self.put(("variants", variant, "code"), code)
             nest = rows.nest_row(kernel, self._nodes, caches(), linker)
             self.put(("variants", variant, "loops"), nest)
-            self._add_made(linker)
+            self._add_causes(linker)
             if c_linker.links.ancestry is not linker.links.ancestry:
-                self._add_made(c_linker)
+                self._add_causes(c_linker)
 
     def add_readable(self, variant: int, device: DeviceInfo) -> None:
         """Add the code of a variant in the language of a device that need not be here. What a
         renderer of somebody's raises is the caller's."""
         number = self.record["variants"][variant]["kernel"]
         source = readable(self.kernels[variant], device.name)
-        shown = to_read(self._compiled(variant), source, device.name)
-        linker = self._linker(shown, number)
-        row = rows.code_row(device, shown.source.split("\n"), linker.source())
+        compiled = to_read(self._compiled(variant), source, device.name)
+        linker = self._linker(compiled, number)
+        row = rows.code_row(device, compiled.source.split("\n"), linker.source())
         code = self.record["variants"][variant]["code"]
         self.put(("variants", variant, "code"), [*code, row])
 
@@ -316,7 +316,7 @@ class Recorder:
         self._add_texts(places, records)
 
     def add_cost(self, variant: int) -> None:
-        """Add what a variant costs by its form, and what it waits for."""
+        """Add what a variant costs by its loop nest, and what it waits for."""
         self.add_speeds()
         timing = self.record["variants"][variant]["timing"]
         measured_s = timing and timing["median_s"]
@@ -357,7 +357,7 @@ class Recorder:
         self.add_speeds()
         kernel = self.kernels[variant]
         with self._explained(variant):
-            same = kernel.ast, kernel.device, kernel.rules_off, *_what_is_known()
+            same = kernel.ast, kernel.device, kernel.rules_off, *_registered()
             if same not in self._next:
                 self._next[same] = next_rows(kernel, self.speeds)
             # each variant's rows are its own: what is measured of an offer is put there
@@ -399,8 +399,8 @@ class Recorder:
                 self.put(("variants", variant, "error"), rows.error_row(error))
 
     def _draw(self) -> None:
-        drawn = drawn_plan(self.exploration, self._nodes, self._lines)
-        for name, value in drawn.items():
+        plan = plan_picture(self.exploration, self._nodes, self._lines)
+        for name, value in plan.items():
             self.put(("plan", name), value)
 
     def _append(
@@ -414,15 +414,15 @@ class Recorder:
     def _kernel_row(
         self, kernel: Kernel, variant: int, decision: int | None
     ) -> dict[str, Any]:
-        figures = kernel.estimates
+        estimates = kernel.estimates
         return {
             "title": bounded(kernel.title or kernel.name),
             "name": kernel.name,
             "decoded": decoded(kernel.original),
             "line": self._lines.add(kernel.line),
             "inner": self._lines.inner(kernel.line),
-            "flops": figures.flops,
-            "bytes": figures.bytes,
+            "flops": estimates.flops,
+            "bytes": estimates.bytes,
             "decision": decision,
             "root": variant,
         }
@@ -437,9 +437,9 @@ class Recorder:
         places = tuple(map(self._passes.place, passes))
         return Linker(links, self._nodes, self._lines, places)
 
-    def _add_made(self, linker: Linker) -> None:
+    def _add_causes(self, linker: Linker) -> None:
         """Add why nodes are there to what was known of them: kernels may share nodes."""
-        for node, causes in linker.made():
+        for node, causes in linker.causes():
             current = self.record["nodes"]["made"][node]
             both = [*current, *(row for row in causes if row not in current)]
             if both != current:

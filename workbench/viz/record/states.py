@@ -2,7 +2,7 @@
 
 The state after some matches is a function of the nodes that the pass began with and of those
 that its rules made: a node's value is the node over the values of its sources, or, where a
-match says what that became, the value of that. One more match changes the value of the nodes
+match says what that replacement, the value of that. One more match changes the value of the nodes
 that it meets and of those above them, and only these are worked out again. The states are those
 of `workbench.ir.rewriting.rewrite.replay`, which makes each from the beginning.
 """
@@ -26,7 +26,7 @@ class States:
         self._rebuilt: dict[UOp, UOp] = {}
         """Per node: it over the values of its sources."""
         self._same: defaultdict[UOp, set[UOp]] = defaultdict(set)
-        """The other way round: which nodes became this one."""
+        """The other way round: which nodes replacement this one."""
         self._readers: defaultdict[UOp, set[UOp]] = defaultdict(set)
         """Per node: those whose value is made from its value."""
         self._settle((start,))
@@ -60,23 +60,23 @@ class States:
         begun: set[UOp] = set()  # matches that go round would not end without it
         stack: list[tuple[UOp, UOp | None]] = [(node, None) for node in nodes]
         while stack:
-            node, became = stack.pop()
+            node, replacement = stack.pop()
             if node in self._values:
                 continue
-            if became is not None:
-                self._values[node] = self._values.get(became, self._rebuilt[node])
+            if replacement is not None:
+                self._values[node] = self._values.get(replacement, self._rebuilt[node])
                 continue
             missing = [s for s in node.src if s not in self._values]
             if missing and node not in begun:
                 stack += [(node, None), *((s, None) for s in missing)]
                 continue
-            became = self._changes.get(self._rebuild(node))
-            if became is None or node in begun:
+            replacement = self._changes.get(self._rebuild(node))
+            if replacement is None or node in begun:
                 self._values[node] = self._rebuilt[node]
             else:
                 begun.add(node)
-                self._readers[became].add(node)
-                stack += [(node, became), (became, None)]
+                self._readers[replacement].add(node)
+                stack += [(node, replacement), (replacement, None)]
 
     def _rebuild(self, node: UOp) -> UOp:
         """Return a node over the values of its sources, and note that it is that now."""

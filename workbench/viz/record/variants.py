@@ -15,8 +15,8 @@ from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import to_expr
-from workbench.kernel.figures import cost_of
 from workbench.kernel.kernel import Compiled, Kernel
+from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
 from workbench.viz.model.loops import LoopRow, Use, loop_nest
@@ -204,7 +204,7 @@ def code_row(
 def cost_rows(
     kernel: Kernel, speeds: Speeds | None, measured_s: float | None
 ) -> dict[str, Any]:
-    """Return what a kernel waits for, and what it costs by its form, on a machine of these
+    """Return what a kernel waits for, and what it costs by its loop nest, on a machine of these
     speeds; {} where nothing can be said. `measured_s` is what a run was seen to take, if known.
 
     Units: bytes that come from each level in one run; seconds that each part would take alone,

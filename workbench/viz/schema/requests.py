@@ -179,7 +179,7 @@ class PlansRequest(Request, tag="plans"):
 
 
 class SearchRequest(Request, tag="search"):
-    """Search for faster opts for so many seconds."""
+    """Search for faster opts for that number of seconds."""
 
     variant: Variant
     budget_s: Seconds

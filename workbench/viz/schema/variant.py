@@ -169,7 +169,7 @@ class TrialRow(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SearchRow(Struct, forbid_unknown_fields=True):
-    """What a search tried; `best` is the number of a trial. Units: seconds that it took."""
+    """What a search tried; `best` is the number of a candidate. Units: seconds that it took."""
 
     tried: Count
     timed: Count
@@ -182,10 +182,12 @@ class SearchRow(Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         numbers: set[int] = set()
-        for trial in self.trials:
-            if trial.number in numbers or trial.parent not in {None, *numbers}:
-                raise ValueError("a trial comes once, after the one it was made from")
-            numbers.add(trial.number)
+        for candidate in self.trials:
+            if candidate.number in numbers or candidate.parent not in {None, *numbers}:
+                raise ValueError(
+                    "a candidate comes once, after the one it was made from"
+                )
+            numbers.add(candidate.number)
         if self.best not in numbers:
             raise ValueError("the best is one of those that were tried")
 

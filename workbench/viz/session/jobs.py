@@ -22,9 +22,11 @@ from workbench.base.forking import free_lock
 from workbench.worker.client import NICE, Worker
 from workbench.worker.local import worker_for
 
-ASKED, AHEAD = 0, 1
+# the order of jobs
+REQUESTED = 0
+PREFETCH = 1
 IDLE_S = 300.0
-"""A worker process without work is ended after so many seconds."""
+"""Seconds after which a worker process without work is ended."""
 _LOG = logging.getLogger("workbench")
 
 
@@ -79,12 +81,12 @@ class Jobs:
         return self._drop(lambda job: job.owner is owner)
 
     def is_stopped(self) -> bool:
-        """Whether the job that calls this is no longer wanted."""
+        """Whether the job that calls this was stopped."""
         running = self._running
         return running is not None and running.is_dropped
 
     @contextmanager
-    def lend(self, device: str, alone: bool = False) -> Iterator[Worker]:
+    def use_worker(self, device: str, alone: bool = False) -> Iterator[Worker]:
         """Hand out a worker for a device: the one process, or one that is thrown away afterwards,
         for what may spoil it. Nobody else measures meanwhile, and a stop reaches it."""
         with self._turn:
@@ -104,10 +106,10 @@ class Jobs:
         self._drop(lambda job: True)
         self.worker.close()
 
-    def _drop(self, is_meant: Callable[[_Job], bool]) -> int:
+    def _drop(self, is_target: Callable[[_Job], bool]) -> int:
         """Close the jobs that wait, and abandon the one at work; return how many there were."""
         with self._lock:
-            targets = list(filter(is_meant, self._pending.values()))
+            targets = list(filter(is_target, self._pending.values()))
             waiting = [job for job in targets if job is not self._running]
             for job in targets:
                 job.is_dropped = True
@@ -147,7 +149,7 @@ class Jobs:
         """Do a job's next step, or all of them where somebody asked for it."""
         try:
             for _ in job.steps:
-                if job.priority is not ASKED:
+                if job.priority is not REQUESTED:
                     return False
         except Exception:  # a job reports its own errors; the queue must go on
             _LOG.exception("a job of the workbench failed")

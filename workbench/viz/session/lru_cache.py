@@ -66,5 +66,5 @@ def _size_bytes(buffer: UOp) -> int:
     return math.prod(buffer.shape) * buffer.dtype.itemsize
 
 
-KEPT = SessionCache()
-"""Those of this Python session."""
+SESSIONS = SessionCache()
+"""The sessions of this Python process that are live."""

@@ -32,8 +32,10 @@ MOST_EDITED = 16
 """Those of them that hold source edited by hand."""
 MOST_SOURCE_BYTES = 150_000
 """Longer source is not kept: all of a file stays well below what is read again."""
-MOST_SEARCHES, MOST_SEARCH_BYTES = 8, 100_000
-"""Those that hold all that a search tried, and how much that may be."""
+MOST_SEARCHES = 8
+"""Searches that are stored with all that they tried."""
+MOST_SEARCH_BYTES = 100_000
+"""Bytes of such a search at most."""
 
 
 class Key(NamedTuple):
@@ -159,8 +161,8 @@ def _merged(
     youngest = sorted(merged, key=lambda k: -merged[k].when)
     edited = [key for key in youngest if key.source][:MOST_EDITED]
     stay = [key for key in youngest if not key.source or key in edited][:MOST_ENTRIES]
-    searched = [key for key in stay if merged[key].search]
-    for key in searched[MOST_SEARCHES:]:
+    with_search = [key for key in stay if merged[key].search]
+    for key in with_search[MOST_SEARCHES:]:
         merged[key] = replace(merged[key], search=None)
     return {key: merged[key] for key in merged if key in set(stay)}
 

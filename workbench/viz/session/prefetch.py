@@ -12,19 +12,24 @@ from workbench.ir.opt.opt import OptOps
 from workbench.measure.timing import Samples
 from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.session.handlers import baselines, measurement, plan_comparison
-from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.opt_text import parse_opt
 
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
 
-BUDGET_S, SAMPLES = 0.25, 9
+BUDGET_S = 0.25
+"""Seconds for timing one group of offers."""
+SAMPLES = 9
+"""Samples of each offer at most."""
 KERNELS = 4
 """Kernels that are timed without being asked for."""
 FLOPS = 4e9
 """Kernels of more operations than this are timed only when asked for."""
-AT_ONCE, MOST_OFFERS = 4, 24
-"""Offers are measured in small groups, beside the variant itself."""
+AT_ONCE = 4
+"""Offers that are measured together, beside the variant itself."""
+MOST_OFFERS = 24
+"""Offers of one variant that are measured without being asked for."""
 SLOW_S = 0.1
 """The offers of a variant that takes longer are not measured."""
 
@@ -40,7 +45,7 @@ def times(session: Session) -> Iterator[None]:
         with suppress(WorkbenchError):  # nobody asked
             plan_comparison.measure(session)
         yield
-    if baselines.known(session):
+    if baselines.by_name(session):
         with suppress(WorkbenchError):  # there, too
             baselines.measure_all(session)
         yield
@@ -60,7 +65,7 @@ def offers(session: Session, variant: int) -> dict[str, Any]:
     session.watched = variant
     if is_new:
         steps = session.in_this_plan(_looked_at(session, variant))
-        session.jobs.submit(session, steps, AHEAD)
+        session.jobs.submit(session, steps, PREFETCH)
     return {}
 
 
@@ -73,7 +78,7 @@ def registered(session: Session) -> None:
     if session.opts != OptOps.registered:
         session.opts = OptOps.registered
         steps = session.in_this_plan(_offers_again(session))
-        session.jobs.submit(session, steps, AHEAD)
+        session.jobs.submit(session, steps, PREFETCH)
 
 
 def _offers_again(session: Session) -> Iterator[None]:
@@ -110,7 +115,7 @@ def _time_kernel(session: Session, number: int) -> None:
 def _quietly(session: Session, group: list[int]) -> None:
     """Time variants; where that fails nobody is told, because nobody asked."""
     try:
-        with session.jobs.lend(session.device) as worker:
+        with session.jobs.use_worker(session.device) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
         session.save()
     except WorkbenchError:
@@ -151,13 +156,13 @@ def _measure_offers(
         kernel = session.kernels[variant]
     try:
         with session.lock:
-            forms = [measurement.sent(session, variant)]
+            candidates = [measurement.worker_row(session, variant)]
         for place in places:
-            form = kernel.apply(parse_opt(listed[place]["opt"]))
-            forms.append(measurement.form_of(form))
-        with session.jobs.lend(session.device) as worker:
+            candidate = kernel.apply(parse_opt(listed[place]["opt"]))
+            candidates.append(measurement.kernel_row(candidate))
+        with session.jobs.use_worker(session.device) as worker:
             rows = measurement.times(
-                session, worker, variant, forms, False, BUDGET_S, SAMPLES
+                session, worker, variant, candidates, False, BUDGET_S, SAMPLES
             )
     except WorkbenchError:
         return

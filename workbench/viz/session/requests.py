@@ -27,23 +27,24 @@ _NAMES: Mapping[type, str] = {
 def checked(request: Any, record: Mapping[str, Any]) -> Request:
     """Return a request about `record`, as its type.
 
-    Errors: WorkbenchError for what is no request, is not known, or names what is not there.
+    Errors: WorkbenchError for a message that is not a request, and for one that names what is not
+    there.
     """
     try:
-        asked: Request = typed(request, AnyRequest)  # type: ignore[arg-type]  # a union
+        message: Request = typed(request, AnyRequest)  # type: ignore[arg-type]  # a union
     except ValueError as error:
         raise _refusal(request, str(error)) from None
-    for name, table in _TABLES[type(asked)].items():
-        value = getattr(asked, name)
+    for name, table in _TABLES[type(message)].items():
+        value = getattr(message, name)
         places = value if isinstance(value, list) else [value]
         if any(isinstance(p, int) and p >= _size(record, table) for p in places):
-            raise _misfit(type(asked), _field(type(asked), name), value)
-    return asked
+            raise _misfit(type(message), _field(type(message), name), value)
+    return message
 
 
-def arguments(asked: Request) -> dict[str, Any]:
+def arguments(message: Request) -> dict[str, Any]:
     """Return what a request asks about, by name."""
-    return {f: getattr(asked, f) for f in asked.__struct_fields__ if f != "id"}
+    return {f: getattr(message, f) for f in message.__struct_fields__ if f != "id"}
 
 
 def _table(info: types.Type) -> tuple[str, ...] | None:
@@ -79,17 +80,23 @@ def _size(record: Mapping[str, Any], table: tuple[str, ...]) -> int:
 def _refusal(request: Any, because: str) -> WorkbenchError:
     do = request.get("do") if isinstance(request, dict) else None
     if not isinstance(do, str):
-        return WorkbenchError("this is no request", 'it has no "do"', '{"do": "ping"}')
+        return WorkbenchError(
+            "this is not a request", 'it has no "do"', '{"do": "ping"}'
+        )
     if do not in KINDS:
-        return WorkbenchError(f"cannot do {do[:40]!r}", f"known are {', '.join(KINDS)}")
+        return WorkbenchError(
+            f"cannot do {do[:40]!r}", f"the requests are {', '.join(KINDS)}"
+        )
     kind = KINDS[do]
-    known = {field.encode_name: field for field in fields(kind)}
-    unknown = sorted(str(name) for name in request if name not in {"do", *known})
+    fields_by_name = {field.encode_name: field for field in fields(kind)}
+    unknown = sorted(
+        str(name) for name in request if name not in {"do", *fields_by_name}
+    )
     if unknown:
-        what = f"{do} takes no {', '.join(unknown)[:80]}"
-        takes = ", ".join(name for name in known if name != "id")
+        what = f"{do} does not take {', '.join(unknown)[:80]}"
+        takes = ", ".join(name for name in fields_by_name if name != "id")
         return WorkbenchError(what, f"it takes {takes or 'nothing'}", _example(kind))
-    for name, field in known.items():
+    for name, field in fields_by_name.items():
         if name not in request and field.required:
             what = f"{do} needs {name}"
             return WorkbenchError(what, "the request has none", _example(kind))

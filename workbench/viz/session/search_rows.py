@@ -1,4 +1,5 @@
-"""What a search tried, as a record and a file keep it: a row per form, below what it came from."""
+"""What a search tried, as a record and a file keep it: a row per candidate, below what it came
+from."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ MOST_TEXT = 300
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
     """Return a search as a record has it: a parent before its children."""
     way = _way(search)
-    trials = [t for t in search.tried if t.number < MOST_TRIALS or t.number in way]
+    candidates = [t for t in search.tried if t.number < MOST_TRIALS or t.number in way]
     return SearchRow(
         len(search.tried),
         len(search.ranked()),
@@ -24,7 +25,7 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
         search.seconds,
         search.ended,
         search.device,
-        [_trial_row(t) for t in trials],
+        [_trial_row(t) for t in candidates],
     )
 
 
@@ -38,6 +39,6 @@ def _way(search: SearchResult[Kernel]) -> set[int]:
     return way
 
 
-def _trial_row(trial: Candidate) -> TrialRow:
-    how, note = trial.how[:MOST_TEXT], trial.note[:MOST_TEXT]
-    return TrialRow(trial.number, trial.parent, how, trial.seconds, note)
+def _trial_row(candidate: Candidate) -> TrialRow:
+    how, note = candidate.how[:MOST_TEXT], candidate.note[:MOST_TEXT]
+    return TrialRow(candidate.number, candidate.parent, how, candidate.seconds, note)

@@ -35,7 +35,7 @@ from workbench.viz.session.handlers import (
     rule_toggles,
 )
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import AHEAD, Jobs, jobs
+from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
 from workbench.viz.session.requests import arguments, checked
 from workbench.worker.client import TaskStopped
 from workbench.worker.time_limit import uninterrupted
@@ -74,7 +74,7 @@ SAVES = frozenset(
 )
 
 _OF_ANOTHER = WorkbenchError(
-    "this was asked of another plan", "everything began anew while it waited", "again"
+    "the plan has changed", "this request was for the plan before it", "again"
 )
 _NUMBERS = itertools.count()
 """Every plan of every session has one of its own: the worker keeps data by it."""
@@ -130,8 +130,8 @@ class Session:
         self._pieces: Iterator[str] = self.recorder.rest()
         # what was kept is of the scheduler's own plan
         is_own = not exploration.forced and not exploration.rules_off
-        self.kept = persistence.load(self.record["key"]) if is_own else {}
-        self._stored: Mapping[persistence.Key, SavedVariant] = self.kept
+        self.earlier = persistence.load(self.record["key"]) if is_own else {}
+        self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the record that the page gets whole
@@ -181,8 +181,8 @@ class Session:
     def _handle(self, request: Any, asker: Listener | None) -> Message:
         result, error = None, None
         try:
-            asked, do = checked(request, self.record), request["do"]
-            result = (QUICK.get(do) or LONG[do])(self, **arguments(asked))
+            message, do = checked(request, self.record), request["do"]
+            result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
             if do in SAVES:
                 self.save()
         except Exception as problem:  # a fault of ours, too, must not end the page
@@ -234,8 +234,8 @@ class Session:
         self.watched = None
         stopped = self.jobs.stop(self)
         if stopped and self._begun is self.recorder:
-            steps = self.in_this_plan(self._ahead(measures=False))
-            self.jobs.submit(self.recorder, steps, AHEAD)
+            steps = self.in_this_plan(self._prefetch(measures=False))
+            self.jobs.submit(self.recorder, steps, PREFETCH)
         return {"stopped": stopped}
 
     def about(self, have: int | None) -> dict[str, Any]:
@@ -301,7 +301,7 @@ class Session:
         patch["set"].append([["n"], self._patches])
         if self._listeners and not self._is_renewing:
             self._is_renewing = True
-            self.jobs.submit(self.recorder, self._renewing(), AHEAD)
+            self.jobs.submit(self.recorder, self._renewing(), PREFETCH)
         return patch
 
     # ahead of being asked
@@ -312,7 +312,7 @@ class Session:
             if self._begun is self.recorder:
                 return
             self._begun = self.recorder
-        self.jobs.submit(self, self.in_this_plan(self._ahead()), AHEAD)
+        self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
     def begin_after(self, seconds: float) -> None:
         """Begin by then, though nobody may have asked anything."""
@@ -370,9 +370,9 @@ class Session:
 
         return until()
 
-    def _ahead(self, measures: bool = True) -> Iterator[None]:
+    def _prefetch(self, measures: bool = True) -> Iterator[None]:
         # first what was made by hand: somebody may miss it
-        for _ in tuning.restored(self, made_by_hand=True):
+        for _ in tuning.restored(self, only_by_hand=True):
             self.tell_changes()
             yield
         while self._add_piece():

@@ -19,8 +19,8 @@ from workbench.base.forking import free_lock
 from workbench.viz import page
 from workbench.viz.exploration import Exploration
 from workbench.viz.record.record import build
-from workbench.viz.session.jobs import ASKED
-from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.jobs import REQUESTED
+from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.session import Session
 from workbench.viz.still.formatters import exploration_bundle, pane_bundle
 from workbench.viz.text.pane import Pane
@@ -76,19 +76,21 @@ class LivePage:
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a baseline; it is timed where the exploration is shown.
 
-        Errors: WorkbenchError for what cannot be called, and for what is no name.
+        Errors: WorkbenchError for a value that cannot be called, and for one that is not a name.
         """
         hint = 'ex.baseline("numpy", lambda: a @ b)'
         if not isinstance(name, str) or not name:
-            because = f"{name!r:.40} is none"
-            raise WorkbenchError("a baseline has a name, a text", because, hint)
+            because = f"{name!r:.40} is not a text"
+            raise WorkbenchError("a baseline must have a name", because, hint)
         if not callable(run):
             because = f"{type(run).__name__} cannot be called"
-            raise WorkbenchError(f"the baseline {name} is no function", because, hint)
+            raise WorkbenchError(
+                f"the baseline {name} is not a function", because, hint
+            )
         ex.display.baselines[name] = run
         session: Session | None = ex.display.session
         if session is not None:
-            session.jobs.submit(session, session.job({"do": "baseline"}), ASKED)
+            session.jobs.submit(session, session.job({"do": "baseline"}), REQUESTED)
 
     def select(self, ex: Exploration, view: dict[str, Any]) -> None:
         """Change what the widgets of an exploration show."""
@@ -105,7 +107,7 @@ def session_of(ex: Exploration) -> Session:
         if session is None:
             session = ex.display.session = Session(ex, measures_ahead=LIVE.value > 1)
             session.begin_after(PAGE_S)
-    KEPT.use(session)
+    SESSIONS.use(session)
     return session
 
 

@@ -30,7 +30,7 @@ def timing_row(
     run: str = "",
 ) -> Row:
     """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
-    on so many threads. `run` names the measurement: what was timed in one was timed in turns, and
+    on `threads` threads. `run` names the measurement: what was timed in one was timed in turns, and
     a ratio means something between such times only; a machine is slower an hour later."""
     samples = Samples(tuple(samples_s))
     median, gflops = samples.median_s, work.flops / samples.median_s / 1e9

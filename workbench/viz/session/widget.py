@@ -13,13 +13,13 @@ import anywidget
 import traitlets
 
 from workbench.viz import page
-from workbench.viz.session.jobs import ASKED
-from workbench.viz.session.lru_cache import KEPT
+from workbench.viz.session.jobs import REQUESTED
+from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.messages import sending
 from workbench.viz.session.session import Message, Session
 from workbench.worker.time_limit import uninterrupted
 
-GONE = {
+DISCONNECTED = {
     "what": "this workbench is no longer connected",
     "because": "its exploration was dropped, and many others were used since",
     "try": "run the cell again",
@@ -70,11 +70,13 @@ class Workbench(anywidget.AnyWidget):
         session = self._session()
         if session is None:
             number = content.get("id") if isinstance(content, dict) else None
-            self.tell({"id": number, "ok": False, "error": GONE, "result": None})
+            self.tell(
+                {"id": number, "ok": False, "error": DISCONNECTED, "result": None}
+            )
             return
-        KEPT.use(session)
+        SESSIONS.use(session)
         session.begin()  # the page is there: it has drawn what it has
         if session.is_quick(content):
             session.handle(content, self)
         else:
-            session.jobs.submit(session, session.job(content, self), ASKED)
+            session.jobs.submit(session, session.job(content, self), REQUESTED)

@@ -59,15 +59,15 @@ def _in_time(deadline: float, make: Callable[[], str], otherwise: str) -> str:
 
 
 def _kernel_title(kernel: Kernel, number: int | None) -> str:
-    figures = kernel.estimates
+    estimates = kernel.estimates
     parts = [] if number is None else [badge(number)]
     parts.append(tag("b", escape(kernel.title or kernel.name)))
     if kernel.line is not None:
         parts.append(muted(str(kernel.line)))
     parts.append(
         muted(
-            f"{figure_text(figures.flops)} operations, {bytes_text(figures.bytes)}: "
-            f"{figures.intensity:.3g} per byte"
+            f"{figure_text(estimates.flops)} operations, {bytes_text(estimates.bytes)}: "
+            f"{estimates.intensity:.3g} per byte"
         )
     )
     about = ". ".join(filter(None, [NAMED, decoded(kernel.original)]))
@@ -166,8 +166,8 @@ def _loop_row(row: LoopRow, names: Sequence[str]) -> str:
 def _decisions_part(decisions: Sequence[Decision]) -> str:
     rows = []
     for decision in decisions[:MOST_DECISIONS]:
-        value, result, reason, figures = (escape(c) for c in decision_cells(decision))
-        rows.append((value, tag("b", result), reason, tag("span", figures, "mu")))
+        value, result, reason, estimates = (escape(c) for c in decision_cells(decision))
+        rows.append((value, tag("b", result), reason, tag("span", estimates, "mu")))
     summary = f"Why this kernel: {escape(decisions[0].reason)}"
     if len(decisions) > 1:
         summary += muted(f"; {plural(len(decisions) - 1, 'value')} fused into it")

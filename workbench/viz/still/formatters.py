@@ -102,11 +102,11 @@ def kernel_text(kernel: Kernel) -> str:
 def compiled_bundle(compiled: Compiled) -> Bundle:
     """Return the picture of a Compiled: source, statement tree, passes, counts."""
     counts = compiled.counts
-    figures = (
+    columns = (
         ("loads", counts.loads), ("stores", counts.stores), ("FMAs", counts.fmas),
         ("other operations", counts.other), ("barriers", counts.barriers),
     )  # fmt: skip
-    words = [f"{figure_text(value)} {name}" for name, value in figures]
+    words = [f"{figure_text(value)} {name}" for name, value in columns]
     words.append(f"{bytes_text(counts.bytes_loaded)} loaded")
     words.append(f"{bytes_text(counts.bytes_stored)} stored")
     program = compiled.built.source

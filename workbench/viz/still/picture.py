@@ -15,7 +15,11 @@ from workbench.viz.layout import layered
 from workbench.viz.model.graph import GraphNode, TensorGraph
 from workbench.viz.model.words import shape_text
 
-NODE, SMALL, MARGIN, GAP = 36, 20, 18, 24.0
+# sizes in pixels
+NODE = 36
+SMALL = 20
+MARGIN = 18
+GAP = 24.0
 BETWEEN = 24
 """Between two layers: room for the words on a line."""
 BAND = 13

@@ -41,13 +41,13 @@ def graph_picture(graph: TensorGraph) -> str:
             "<code>.to_graphviz()</code> have all of it.</p>"
         )
     try:
-        drawn = picture(folded_graph)
+        graph_drawing = picture(folded_graph)
     except WorkbenchError as error:
         return f"<p>{escape(str(error))}</p>"
-    data = b64encode(graph_svg(drawn).encode()).decode()
+    data = b64encode(graph_svg(graph_drawing).encode()).decode()
     return (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(_alt(folded_graph))}" '
-        f'width="{drawn.width:.0f}" height="{drawn.height:.0f}">'
+        f'width="{graph_drawing.width:.0f}" height="{graph_drawing.height:.0f}">'
     )
 
 
@@ -98,9 +98,9 @@ STYLE = (
 """The picture's own style sheet: nothing of the page's reaches into an <img>."""
 
 
-def graph_svg(drawn: Picture) -> str:
+def graph_svg(picture: Picture) -> str:
     """Return the SVG of a picture."""
-    graph, width, height = drawn.graph, drawn.width, drawn.height
+    graph, width, height = picture.graph, picture.width, picture.height
     by_number = {node.number: node for node in graph.nodes}
     parts = [
         f"<style>{STYLE}</style>",
@@ -108,11 +108,11 @@ def graph_svg(drawn: Picture) -> str:
     ]
     parts += [
         f'<path class="region" fill="{kernel_colour(kernel)}" d="{path}"/>'
-        for kernel, path in enumerate(drawn.regions)
+        for kernel, path in enumerate(picture.regions)
     ]
-    for edge, route in zip(graph.edges, drawn.routes, strict=True):
+    for edge, route in zip(graph.edges, picture.routes, strict=True):
         parts.append(_edge(edge, by_number, route))
-    for node, box in zip(graph.nodes, drawn.boxes, strict=True):
+    for node, box in zip(graph.nodes, picture.boxes, strict=True):
         parts.append(_node(node, box))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

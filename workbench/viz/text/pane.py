@@ -32,28 +32,28 @@ MOST_STEPS = 200
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pane(Printed):
-    """One pane of an exploration. `name` is a key of PANES; `form` is the kernel that it is of,
+    """One pane of an exploration. `name` is a key of PANES; `variant` is the kernel that it is of,
     with its place (None: all of them)."""
 
     exploration: ScheduledTensors
     name: str
-    form: tuple[int, Kernel] | None = None
+    variant: tuple[int, Kernel] | None = None
 
     @property
     def view(self) -> dict[str, Any]:
         """What of a page is looked at."""
         only = {"only": self.name, "mode": PANES[self.name]}
-        return only if self.form is None else {**only, "kernel": self.form[0]}
+        return only if self.variant is None else {**only, "kernel": self.variant[0]}
 
     def __str__(self) -> str:
         ex = self.exploration
-        forms = enumerate(ex.kernels) if self.form is None else [self.form]
+        variants = enumerate(ex.kernels) if self.variant is None else [self.variant]
         if self.name == "plan":
             return plan_text(ex)
         if self.name == "results":
             return results_text(ex)
         of_kernel = _OF_KERNEL[self.name]
-        parts = [f"{_head(i, k)}\n{of_kernel(ex, i, k)}" for i, k in forms]
+        parts = [f"{_head(i, k)}\n{of_kernel(ex, i, k)}" for i, k in variants]
         return "\n\n".join(parts) or self._nothing()
 
     def _nothing(self) -> str:
@@ -110,9 +110,9 @@ def steps_text(records: Sequence[PassRecord]) -> str:
 
 
 def results_text(ex: ScheduledTensors) -> str:
-    """Return the forms that were tried where the exploration is shown, with times, checks and
+    """Return the variants that were tried where the exploration is shown, with times, checks and
     notes; the plain ones where nobody tried any."""
-    rows, speeds = tried(ex), known_speeds(ex)
+    rows, speeds = tried(ex), speeds_of(ex)
     parts = []
     for number, kernel in enumerate(ex.kernels):
         own = [row for row in rows if row["kernel"] == number]
@@ -133,7 +133,7 @@ def tried(ex: ScheduledTensors) -> list[dict[str, Any]]:
         return [dict(row) for row in session.record["variants"]]
 
 
-def known_speeds(ex: ScheduledTensors) -> Speeds | None:
+def speeds_of(ex: ScheduledTensors) -> Speeds | None:
     """Return the speeds that an exploration's record has; None where it has none yet."""
     session = ex.display.session
     return None if session is None else session.recorder.speeds
@@ -146,14 +146,14 @@ def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
     yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
     remarks = [
         row["check"] and row["check"]["text"],
-        row["error"] and _said(row["error"]),
+        row["error"] and _error_text(row["error"]),
     ]
     for words in (*remarks, row["note"]):
         if words:
             yield f"    {words}"
 
 
-def _said(error: Mapping[str, str]) -> str:
+def _error_text(error: Mapping[str, str]) -> str:
     return f"failed: {error['what']}: {error['because']}".rstrip(": ")
 
 

@@ -125,7 +125,7 @@ def test_the_headline_and_the_roofline_are_of_one_peak(
         for page in shown(browser, tmp_path, export_html(page_record), width=1900):
             headlines.append(page.inner_text(".wb-speed").replace("\n", " "))
             page.click('.wb-variant:has-text("auto")')
-            page.get_by_text("roofs in figures").click()
+            page.get_by_text("roofs as numbers").click()
             label = page.locator(".wb-roof").get_attribute("aria-label")
             assert (
                 "peak 400 GFLOP/s" in label

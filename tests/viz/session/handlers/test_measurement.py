@@ -13,7 +13,7 @@ from tests.viz.support import array, matmul, softmax
 from workbench.viz import explore
 from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import baselines, measurement
-from workbench.viz.session.jobs import AHEAD
+from workbench.viz.session.jobs import PREFETCH
 from workbench.viz.session.session import Session
 from workbench.viz.session.timing_rows import timing_text
 
@@ -114,10 +114,10 @@ def test_what_is_done_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     ex = softmax().baseline("mine", lambda: None)
     with session_of(ex, measures_ahead=True) as session:
         page = Page(session)
-        finished = session.jobs.submit(session, session._ahead(), AHEAD)
+        finished = session.jobs.submit(session, session._prefetch(), PREFETCH)
         assert finished.wait(60)
         assert session.jobs.submit(page, iter(()), 9).wait(60), (
-            "after all that is AHEAD"
+            "after all that is PREFETCH"
         )
         record = page.record
         assert record == plain(session.record) and broken(record) == []
@@ -131,7 +131,7 @@ def test_an_offer_that_ran_once_has_no_spread(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(prefetch, "MOST_OFFERS", 4)
     monkeypatch.setattr(prefetch, "SAMPLES", 1)
     with session_of(softmax(), measures_ahead=True) as session:
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         assert session.jobs.submit(session, iter(()), 9).wait(60)
         offers = session.row(0)["offers"]
         assert {o["spread"] for o in offers if o["measured"]} == {None}
@@ -167,6 +167,6 @@ def test_search(monkeypatch: pytest.MonkeyPatch) -> None:
         assert {p for p in rows.values() if p is not None} <= set(rows)
         assert any(seconds for _, _, _, seconds, _ in tried["trials"])
     with session_of(explore(array(64, 64) @ array(64, 64))) as session:
-        assert session.jobs.submit(session, session._ahead(), AHEAD).wait(60)
+        assert session.jobs.submit(session, session._prefetch(), PREFETCH).wait(60)
         again = [v["search"] for v in session.record["variants"] if v["search"]]
         assert again == [plain(tried)]

@@ -115,10 +115,10 @@ def _amounts(axis: UOp, rows: list[UOp], wide: int) -> Iterator[dict[UOp, int]]:
     """Yield amounts of lanes, and of rows along one or two axes."""
     widths = [*(n * wide for n in CHUNKS), wide // 2, wide // 4]
     lanes = [n for n in widths if 2 <= n < GROWTH * axis.extent]
-    for chosen in [*combinations(rows, 1), *combinations(rows, 2)]:
-        amounts = [[n for n in TILE_ROWS if n <= r.extent] for r in chosen]
+    for row_axes in [*combinations(rows, 1), *combinations(rows, 2)]:
+        amounts = [[n for n in TILE_ROWS if n <= r.extent] for r in row_axes]
         for most, *each in product(lanes, *amounts):
-            yield {axis: most, **dict(zip(chosen, each, strict=True))}
+            yield {axis: most, **dict(zip(row_axes, each, strict=True))}
 
 
 def _tile(

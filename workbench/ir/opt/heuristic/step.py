@@ -54,7 +54,8 @@ NO_STEPS = HeuristicSteps()
 
 
 def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
-    """Return the opts that give `op` so much of `axis`, which is rounded up where it must."""
+    """Return the opts that give `op` `amount` elements of `axis`, which is rounded up where it
+    must."""
     name = axis.axis_name
     padded = (Opt(OptOps.PADTO, name, amount),) if axis.extent % amount else ()
     return (*padded, Opt(op, name, amount))

@@ -27,39 +27,43 @@ from workbench.worker.client import TaskStopped
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
 
-BUDGET_S, SAMPLES = 0.6, 15
+BUDGET_S = 0.6
+"""Seconds for timing one baseline."""
+SAMPLES = 15
+"""Samples of each baseline at most."""
 LIMIT_S = 30.0
 """A baseline that has not returned by then is given up."""
-OURS, THEIRS = "ours", "theirs"
+OURS = "ours"
+THEIRS = "theirs"
 Run = Callable[[], object]
 Row = dict[str, Any]
 
 
-def known(session: Session) -> dict[str, Run]:
+def by_name(session: Session) -> dict[str, Run]:
     """Return the baselines that were given until now, by name."""
     return dict(session.recorder.exploration.display.baselines)
 
 
 def measure_all(session: Session) -> dict[str, Any]:
-    """Time every baseline that was given.
+    """Time every baseline.
 
-    Errors: WorkbenchError where none was, and on an emulator, whose times say nothing;
+    Errors: WorkbenchError where there is none, and on an emulator, whose times say nothing;
     TaskStopped.
     """
-    baselines = known(session)
+    baselines = by_name(session)
     if not baselines:
         hint = 'explore(y).baseline("numpy", lambda: a @ b), with your own function'
-        because = "what to compare with is yours to say, and no function was given"
+        because = "you choose what to compare with, and nobody added a function"
         raise WorkbenchError("there is no baseline to time", because, hint)
     if Device[session.device].is_emulator:
-        because = "an emulator's times stand beside no others"
+        because = "an emulator's times cannot be compared with others"
         raise WorkbenchError("baselines are not timed here", because, "another device")
     for name, run in baselines.items():
         if session.jobs.is_stopped():
             raise TaskStopped()
         session.status("baseline", 0, 1, name)
         try:
-            with session.jobs.lend(
+            with session.jobs.use_worker(
                 session.device
             ):  # nothing else is measured meanwhile
                 _measure(session, name, run)
@@ -70,7 +74,7 @@ def measure_all(session: Session) -> dict[str, Any]:
 
 def add_rows(session: Session) -> None:
     """Name the baselines that were given in the record, before they are timed."""
-    for name in known(session):
+    for name in by_name(session):
         add_row(session, name)
 
 

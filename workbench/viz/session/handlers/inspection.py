@@ -17,7 +17,7 @@ from workbench.viz.model import why
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
 
-SHOWN = 16
+MAX_VALUES = 16
 """Values that are shown where there are several, from the beginning."""
 Result = dict[str, Any]
 
@@ -37,17 +37,17 @@ def values(
     """
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
-        return _told(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
+        return _value_row(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
     kernel = session.record["passes"][place]["kernel"] or 0  # none: the same in all
     root = session.record["kernels"][kernel]["root"]
-    chosen = session.kernels[root if variant is None else variant]
+    kernel_at = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
-    here = chosen.values(uop, {n: p for n, p in at.items() if n in names})
-    return _told(here, chosen.values(uop))
+    here = kernel_at.values(uop, {n: p for n, p in at.items() if n in names})
+    return _value_row(here, kernel_at.values(uop))
 
 
-def _told(here: NodeValues, everywhere: NodeValues) -> Result:
-    first = [_plain(v) for v in here.array.reshape(-1)[:SHOWN].tolist()]
+def _value_row(here: NodeValues, everywhere: NodeValues) -> Result:
+    first = [_plain(v) for v in here.array.reshape(-1)[:MAX_VALUES].tolist()]
     return {
         "value": first if here.axes else first[0],
         "min": _plain(everywhere.min),
@@ -145,5 +145,5 @@ def rule_at(session: Session, place: int) -> Rule:
     rule = session.recorder.rule(place)
     if rule is None:
         name = session.record["rules"][place]["name"]
-        raise WorkbenchError(f"{name} is no rule", "it is a step of its own")
+        raise WorkbenchError(f"{name} is not a rule", "it is a step of its own")
     return rule

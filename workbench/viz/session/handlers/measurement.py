@@ -29,7 +29,10 @@ from workbench.worker.client import TaskStopped, Worker
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
 
-BUDGET_S, SAMPLES = 1.0, 25
+BUDGET_S = 1.0
+"""Seconds for timing one variant."""
+SAMPLES = 25
+"""Samples of one variant at most."""
 HEADLINE = ("plain", "auto")
 EDITED_S = 5.0
 """Edited source whose first run takes longer than that, and 20 runs of what it was made from,
@@ -40,35 +43,35 @@ Result = dict[str, Any]
 def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
     together. An error of a variant stands with it."""
-    chosen = list(dict.fromkeys(variants))
-    for number in dict.fromkeys(session.row(v)["kernel"] for v in chosen):
-        group = [v for v in chosen if session.row(v)["kernel"] == number]
+    variants_to_time = list(dict.fromkeys(variants))
+    for number in dict.fromkeys(session.row(v)["kernel"] for v in variants_to_time):
+        group = [v for v in variants_to_time if session.row(v)["kernel"] == number]
         group += [v for v in headline(session, number) if v not in group]
-        with lent(session, group) as worker:
+        with use_worker(session, group) as worker:
             time_group(session, worker, group, bool(cold), BUDGET_S, SAMPLES)
-    return {"variants": chosen}
+    return {"variants": variants_to_time}
 
 
 def check(session: Session, variant: int) -> Result:
     """Check a variant's answer against the reference interpreter."""
-    with lent(session, [variant]) as worker:
+    with use_worker(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return {}
 
 
 def search(session: Session, variant: int, budget_s: float) -> Result:
-    """Search for a faster form of a variant; the best becomes a variant, timed beside it, and
+    """Search for a faster candidate for a variant; the best becomes a variant, timed beside it, and
     keeps all that was tried. A search that is stopped leaves the best so far.
 
     Errors: TaskStopped where it was stopped before anything was timed.
     """
     kernel, began = session.kernels[variant], time.monotonic()
 
-    def report(trial: Candidate) -> None:
-        text = f"{trial.number + 1} tried, {trial.how}"
+    def report(candidate: Candidate) -> None:
+        text = f"{candidate.number + 1} tried, {candidate.how}"
         session.status("search", round(time.monotonic() - began), round(budget_s), text)
 
-    with session.jobs.lend(session.device) as worker:
+    with session.jobs.use_worker(session.device) as worker:
         try:
             report(Candidate(0, None, (), "starting"))
             outcome = searching.run(
@@ -91,7 +94,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
         group = [variant, child, reference(session, variant)]
         group = list(dict.fromkeys(group + headline(session, number)))
         # What was found stays.
-        with suppress(TaskStopped), lent(session, group) as worker:
+        with suppress(TaskStopped), use_worker(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     return {"variant": child}
 
@@ -107,7 +110,7 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
         child = tuning.edited_variant(session, tuning.Edited(name, text), variant)
         session.tell_changes()
     try:
-        with lent(session, [child]) as worker:
+        with use_worker(session, [child]) as worker:
             check_variant(session, worker, child)
             number = session.row(variant)["kernel"]
             group = [variant, child, reference(session, variant)]
@@ -141,18 +144,18 @@ def _runs(language: str) -> str:
 def check_variant(session: Session, worker: Worker, variant: int) -> None:
     """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
     with session.lock:
-        kernel, form = session.kernels[variant], sent(session, variant)
+        kernel, candidate = session.kernels[variant], worker_row(session, variant)
     task = {
         "do": "check",
-        "kernel": form,
+        "kernel": candidate,
         "original": to_text(kernel.original),
         "data": _data(session, worker, kernel, session.row(variant)["kernel"]),
         "silent_s": _patience(session, [variant]),
     }
     outcome = ask(session, worker, task, "check")
     with session.lock:
-        session.checks[variant, form["device"]] = outcome
-        if is_shown(session, variant, form):
+        session.checks[variant, candidate["device"]] = outcome
+        if is_shown(session, variant, candidate):
             session.set(variant, "check", outcome)
 
 
@@ -172,9 +175,9 @@ def time_group(
         session.lock
     ):  # beside edited source, which runs elsewhere, others are not timed
         variants = [v for v in variants if worker.serves(device_of(session, v))]
-        forms = [sent(session, v) for v in variants]
-    timings = times(session, worker, variants[0], forms, cold, budget_s, samples)
-    results = dict(zip(variants, zip(forms, timings, strict=True), strict=True))
+        candidates = [worker_row(session, v) for v in variants]
+    timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
+    results = dict(zip(variants, zip(candidates, timings, strict=True), strict=True))
     with session.lock:
         _set_timings(session, results)
         session.tell_changes()
@@ -189,8 +192,8 @@ def times(
     budget_s: float,
     samples: int,
 ) -> list[Result]:
-    """Return what the worker measures of `kernels`, forms of the kernel of `variant`, in turns:
-    samples, cold ones, the threads, or an error."""
+    """Return what the worker measures of `kernels`, candidates of the kernel of `variant`, in
+    turns: samples, cold ones, the threads, or an error."""
     kernel, number = session.kernels[variant], session.row(variant)["kernel"]
     task = {
         "do": "measure",
@@ -209,17 +212,17 @@ def times(
 def _set_timings(
     session: Session, results: Mapping[int, tuple[Result, Result]]
 ) -> None:
-    """Set what came of variants, each with the form that was measured: its device stays that of
-    the times, and they are shown only where the session has not gone to another one."""
+    """Set what came of variants, each with the candidate that was measured: its device stays that
+    of the times, and they are shown only where the session has not gone to another one."""
     rows: dict[int, Result] = {}
     run = run_name()
-    for variant, (form, result) in results.items():
-        if "error" in result and is_shown(session, variant, form):
+    for variant, (candidate, result) in results.items():
+        if "error" in result and is_shown(session, variant, candidate):
             session.set(variant, "error", result["error"])
         if result.get("samples"):
             kernel = session.kernels[variant]
             rows[variant] = timing_row(
-                result["samples"], kernel.estimates, form["device"],
+                result["samples"], kernel.estimates, candidate["device"],
                 float_kind(kernel.original), result["threads"], result.get("cold", ()), run,
             )  # fmt: skip
     for variant, row in rows.items():
@@ -238,9 +241,9 @@ def show_timing(session: Session, variant: int, row: Result) -> None:
         session.recorder.add_cost(variant)
 
 
-def is_shown(session: Session, variant: int, form: Result) -> bool:
-    """Whether a form that was measured is what the variant is on the session's device now."""
-    return bool(form["device"] == device_of(session, variant))
+def is_shown(session: Session, variant: int, candidate: Result) -> bool:
+    """Whether a candidate that was measured is what the variant is on the session's device now."""
+    return bool(candidate["device"] == device_of(session, variant))
 
 
 def reference(session: Session, variant: int) -> int:
@@ -263,11 +266,13 @@ def headline(session: Session, number: int) -> list[int]:
     ]  # fmt: skip
 
 
-def lent(session: Session, variants: Sequence[int]) -> AbstractContextManager[Worker]:
+def use_worker(
+    session: Session, variants: Sequence[int]
+) -> AbstractContextManager[Worker]:
     """Hand out a worker that may run variants: edited source gets one of its own."""
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
-    return session.jobs.lend(device, alone=bool(edited))
+    return session.jobs.use_worker(device, alone=bool(edited))
 
 
 def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
@@ -310,23 +315,26 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     worker.hold(key, buffers)
 
 
-def sent(session: Session, variant: int) -> Result:
-    """Return a variant as the worker wants it.
+def worker_row(session: Session, variant: int) -> Result:
+    """Return a variant as the worker reads it.
 
     Errors: WorkbenchError where rules were registered since: its code is shown without them.
     """
     if session.recorder.rules != added_rules():
-        because = "rules were registered, or taken out, since it was shown"
-        what = "what would run is not what is shown here"
+        because = "rules were registered or removed since it was shown"
+        what = "the kernel that would run is not the one that is shown"
         raise WorkbenchError(what, because, "run the cell again")
-    edited, form = session.edited.get(variant), form_of(session.kernels[variant])
+    edited, candidate = (
+        session.edited.get(variant),
+        kernel_row(session.kernels[variant]),
+    )
     if edited is None:
-        return form
-    return form | {"device": edited.device, "source": edited.text}
+        return candidate
+    return candidate | {"device": edited.device, "source": edited.text}
 
 
-def form_of(kernel: Kernel) -> Result:
-    """Return a kernel as the worker wants it."""
+def kernel_row(kernel: Kernel) -> Result:
+    """Return a kernel as the worker reads it."""
     return row_of(kernel.ast, kernel.device, kernel.rules_off)
 
 

@@ -24,7 +24,10 @@ from workbench.worker.client import DATA_BYTES, TaskStopped
 if TYPE_CHECKING:
     from workbench.viz.session.session import Session
 
-BUDGET_S, SAMPLES = 1.5, 25
+BUDGET_S = 1.5
+"""Seconds for timing two plans."""
+SAMPLES = 25
+"""Samples of each kernel of the plans at most."""
 MOST_KERNELS = 40
 """Plans of more kernels together are not timed: each of them would get too few samples."""
 AT = ("plan", "compared")
@@ -72,7 +75,7 @@ def compare(session: Session, was: Before, target: UOp | None) -> None:
 
 
 def is_small(session: Session, flops: float) -> bool:
-    """Whether both plans together have so few operations."""
+    """Whether both plans together have few enough operations."""
     return sum(k.estimates.flops for k in _kernels(session)) <= flops
 
 
@@ -86,27 +89,27 @@ def measure(session: Session) -> Row:
     assert was is not None
     device = session.device  # it may change meanwhile; both plans are for the same
     pairs = (was.number, was.kernels), (session.number, mine.exploration.kernels)
-    forms: dict[tuple[str, str], int] = {}
+    places: dict[tuple[str, str], int] = {}
     tasks: list[Row] = []
     plans: list[list[int]] = []
-    with session.jobs.lend(session.device) as worker:
+    with session.jobs.use_worker(session.device) as worker:
         for number, kernels in pairs:
             plans.append([])
             for place, kernel in enumerate(kernels):
                 candidate = variants.on_device(kernel, device).optimized()
-                form = candidate.to_text(), ",".join(candidate.rules_off)
-                if form not in forms:
-                    forms[form] = len(tasks)
+                name = candidate.to_text(), ",".join(candidate.rules_off)
+                if name not in places:
+                    places[name] = len(tasks)
                     key = f"{number}-{place}"
                     measurement.hold(worker, candidate, key)
-                    tasks.append(measurement.form_of(candidate) | {"data": key})
-                plans[-1].append(forms[form])
+                    tasks.append(measurement.kernel_row(candidate) | {"data": key})
+                plans[-1].append(places[name])
         task = {
             "do": "measure", "kernels": tasks, "cold": False, "budget_s": BUDGET_S,
             "samples": SAMPLES,
         }  # fmt: skip
         rows = measurement.ask(session, worker, task, "plans")["kernels"]
-    seconds, comparison = _held_against(rows, plans)
+    seconds, comparison = _plan_times(rows, plans)
     with session.lock:
         if session.recorder is mine:  # else it was planned again meanwhile
             row = mine.record["plan"]["compared"]
@@ -119,7 +122,7 @@ def _check(session: Session) -> None:
     """Errors: WorkbenchError where there is nothing to time."""
     what = "these plans cannot be timed"
     if session.before is None or not session.recorder.exploration.kernels:
-        because = "there is no other plan to hold this one against"
+        because = "there is no other plan to compare this one with"
         raise WorkbenchError(what, because, '"cut here" or "fuse anyway" makes one')
     if Device[session.device].is_emulator:
         raise WorkbenchError(what, "an emulator's times say nothing", "another device")
@@ -140,7 +143,7 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
         yield from (n for n in kernel.original.toposort() if n.op is Ops.PARAM)
 
 
-def _held_against(
+def _plan_times(
     rows: Sequence[Row], plans: Sequence[Sequence[int]]
 ) -> tuple[list[float], str]:
     """Return the seconds of each plan, and in words how the second compares with the first.

@@ -44,7 +44,7 @@ def rule_off(
         others = tuple(other for other in ex.rules_off if other != name)
         off = others if on else (*others, name)
         return session.reopen(
-            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.asked)
+            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.viewer)
         )
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
@@ -64,13 +64,13 @@ def _variant(
     session: Session, kernel: int, name: str, on: bool, of: int | None
 ) -> Result:
     root = session.record["kernels"][kernel]["root"]
-    chosen = root if of is None else of
-    current, everywhere = session.kernels[chosen], session.kernels[root].rules_off
+    variant = root if of is None else of
+    current, everywhere = session.kernels[variant], session.kernels[root].rules_off
     off = {n: None for n in current.rules_off if n != name and n not in everywhere}
     if not on:
         off[name] = None
     candidate = session.kernels[root].without(*off).apply(*current.applied_opts)
-    parent = session.row(chosen)["parent"] if on else chosen
+    parent = session.row(variant)["parent"] if on else variant
     named = tuning.free_name(session, kernel, "without") if off else ""
     parent = root if parent is None else parent
     return {"variant": tuning.variant_of(session, candidate, parent, named)}

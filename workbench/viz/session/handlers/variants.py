@@ -49,14 +49,14 @@ def apply(session: Session, variant: int, opt: str) -> Result:
 
 
 def paste(session: Session, variant: int, text: str) -> Result:
-    """Apply a whole list of opts to the un-optimised form of a variant's kernel. Where one is
+    """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is
     not possible, those before it are kept, and the error stands with the variant.
 
     Errors: ParseError; KernelOptError where not even the first is possible.
     """
     root = _root(session, variant)
-    kernel, chosen = session.kernels[root], parse_opts(text)
-    candidate, error = _as_far_as_possible(kernel, chosen)
+    kernel, opts = session.kernels[root], parse_opts(text)
+    candidate, error = _as_far_as_possible(kernel, opts)
     if error is not None and candidate is kernel:
         raise error
     child = variant_of(session, candidate, root)
@@ -68,10 +68,10 @@ def paste(session: Session, variant: int, text: str) -> Result:
 def auto(session: Session, kernel: int) -> Result:
     """Return the variant with the default opts."""
     root = session.record["kernels"][kernel]["root"]
-    chosen = session.kernels[root].optimized()
-    variant = variant_of(session, chosen, root, "auto")
+    tuned = session.kernels[root].optimized()
+    variant = variant_of(session, tuned, root, "auto")
     # it may have been there, made by hand
-    session.set(variant, "steps", step_rows(chosen.steps))
+    session.set(variant, "steps", step_rows(tuned.steps))
     return {"variant": variant}
 
 
@@ -112,19 +112,19 @@ def device(session: Session, name: str) -> Result:
 
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
     """
-    chosen = Device[name]
-    if not chosen.is_available:
-        what = f"the device {chosen.name} is not available here"
-        raise DeviceError(what, chosen.about, chosen.how_to_get)
+    info = Device[name]
+    if not info.is_available:
+        what = f"the device {info.name} is not available here"
+        raise DeviceError(what, info.about, info.how_to_get)
     for variant in range(len(session.kernels)):
         row = session.row(variant)
         session.elsewhere[variant, session.device] = {f: row[f] for f in OF_DEVICE}
-    session.device, session.watched = chosen.name, None
-    session.put(("device",), chosen.name)
+    session.device, session.watched = info.name, None
+    session.put(("device",), info.name)
     headline, _, _ = session.record["headline"].rpartition(" on ")
-    session.put(("headline",), f"{headline} on {chosen.name}")
+    session.put(("headline",), f"{headline} on {info.name}")
     for variant, kernel in enumerate(session.kernels):
-        session.kernels[variant] = on_device(kernel, chosen.name)
+        session.kernels[variant] = on_device(kernel, info.name)
         _show_device(session, variant)
     return {}
 
@@ -143,8 +143,11 @@ def _show_device(session: Session, variant: int) -> None:
         fields |= {"bound": None, "cost": None, "error": None}
     if edited is not None:
         fields = fields | {"code": row["code"], "error": row["error"]}
-    figures = {"timing": session.timings.get(here), "check": session.checks.get(here)}
-    for field, value in (fields | figures).items():
+    measurements = {
+        "timing": session.timings.get(here),
+        "check": session.checks.get(here),
+    }
+    for field, value in (fields | measurements).items():
         session.set(variant, field, value)
 
 
@@ -202,7 +205,7 @@ def _leave_room(session: Session) -> None:
 def free_name(session: Session, number: int, word: str) -> str:
     """Return "mine 1", or the next number that no variant of the kernel has."""
     names = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
-    names |= {entry.name for entry in session.kept.values()}
+    names |= {entry.name for entry in session.earlier.values()}
     count = 1
     while f"{word} {count}" in names:
         count += 1
@@ -213,7 +216,7 @@ def adopt(session: Session, variant: int) -> None:
     """Give a variant what an earlier session kept of it: note, pin and timings."""
     row = session.row(variant)
     source = session.edited.get(variant)
-    entry = session.kept.get(persistence.key_for(row, source))
+    entry = session.earlier.get(persistence.key_for(row, source))
     if entry is None or row["rules_off"]:
         return
     if row["name"].startswith("mine") and entry.name not in ("plain", "auto"):
@@ -228,13 +231,13 @@ def adopt(session: Session, variant: int) -> None:
         session.put(("pinned",), variant)
 
 
-def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
+def restored(session: Session, only_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session kept, one per step; those that are no longer
-    possible are left out. Nothing is run. `made_by_hand`: without the default opts, and what was
+    possible are left out. Nothing is run. `only_by_hand`: without the default opts, and what was
     made from them, which are there when this session has found them itself."""
-    autos = {key[:2] for key, entry in session.kept.items() if entry.name == "auto"}
-    for key, entry in list(session.kept.items()):
-        if made_by_hand and key[:2] in autos:
+    autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
+    for key, entry in list(session.earlier.items()):
+        if only_by_hand and key[:2] in autos:
             continue
         with session.lock:
             if 0 <= key.kernel < len(session.record["kernels"]):
@@ -245,8 +248,8 @@ def restored(session: Session, made_by_hand: bool = False) -> Iterator[None]:
 def _restore(session: Session, key: persistence.Key, entry: SavedVariant) -> None:
     root = session.record["kernels"][key.kernel]["root"]
     try:
-        chosen = [parse_opt(text) for text in key.opts]
-        variant = variant_of(session, session.kernels[root].apply(*chosen), root)
+        opts = [parse_opt(text) for text in key.opts]
+        variant = variant_of(session, session.kernels[root].apply(*opts), root)
         if entry.edited is not None:
             _restore_edited(session, variant, entry, entry.edited)
     except WorkbenchError:
@@ -275,9 +278,9 @@ def _root(session: Session, variant: int) -> int:
 
 
 def _as_far_as_possible(
-    kernel: Kernel, chosen: Sequence[Opt]
+    kernel: Kernel, opts: Sequence[Opt]
 ) -> tuple[Kernel, WorkbenchError | None]:
-    for opt in chosen:
+    for opt in opts:
         try:
             kernel = kernel.apply(opt)
         except WorkbenchError as error:

@@ -28,7 +28,7 @@ export function estimateParts(app, { cost, timing }) {
         }× that`
         : "; not measured",
     ),
-    kernel && fold("estimate", "estimate in figures", () => estimateTable(kernel, cost)),
+    kernel && fold("estimate", "estimate as numbers", () => estimateTable(kernel, cost)),
   ];
 }
 

@@ -27,7 +27,7 @@ export function roofline(app) {
     "figure",
     { class: "wb-roofline", "aria-label": "roofline" },
     roofPicture(app, kind, peak, machine.bandwidth, dots),
-    fold("roofline", "roofs in figures", () => roofFigures(app, dots)),
+    fold("roofline", "roofs as numbers", () => roofFigures(app, dots)),
   );
 }
 

@@ -1,5 +1,5 @@
-"""The figures of a kernel: what it costs by its form, and how long it takes, alone and beside
-others. Here is what `Kernel`'s methods of the same names do."""
+"""The performance of a kernel: what it costs by its loop nest, and how long it takes, alone and
+beside others. Here is what `Kernel`'s methods of the same names do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def processor(device: str) -> Target:
 
 
 def cost_of(kernel: RunnableKernel, device: str, machine: Speeds) -> Cost:
-    """Return what a run on a device costs by the kernel's form, on a machine of these speeds."""
+    """Return what a run on a device costs by the kernel's loop nest, on a machine of these
+    speeds."""
     with without(kernel.rules_off):
         return cost(kernel.ast, processor(device), machine, kernel.original)
 
