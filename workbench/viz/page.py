@@ -23,7 +23,8 @@ from workbench.viz.model.kinds import style_rules
 
 STATIC = Path(__file__).parent / "static"
 _COMMENTS = re.compile(
-    r"^ *(?:/\*\*.*?\*/|//(?!#)[^\n]*)\n|/\*\* @.*?\*/ ", re.MULTILINE | re.DOTALL
+    r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ",
+    re.MULTILINE | re.DOTALL,
 )
 """Comments on lines of their own, and types within a line; not the name that debuggers show, which
 begins with //#."""

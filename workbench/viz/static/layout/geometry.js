@@ -1,15 +1,19 @@
-// @ts-nocheck its types are to come
 // What all layouts share: distances, the order of nodes, rows without overlap, ports.
+
+/** @import { LayoutGraph, Place } from "./graph.d.ts" */
 
 export const PITCH = 56; // from a layer to the next, pixels
 export const COLUMN_GAP = 18;
 export const LONG_EDGE = 6; // layers; what is longer is a stub
 
-/** Return the nodes, sources first; where edges go in a circle, one of them is taken anyway. */
+/** Return the nodes, sources first; where edges go in a circle, one of them is taken anyway.
+ * @param {LayoutGraph} graph */
 export function layoutTopological(graph) {
   const waiting = graph.nodes.map(() => 0);
+  /** @type {number[][]} */
   const targets = graph.nodes.map(() => []);
   for (const { a, b } of graph.edges) waiting[b]++, targets[a].push(b);
+  /** @type {number[]} */
   const order = [];
   const done = new Uint8Array(graph.nodes.length);
   const ready = graph.nodes.map((_, i) => i).filter((i) => !waiting[i]).reverse();
@@ -19,7 +23,7 @@ export function layoutTopological(graph) {
       while (done[next]) next++;
       ready.push(next);
     }
-    const n = ready.pop();
+    const n = ready.pop() ?? next;
     if (done[n]) continue;
     done[n] = 1;
     order.push(n);
@@ -28,16 +32,26 @@ export function layoutTopological(graph) {
   return order;
 }
 
-/** Put a row at the places it wants, in its order and without overlap (isotonic regression). */
+/** Put a row at the places it wants, in its order and without overlap (isotonic regression).
+ * @param {number[]} row
+ * @param {number[][]} wanted
+ * @param {number[]} width
+ * @param {number[]} x
+ * @param {number} [gap] */
 export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
+  /** @type {number[]} */
   const offsets = [];
   let at = 0;
   for (const v of row) offsets.push(at + width[v] / 2), (at += width[v] + gap);
-  const blocks = []; // [mean, weight, members]
+  /** Mean, weight and members of each.
+   * @type {[number, number, number][]} */
+  const blocks = [];
   wanted.forEach(([place, weight], i) => {
+    /** @type {[number, number, number]} */
     let block = [place - offsets[i], weight, 1];
-    while (blocks.length && blocks.at(-1)[0] > block[0]) {
-      const [mean, w, n] = blocks.pop();
+    for (let last = blocks.at(-1); last && last[0] > block[0]; last = blocks.at(-1)) {
+      const [mean, w, n] = last;
+      blocks.pop();
       block = [(mean * w + block[0] * block[1]) / (w + block[1]), w + block[1], n + block[2]];
     }
     blocks.push(block);
@@ -48,7 +62,12 @@ export function layoutSettle(row, wanted, width, x, gap = COLUMN_GAP) {
   }
 }
 
-/** Where source number `slot` enters a box: along its top, in the order of the sources. */
+/** Where source number `slot` enters a box: along its top, in the order of the sources.
+ * @param {{w: number, h: number}} node
+ * @param {Place} place
+ * @param {number} slot
+ * @param {number} slots
+ * @returns {[number, number]} */
 export function layoutPort(node, place, slot, slots) {
   return [place.x + ((slot + 1) / (slots + 1) - 0.5) * node.w * 0.8, place.y - node.h / 2];
 }

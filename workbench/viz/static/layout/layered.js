@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // Where the nodes of a graph go: in layers, sources above; lines past a layer as shared dummies,
 // rows in an order in which they cross little (row_order.js), columns by pooling.
 //
@@ -16,10 +15,15 @@ import {
 } from "./geometry.js";
 import { layoutRows } from "./row_order.js";
 
+/** @import { Layout, LayoutEdge, LayoutGraph, Place, ProperGraph } from "./graph.d.ts" */
+
 const SHORTEN_ROUNDS = 4;
 const MANY_READERS = 32; // one of so many is taken to make no line longer
 const DUMMY_WIDTH = 6;
 
+/**
+ * @param {LayoutGraph} graph
+ * @returns {Layout} */
 export function layoutFresh(graph) {
   const proper = layoutProper(graph, layoutLayers(graph), LONG_EDGE);
   const x = layoutColumns(proper, layoutRows(proper), COLUMN_GAP);
@@ -32,13 +36,16 @@ export function layoutFresh(graph) {
   return { places, routes };
 }
 
-/** Return a layer per node: the longest way from a source, or farther down by its readers. */
+/** Return a layer per node: the longest way from a source, or farther down by its readers.
+ * @param {LayoutGraph} graph */
 export function layoutLayers(graph) {
   const order = layoutTopological(graph);
   const place = new Int32Array(order.length);
   order.forEach((n, i) => (place[n] = i));
   const layer = new Array(order.length).fill(0);
+  /** @type {number[][]} */
   const sources = graph.nodes.map(() => []);
+  /** @type {number[][]} */
   const targets = graph.nodes.map(() => []);
   for (const { a, b } of graph.edges) {
     if (place[a] < place[b]) sources[b].push(a), targets[a].push(b);
@@ -49,8 +56,13 @@ export function layoutLayers(graph) {
 }
 
 /** Move nodes down towards their readers where that makes the lines shorter in all. A line runs from
- * a source to its last reader. */
+ * a source to its last reader.
+ * @param {number[]} order
+ * @param {number[]} layer
+ * @param {number[][]} sources
+ * @param {number[][]} targets */
 function layoutShorten(order, layer, sources, targets) {
+  /** @type {(a: number, n: number) => number} */
   const endWithout = (a, n) =>
     targets[a].reduce((end, t) => (t === n ? end : Math.max(end, layer[t])), layer[a]);
   for (let round = 0, hasMoved = true; hasMoved && round < SHORTEN_ROUNDS; round++) {
@@ -60,7 +72,8 @@ function layoutShorten(order, layer, sources, targets) {
       const lowest = targets[n].reduce((least, t) => Math.min(least, layer[t]), Infinity) - 1;
       const near = [...new Set(sources[n])].filter((a) => targets[a].length <= MANY_READERS);
       const ends = near.map((a) => endWithout(a, n));
-      const grown = (at) => ends.reduce((sum, end) => sum + Math.max(end, at), -at);
+      const grown = (/** @type {number} */ at) =>
+        ends.reduce((sum, end) => sum + Math.max(end, at), -at);
       if (lowest <= layer[n] || grown(lowest) > grown(layer[n])) continue;
       [layer[n], hasMoved] = [lowest, true];
     }
@@ -69,12 +82,19 @@ function layoutShorten(order, layer, sources, targets) {
 
 /** Return the graph with a dummy wherever a line passes a layer. The edges of one source are parts
  * of its line: `lines` has the dummies under each node, `chains` says for each edge how many of them
- * it passes, null where it is longer than `longest` layers. */
+ * it passes, null where it is longer than `longest` layers.
+ * @param {LayoutGraph} graph
+ * @param {number[]} layers
+ * @param {number} longest
+ * @returns {ProperGraph} */
 export function layoutProper(graph, layers, longest) {
   const count = graph.nodes.length;
   const layer = [...layers];
   const width = graph.nodes.map((node) => node.w);
-  const links = []; // [above, below, share of the width below at which the line ends]
+  /** Above, below, and the share of the width below at which the line ends.
+   * @type {[number, number, number][]} */
+  const links = [];
+  /** @type {number[][]} */
   const lines = graph.nodes.map(() => []);
   const chains = graph.edges.map(({ a, b, slot, slots }) => {
     const chain = layer[b] - layer[a] - 1;
@@ -90,7 +110,9 @@ export function layoutProper(graph, layers, longest) {
     links.push([chain ? line[chain - 1] : a, b, (slot + 1) / (slots + 1) - 0.5]);
     return chain;
   });
+  /** @type {ProperGraph["up"]} */
   const up = layer.map(() => []);
+  /** @type {ProperGraph["down"]} */
   const down = layer.map(() => []);
   const entering = new Map();
   for (const [, below] of links) entering.set(below, (entering.get(below) || 0) + 1);
@@ -103,7 +125,10 @@ export function layoutProper(graph, layers, longest) {
   return { count, layer, width, up, down, lines, chains };
 }
 
-/** Return x per vertex: each row as near to its neighbours as order and widths allow. */
+/** Return x per vertex: each row as near to its neighbours as order and widths allow.
+ * @param {ProperGraph} graph
+ * @param {number[][]} rows
+ * @param {number} gap */
 export function layoutColumns({ layer, width, up, down, count }, rows, gap) {
   const x = new Array(layer.length).fill(0);
   for (const row of rows) {
@@ -115,7 +140,7 @@ export function layoutColumns({ layer, width, up, down, count }, rows, gap) {
     for (const row of sweep % 2 ? [...rows].reverse() : rows) {
       const wanted = row.map((v) => {
         let [sum, weight] = [x[v] * 0.01, 0.01];
-        const pull = (s, shift) => {
+        const pull = (/** @type {number} */ s, /** @type {number} */ shift) => {
           const w = v >= count && s >= count ? 8 : v >= count || s >= count ? 2 : 1;
           (sum += w * (x[s] + shift)), (weight += w);
         };
@@ -130,9 +155,15 @@ export function layoutColumns({ layer, width, up, down, count }, rows, gap) {
 }
 
 /** Return the points of an edge, past the dummies of its `chain`: it bends between two layers and runs
- * straight past the nodes. */
+ * straight past the nodes.
+ * @param {LayoutGraph} graph
+ * @param {Place[]} places
+ * @param {LayoutEdge} edge
+ * @param {number[]} chain
+ * @param {number[]} x */
 function layoutRoute(graph, places, { a, b, slot, slots }, chain, x) {
   const half = graph.nodes[a].h / 2;
+  /** @type {[number, number][]} */
   const points = [[places[a].x, places[a].y + half]];
   chain.forEach((v, k) => {
     const y = places[a].y + (k + 1) * PITCH;

@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // Where the nodes of a graph go.
 //
 // A graph is {nodes: [{key, w, h}], edges: [{a, b, slot, slots}]}: `a` is source number `slot` of
@@ -8,8 +7,13 @@
 import { layoutFresh } from "./layered.js";
 import { layoutNext } from "./next_layout.js";
 
+/** @import { Layout, LayoutGraph, Place } from "./graph.d.ts" */
+
 /** Return the layout of a graph: the next one after `before` (Map key -> {x, y}) where they have
- * nodes in common, else a fresh one. */
+ * nodes in common, else a fresh one.
+ * @param {LayoutGraph} graph
+ * @param {Map<number | string, Place>} [before]
+ * @returns {Layout} */
 export function layoutGraph(graph, before = new Map()) {
   if (graph.nodes.some((node) => before.has(node.key))) return layoutNext(graph, before);
   return layoutFresh(graph);

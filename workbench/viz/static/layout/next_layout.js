@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // The layout of the next state of a graph: what has a place keeps it. What is new goes between
 // its neighbours, beside what stands there; what stays is pushed down only where there is no room.
 
@@ -11,19 +10,26 @@ import {
   PITCH,
 } from "./geometry.js";
 
+/** @import { Layout, LayoutGraph, Place } from "./graph.d.ts" */
+
 const TIGHT = 46; // the least from a layer to the next, where something new is put between
 const TIGHT_GAP = 4; // the least between boxes of which one has grown
 
 /** Return the layout of a graph of which a part has a place already: that part stays, and is
- * pushed down only where what is new between it does not fit. */
+ * pushed down only where what is new between it does not fit.
+ * @param {LayoutGraph} graph
+ * @param {Map<number | string, Place>} before
+ * @returns {Layout} */
 export function layoutNext(graph, before) {
   const order = layoutTopological(graph);
   const known = graph.nodes.map((node) => before.get(node.key) || null);
   const y = layoutHeights(graph, order, known);
-  const places = y.map((at, i) => ({ x: known[i] ? known[i].x : NaN, y: at }));
+  const places = y.map((at, i) => ({ x: known[i]?.x ?? NaN, y: at }));
   layoutBeside(graph, order, places);
+  /** @type {Layout["routes"]} */
   const routes = graph.edges.map((edge) => {
     if (Math.abs(places[edge.b].y - places[edge.a].y) > LONG_EDGE * PITCH) return null;
+    /** @type {[number, number]} */
     const from = [places[edge.a].x, places[edge.a].y + graph.nodes[edge.a].h / 2];
     return [from, layoutPort(graph.nodes[edge.b], places[edge.b], edge.slot, edge.slots)];
   });
@@ -31,9 +37,14 @@ export function layoutNext(graph, before) {
 }
 
 /** Return y per node: known ones keep theirs, new ones are spread between their neighbours. What a
- * step took away pushes nothing: its lines may run up for as long as they are seen. */
+ * step took away pushes nothing: its lines may run up for as long as they are seen.
+ * @param {LayoutGraph} graph
+ * @param {number[]} order
+ * @param {(Place | null)[]} known */
 function layoutHeights(graph, order, known) {
+  /** @type {number[][]} */
   const up = graph.nodes.map(() => []);
+  /** @type {number[][]} */
   const down = graph.nodes.map(() => []);
   const place = new Int32Array(order.length);
   order.forEach((n, i) => (place[n] = i));
@@ -44,7 +55,7 @@ function layoutHeights(graph, order, known) {
   const below = known.map(() => [0, Infinity]);
   for (const n of [...order].reverse()) {
     for (const t of down[n]) {
-      const [steps, end] = known[t] ? [1, known[t].y] : [below[t][0] + 1, below[t][1]];
+      const [steps, end] = known[t] ? [1, known[t]?.y ?? 0] : [below[t][0] + 1, below[t][1]];
       if (end - steps * TIGHT < below[n][1] - below[n][0] * TIGHT || below[n][0] === 0) {
         below[n] = [steps, end];
       }
@@ -55,7 +66,8 @@ function layoutHeights(graph, order, known) {
     const tops = up[n].map((s) => y[s]).filter((v) => !Number.isNaN(v));
     const top = tops.length ? Math.max(...tops) : null;
     const [steps, end] = below[n];
-    if (known[n]) y[n] = top === null ? known[n].y : Math.max(known[n].y, top + TIGHT);
+    const at = known[n];
+    if (at) y[n] = top === null ? at.y : Math.max(at.y, top + TIGHT);
     else if (top === null) y[n] = end === Infinity ? 0 : end - steps * PITCH;
     else if (end === Infinity) y[n] = top + PITCH;
     else {
@@ -67,12 +79,18 @@ function layoutHeights(graph, order, known) {
 }
 
 /** Give what has no column yet the free place nearest to its neighbours; what has one leaves it
- * only where it would stand on something: boxes grow with their words, or are pushed down. */
+ * only where it would stand on something: boxes grow with their words, or are pushed down.
+ * @param {LayoutGraph} graph
+ * @param {number[]} order
+ * @param {Place[]} places */
 function layoutBeside(graph, order, places) {
+  /** @type {number[][]} */
   const near = graph.nodes.map(() => []);
   for (const { a, b } of graph.edges) near[a].push(b), near[b].push(a);
-  const shelf = new Map(); // what stands about a height: number -> places in `graph.nodes`
-  const shelves = (n) => {
+  /** What stands about a height: places in `graph.nodes`.
+   * @type {Map<number, number[]>} */
+  const shelf = new Map();
+  const shelves = (/** @type {number} */ n) => {
     const { y } = places[n];
     const half = graph.nodes[n].h / 2 + 4;
     const found = [];
@@ -81,7 +99,9 @@ function layoutBeside(graph, order, places) {
     }
     return found;
   };
-  const put = (n) => shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  const put = (/** @type {number} */ n) =>
+    shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
+  /** @type {(n: number) => number[]} */
   const others = (n) => [...new Set(shelves(n).flatMap((s) => shelf.get(s) || []))];
   const unplaced = order.filter((n) => Number.isNaN(places[n].x));
   layoutApart(graph, order.filter((n) => !Number.isNaN(places[n].x)), places);
@@ -90,7 +110,7 @@ function layoutBeside(graph, order, places) {
     places[n].x = layoutFree(graph, places, n, places[n].x, others(n), 0);
     put(n);
   }
-  const isPlaced = (n) => !Number.isNaN(places[n].x);
+  const isPlaced = (/** @type {number} */ n) => !Number.isNaN(places[n].x);
   // outward from what has a place, so that each new one has a neighbour to stand by
   while (unplaced.length) {
     const at = Math.max(0, unplaced.findIndex((n) => near[n].some(isPlaced)));
@@ -102,9 +122,14 @@ function layoutBeside(graph, order, places) {
   }
 }
 
-/** Move the boxes of a row apart where some have grown into others: all of them a little. */
+/** Move the boxes of a row apart where some have grown into others: all of them a little.
+ * @param {LayoutGraph} graph
+ * @param {number[]} listed
+ * @param {Place[]} places */
 function layoutApart(graph, listed, places) {
-  const rows = new Map(); // y -> nodes
+  /** Nodes by their heights.
+   * @type {Map<number, number[]>} */
+  const rows = new Map();
   for (const n of listed) rows.set(places[n].y, (rows.get(places[n].y) || []).concat(n));
   const width = graph.nodes.map(({ w }) => w);
   const x = places.map((place) => place.x);
@@ -119,12 +144,19 @@ function layoutApart(graph, listed, places) {
 }
 
 /** Return the x nearest to `wanted` at which node `n` has a gap to the `others`; `least` is the gap
- * that will do at `wanted` itself. */
+ * that will do at `wanted` itself.
+ * @param {LayoutGraph} graph
+ * @param {Place[]} places
+ * @param {number} n
+ * @param {number} wanted
+ * @param {number[]} others
+ * @param {number} [least] */
 function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
   const { w, h } = graph.nodes[n];
   const taken = others
     .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
     .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2]);
+  /** @type {(x: number, gap: number) => boolean} */
   const isFree = (x, gap) => taken.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
   if (isFree(wanted, least)) return wanted;
   const sides = taken.flatMap(([at, apart]) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);

@@ -1,4 +1,3 @@
-// @ts-nocheck its types are to come
 // The order of each row of a layout from left to right, so that lines cross little.
 //
 // A start is a walk from the results up through the sources, a barycentre sweep down, and then moves
@@ -11,6 +10,8 @@
 
 import { LayoutOrder } from "./crossings.js";
 
+/** @import { ProperGraph } from "./graph.d.ts" */
+
 const ORDER_STARTS = 6;
 const ORDER_SHAKES = 250; // at most
 const ORDER_SHAKES_EACH = 3; // per vertex, so that a small graph is drawn at once
@@ -19,11 +20,13 @@ const ORDER_WIDEST = 600; // vertices; wider rows stay as the sweep orders them:
 const ORDER_GROUP = 16; // vertices that a shake pushes, at most
 const ORDER_SHIFT = 0.6; // how far, as a share of their row
 
-/** Return the rows: vertices from left to right. */
+/** Return the rows: vertices from left to right.
+ * @param {ProperGraph} graph */
 export function layoutRows(graph) {
   const first = layoutWalk(graph, null);
   if (Math.max(...first.map((row) => row.length)) > ORDER_WIDEST) return layoutSwept(graph, first);
-  const random = newRandom();
+  const random = new SeededRandom();
+  /** @type {LayoutOrder | null} */
   let best = null;
   let work = 0;
   for (let start = 0; start < ORDER_STARTS && work < ORDER_WORK / 2; start++) {
@@ -34,6 +37,7 @@ export function layoutRows(graph) {
     if (!best || order.crossings() < best.crossings()) best = order;
     if (!best.crossings()) break;
   }
+  if (!best) return first;
   best.work = work;
   const shakes = Math.min(ORDER_SHAKES, ORDER_SHAKES_EACH * graph.layer.length);
   for (let shake = 0; shake < shakes && best.crossings() && best.work < ORDER_WORK; shake++) {
@@ -45,14 +49,16 @@ export function layoutRows(graph) {
 }
 
 /** Return rows in which vertices stand as a walk up from the results leaves them: a tree starts out
- * without crossings. Sources come in their order, or shuffled where there is a `random`. */
+ * without crossings. Sources come in their order, or shuffled where there is a `random`.
+ * @param {ProperGraph} graph
+ * @param {SeededRandom | null} random */
 function layoutWalk({ layer, up, down }, random) {
   const rows = layoutEmptyRows(layer);
   const begun = new Uint8Array(layer.length);
+  /** @type {number[]} */
   const stack = [];
   for (let v = layer.length - 1; v >= 0; v--) if (!down[v].length) stack.push(v);
-  while (stack.length) {
-    const v = stack.pop();
+  for (let v = stack.pop(); v !== undefined; v = stack.pop()) {
     if (v < 0) rows[layer[~v]].push(~v); // all above it stand
     else if (!begun[v]) {
       begun[v] = 1;
@@ -64,14 +70,20 @@ function layoutWalk({ layer, up, down }, random) {
   return rows;
 }
 
+/**
+ * @param {number[]} layer
+ * @returns {number[][]} */
 const layoutEmptyRows = (layer) =>
   Array.from({ length: layer.reduce((most, l) => Math.max(most, l), -1) + 1 }, () => []);
 
 /** Sort each row, from the top, by the mean place of what leads to its vertices; those to which
- * nothing leads keep their place. */
+ * nothing leads keep their place.
+ * @param {ProperGraph} graph
+ * @param {number[][]} rows */
 function layoutSwept({ layer, up }, rows) {
   const at = new Float64Array(layer.length);
   return rows.map((row) => {
+    /** @type {Map<number, number>} */
     const mean = new Map();
     for (const v of row) {
       if (up[v].length) {
@@ -81,14 +93,16 @@ function layoutSwept({ layer, up }, rows) {
         );
       }
     }
-    const moved = [...mean.keys()].sort((a, b) => mean.get(a) - mean.get(b));
-    const sorted = row.map((v) => (mean.has(v) ? moved.shift() : v));
+    const moved = [...mean].sort((a, b) => a[1] - b[1]);
+    const sorted = row.map((v) => (mean.has(v) ? moved.shift()?.[0] ?? v : v));
     sorted.forEach((v, i) => (at[v] = i));
     return sorted;
   });
 }
 
-/** Improve the rows given, and those beside any that changed, until all are at rest. */
+/** Improve the rows given, and those beside any that changed, until all are at rest.
+ * @param {LayoutOrder} order
+ * @param {Iterable<number>} rows */
 function layoutMend(order, rows) {
   const waiting = new Set(rows);
   for (let isDown = true; waiting.size; isDown = !isDown) {
@@ -101,10 +115,15 @@ function layoutMend(order, rows) {
   }
 }
 
-/** Push some vertices that hang together aside; return the rows whose lines that touches. */
+/** Push some vertices that hang together aside; return the rows whose lines that touches.
+ * @param {ProperGraph} graph
+ * @param {LayoutOrder} order
+ * @param {SeededRandom} random */
 function layoutShake(graph, order, random) {
-  const far = (2 * random() - 1) * ORDER_SHIFT;
-  const pushed = new Map(); // row -> vertices
+  const far = (2 * random.next() - 1) * ORDER_SHIFT;
+  /** Vertices by their rows.
+   * @type {Map<number, Set<number>>} */
+  const pushed = new Map();
   for (const v of layoutGroup(graph, layoutCrossed(order, random), random)) {
     const r = graph.layer[v];
     pushed.set(r, (pushed.get(r) || new Set()).add(v));
@@ -113,22 +132,28 @@ function layoutShake(graph, order, random) {
   for (const [r, members] of pushed) {
     const row = Array.from(order.orders[r], (i) => order.vertices[r][i]);
     const place = new Map(row.map((v, i) => [v, members.has(v) ? i + far * row.length : i]));
-    order.setRow(r, row.sort((a, b) => place.get(a) - place.get(b)));
+    const placeOf = (/** @type {number} */ v) => place.get(v) ?? 0;
+    order.setRow(r, row.sort((a, b) => placeOf(a) - placeOf(b)));
     for (const beside of [r - 1, r, r + 1]) if (order.orders[beside]) touched.add(beside);
   }
   return touched;
 }
 
-/** Return a vertex; the more lines cross beside its row the likelier. */
+/** Return a vertex; the more lines cross beside its row the likelier.
+ * @param {LayoutOrder} order
+ * @param {SeededRandom} random */
 function layoutCrossed(order, random) {
-  let left = random() * order.crossings();
+  let left = random.next() * order.crossings();
   let r = 0;
   while (r < order.orders.length - 2 && (left -= order.crossingsBelow(r)) >= 0) r++;
   const row = order.vertices[r + random.below(2)];
   return row[random.below(row.length)];
 }
 
-/** Return a vertex and some around it. */
+/** Return a vertex and some around it.
+ * @param {ProperGraph} graph
+ * @param {number} vertex
+ * @param {SeededRandom} random */
 function layoutGroup({ up, down }, vertex, random) {
   const group = new Set([vertex]);
   const size = 1 + random.below(ORDER_GROUP - 1);
@@ -140,21 +165,28 @@ function layoutGroup({ up, down }, vertex, random) {
   return group;
 }
 
-/** Return numbers from 0 to 1 that are the same each time (mulberry32), with two uses of them. */
-function newRandom(seed = 1) {
-  const random = () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+/** Numbers from 0 to 1 that are the same each time (mulberry32), and two uses of them. */
+class SeededRandom {
+  #seed = 1;
+
+  next() {
+    this.#seed = (this.#seed + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#seed ^ (this.#seed >>> 15), 1 | this.#seed);
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-  random.below = (count) => Math.floor(random() * count);
-  random.shuffle = (list) => {
+  }
+
+  /** @param {number} count */
+  below(count) {
+    return Math.floor(this.next() * count);
+  }
+
+  /** @param {number[]} list */
+  shuffle(list) {
     for (let i = list.length - 1; i > 0; i--) {
-      const k = random.below(i + 1);
+      const k = this.below(i + 1);
       [list[i], list[k]] = [list[k], list[i]];
     }
     return list;
-  };
-  return random;
+  }
 }

@@ -1,0 +1,42 @@
+// The types of layouts: of what they are made, and what comes out.
+
+/** A line from node `a` to node `b`, as source number `slot` of `slots`. */
+export interface LayoutEdge {
+  a: number;
+  b: number;
+  slot: number;
+  slots: number;
+  state?: string;
+}
+
+/** Boxes by their sizes; what has the same key in another graph is the same. */
+export interface LayoutGraph {
+  nodes: { key: number | string; w: number; h: number }[];
+  edges: LayoutEdge[];
+}
+
+export interface Place {
+  x: number;
+  y: number;
+}
+
+/** The middle of each box, and the points of each line; null for one that is too long. */
+export interface Layout {
+  places: Place[];
+  routes: ([number, number][] | null)[];
+}
+
+/** A vertex beside another, and the share of the width at which the line ends. */
+export type Beside = [vertex: number, port: number];
+
+/** A graph whose lines go from a layer to the next: the first `count` vertices are nodes, the others
+ * stand where a line passes a layer; those under each node are its `lines`. */
+export interface ProperGraph {
+  count: number;
+  layer: number[];
+  width: number[];
+  up: Beside[][];
+  down: Beside[][];
+  lines: number[][];
+  chains: (number | null)[];
+}
