@@ -171,7 +171,7 @@ export interface CheckRow {
 export type TrialRow = [number: number, parent: number | null, how: string, seconds: number | null, note: string];
 
 /**
- * What a search tried; `best` is the number of a trial. Units: seconds that it took.
+ * What a search tried; `best` is the number of a candidate. Units: seconds that it took.
  */
 export interface SearchRow {
   tried: number;
@@ -738,7 +738,7 @@ export interface PlansRequest {
 }
 
 /**
- * Search for faster opts for so many seconds.
+ * Search for faster opts for that number of seconds.
  */
 export interface SearchRequest {
   do: "search";
