@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from workbench import engine
@@ -15,7 +15,7 @@ from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import check_names, rewrite, without
 from workbench.ir.rules.collapse import KERNEL_RULES
-from workbench.ir.schedule.item import Decision, ScheduleItem
+from workbench.ir.schedule.item import Decision, Schedule, ScheduleItem
 from workbench.ir.schedule.schedule import base
 from workbench.kernel.inputs import FromSchedule, Run
 from workbench.kernel.kernel import Kernel
@@ -53,6 +53,7 @@ def planned(
     """
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
+    off = tuple(name for name in rules_off if name in of_kernels)
     plan = Planned()
     roots, derivations = [t.uop for t in tensors], [t.derivation for t in tensors]
     for device, group in _by_device(tensors).items():
@@ -68,20 +69,8 @@ def planned(
             plan.passes += watching.records
             plan.outputs = roots
             break
-        run = Run(schedule.items)
         built = next(r.after for r in watching.records if r.name == "rangeify")
-        shapes = {base(output): output.shape for output in outputs}
-        for number, item in enumerate(schedule.items):
-            if item.kernel is not None:
-                output_shapes = tuple(
-                    [shapes.get(node, node.shape) for node in item.nodes]
-                )
-                data = FromSchedule(run, number)
-                off = tuple(name for name in rules_off if name in of_kernels)
-                as_built = built[number].kernel
-                plan.kernels.append(
-                    _kernel(item.kernel, as_built, output_shapes, data, off)
-                )
+        plan.kernels += _kernels(schedule, built, outputs, off)
         plan.items += schedule.items
         plan.decisions += schedule.decisions
         plan.passes += watching.records
@@ -94,6 +83,25 @@ def planned(
         for kernel, node in zip(plan.kernels, stored, strict=True)
     ]
     return plan
+
+
+def _kernels(
+    schedule: Schedule,
+    built: Sequence[ScheduleItem],
+    outputs: Sequence[UOp],
+    rules_off: tuple[str, ...],
+) -> Iterator[Kernel]:
+    """Yield the kernels of a schedule, each on data that those before it compute; `built` has
+    them as rangeify made them."""
+    run = Run(schedule.items)
+    shapes = {base(output): output.shape for output in outputs}
+    for number, item in enumerate(schedule.items):
+        if item.kernel is not None:
+            own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
+            data = FromSchedule(run, number)
+            yield _kernel(
+                item.kernel, built[number].kernel, own_shapes, data, rules_off
+            )
 
 
 def _is_of_a_rule(error: Exception) -> bool:
