@@ -1,8 +1,7 @@
 """The layers of ARCHITECTURE.md, held against every import of the package.
 
 Imports inside functions count as much as those at the top: hiding an upward import there
-does not make it point downward. Only `if TYPE_CHECKING:` imports are left out of the search
-for cycles, because they never run; the layers bind them too.
+does not make it point downward, and neither does `if TYPE_CHECKING:`.
 """
 
 from __future__ import annotations
@@ -65,12 +64,11 @@ STRANGERS = {
 
 @dataclass(frozen=True)
 class Import:
-    """`module` imports `target` on `line`; `typing_only` if it never runs."""
+    """`module` imports `target` on `line`."""
 
     module: str
     target: str
     line: int
-    typing_only: bool
 
 
 OUTSIDE = ("workbench/", "notebooks/", "scripts/", "bench/", "tests/")
@@ -298,7 +296,7 @@ def test_a_cycle_is_told() -> None:
         "workbench.ir.a -> workbench.ir.b -> workbench.ir.a is a cycle"
     ]
     typed = f"if TYPE_CHECKING:\n    {hidden.splitlines()[1].strip()}"
-    assert cycles({**modules, "workbench.ir.a": typed}) == []
+    assert len(cycles({**modules, "workbench.ir.a": typed})) == 1
 
 
 def package_modules() -> Modules:
@@ -330,8 +328,7 @@ def cycles(modules: Modules) -> list[str]:
     """Return a sentence for each cycle that a depth-first walk of the imports closes."""
     edges: dict[str, list[str]] = {name: [] for name in modules}
     for each in imports(modules):
-        if not each.typing_only:
-            edges[each.module].append(each.target)
+        edges[each.module].append(each.target)
     loops: list[str] = []
     visited: set[str] = set()
 
@@ -354,22 +351,17 @@ def cycles(modules: Modules) -> list[str]:
 def imports(modules: Modules) -> Iterator[Import]:
     """Yield each import of one of `modules` by another, wherever in its file it stands."""
     for module, source in modules.items():
-        for node, typing_only in _statements(source):
+        for node in _statements(source):
             for target in _targets(node, modules):
                 if target != module:
-                    yield Import(module, target, node.lineno, typing_only)
+                    yield Import(module, target, node.lineno)
 
 
 @cache
-def _statements(source: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Return each import of a file, and whether it never runs."""
-    tree = ast.parse(source)
-    typing_only = set(_typing_only(tree))
-    return [
-        (node, node in typing_only)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
+def _statements(source: str) -> list[ast.Import | ast.ImportFrom]:
+    """Return each import of a file, also of those that only a type checker reads."""
+    tree = ast.walk(ast.parse(source))
+    return [node for node in tree if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
@@ -383,15 +375,6 @@ def _targets(node: ast.AST, modules: Modules) -> Iterator[str]:
                 yield inner
             elif base in modules:
                 yield base
-
-
-def _typing_only(tree: ast.Module) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith(
-            "TYPE_CHECKING"
-        ):
-            for statement in node.body:
-                yield from ast.walk(statement)
 
 
 def _why_not(module: str, target: str) -> str | None:

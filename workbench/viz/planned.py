@@ -96,12 +96,11 @@ def _kernels(
     run = Run(schedule.items)
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
-        if item.kernel is not None:
+        as_built = built[number].kernel
+        if item.kernel is not None and as_built is not None:
             own_shapes = tuple([shapes.get(node, node.shape) for node in item.nodes])
             data = FromSchedule(run, number)
-            yield _kernel(
-                item.kernel, built[number].kernel, own_shapes, data, rules_off
-            )
+            yield _kernel(item.kernel, as_built, own_shapes, data, rules_off)
 
 
 def _is_of_a_rule(error: Exception) -> bool:

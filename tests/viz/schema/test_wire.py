@@ -33,7 +33,7 @@ from workbench.search.search import CachedSearch
 from workbench.viz.schema.saved import SavedVariants
 from workbench.viz.session import persistence
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.handlers.variants import Edited
+from workbench.viz.session.live_record import Edited
 from workbench.viz.session.requests import checked
 
 SEED = os.environ.get("WORKBENCH_TEST_SEED", "")

@@ -16,7 +16,7 @@ from tests.support import ROOT
 from workbench.backends.native.private_files import MOST_BYTES
 from workbench.ir.nest.estimates import Estimates
 from workbench.viz.session import persistence
-from workbench.viz.session.handlers.variants import Edited
+from workbench.viz.session.live_record import Edited
 from workbench.viz.session.timing_rows import timing_row
 
 KEY = "0123456789abcdef"

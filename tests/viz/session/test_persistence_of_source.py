@@ -11,6 +11,7 @@ from tests.viz.session.support import Page, session_of
 from tests.viz.support import matmul
 from workbench.viz.session.handlers import variants as tuning
 from workbench.viz.session.jobs import PREFETCH
+from workbench.viz.session.live_record import Edited
 from workbench.viz.session.session import Session
 
 
@@ -73,7 +74,7 @@ def test_edited_source_comes_back() -> None:
 def test_variants_of_a_session_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "MOST_VARIANTS", 2)
     with session_of(matmul()) as session:
-        source = tuning.Edited("C", "int f;")
+        source = Edited("C", "int f;")
         tuning.edited_variant(session, source, 0)
         request = {"do": "edit", "variant": 0, "language": "LLVM", "text": "x"}
         assert session.handle(request)["error"]["what"] == "no more variants"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
@@ -13,10 +13,8 @@ from workbench.measure.timing import Samples
 from workbench.viz.record.about import device_rows, language_rows
 from workbench.viz.session.handlers import baselines, measurement, plan_comparison
 from workbench.viz.session.jobs import PREFETCH
+from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.opt_text import parse_opt
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
 
 BUDGET_S = 0.25
 """Seconds for timing one group of offers."""
@@ -34,7 +32,7 @@ SLOW_S = 0.1
 """The offers of a variant that takes longer are not measured."""
 
 
-def times(session: Session) -> Iterator[None]:
+def times(session: LiveRecord) -> Iterator[None]:
     """Time the first kernels plain and with the default opts, then both plans, where there
     was another, then baselines, then offers."""
     for number, kernel in enumerate(session.record["kernels"][:KERNELS]):
@@ -56,7 +54,7 @@ def times(session: Session) -> Iterator[None]:
             yield from _offers(session, variant)
 
 
-def offers(session: Session, variant: int) -> dict[str, Any]:
+def offers(session: LiveRecord, variant: int) -> dict[str, Any]:
     """List what can be done next with a variant that is looked at. In the background its code
     gets links and its passes, and, where that is wanted, what can be done next is measured."""
     if not session.row(variant)["offers"]:
@@ -69,7 +67,7 @@ def offers(session: Session, variant: int) -> dict[str, Any]:
     return {}
 
 
-def registered(session: Session) -> None:
+def registered(session: LiveRecord) -> None:
     """Add devices and languages that there are by now. In the background what can be done next is
     listed again, where other opts are registered."""
     for name, rows in (("devices", device_rows()), ("languages", language_rows())):
@@ -81,7 +79,7 @@ def registered(session: Session) -> None:
         session.jobs.submit(session, steps, PREFETCH)
 
 
-def _offers_again(session: Session) -> Iterator[None]:
+def _offers_again(session: LiveRecord) -> Iterator[None]:
     for variant, row in enumerate(session.record["variants"]):
         if row["offers"] or row["refused"]:
             with session.lock:
@@ -90,7 +88,7 @@ def _offers_again(session: Session) -> Iterator[None]:
             yield
 
 
-def _looked_at(session: Session, variant: int) -> Iterator[None]:
+def _looked_at(session: LiveRecord, variant: int) -> Iterator[None]:
     with session.lock:
         row = session.row(variant)
         if not row["passes"] and row["error"] is None and variant not in session.edited:
@@ -101,7 +99,7 @@ def _looked_at(session: Session, variant: int) -> Iterator[None]:
         yield from _offers(session, variant)
 
 
-def _time_kernel(session: Session, number: int) -> None:
+def _time_kernel(session: LiveRecord, number: int) -> None:
     rows = session.record["variants"]
     group = [
         v for v, row in enumerate(rows)
@@ -112,7 +110,7 @@ def _time_kernel(session: Session, number: int) -> None:
         _quietly(session, group)
 
 
-def _quietly(session: Session, group: list[int]) -> None:
+def _quietly(session: LiveRecord, group: list[int]) -> None:
     """Time variants; where that fails nobody is told, because nobody asked."""
     try:
         with session.jobs.use_worker(session.device) as worker:
@@ -122,7 +120,7 @@ def _quietly(session: Session, group: list[int]) -> None:
         pass
 
 
-def _offers(session: Session, variant: int) -> Iterator[None]:
+def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
     """Measure a variant's offers, those first that are said to gain most."""
     timing = session.row(variant)["timing"]
     if (
@@ -148,7 +146,7 @@ def _offers(session: Session, variant: int) -> Iterator[None]:
 
 
 def _measure_offers(
-    session: Session, variant: int, listed: list[dict[str, Any]], places: list[int]
+    session: LiveRecord, variant: int, listed: list[dict[str, Any]], places: list[int]
 ) -> None:
     with session.lock:
         if session.row(variant)["offers"] is not listed:
@@ -192,6 +190,6 @@ def by_promise(listed: list[dict[str, Any]]) -> list[int]:
     return [place for _, _, place in sorted(keys)]
 
 
-def _kernel(session: Session, variant: int) -> int:
+def _kernel(session: LiveRecord, variant: int) -> int:
     number: int = session.row(variant)["kernel"]
     return number

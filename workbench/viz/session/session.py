@@ -2,31 +2,22 @@
 
 `handle(request)` answers every request of a page with a plain dict and raises nothing. Nothing
 here knows of Jupyter: a widget is a Listener.
-
-What changes the record goes out as numbered patches, in order, to every listener; so tables of
-the record and of all pages stay the same.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from threading import Timer
-from typing import Any, Protocol
-from weakref import WeakSet, ref
+from typing import Any
+from weakref import ref
 
 from workbench.base.errors import WorkbenchError
-from workbench.base.forking import free_rlock
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import OptOps
-from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import Exploration
-from workbench.viz.page import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.record.variants import error_row
-from workbench.viz.schema.saved import SavedVariant
-from workbench.viz.session import persistence, prefetch
+from workbench.viz.session import prefetch
 from workbench.viz.session.handlers import (
     baselines,
     inspection,
@@ -35,12 +26,11 @@ from workbench.viz.session.handlers import (
     rule_toggles,
 )
 from workbench.viz.session.handlers import variants as tuning
-from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
+from workbench.viz.session.jobs import PREFETCH, Jobs
+from workbench.viz.session.live_record import Listener, LiveRecord, Message
 from workbench.viz.session.requests import arguments, checked
 from workbench.worker.client import TaskStopped
 from workbench.worker.time_limit import uninterrupted
-
-Message = dict[str, Any]
 
 QUICK: dict[str, Callable[..., Any]] = {
     "apply": tuning.apply,
@@ -66,7 +56,9 @@ LONG: dict[str, Callable[..., Any]] = {
     "bisect": inspection.bisect,
     "plans": plan_comparison.measure,
     "replan": lambda session, node, store: session.replan(node, store),
-    "rule_off": rule_toggles.rule_off,
+    "rule_off": lambda session, kernel, rule, on, of: session.rule_off(
+        kernel, rule, on, of
+    ),
 }
 """Requests that take long, most of them because they run kernels; they wait for their turn."""
 SAVES = frozenset(
@@ -76,26 +68,10 @@ SAVES = frozenset(
 _OF_ANOTHER = WorkbenchError(
     "the plan has changed", "this request was for the plan before it", "again"
 )
-_NUMBERS = itertools.count()
-"""Every plan of every session has one of its own: the worker keeps data by it."""
 
 
-class Listener(Protocol):
-    """Whoever shows a session: it is told of replies to it, of patches, and of progress; now
-    and then it gets the whole record, packed, for pages that open later, and what to look at."""
-
-    def tell(self, message: Message) -> None:
-        """Pass on a reply, a patch or progress."""
-
-    def renew(self, record: str) -> None:
-        """Keep the whole record, packed, for pages that open later."""
-
-    def look(self, view: Message) -> None:
-        """Show these panes and places."""
-
-
-class Session:
-    """One exploration at work. `recorder` has the record and the Kernel of every variant."""
+class Session(LiveRecord):
+    """A live record that answers requests, and works ahead of them."""
 
     def __init__(
         self,
@@ -103,71 +79,18 @@ class Session:
         queue: Jobs | None = None,
         measures_ahead: bool = False,
     ):
-        self.lock = free_rlock()
-        self.jobs = jobs() if queue is None else queue
-        self.measures_ahead = measures_ahead
-        self._listeners: WeakSet[Listener] = WeakSet()
+        super().__init__(queue, measures_ahead)
         self._begun: Recorder | None = None
-        self.opts = OptOps.registered
-        self._patches, self._renewed, self._is_renewing = 0, 0, False
         self._open(exploration)
 
-    def _open(
-        self, exploration: Exploration, machine_speeds: Speeds | None = None
-    ) -> None:
-        """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
-        self.recorder = Recorder(exploration, machine_speeds)
-        self.number = next(_NUMBERS)
-        self.recorder.first()
+    def _open(self, exploration: Exploration, speeds: Speeds | None = None) -> None:
+        self._begin_with(exploration, speeds)
         baselines.add_rows(self)  # so that pages know what there is to time
-        self.device: str = self.recorder.record["device"]
-        self.edited: dict[int, tuning.Edited] = {}
-        self.timings: dict[tuple[int, str], Any] = {}
-        self.checks: dict[tuple[int, str], Any] = {}
-        self.elsewhere: dict[tuple[int, str], Message] = {}
-        self.watched: int | None = None
-        self.before: plan_comparison.Before | None = None
         self._pieces: Iterator[str] = self.recorder.rest()
-        # what was kept is of the scheduler's own plan
-        is_own = not exploration.forced and not exploration.rules_off
-        self.earlier = persistence.load(self.record["key"]) if is_own else {}
-        self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
         self.recorder.patch()  # it is in the record that the page gets whole
         self.record["n"] = self._patches
-
-    # what there is
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """The record as it is now; `n` counts the patches that it has had."""
-        return self.recorder.record
-
-    @property
-    def kernels(self) -> list[Kernel]:
-        """The Kernel of every variant."""
-        return self.recorder.kernels
-
-    def row(self, variant: int) -> dict[str, Any]:
-        """Return a variant's row of the record."""
-        variant_row: dict[str, Any] = self.record["variants"][variant]
-        return variant_row
-
-    def set(self, variant: int, name: str, value: Any) -> None:
-        """Set a field of a variant."""
-        self.put(("variants", variant, name), value)
-
-    def put(self, path: tuple[str | int, ...], value: Any) -> None:
-        """Set one value of the record; the next patch says so."""
-        self.recorder.put(path, value)
-
-    def packed(self) -> str:
-        """Return the whole record as pages read it, having told the others what changed: a patch
-        says nothing that is in a record of the same number."""
-        with self.lock:
-            self.tell_changes()
-            return packed(self.record)
 
     # requests
 
@@ -228,6 +151,13 @@ class Session:
         self.begin()
         return {"n": self._patches}
 
+    def rule_off(
+        self, kernel: int | None, rule: int | str, on: bool | None, of: int | None
+    ) -> dict[str, Any]:
+        """Switch a rule off, or on again: see `rule_toggles.rule_off`."""
+        result = rule_toggles.rule_off(self, kernel, rule, on, of)
+        return self.reopen(result) if isinstance(result, Exploration) else result
+
     def stop(self) -> dict[str, int]:
         """Drop what is under way; return how many jobs that were. What pages lack comes all the
         same."""
@@ -249,60 +179,11 @@ class Session:
 
     # messages
 
-    def listen(self, listener: Listener) -> None:
-        """Tell `listener` what happens from now on, as long as it lives."""
-        with self.lock:
-            self._listeners.add(listener)
-
-    def listeners(self) -> list[Listener]:
-        """Return who listens."""
-        with self.lock:
-            return list(self._listeners)
-
-    def send(self, reply: Message, asker: Listener | None = None) -> Message:
-        """Send a reply to whoever asked, and what changed to everybody; return it with the
-        patch."""
-        with self.lock:
-            patch = self._take_patch()
-            whole = reply | {"patch": patch}
-            for listener in list(self._listeners):
-                if listener is asker:
-                    listener.tell(whole)
-                elif patch is not None:
-                    listener.tell({"patch": patch})
-        return whole
-
-    def tell_changes(self) -> None:
-        """Send what changed, if anything."""
-        with self.lock:
-            patch = self._take_patch()
-            if patch is not None:
-                self.tell({"patch": patch})
-
-    def status(
-        self, task: str | None, step: int = 0, total: int = 0, text: str = ""
-    ) -> None:
-        """Say what is going on; None: nothing is."""
-        message = {"task": task, "done": step, "total": total, "text": text}
-        self.tell({"status": message})
-
     def tell(self, message: Message) -> None:
         """Send a message to everybody."""
         with self.lock:
             for listener in list(self._listeners):
                 listener.tell(message)
-
-    def _take_patch(self) -> dict[str, Any] | None:
-        patch = self.recorder.patch()
-        if not patch["append"] and not patch["set"]:
-            return None
-        self._patches += 1
-        self.record["n"] = self._patches
-        patch["set"].append([["n"], self._patches])
-        if self._listeners and not self._is_renewing:
-            self._is_renewing = True
-            self.jobs.submit(self.recorder, self._renewing(), PREFETCH)
-        return patch
 
     # ahead of being asked
 
@@ -360,16 +241,6 @@ class Session:
         finally:
             self.status(None)
 
-    def in_this_plan(self, steps: Iterator[None]) -> Iterator[None]:
-        """Return `steps` that end where all is planned anew: they are about the record of now."""
-        mine, end = self.recorder, object()
-
-        def until() -> Iterator[None]:
-            while self.recorder is mine and next(steps, end) is not end:
-                yield
-
-        return until()
-
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
         # first what was made by hand: somebody may miss it
         for _ in tuning.restored(self, only_by_hand=True):
@@ -393,27 +264,3 @@ class Session:
                 tuning.adopt(self, variant)
             self.tell_changes()
             return True
-
-    def _renewing(self) -> Iterator[None]:
-        yield
-        self._renew()
-
-    def _renew(self) -> None:
-        with self.lock:
-            if self._renewed == self._patches:
-                self._is_renewing = False
-                return
-            self._renewed, self._is_renewing = self._patches, False
-            whole = self.packed()
-            for listener in self.listeners():
-                listener.renew(whole)
-
-    def save(self) -> None:
-        """Keep the variants for the next session; not those of a plan that was forced, or that
-        does without some rules."""
-        with self.lock:
-            ex = self.recorder.exploration
-            if ex.forced or ex.rules_off:
-                return
-            tried = self.record, self.timings, self.edited
-            self._stored = persistence.store(*tried, self._stored)

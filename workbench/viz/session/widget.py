@@ -14,9 +14,10 @@ import traitlets
 
 from workbench.viz import page
 from workbench.viz.session.jobs import REQUESTED
+from workbench.viz.session.live_record import Message
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.messages import sending
-from workbench.viz.session.session import Message, Session
+from workbench.viz.session.session import Session
 from workbench.worker.time_limit import uninterrupted
 
 DISCONNECTED = {

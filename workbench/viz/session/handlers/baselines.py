@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -21,11 +21,9 @@ from workbench.measure.timing import Samples, interleave
 from workbench.pipeline import build
 from workbench.viz.record.variants import error_row
 from workbench.viz.session.handlers import measurement
+from workbench.viz.session.live_record import LiveRecord
 from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.client import TaskStopped
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
 
 BUDGET_S = 0.6
 """Seconds for timing one baseline."""
@@ -39,12 +37,12 @@ Run = Callable[[], object]
 Row = dict[str, Any]
 
 
-def by_name(session: Session) -> dict[str, Run]:
+def by_name(session: LiveRecord) -> dict[str, Run]:
     """Return the baselines that were given until now, by name."""
     return dict(session.recorder.exploration.display.baselines)
 
 
-def measure_all(session: Session) -> dict[str, Any]:
+def measure_all(session: LiveRecord) -> dict[str, Any]:
     """Time every baseline.
 
     Errors: WorkbenchError where there is none, and on an emulator, whose times say nothing;
@@ -72,13 +70,13 @@ def measure_all(session: Session) -> dict[str, Any]:
     return {}
 
 
-def add_rows(session: Session) -> None:
+def add_rows(session: LiveRecord) -> None:
     """Name the baselines that were given in the record, before they are timed."""
     for name in by_name(session):
         add_row(session, name)
 
 
-def add_row(session: Session, name: str) -> int:
+def add_row(session: LiveRecord, name: str) -> int:
     """Return the place of a baseline's row, added where it is new."""
     rows = session.record["baselines"]
     for place, row in enumerate(rows):
@@ -89,7 +87,7 @@ def add_row(session: Session, name: str) -> int:
     return len(rows)
 
 
-def _measure(session: Session, name: str, run: Run) -> None:
+def _measure(session: LiveRecord, name: str, run: Run) -> None:
     outcome: dict[str, Any] = {}
     with session.lock:  # what is pinned, and on which device, may change while it runs
         pinned = session.record["pinned"]
@@ -127,7 +125,7 @@ def _our_run(kernel: Kernel) -> Run:
     return launch
 
 
-def _show(session: Session, name: str, outcome: Row, ours: Row | None) -> None:
+def _show(session: LiveRecord, name: str, outcome: Row, ours: Row | None) -> None:
     place, timing = add_row(session, name), None
     if "found" in outcome:
         samples: Samples = outcome["found"][THEIRS]
@@ -151,7 +149,7 @@ def _our_row(kernel: Kernel, samples: Samples) -> Row:
     )  # fmt: skip
 
 
-def _show_ours(session: Session, variant: int, row: Row) -> None:
+def _show_ours(session: LiveRecord, variant: int, row: Row) -> None:
     session.timings[variant, row["device"]] = row
     if session.kernels[variant].device == row["device"]:
         measurement.show_timing(session, variant, row)

@@ -4,7 +4,7 @@ rewrite was wrong."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.check.bisect import FirstWrongRewrite
@@ -13,9 +13,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.viz.bisect import bisected
 from workbench.viz.model import why
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
+from workbench.viz.session.live_record import LiveRecord
 
 MAX_VALUES = 16
 """Values that are shown where there are several, from the beginning."""
@@ -23,7 +21,7 @@ Result = dict[str, Any]
 
 
 def values(
-    session: Session,
+    session: LiveRecord,
     variant: int | None,
     place: int,
     step: int,
@@ -64,7 +62,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def bisect(session: Session, variant: int) -> Result:
+def bisect(session: LiveRecord, variant: int) -> Result:
     """Return the first rewrite after which a variant computes something else, from the tensors
     to its program, in words, and where it stands; None where all states agree.
 
@@ -94,7 +92,7 @@ def bisect(session: Session, variant: int) -> Result:
 
 
 def _place_of(
-    session: Session, variant: int, wrong_rewrite: FirstWrongRewrite
+    session: LiveRecord, variant: int, wrong_rewrite: FirstWrongRewrite
 ) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
@@ -108,7 +106,9 @@ def _place_of(
     return next(iter(matches or reversed(named)), None)
 
 
-def _has_step(session: Session, row: Result, wrong_rewrite: FirstWrongRewrite) -> bool:
+def _has_step(
+    session: LiveRecord, row: Result, wrong_rewrite: FirstWrongRewrite
+) -> bool:
     """Whether the pass of a row has the rewrite: others may have its name."""
     if not 0 < wrong_rewrite.number <= len(row["rewrites"]):
         return False
@@ -117,7 +117,7 @@ def _has_step(session: Session, row: Result, wrong_rewrite: FirstWrongRewrite) -
     return node(before) is wrong_rewrite.before and node(after) is wrong_rewrite.after
 
 
-def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Result:
+def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> Result:
     """Return why a rule does not fire at a node: its text, the part that fails, a sentence.
 
     Errors: WorkbenchError for what is an opt or a step and no rule.
@@ -137,7 +137,7 @@ def why_not(session: Session, place: int, step: int, node: int, rule: int) -> Re
     }
 
 
-def rule_at(session: Session, place: int) -> Rule:
+def rule_at(session: LiveRecord, place: int) -> Rule:
     """Return the rule at a place of the record.
 
     Errors: WorkbenchError for what is an opt or a step and no rule.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -21,13 +21,11 @@ from workbench.search.candidate import Candidate
 from workbench.viz.record.about import language_rows
 from workbench.viz.record.variants import error_row
 from workbench.viz.session.handlers import variants as tuning
+from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.search_rows import search_row
 from workbench.viz.session.timing_rows import run_name, timing_row
 from workbench.worker.candidate import row_of
 from workbench.worker.client import TaskStopped, Worker
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
 
 BUDGET_S = 1.0
 """Seconds for timing one variant."""
@@ -40,7 +38,7 @@ is held to hang."""
 Result = dict[str, Any]
 
 
-def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
+def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Result:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
     together. An error of a variant stands with it."""
     variants_to_time = list(dict.fromkeys(variants))
@@ -52,14 +50,14 @@ def measure(session: Session, variants: list[int], cold: bool | None) -> Result:
     return {"variants": variants_to_time}
 
 
-def check(session: Session, variant: int) -> Result:
+def check(session: LiveRecord, variant: int) -> Result:
     """Check a variant's answer against the reference interpreter."""
     with use_worker(session, [variant]) as worker:
         check_variant(session, worker, variant)
     return {}
 
 
-def search(session: Session, variant: int, budget_s: float) -> Result:
+def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
     """Search for a faster candidate for a variant; the best becomes a variant, timed beside it, and
     keeps all that was tried. A search that is stopped leaves the best so far.
 
@@ -99,7 +97,7 @@ def search(session: Session, variant: int, budget_s: float) -> Result:
     return {"variant": child}
 
 
-def edit(session: Session, variant: int, language: str, text: str) -> Result:
+def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
     """Run source that was edited by hand as a new variant: checked, then timed beside the one
     it was made from. What goes wrong stands with the new variant.
 
@@ -107,7 +105,7 @@ def edit(session: Session, variant: int, language: str, text: str) -> Result:
     """
     name = _runs(language)
     with session.lock:
-        child = tuning.edited_variant(session, tuning.Edited(name, text), variant)
+        child = tuning.edited_variant(session, Edited(name, text), variant)
         session.tell_changes()
     try:
         with use_worker(session, [child]) as worker:
@@ -141,7 +139,7 @@ def _runs(language: str) -> str:
 # with the worker
 
 
-def check_variant(session: Session, worker: Worker, variant: int) -> None:
+def check_variant(session: LiveRecord, worker: Worker, variant: int) -> None:
     """Set the outcome of a check. Errors: WorkbenchError where there is no answer to check."""
     with session.lock:
         kernel, candidate = session.kernels[variant], worker_row(session, variant)
@@ -160,7 +158,7 @@ def check_variant(session: Session, worker: Worker, variant: int) -> None:
 
 
 def time_group(
-    session: Session,
+    session: LiveRecord,
     worker: Worker,
     variants: Sequence[int],
     cold: bool,
@@ -184,7 +182,7 @@ def time_group(
 
 
 def times(
-    session: Session,
+    session: LiveRecord,
     worker: Worker,
     variant: int,
     kernels: list[Result],
@@ -210,7 +208,7 @@ def times(
 
 
 def _set_timings(
-    session: Session, results: Mapping[int, tuple[Result, Result]]
+    session: LiveRecord, results: Mapping[int, tuple[Result, Result]]
 ) -> None:
     """Set what came of variants, each with the candidate that was measured: its device stays that
     of the times, and they are shown only where the session has not gone to another one."""
@@ -231,7 +229,7 @@ def _set_timings(
             show_timing(session, variant, row)
 
 
-def show_timing(session: Session, variant: int, row: Result) -> None:
+def show_timing(session: LiveRecord, variant: int, row: Result) -> None:
     """Set the timing of a variant, and what it changes: a peak that it beats, and what is said
     of a launch that takes most of it."""
     session.set(variant, "timing", row)
@@ -241,12 +239,12 @@ def show_timing(session: Session, variant: int, row: Result) -> None:
         session.recorder.add_cost(variant)
 
 
-def is_shown(session: Session, variant: int, candidate: Result) -> bool:
+def is_shown(session: LiveRecord, variant: int, candidate: Result) -> bool:
     """Whether a candidate that was measured is what the variant is on the session's device now."""
     return bool(candidate["device"] == device_of(session, variant))
 
 
-def reference(session: Session, variant: int) -> int:
+def reference(session: LiveRecord, variant: int) -> int:
     """Return the variant that ratios of a variant refer to: the pinned one, or the plain one."""
     pinned, number = session.record["pinned"], session.row(variant)["kernel"]
     if pinned is not None and session.row(pinned)["kernel"] == number:
@@ -254,7 +252,7 @@ def reference(session: Session, variant: int) -> int:
     return int(session.record["kernels"][number]["root"])
 
 
-def headline(session: Session, number: int) -> list[int]:
+def headline(session: LiveRecord, number: int) -> list[int]:
     """Return the variants of a kernel whose times stand at the top of the page, where they were
     timed: whenever something is timed they are, so that all of these are of one run. An emulator's
     times are not held against each other."""
@@ -267,7 +265,7 @@ def headline(session: Session, number: int) -> list[int]:
 
 
 def use_worker(
-    session: Session, variants: Sequence[int]
+    session: LiveRecord, variants: Sequence[int]
 ) -> AbstractContextManager[Worker]:
     """Hand out a worker that may run variants: edited source gets one of its own."""
     edited = [v for v in variants if v in session.edited]
@@ -275,7 +273,7 @@ def use_worker(
     return session.jobs.use_worker(device, alone=bool(edited))
 
 
-def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
+def ask(session: LiveRecord, worker: Worker, task: Result, name: str) -> Result:
     """Return what the worker makes of a task; pages hear how far it is.
 
     Errors: as `Worker.ask`.
@@ -295,7 +293,7 @@ def ask(session: Session, worker: Worker, task: Result, name: str) -> Result:
         session.status(None)
 
 
-def _data(session: Session, worker: Worker, kernel: Kernel, number: int) -> str:
+def _data(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
     """Return the key of a kernel's data, which the worker has; its producers have run."""
     key = f"{session.number}-{number}"
     hold(worker, kernel, key)
@@ -315,7 +313,7 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
     worker.hold(key, buffers)
 
 
-def worker_row(session: Session, variant: int) -> Result:
+def worker_row(session: LiveRecord, variant: int) -> Result:
     """Return a variant as the worker reads it.
 
     Errors: WorkbenchError where rules were registered since: its code is shown without them.
@@ -338,13 +336,13 @@ def kernel_row(kernel: Kernel) -> Result:
     return row_of(kernel.ast, kernel.device, kernel.rules_off)
 
 
-def device_of(session: Session, variant: int) -> str:
+def device_of(session: LiveRecord, variant: int) -> str:
     """Return the device that a variant runs on."""
     edited = session.edited.get(variant)
     return session.kernels[variant].device if edited is None else edited.device
 
 
-def _patience(session: Session, variants: Sequence[int]) -> float | None:
+def _patience(session: LiveRecord, variants: Sequence[int]) -> float | None:
     """Return the seconds that the first run of edited source may take; None for others, which
     may take what any task may. Starting a process and compiling has time of its own: on a busy
     machine it takes longer than many a program."""

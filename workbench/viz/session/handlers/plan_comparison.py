@@ -6,9 +6,8 @@ its kernels take one by one, each warm. A kernel that both plans have is timed o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.measure.side_by_side import ratio
 from workbench.viz.session.handlers import measurement, variants
+from workbench.viz.session.live_record import Before, LiveRecord
 from workbench.worker.client import DATA_BYTES, TaskStopped
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
 
 BUDGET_S = 1.5
 """Seconds for timing two plans."""
@@ -35,23 +32,13 @@ AT = ("plan", "compared")
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """A plan that was left for another: its un-optimised kernels, and the number that its data
-    have in the worker; `stored` says of every value whether it was stored."""
-
-    number: int
-    kernels: tuple[Kernel, ...]
-    stored: Mapping[UOp, bool]
-
-
-def before(session: Session) -> Before:
+def before(session: LiveRecord) -> Before:
     """Return the plan that a session has now, to be held against the next one."""
     ex = session.recorder.exploration
     return Before(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
-def compare(session: Session, was: Before, target: UOp | None) -> None:
+def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
     """Say in the record how many kernels there were, and what is cut elsewhere now that the
     decision about `target` was turned round (None: a rule was). Times come with `measure`.
 
@@ -74,12 +61,12 @@ def compare(session: Session, was: Before, target: UOp | None) -> None:
     session.put(AT, row)
 
 
-def is_small(session: Session, flops: float) -> bool:
+def is_small(session: LiveRecord, flops: float) -> bool:
     """Whether both plans together have few enough operations."""
     return sum(k.estimates.flops for k in _kernels(session)) <= flops
 
 
-def measure(session: Session) -> Row:
+def measure(session: LiveRecord) -> Row:
     """Time both plans; the record says what each takes, and which is the faster.
 
     Errors: WorkbenchError where there is no other plan, or they cannot be timed here.
@@ -118,7 +105,7 @@ def measure(session: Session) -> Row:
     return {}
 
 
-def _check(session: Session) -> None:
+def _check(session: LiveRecord) -> None:
     """Errors: WorkbenchError where there is nothing to time."""
     what = "these plans cannot be timed"
     if session.before is None or not session.recorder.exploration.kernels:
@@ -133,7 +120,7 @@ def _check(session: Session) -> None:
         raise WorkbenchError(what, because, "smaller tensors")
 
 
-def _kernels(session: Session) -> tuple[Kernel, ...]:
+def _kernels(session: LiveRecord) -> tuple[Kernel, ...]:
     was = () if session.before is None else session.before.kernels
     return was + session.recorder.exploration.kernels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -16,23 +16,21 @@ from workbench.viz.exploration import Exploration
 from workbench.viz.model.words import plural
 from workbench.viz.session.handlers import inspection
 from workbench.viz.session.handlers import variants as tuning
-
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
+from workbench.viz.session.live_record import LiveRecord
 
 Result = dict[str, Any]
 
 
 def rule_off(
-    session: Session,
+    session: LiveRecord,
     kernel: int | None,
     rule: int | str,
     on: bool | None,
     of: int | None,
-) -> Result:
+) -> Result | Exploration:
     """Switch a rule off, or on again: its place in the record, or its name.
 
-    Where scheduling uses it, everything is shown anew without it. Else this returns the variant
+    Where scheduling uses it, this returns the exploration without it. Else it is the variant
     `of` (None: the plain one of a kernel) with the same opts and one more rule off, or on again.
 
     Errors: WorkbenchError for a rule that is not used here; KernelOptError where an opt is not
@@ -43,9 +41,7 @@ def rule_off(
     if name in ex.rules_off or (not on and schedules(ex, name)):
         others = tuple(other for other in ex.rules_off if other != name)
         off = others if on else (*others, name)
-        return session.reopen(
-            exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.viewer)
-        )
+        return exploration.of(ex.tensors, ex.page, ex.forced, off, ex.show, ex.viewer)
     if kernel is None:
         raise WorkbenchError(f"{name} is not off", "there is no kernel without it")
     with session.lock:
@@ -61,7 +57,7 @@ def schedules(ex: Exploration, name: str) -> bool:
 
 
 def _variant(
-    session: Session, kernel: int, name: str, on: bool, of: int | None
+    session: LiveRecord, kernel: int, name: str, on: bool, of: int | None
 ) -> Result:
     root = session.record["kernels"][kernel]["root"]
     variant = root if of is None else of
@@ -76,7 +72,7 @@ def _variant(
     return {"variant": tuning.variant_of(session, candidate, parent, named)}
 
 
-def compare(session: Session, was: Mapping[str, Any]) -> None:
+def compare(session: LiveRecord, was: Mapping[str, Any]) -> None:
     """Say in the record how the C of all kernels, un-optimised, differs from that of the record
     there `was` before other rules were switched off."""
     before, now = was["without"], session.record["without"]

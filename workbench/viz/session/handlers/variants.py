@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -16,21 +16,10 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.record.variants import code_row, error_row, step_rows
 from workbench.viz.schema.saved import SavedEdit, SavedVariant
 from workbench.viz.session import persistence
+from workbench.viz.session.live_record import Edited, LiveRecord
 from workbench.viz.session.opt_text import parse_opt, parse_opts
 
-if TYPE_CHECKING:
-    from workbench.viz.session.session import Session
-
-
 Result = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """The source of a variant that somebody changed by hand, and the device it is for."""
-
-    device: str
-    text: str
 
 
 MOST_VARIANTS = 500
@@ -42,13 +31,13 @@ OF_DEVICE = (
 """What of a variant belongs to one device, as its timing and its check do."""
 
 
-def apply(session: Session, variant: int, opt: str) -> Result:
+def apply(session: LiveRecord, variant: int, opt: str) -> Result:
     """Apply one opt to a variant; return the variant that this makes."""
     kernel = session.kernels[variant].apply(parse_opt(opt))
     return {"variant": variant_of(session, kernel, variant)}
 
 
-def paste(session: Session, variant: int, text: str) -> Result:
+def paste(session: LiveRecord, variant: int, text: str) -> Result:
     """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is
     not possible, those before it are kept, and the error stands with the variant.
 
@@ -65,7 +54,7 @@ def paste(session: Session, variant: int, text: str) -> Result:
     return {"variant": child}
 
 
-def auto(session: Session, kernel: int) -> Result:
+def auto(session: LiveRecord, kernel: int) -> Result:
     """Return the variant with the default opts."""
     root = session.record["kernels"][kernel]["root"]
     tuned = session.kernels[root].optimized()
@@ -75,7 +64,7 @@ def auto(session: Session, kernel: int) -> Result:
     return {"variant": variant}
 
 
-def code(session: Session, variant: int, language: str) -> Result:
+def code(session: LiveRecord, variant: int, language: str) -> Result:
     """Compile a variant, unless the code in that language is there.
 
     Errors: WorkbenchError where the device has no such code.
@@ -95,19 +84,19 @@ def code(session: Session, variant: int, language: str) -> Result:
     return {"variant": variant}
 
 
-def pin(session: Session, variant: int | None) -> Result:
+def pin(session: LiveRecord, variant: int | None) -> Result:
     """Make a variant the one that others are compared with."""
     session.put(("pinned",), variant)
     return {}
 
 
-def note(session: Session, variant: int, text: str) -> Result:
+def note(session: LiveRecord, variant: int, text: str) -> Result:
     """Keep a note with a variant."""
     session.set(variant, "note", text[:MOST_NOTE])
     return {}
 
 
-def device(session: Session, name: str) -> Result:
+def device(session: LiveRecord, name: str) -> Result:
     """Go to another device: the same variants, with code, answers and times of that device only.
 
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
@@ -129,7 +118,7 @@ def device(session: Session, name: str) -> Result:
     return {}
 
 
-def _show_device(session: Session, variant: int) -> None:
+def _show_device(session: LiveRecord, variant: int) -> None:
     """Show of a variant what is known of it on the session's device."""
     edited = session.edited.get(variant)
     is_apart = edited is not None and not Device[session.device].is_emulator
@@ -161,7 +150,7 @@ def on_device(kernel: Kernel, name: str) -> Kernel:
 # variants
 
 
-def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") -> int:
+def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "") -> int:
     """Return the variant that `kernel` is, added to the record where it is new.
 
     Errors: WorkbenchError where there are too many.
@@ -179,7 +168,7 @@ def variant_of(session: Session, kernel: Kernel, parent: int, name: str = "") ->
 
 
 def edited_variant(
-    session: Session, source: Edited, parent: int, name: str = ""
+    session: LiveRecord, source: Edited, parent: int, name: str = ""
 ) -> int:
     """Return a variant that is source edited by hand, added to the record; nothing is run.
 
@@ -196,13 +185,13 @@ def edited_variant(
     return variant
 
 
-def _leave_room(session: Session) -> None:
+def _leave_room(session: LiveRecord) -> None:
     if len(session.kernels) >= MOST_VARIANTS:
         because = f"there are {len(session.kernels)} already"
         raise WorkbenchError("no more variants", because, "explore again")
 
 
-def free_name(session: Session, number: int, word: str) -> str:
+def free_name(session: LiveRecord, number: int, word: str) -> str:
     """Return "mine 1", or the next number that no variant of the kernel has."""
     names = {v["name"] for v in session.record["variants"] if v["kernel"] == number}
     names |= {entry.name for entry in session.earlier.values()}
@@ -212,7 +201,7 @@ def free_name(session: Session, number: int, word: str) -> str:
     return f"{word} {count}"
 
 
-def adopt(session: Session, variant: int) -> None:
+def adopt(session: LiveRecord, variant: int) -> None:
     """Give a variant what an earlier session kept of it: note, pin and timings."""
     row = session.row(variant)
     source = session.edited.get(variant)
@@ -231,7 +220,7 @@ def adopt(session: Session, variant: int) -> None:
         session.put(("pinned",), variant)
 
 
-def restored(session: Session, only_by_hand: bool = False) -> Iterator[None]:
+def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
     """Add the variants that an earlier session kept, one per step; those that are no longer
     possible are left out. Nothing is run. `only_by_hand`: without the default opts, and what was
     made from them, which are there when this session has found them itself."""
@@ -245,7 +234,7 @@ def restored(session: Session, only_by_hand: bool = False) -> Iterator[None]:
         yield
 
 
-def _restore(session: Session, key: persistence.Key, entry: SavedVariant) -> None:
+def _restore(session: LiveRecord, key: persistence.Key, entry: SavedVariant) -> None:
     root = session.record["kernels"][key.kernel]["root"]
     try:
         opts = [parse_opt(text) for text in key.opts]
@@ -257,7 +246,7 @@ def _restore(session: Session, key: persistence.Key, entry: SavedVariant) -> Non
 
 
 def _restore_edited(
-    session: Session, parent: int, entry: SavedVariant, was: SavedEdit
+    session: LiveRecord, parent: int, entry: SavedVariant, was: SavedEdit
 ) -> None:
     source = Edited(was.device, was.text)
     if source in session.edited.values():
@@ -271,7 +260,7 @@ def _restore_edited(
         session.checks[variant, source.device] = outcome["check"]
 
 
-def _root(session: Session, variant: int) -> int:
+def _root(session: LiveRecord, variant: int) -> int:
     number = session.row(variant)["kernel"]
     root: int = session.record["kernels"][number]["root"]
     return root
@@ -288,5 +277,5 @@ def _as_far_as_possible(
     return kernel, None
 
 
-def _has_code(session: Session, variant: int, language: str) -> bool:
+def _has_code(session: LiveRecord, variant: int, language: str) -> bool:
     return any(c["language"] == language for c in session.row(variant)["code"])
