@@ -76,7 +76,8 @@ _DRAW = """([widths, edges, height]) => {
     pieces: routes.map((points) => points &&
       points.slice(1).map((to, i) => linePath([points[i], to])))};
 }"""
-_MOVES = """({nodes, passes}) => {
+_MOVES = """(record) => {
+  const {nodes, passes} = withReadings(record);
   const moves = [];
   for (const pass of passes) {
     for (const view of ["whole", "near"]) {
@@ -84,7 +85,7 @@ _MOVES = """({nodes, passes}) => {
       let before = new Map();
       for (let k = view === "whole" ? 0 : 1; k <= timeline.steps.length; k++) {
         const scene = view === "whole" ? wholeScene(timeline, k) : changeScene(timeline, k);
-        const drawing = placedDrawing(scene, before);
+        const drawing = placedDrawing(record, scene, before);
         const now = new Map(drawing.nodes.map((node) => [node.key, node]));
         const far = [...now].filter(([key]) => before.has(key)).map(([key, {x, y}]) => {
           const was = before.get(key);

@@ -1,47 +1,48 @@
 import assert from "node:assert/strict";
+import { newTimeline, stateOrder } from "../../../workbench/viz/static/record/states.js";
 import {
-  exprChange,
-  exprInline,
-  exprLines,
-} from "../../../workbench/viz/static/record/expression.js";
-import { stateOrder, Timeline } from "../../../workbench/viz/static/record/states.js";
+  inline,
+  outline,
+  wordChange,
+  wordLines,
+} from "../../../workbench/viz/static/record/words.js";
 
-/** Columns of a record from rows [op, sources, arg or label]. */
+const leaf = (name) => ({ name, parts: [name], binds: 9, line: "never", is_leaf: true });
+const infix = (sign, binds) => ({
+  parts: [[0, binds, false], ` ${sign} `, [1, binds + 1, false]],
+  binds,
+  line: "shared",
+});
+const sum = { parts: [[0, 6, false], " ", [1, 7, true]], binds: 6, line: "shared" };
+const minus = { parts: ["-", [0, 9, false]], negated: [[0, 7, false]], binds: 8, line: "shared" };
+const number = { parts: ["1"], binds: 9, line: "never" };
+
+/** Columns of a record from rows [reading, sources]. */
 function nodesOf(rows) {
-  const columns = {
-    op: [],
-    src: [],
-    arg: [],
-    label: [],
-    dtype: [],
-    shape: [],
-    line: [],
-    inner: [],
+  const text = () => rows.map(() => "");
+  return {
+    op: rows.map(([{ parts }]) => JSON.stringify(parts)),
+    src: rows.map(([, src = []]) => src),
+    reading: rows.map((_, i) => i),
+    readings: rows.map(([reading]) => reading),
+    arg: text(),
+    label: text(),
+    dtype: text(),
+    shape: text(),
+    line: rows.map(() => -1),
+    inner: rows.map(() => []),
+    made: rows.map(() => []),
   };
-  for (const [op, src = [], text = ""] of rows) {
-    const row = {
-      op,
-      src,
-      arg: text,
-      label: text,
-      dtype: "float32",
-      shape: "",
-      line: -1,
-      inner: [],
-    };
-    for (const name of Object.keys(columns)) columns[name].push(row[name]);
-  }
-  return { ...columns, made: rows.map(() => []) };
 }
 
 // x * 1 + y, then x + y
 const nodes = nodesOf([
-  ["PARAM", [], "x"],
-  ["CONST", [], "1"],
-  ["MUL", [0, 1]],
-  ["PARAM", [], "y"],
-  ["ADD", [2, 3]],
-  ["ADD", [0, 3]],
+  [leaf("x")],
+  [number],
+  [infix("*", 7), [0, 1]],
+  [leaf("y")],
+  [sum, [2, 3]],
+  [sum, [0, 3]],
 ]);
 const pass = (root) => ({
   unit: "rewrite",
@@ -57,29 +58,39 @@ Deno.test("sources come before what reads them, each once", () => {
 });
 
 Deno.test("a step tells what went and what came, and who took whose place", () => {
-  const timeline = new Timeline(nodes, pass(5));
+  const timeline = newTimeline(nodes, pass(5));
   const { gone, fresh } = timeline.change(1);
   assert.deepEqual([gone, fresh], [[1, 2], []]);
   assert.equal(timeline.keyOf(5), 4);
 });
 
 Deno.test("a state that the record left out is replayed", () => {
-  const replayed = new Timeline(nodes, pass(-1));
+  const replayed = newTimeline(nodes, pass(-1));
   assert.deepEqual(replayed.roots(1), [5]);
 });
 
-Deno.test("expressions are infix, bracketed only where they must be", () => {
-  assert.equal(exprInline(nodes, 4), "x * 1 + y");
-  const product = nodesOf([["PARAM", [], "a"], ["PARAM", [], "b"], ["ADD", [0, 1]], ["MUL", [
-    2,
-    0,
-  ]]]);
-  assert.equal(exprInline(product, 3), "(a + b) * a");
-  assert.deepEqual(exprLines(product, 3), ["(a + b) * a"]);
-  assert.equal(exprInline(product, 3, 6), "(a + …");
+Deno.test("words are in brackets only where they must be", () => {
+  assert.equal(inline(nodes, 4), "x * 1 + y");
+  const product = nodesOf([[leaf("a")], [leaf("b")], [sum, [0, 1]], [infix("*", 7), [2, 0]]]);
+  assert.equal(inline(product, 3), "(a + b) * a");
+  assert.deepEqual(wordLines(product, 3), ["(a + b) * a"]);
+  assert.equal(inline(product, 3, 6), "(a + …");
+  assert.equal(inline(product, 3, 60, 1), "… * a");
+});
+
+Deno.test("a sum with what is negated is a difference", () => {
+  const rows = [[leaf("a")], [leaf("b")], [minus, [1]], [sum, [0, 2]], [sum, [3, 2]]];
+  const difference = nodesOf(rows);
+  assert.equal(inline(difference, 3), "a - b");
+  assert.deepEqual(wordLines(difference, 4), ["v2 = -b", "a + v2 + v2"]);
+});
+
+Deno.test("what is drawn has a name or a dot in the words of its reader", () => {
+  assert.equal(outline(nodes, 4, (n) => n === 2, 9), "x * 1 + y");
+  assert.equal(outline(nodes, 4, (n) => n === 3, 9), "· + y");
 });
 
 Deno.test("only what differs is spelled out", () => {
-  const { before, after } = exprChange(nodes, 2, 0);
+  const { before, after } = wordChange(nodes, 2, 0);
   assert.deepEqual([before, after], [["x * 1"], ["x"]]);
 });

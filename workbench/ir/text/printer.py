@@ -27,7 +27,8 @@ from workbench.ir.node.uop import KernelInfo, Storage, UOp
 
 RESERVED = {"inf", "nan", "True", "False", "let", "LINEAR", *Ops.__members__}
 """Words that cannot be names of nodes."""
-_LETTERS = {Ops.REDUCE: "s", Ops.BUFFER: "b"}
+LETTERS = {Ops.REDUCE: "s", Ops.BUFFER: "b"}
+"""What the name of a node begins with that has none of its own, where that is not v."""
 _PLAIN_NAN = struct.pack("<d", math.nan)
 
 
@@ -61,7 +62,7 @@ class NodeNames:
             return self.by_node[node]
         name = own_name(node)
         if not name.isidentifier() or not name.isascii() or name in self._used:
-            letter = _LETTERS.get(node.op, "v")
+            letter = LETTERS.get(node.op, "v")
             count = len(self.by_node)
             while (name := f"{letter}{count}") in self._used:
                 count += 1

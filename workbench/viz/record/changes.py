@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-APPENDED = ("nodes", "texts", "rules", "passes", "lines", "variants")
+APPENDED = ("nodes", "readings", "texts", "rules", "passes", "lines", "variants")
 """The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
 Patch = dict[str, Any]
 Path = tuple[str | int, ...]

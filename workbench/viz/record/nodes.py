@@ -18,12 +18,15 @@ from workbench.ir.text.printer import own_name
 from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text
+from workbench.viz.record.readings import Readings
 
 LABEL = 40
 """Characters of a label; a longer one ends in an ellipsis."""
 TEXT = 2000
 """Characters of an argument that are kept; a longer one says how long it was."""
-COLUMNS = ("op", "dtype", "shape", "arg", "src", "label", "line", "inner", "made")
+COLUMNS = (
+    "op", "dtype", "shape", "arg", "src", "label", "reading", "line", "inner", "made",
+)  # fmt: skip
 
 
 class Texts:
@@ -68,6 +71,7 @@ class Nodes:
 
     def __init__(self, lines: Lines, user_lines: UserLines):
         self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self.readings = Readings()
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
         self._lines, self._user_lines = lines, user_lines
@@ -98,13 +102,17 @@ class Nodes:
     def _append(self, node: UOp) -> None:
         source_line = self._user_lines.first(node)
         line = self._lines.add(source_line)
+        shape = shape_text(node.shape) if node.shape else ""
+        arg = bounded(node_arg(node))
+        label = short(node_label(node))
         row: tuple[Any, ...] = (
             node.op.name,
             str(node.dtype),
-            shape_text(node.shape) if node.shape else "",
-            bounded(node_arg(node)),
+            shape,
+            arg,
             [self._places[s] for s in node.src],
-            short(node_label(node)),
+            label,
+            self.readings.add(node, arg, shape, label),
             -1 if line is None else line,
             self._lines.inner(source_line),
             [],

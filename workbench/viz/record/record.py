@@ -23,6 +23,7 @@ from workbench.measure.speeds import Speeds, beaten, speeds
 from workbench.measure.speeds import earlier_speeds as earlier_speeds
 from workbench.pipeline import Recorded
 from workbench.viz.exploration import Exploration
+from workbench.viz.model.families import family_rows
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.provenance import links_of
@@ -120,6 +121,8 @@ class Recorder:
             "kinds": kind_rows(),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
+            "readings": self._nodes.readings.listed,
+            "families": family_rows(),
             "texts": self._texts.listed,
             "rules": self._rules.listed,
             "passes": self._passes.listed,

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from workbench.viz.schema.reading import Reading
 from workbench.viz.schema.record import (
     LineRow,
     NodeColumns,
@@ -19,6 +20,7 @@ class AppendedRows(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The new rows of the tables that grew; of `nodes` the new part of every column."""
 
     nodes: NodeColumns | None = None
+    readings: list[Reading] = []
     texts: list[str] = []
     rules: list[RuleRow] = []
     passes: list[RecordedPass] = []

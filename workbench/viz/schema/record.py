@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from workbench.viz.schema.plan import PlanPicture
+from workbench.viz.schema.reading import FamilyRow, Reading
 from workbench.viz.schema.variant import TimingRow, VariantRow
 
 
@@ -85,7 +86,8 @@ class LineRow(Struct, forbid_unknown_fields=True):
 
 class NodeColumns(Struct, forbid_unknown_fields=True):
     """Every node, a list for each field, sources before users. A row of `made` is a pass, the
-    number of its rewrite from 1 (0: none), and the node that it was; `line` is -1 for none."""
+    number of its rewrite from 1 (0: none), and the node that it was; `reading` is a place in the
+    record's `readings`; `line` is -1 for none."""
 
     op: list[str]
     dtype: list[str]
@@ -93,6 +95,7 @@ class NodeColumns(Struct, forbid_unknown_fields=True):
     arg: list[str]
     src: list[list[int]]
     label: list[str]
+    reading: list[int]
     line: list[int]
     inner: list[list[int]]
     made: list[list[tuple[int, int, int]]]
@@ -170,6 +173,8 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     kinds: dict[str, KindRow]
     lines: list[LineRow]
     nodes: NodeColumns
+    readings: list[Reading]
+    families: dict[str, FamilyRow]
     texts: list[str]
     rules: list[RuleRow]
     passes: list[RecordedPass]

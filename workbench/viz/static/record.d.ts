@@ -293,6 +293,51 @@ export interface PlanPicture {
 }
 
 /**
+ * A family of ops: its name, and the shape of its boxes.
+ */
+export interface FamilyRow {
+  name: string;
+  shape: "box" | "cut" | "pill" | "round" | "six" | "slant";
+}
+
+/**
+ * Room for the words of a source, as a list; a Slot of workbench/ir/text/phrases.py.
+ */
+export type SlotRow = [source: number, tight: number, signed: boolean];
+
+/**
+ * What nodes have in common that differ in their sources only.  Words, as in
+ * workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own ("": it
+ * gets one of `letter`); `typed` is its dtype and shape, for graphs with a node that
+ * `is_tensor`; leaves have their names first, by `rank`; `box` are the parts in a box of a
+ * graph, where they are others.  In a graph: `family` is a letter in the record's
+ * `families`. `is_index`: arithmetic of indexes, which may stand in the words of its
+ * readers. The role: a "constant" always does; a "join" has nothing of its own; a "loop" can
+ * be closed; an "axis" has `size` steps; an "access" reads or writes at its first source; a
+ * "place" is memory and then indexes.
+ */
+export interface Reading {
+  family: string;
+  parts: Array<string | SlotRow>;
+  binds: number;
+  line: "always" | "never" | "shared" | "shared and long";
+  negated?: Array<string | SlotRow>;
+  root?: Array<string | SlotRow>;
+  statement?: Array<string | SlotRow>;
+  box?: Array<string | SlotRow>;
+  body?: number | null;
+  is_leaf?: boolean;
+  rank?: number;
+  name?: string;
+  letter?: string;
+  typed?: string;
+  is_tensor?: boolean;
+  is_index?: boolean;
+  role?: "" | "access" | "axis" | "constant" | "join" | "loop" | "place";
+  size?: number | null;
+}
+
+/**
  * The user's expression, and Python that explores it again.
  */
 export interface ExpressionRow {
@@ -373,7 +418,8 @@ export interface LineRow {
 
 /**
  * Every node, a list for each field, sources before users. A row of `made` is a pass, the
- * number of its rewrite from 1 (0: none), and the node that it was; `line` is -1 for none.
+ * number of its rewrite from 1 (0: none), and the node that it was; `reading` is a place in
+ * the record's `readings`; `line` is -1 for none.
  */
 export interface NodeColumns {
   op: Array<string>;
@@ -382,6 +428,7 @@ export interface NodeColumns {
   arg: Array<string>;
   src: Array<Array<number>>;
   label: Array<string>;
+  reading: Array<number>;
   line: Array<number>;
   inner: Array<Array<number>>;
   made: Array<Array<[number, number, number]>>;
@@ -464,6 +511,8 @@ export interface PageRecord {
   kinds: Record<string, KindRow>;
   lines: Array<LineRow>;
   nodes: NodeColumns;
+  readings: Array<Reading>;
+  families: Record<string, FamilyRow>;
   texts: Array<string>;
   rules: Array<RuleRow>;
   passes: Array<RecordedPass>;
@@ -480,6 +529,7 @@ export interface PageRecord {
  */
 export interface AppendedRows {
   nodes?: NodeColumns | null;
+  readings?: Array<Reading>;
   texts?: Array<string>;
   rules?: Array<RuleRow>;
   passes?: Array<RecordedPass>;

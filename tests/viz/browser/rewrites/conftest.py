@@ -60,7 +60,7 @@ def functions(record: Record) -> Functions:
 def drawing_functions(browser: Any, record: Record) -> Iterator[Any]:
     """A page with the functions of the page as globals, and the record as `record`."""
     page = functions_page(browser)
-    page.evaluate("(made) => { window.record = made; }", record)
+    page.evaluate("(made) => { window.record = withReadings(made); }", record)
     yield page
     page.context.close()
 

@@ -51,7 +51,7 @@ def test_a_change_has_a_ghost_and_nothing_else_moves(
           const cut = scene.edges.filter((e) => e.state === "gone").length;
           steps.push([kinds("gone"), kinds("new"), cut]);
         }
-        const drawing = placedDrawing(wholeScene(timeline, k), before);
+        const drawing = placedDrawing(record, wholeScene(timeline, k), before);
         const now = new Map(drawing.nodes.map((n) => [n.key, n]));
         for (const [key, {x, y}] of now) {
           const was = before.get(key) || {x, y};

@@ -47,7 +47,7 @@ def test_words_are_those_of_python(functions: Functions, recorder: Recorder) -> 
     short = {n: t for n, t in lines.items() if "\n" not in t and len(t) < 50}
     places = [place_of(recorder, n) for n in short]
     words = functions.evaluate(
-        "(places) => places.map((n) => exprInline(record.nodes, n, 90))", places
+        "(places) => places.map((n) => inline(record.nodes, n, 90))", places
     )
     wrong = [(a, b) for a, b in zip(words, short.values(), strict=True) if a != b]
     assert len(short) > 60

@@ -1,6 +1,8 @@
 // The way to Python: requests and their answers, patches in their order, and whether anybody is
 // there. One that asks, waits; what Python sends by itself is heard as well.
 
+import { withReadings } from "../record/readings.js";
+
 /** @import { AnyRequest, ErrorWords, PageRecord, RecordPatch, WholeRecord } from "../record.d.ts" */
 /** @import { Message, ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
@@ -20,7 +22,7 @@ const UNSAID = { what: "Python could not do it", because: "", try: "" };
 export async function unpacked(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(plain).text());
+  return withReadings(JSON.parse(await new Response(plain).text()));
 }
 
 export class Channel {

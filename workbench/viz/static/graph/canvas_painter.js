@@ -155,7 +155,7 @@ function canvasNode(context, node, scale, marks, colours, path) {
   context.save();
   context.translate(node.x, node.y);
   context.globalAlpha = node.state === "gone" ? 0.35 : 1;
-  context.fillStyle = node.tint || colours.families[node.family];
+  context.fillStyle = node.tint || colours.family(node.family);
   context.fill(path);
   context.globalAlpha = 1;
   context.setLineDash(node.state === "gone" ? [4, 3] : []);

@@ -1,11 +1,9 @@
 // The colours of the theme, for canvases: `--wb-g-*` in graph.css.
 
-import { FAMILIES } from "./families.js";
-
-/** Colours by name, and of each family of ops; how strong those of regions are; a font of a size.
+/** Colours by name, and of a family of ops by its letter; how strong those of regions are; a font of a size.
  * @typedef {"new" | "gone" | "edge" | "text" | "muted" | "picked" | "ground"} ColourName
  * @typedef {Record<ColourName, string> & {
- *   families: Record<string, string>, regionAlpha: number, font(size: number): string
+ *   family(letter: string): string, regionAlpha: number, font(size: number): string
  * }} Colours */
 
 /** The colours of elements, until the theme changes.
@@ -27,6 +25,8 @@ export function graphColours(el) {
 function readColours(el) {
   const style = getComputedStyle(el);
   const valueOf = (/** @type {string} */ name) => style.getPropertyValue(`--wb-g-${name}`).trim();
+  /** @type {Map<string, string>} */
+  const families = new Map();
   return {
     new: valueOf("new"),
     gone: valueOf("gone"),
@@ -35,7 +35,11 @@ function readColours(el) {
     muted: valueOf("muted"),
     picked: valueOf("picked"),
     ground: valueOf("ground"),
-    families: Object.fromEntries(Object.keys(FAMILIES).map((name) => [name, valueOf(name)])),
+    family: (letter) => {
+      const colour = families.get(letter) ?? valueOf(letter);
+      families.set(letter, colour);
+      return colour;
+    },
     regionAlpha: Number(valueOf("region")) || 0.5,
     font: (size) => `${size}px ${style.fontFamily}`,
   };

@@ -1,7 +1,7 @@
 // The types of drawings: what is put into a graph pane.
 
 import type { PlanRegion } from "../record.d.ts";
-import type { Family, Shape } from "./families.js";
+import type { FamilyRow } from "../record.d.ts";
 
 export type Key = number | string;
 export type Point = [number, number];
@@ -35,8 +35,9 @@ export interface GraphNode {
   h: number;
   label: string;
   sub: string;
-  family: Family;
-  shape: Shape;
+  /** A letter in the families of the record. */
+  family: string;
+  shape: FamilyRow["shape"];
   state: "kept" | "new" | "gone" | "changed";
   op: string;
   letter?: string;

@@ -2,12 +2,12 @@
 
 export const TEXT_FROM = 0.42; // the scale below which a box is only its colour
 /** @import { Drawing, GraphEdge, GraphNode, Point } from "./graph.d.ts" */
-/** @import { Shape } from "./families.js" */
+/** @import { FamilyRow } from "../record.d.ts" */
 
 const STUB = 16; // pixels of a line that is too long to draw
 
 /** Return the outline of a box about the origin, as an SVG path.
- * @param {Shape} shape
+ * @param {FamilyRow["shape"]} shape
  * @param {number} w
  * @param {number} h */
 export function outlinePath(shape, w, h) {

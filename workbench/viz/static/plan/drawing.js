@@ -3,12 +3,11 @@
 import { reach } from "../app/links.js";
 import { rowAt } from "../app/store.js";
 import { bytesText } from "../base/text.js";
-import { FAMILIES, familyOf } from "../graph/families.js";
 import { lineSpots, placedWords, textWidth } from "../graph/words.js";
+import { readingOf } from "../record/readings.js";
 
 /** @import { PageRecord, PlanEdge, PlanNode, PlanPicture, PlanRegion } from "../record.d.ts" */
 /** @import { Drawing, GraphEdge, GraphNode, WantedWord, Wish } from "../graph/graph.d.ts" */
-/** @import { Family } from "../graph/families.js" */
 /** @import { App } from "../app/store.js" */
 
 /** Return the plan as a drawing; the number of a kernel stands where it stores a value.
@@ -53,10 +52,8 @@ export function planDrawing(record) {
  * @param {number} i
  * @returns {GraphNode} */
 function planNode(record, node, i) {
-  /** @type {Record<string, Family>} */
-  const families = { input: "M", constant: "C", movement: "V" };
   const { op, shape } = record.nodes;
-  const family = families[node.role] || familyOf(op[node.n]);
+  const { family } = readingOf(record.nodes, node.n);
   const small = node.role === "movement";
   return {
     key: i,
@@ -67,7 +64,7 @@ function planNode(record, node, i) {
     state: "kept",
     op: op[node.n],
     small,
-    shape: FAMILIES[family].shape,
+    shape: record.families[family].shape,
     x: node.x + node.w / 2,
     y: node.y + node.h / 2,
     w: node.w,

@@ -1,5 +1,7 @@
 // What led to a node: the rewrites that made it, back to the tensor graph.
 
+import { readingOf } from "./readings.js";
+
 /** @import { NodeColumns, PageRecord } from "../record.d.ts" */
 
 const MOST_ROWS = 40; // of the history of a node
@@ -54,8 +56,8 @@ export function ancestors({ nodes }, passes, start, visit = () => {}) {
         seen.add(from);
       }
     }
-    if (nodes.dtype[n] === "index") {
-      for (const s of nodes.src[n]) if (nodes.dtype[s] === "index") seen.add(s);
+    if (readingOf(nodes, n).is_index) {
+      for (const s of nodes.src[n]) if (readingOf(nodes, s).is_index) seen.add(s);
     }
   }
   return seen;
@@ -65,6 +67,6 @@ export function ancestors({ nodes }, passes, start, visit = () => {}) {
  * @param {NodeColumns} nodes
  * @param {number} n */
 function withIndex(nodes, n) {
-  const place = ["LOAD", "STORE"].includes(nodes.op[n]) ? nodes.src[n][0] : n;
-  return nodes.op[place] === "INDEX" ? [n, ...nodes.src[place].slice(1)] : [n];
+  const place = readingOf(nodes, n).role === "access" ? nodes.src[n][0] : n;
+  return readingOf(nodes, place).role === "place" ? [n, ...nodes.src[place].slice(1)] : [n];
 }

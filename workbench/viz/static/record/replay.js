@@ -2,6 +2,8 @@
 // node, and everything that reads it is made anew. New nodes go into a table of the page's own,
 // behind those of the record; `workbench/viz/record/states.py` says what it must come to.
 
+import { readAs } from "./readings.js";
+
 /** @import { NodeColumns } from "../record.d.ts" */
 
 /** A table to which nodes can be added; those of the record keep their numbers. */
@@ -16,6 +18,7 @@ export class ReplayTable {
     for (const [name, column] of Object.entries(nodes)) {
       Reflect.set(this.columns, name, column.slice());
     }
+    readAs(this.columns, nodes);
   }
 
   /** Return the node that is like `n` but for its sources.

@@ -2,6 +2,7 @@
 // state is what is reachable from its root. A rewrite makes all readers of what it changed
 // anew: from the roots down, those are paired with what they were, and keep their key.
 
+import { readingOf } from "./readings.js";
 import { replayRoot, ReplayTable } from "./replay.js";
 
 /** @import { NodeColumns, PageRecord, RecordedPass } from "../record.d.ts" */
@@ -48,7 +49,7 @@ export function stateOrderWithin(nodes, root, depth) {
   for (const [n, at] of level) { // a Map goes on to what is added while it is walked
     if (at < depth) {
       for (const s of nodes.src[n]) {
-        if (!level.has(s)) level.set(s, at + Number(nodes.dtype[s] !== "index"));
+        if (!level.has(s)) level.set(s, at + Number(!readingOf(nodes, s).is_index));
       }
     }
   }

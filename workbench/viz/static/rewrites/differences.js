@@ -3,7 +3,7 @@
 import { diffLines } from "../base/diff.js";
 import { h } from "../base/elements.js";
 import { plural } from "../base/text.js";
-import { exprChange } from "../record/expression.js";
+import { wordChange } from "../record/words.js";
 
 /** @import { NodeColumns } from "../record.d.ts" */
 /** @import { Step } from "../record/states.js" */
@@ -12,7 +12,7 @@ import { exprChange } from "../record/expression.js";
  * @param {NodeColumns} nodes
  * @param {Step} step */
 export function changeText(nodes, step) {
-  const { before, after, where } = exprChange(nodes, step.before, step.after);
+  const { before, after, where } = wordChange(nodes, step.before, step.after);
   const lines = before.length === 1 && after.length === 1
     ? pairOfLines(before[0], after[0])
     : differenceLines(before, after, 2);

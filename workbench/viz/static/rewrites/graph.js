@@ -2,13 +2,13 @@
 
 import { nodeLink } from "../app/store.js";
 import { plural } from "../base/text.js";
-import { FAMILIES } from "../graph/families.js";
 import { GraphView } from "../graph/view.js";
 import { layoutGraph } from "../layout/layout.js";
 import { ancestors } from "../record/history.js";
 import { passesOf } from "../record/passes.js";
 import { changeScene, wholeScene } from "./scene.js";
 
+/** @import { PageRecord } from "../record.d.ts" */
 /** @import { App } from "../app/store.js" */
 /** @import { Drawing, GraphNode, Key } from "../graph/graph.d.ts" */
 /** @import { Timeline } from "../record/states.js" */
@@ -44,7 +44,7 @@ export class RewriteGraph {
     if (!scene) return false;
     const timeline = state.timeline(place);
     const isNext = !isAnew && this.#last.timeline === timeline && this.#last.isWhole === isWhole;
-    const drawing = placedDrawing(scene, isNext ? this.#last.boxes : new Map());
+    const drawing = placedDrawing(this.app.record, scene, isNext ? this.#last.boxes : new Map());
     const boxes = new Map(drawing.nodes.map((node) => [node.key, node]));
     this.#last = { timeline, isWhole, boxes };
     const keys = scene.focus.length
@@ -95,16 +95,17 @@ export class RewriteGraph {
 }
 
 /** Give a scene its places; what has one in `before` stays there.
+ * @param {Pick<PageRecord, "families">} record
  * @param {Scene} scene
  * @param {Map<Key, GraphNode>} before
  * @returns {Drawing} */
-export function placedDrawing(scene, before) {
+export function placedDrawing({ families }, scene, before) {
   const { places, routes } = layoutGraph(scene, before);
   return {
     nodes: scene.nodes.map((node, i) => ({
       ...node,
       ...places[i],
-      shape: FAMILIES[node.family].shape,
+      shape: families[node.family].shape,
     })),
     edges: scene.edges.map((edge, i) => ({ ...edge, points: routes[i] })),
   };

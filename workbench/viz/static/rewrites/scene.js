@@ -1,9 +1,9 @@
 // What of a state is drawn: the neighbourhood of a change with a ghost of what was before, or a
 // whole state; constants and index arithmetic stand in the words of what uses them.
 
-import { familyOf } from "../graph/families.js";
-import { EXPR_INFIX, exprInline, exprOwnName } from "../record/expression.js";
+import { readingOf } from "../record/readings.js";
 import { stateOrder } from "../record/states.js";
+import { outline } from "../record/words.js";
 import { HOPS, TwoStates } from "./two_states.js";
 
 /** @import { NodeColumns } from "../record.d.ts" */
@@ -28,7 +28,7 @@ const BOX_HEIGHT = 34;
  * @returns {Scene} */
 export function changeScene(timeline, k, isFolded = true) {
   const change = timeline.change(k);
-  const isIndex = timeline.nodes.dtype[change.before] === "index"; // then that is what it is about
+  const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is what it is about
   const states = new TwoStates(timeline, change, isFolded && !isIndex);
   const focus = states.focus();
   const near = new Set(focus.focus);
@@ -131,7 +131,7 @@ function sceneNode(states, n, key) {
   const label = sceneLabel(states, n);
   const sub = [nodes.shape[n], nodes.dtype[n] === "void" ? "" : nodes.dtype[n]].filter(Boolean)
     .join(" ");
-  const family = familyOf(nodes.op[n]);
+  const { family } = readingOf(nodes, n);
   const w = Math.max(56, 26 + Math.max(6.9 * label.length, 5.7 * sub.length));
   return { key, n, w, h: BOX_HEIGHT, label, sub, family, letter: family, op: nodes.op[n], state };
 }
@@ -141,24 +141,13 @@ function sceneNode(states, n, key) {
  * @param {number} n */
 function sceneLabel(states, n) {
   const { nodes } = states;
-  const src = nodes.src[n];
   const label = nodes.label[n];
+  const { is_leaf, body, role } = readingOf(nodes, n);
+  const isHidden = (/** @type {number} */ s) => states.isHidden(s);
   if (states.closed.has(states.keyOf(n))) return `${label} …`;
-  if (nodes.op[n] === "INDEX") {
-    return sceneShort(
-      `${exprOwnName(nodes, src[0])}[${
-        src.slice(1).map((s) => exprInline(nodes, s, 26)).join(", ")
-      }]`,
-    );
-  }
-  if (nodes.op[n] === "RANGE" || nodes.op[n] === "LOOP" || !src.some((s) => states.isHidden(s))) {
-    return label;
-  }
-  const parts = src.map((s) => (states.isHidden(s) ? exprInline(nodes, s, 14) : "·"));
-  if (parts.length === 2 && !/^\w+$/.test(label) && nodes.op[n] in EXPR_INFIX) {
-    return `${parts[0]} ${label} ${parts[1]}`;
-  }
-  return sceneShort(`${label}(${parts.join(", ")})`);
+  if (role === "place") return sceneShort(outline(nodes, n, isHidden, 26));
+  if (is_leaf || body !== undefined || !nodes.src[n].some(isHidden)) return label;
+  return sceneShort(outline(nodes, n, isHidden, 14));
 }
 
 /** @param {string} text */

@@ -3,6 +3,7 @@
 import { h } from "../base/elements.js";
 import { passesOf } from "../record/passes.js";
 import { timelineOf } from "../record/states.js";
+import { readingOf } from "../record/readings.js";
 
 /** @import { App } from "../app/store.js" */
 /** @import { Key } from "../graph/graph.d.ts" */
@@ -118,7 +119,7 @@ export class RewritesState {
     if (place === null) return;
     const timeline = this.timeline(place);
     const order = timeline.state(this.step(place))?.order ?? [];
-    const loops = order.filter((n) => LOOPS.has(timeline.nodes.op[n]));
+    const loops = order.filter((n) => readingOf(timeline.nodes, n).role === "loop");
     this.closed = new Set(this.closed.size ? [] : loops.map(timeline.keyOf));
     this.app.changed("closed");
   }
@@ -166,5 +167,3 @@ export class RewritesState {
     return now.some((part, i) => part !== before[i]);
   }
 }
-
-const LOOPS = new Set(["LOOP", "REDUCE", "STAGE", "ACCUMULATE"]);

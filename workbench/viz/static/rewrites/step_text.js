@@ -4,11 +4,11 @@ import { errorBox } from "../app/pieces.js";
 import { rowAt } from "../app/store.js";
 import { h, words } from "../base/elements.js";
 import { decisionParts } from "../plan/decision.js";
-import { exprInline, exprLines } from "../record/expression.js";
 import { decisionOf, ruleCounts, ruleName } from "../record/rules.js";
 import { rulesOffBanner } from "../without/banner.js";
 import { ruleOffButton } from "../without/switch.js";
 import { changeText, textDifference } from "./differences.js";
+import { inline, wordLines } from "../record/words.js";
 
 /** @import { Child } from "../base/elements.d.ts" */
 /** @import { App } from "../app/store.js" */
@@ -36,7 +36,7 @@ export function stepText(app, state, place, step) {
     textDifference(
       "whole text, and what differs",
       state.showsTexts,
-      () => both.map((roots) => exprLines(nodes, roots?.[0])),
+      () => both.map((roots) => wordLines(nodes, roots?.[0])),
       (isOpen) => (state.showsTexts = isOpen),
     ),
   ];
@@ -68,7 +68,7 @@ function decisionWords(app, node) {
   const decision = decisionOf(app, node);
   if (!decision) return [h("p", { class: "wb-quiet" }, "The reason is not recorded.")];
   return [
-    h("pre", {}, `${decision.name}: ${exprInline(app.record.nodes, node, 120)}`),
+    h("pre", {}, `${decision.name}: ${inline(app.record.nodes, node, 120)}`),
     ...decisionParts(app, decision),
     h("button", {
       class: "wb-button",

@@ -2,6 +2,7 @@
 // is hidden is passed over: it stands in the words of what reads it.
 
 import { stateOrderWithin } from "../record/states.js";
+import { readingOf } from "../record/readings.js";
 
 /** @import { Key } from "../graph/graph.d.ts" */
 /** @import { State, Timeline } from "../record/states.js" */
@@ -49,9 +50,9 @@ export class TwoStates {
   /** Whether a node stands in the words of what reads it.
    * @param {number} n */
   isHidden(n) {
-    const { op, dtype } = this.nodes;
     if (n === this.change.before || n === this.change.after) return false;
-    return op[n] === "CONST" || (this.isFolded && dtype[n] === "index" && op[n] !== "STAGE");
+    const { role, is_index = false } = readingOf(this.nodes, n);
+    return role === "constant" || (this.isFolded && is_index);
   }
 
   /** What became of a node.
@@ -69,12 +70,12 @@ export class TwoStates {
   /** The keys of what is beside a node, in one of the states.
    * @param {number} key */
   *around(key) {
-    const { op, src } = this.nodes;
+    const { src } = this.nodes;
     const { old, now } = this.change;
     for (const [n, state] of [pair(this.nowOf.get(key), now), pair(this.oldOf.get(key), old)]) {
       if (n === undefined) continue;
       // what a sink joins has nothing in common
-      const isThrough = op[n] !== "SINK" && src[n].length <= HUB;
+      const isThrough = readingOf(this.nodes, n).role !== "join" && src[n].length <= HUB;
       const sources = isThrough || this.#isCore(n) ? src[n] : [];
       const users = state?.users.get(n) ?? [];
       for (const other of users.length <= HUB ? [...sources, ...users] : sources) {
@@ -123,7 +124,7 @@ export class TwoStates {
    * @param {number} n */
   #seenIn(n) {
     const { old, now } = this.change;
-    if (this.isHidden(n) && this.nodes.op[n] === "CONST") return [];
+    if (this.isHidden(n) && readingOf(this.nodes, n).role === "constant") return [];
     const seen = new Set([n]);
     for (const m of seen) { // a Set goes on to what is added while it is walked
       if (!this.isHidden(m)) continue;

@@ -2,11 +2,11 @@
 
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { exprInline } from "../../record/expression.js";
 import { nodeHistory } from "../../record/history.js";
 import { passesOf } from "../../record/passes.js";
 import { ruleName } from "../../record/rules.js";
 import { timelineOf } from "../../record/states.js";
+import { inline } from "../../record/words.js";
 
 /** @import { View } from "../../types.d.ts" */
 /** @import { Child } from "../../base/elements.d.ts" */
@@ -79,7 +79,7 @@ function historyItem(app, row, i) {
     { pass: row.pass, step, node: row.step ? after : row.node },
     h("b", {}, rule >= 0 ? ruleName(app, rule) : pass.name),
     row.step > 0 && h("span", { class: "wb-quiet" }, ` ${pass.name} ${row.step}`),
-    words(` ${exprInline(nodes, after, 40, 3)} ← ${exprInline(nodes, before, 60, 4)}`, "", 110),
+    words(` ${inline(nodes, after, 40, 3)} ← ${inline(nodes, before, 60, 4)}`, "", 110),
   );
   line.title = rule >= 0 ? app.record.rules[rule].doc || pass.doc : pass.doc;
   return line;

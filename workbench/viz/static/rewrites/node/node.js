@@ -3,10 +3,10 @@
 
 import { heading, nodeLines } from "../../app/pieces.js";
 import { h } from "../../base/elements.js";
-import { exprInline } from "../../record/expression.js";
 import { ancestors } from "../../record/history.js";
 import { passesOf } from "../../record/passes.js";
 import { timelineOf } from "../../record/states.js";
+import { inline } from "../../record/words.js";
 import { historyBox } from "./history.js";
 import { valuesBox } from "./values.js";
 import { whyNotBox } from "./why_not.js";
@@ -43,7 +43,7 @@ export function nodePanel(app, place, step, state) {
         onclick: () => app.select({ node: null }),
       }, "×"),
     ),
-    h("pre", {}, exprInline(nodes, here, 160, 4)),
+    h("pre", {}, inline(nodes, here, 160, 4)),
     nodeLinks(app, timeline, "from", nodes.src[here]),
     users && nodeLinks(app, timeline, "read by", [...new Set(users)]),
     historyBox(app, n),
@@ -63,7 +63,7 @@ function nodeLinks(app, timeline, title, listed) {
     h("button", {
       class: "wb-button",
       type: "button",
-      title: exprInline(timeline.nodes, n),
+      title: inline(timeline.nodes, n),
       onclick: () => app.select({ node: timeline.real(n) }),
     }, timeline.nodes.label[n])
   );

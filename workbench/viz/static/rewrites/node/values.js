@@ -4,7 +4,7 @@ import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";
 import { debounced, h } from "../../base/elements.js";
 import { plural } from "../../base/text.js";
-import { exprExtent, exprOwnName } from "../../record/expression.js";
+import { readingOf } from "../../record/readings.js";
 import { stateOrder } from "../../record/states.js";
 
 /** @import { NodeColumns } from "../../record.d.ts" */
@@ -76,7 +76,7 @@ function valuesText({ value, min, max, nan, shape }) {
  * @param {NodeColumns} nodes
  * @param {number} root */
 function axesBelow(nodes, root) {
-  const ranges = stateOrder(nodes, [root]).filter((n) => nodes.op[n] === "RANGE");
-  const found = new Map(ranges.map((n) => [exprOwnName(nodes, n), Number(exprExtent(nodes, n))]));
-  return [...found].filter(([, size]) => Number.isFinite(size)).slice(0, 8);
+  const readings = stateOrder(nodes, [root]).map((n) => readingOf(nodes, n));
+  const sizes = new Map(readings.map(({ name = "", size = null }) => [name, size ?? 0]));
+  return [...sizes].filter(([, size]) => size > 0).slice(0, 8);
 }

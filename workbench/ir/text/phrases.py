@@ -1,0 +1,289 @@
+"""How a node reads: words with slots for the words of its sources.
+
+`a*512 + b` is the phrase `{0}*512 + {1}` of a node, filled with the words of its sources. All
+that is said of an op in text for people stands here. `readable.py` fills the slots and names
+what is shared; the page does so too, for states that it replays, from the phrases of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from workbench.base.dtypes import Const, DType, dtypes
+from workbench.base.errors import WorkbenchError
+from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.printer import own_name
+
+# how tightly words bind
+ATOM = 9
+_UNARY = 8
+LOOSE = -1
+# fmt: off
+LEAVES = frozenset({Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.VAR, Ops.BUFFER})
+TENSOR = MOVEMENT | {Ops.BUFFER, Ops.IOTA, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
+_OWN_LINE = MOVEMENT | {Ops.REDUCE, Ops.STAGE, Ops.REDUCE_AXIS, Ops.CONTIGUOUS, Ops.COPY}
+_NEVER_NAMED = LEAVES | {Ops.CONST, Ops.INVALID, Ops.INDEX}
+# fmt: on
+OwnLine = Literal["never", "always", "shared", "shared and long"]
+
+
+class Slot(NamedTuple):
+    """The words of source number `source`, in parentheses if they bind less than `tight`. A
+    `signed` one begins with + or, before what is `negated`, with - and that."""
+
+    source: int
+    tight: int = LOOSE
+    signed: bool = False
+
+
+Part = str | Slot
+
+
+class Phrase(NamedTuple):
+    """How a node reads among others (`parts`), and how tightly that binds.
+
+    `negated` are the parts behind a minus sign that stands for its own. `root` are those where
+    it ends a graph, `statement` those of a line in a statement tree, () where they are no others;
+    the sources from `body` on are lines inside of that. `line` says when it is named, on a line
+    of its own: never, always, where it is used twice, or where that and its words are long.
+    """
+
+    parts: tuple[Part, ...]
+    binds: int = ATOM
+    negated: tuple[Part, ...] = ()
+    root: tuple[Part, ...] = ()
+    statement: tuple[Part, ...] = ()
+    body: int | None = None
+    line: OwnLine = "shared"
+
+
+def phrase(node: UOp) -> Phrase:
+    """Return how a node reads."""
+    op = node.op
+    if op in LEAVES:
+        return _leaf(own_name(node))
+    if node.arg is not None or op in _OF_SOURCES:
+        return _phrase(node)
+    key = op, node.dtype, len(node.src)
+    known = _KNOWN.get(key)
+    if known is None:
+        known = _KNOWN[key] = _phrase(node)
+    return known
+
+
+_OF_SOURCES = frozenset({Ops.WHERE, Ops.END, Ops.LOOP})
+"""Ops whose phrase depends on what their sources are."""
+_KNOWN: dict[tuple[Ops, DType, int], Phrase] = {}
+"""Phrases of nodes without an argument."""
+
+
+def _phrase(node: UOp) -> Phrase:
+    special = _SPECIAL.get(node.op)
+    if special is not None:
+        return special(node)
+    if OPS[node.op].symbol and len(node.src) == 2:
+        return _infix(node)
+    return _called(node)
+
+
+def typed(node: UOp) -> str:
+    """Return the dtype and shape of a node as text."""
+    try:
+        return f"{node.dtype}[{', '.join(map(str, node.shape))}]"
+    except (
+        WorkbenchError,
+        TypeError,
+        ValueError,
+    ):  # a broken graph is shown in its error
+        return f"{node.dtype}[?]"
+
+
+def _line(node: UOp) -> OwnLine:
+    if node.op in _NEVER_NAMED or node.dtype is dtypes.void:
+        return "never"
+    if node.op in _OWN_LINE:
+        return "always"
+    simple = node.dtype in (dtypes.index, dtypes.bool) or node.op is Ops.LOAD
+    return "shared and long" if simple else "shared"
+
+
+@lru_cache(maxsize=1024)
+def _leaf(name: str) -> Phrase:
+    return Phrase((name,), line="never")
+
+
+def _infix(node: UOp) -> Phrase:
+    sign, binds = OPS[node.op].symbol, OPS[node.op].precedence
+    first, line = Slot(0, binds + (binds == 1)), _line(node)
+    if node.op is Ops.ADD:
+        second = Slot(1, binds + 1, signed=True)
+        return Phrase((first, " ", second), binds, line=line)
+    space = "" if node.op is Ops.MUL and node.dtype is dtypes.index else " "
+    parts = (first, f"{space}{sign}{space}", Slot(1, binds + 1))
+    return Phrase(parts, binds, line=line)
+
+
+def _constant(node: UOp) -> Phrase:
+    key = node.dtype, repr(node.arg)  # 0.0 is -0.0, and not the same text
+    known = _CONSTANTS.get(key)
+    if known is None:
+        if len(_CONSTANTS) >= _MOST_CONSTANTS:
+            _CONSTANTS.clear()
+        known = _CONSTANTS[key] = _constant_phrase(node)
+    return known
+
+
+_CONSTANTS: dict[tuple[DType, str], Phrase] = {}
+_MOST_CONSTANTS = 4096
+
+
+def _constant_phrase(node: UOp) -> Phrase:
+    words = _number(node.arg, node)
+    is_negative = not node.dtype.is_bool and node.arg < 0
+    return Phrase(
+        (words,),
+        _UNARY if words.startswith("-") else ATOM,
+        (_number(-node.arg, node),) if is_negative else (),
+        line="never",
+    )
+
+
+def _number(value: Const, node: UOp) -> str:
+    """Return the shortest words for `value` that name it among the values of its dtype."""
+    if not node.dtype.is_float:
+        return repr(value)
+    words = str(node.dtype.numpy.type(value))
+    whole = words.lstrip("-").isdigit()  # a bfloat16 prints as 3
+    return f"{words}.0" if whole else words
+
+
+def _negative(node: UOp) -> Phrase:
+    if node.op is Ops.NOT:
+        return Phrase(("~", Slot(0, _UNARY + 1)), _UNARY, line=_line(node))
+    negated = (Slot(0, OPS[Ops.ADD].precedence + 1),)
+    return Phrase(("-", Slot(0, _UNARY + 1)), _UNARY, negated, line=_line(node))
+
+
+def _cast(node: UOp) -> Phrase:
+    if node.op is Ops.CAST:
+        return Phrase((f"{node.dtype}(", Slot(0), ")"), line=_line(node))
+    return Phrase(("bitcast(", Slot(0), f", {node.dtype})"), line=_line(node))
+
+
+def _indexed(node: UOp) -> Phrase:
+    memory, count = Slot(0, ATOM), len(node.src)
+    if count == 1:  # storage of one element
+        return Phrase((memory,), line="never")
+    return Phrase((memory, "[", *_slots(range(1, count)), "]"), line="never")
+
+
+def _loaded(node: UOp) -> Phrase:
+    if len(node.src) == 1:
+        return Phrase((Slot(0),), line=_line(node))
+    return Phrase(("LOAD(", Slot(0), " where ", Slot(1), ")"), line=_line(node))
+
+
+def _where(node: UOp) -> Phrase:
+    if node.src[2].op is Ops.INVALID:
+        return Phrase((Slot(1), " where ", Slot(0)), LOOSE, line=_line(node))
+    return Phrase(("where(", *_slots(range(3)), ")"), line=_line(node))
+
+
+def _reduced(node: UOp) -> Phrase:
+    parts = call_parts("REDUCE", len(node.src), before=_lower(node.arg))
+    return Phrase(parts, line=_line(node))
+
+
+def _staged(node: UOp) -> Phrase:
+    return Phrase(call_parts("STAGE", len(node.src)), line=_line(node))
+
+
+def _reduced_axes(node: UOp) -> Phrase:
+    match node.arg:
+        case (Ops() as how, axes):
+            parts = (f"REDUCE_AXIS({_lower(how)}, ", Slot(0), f", axes={axes})")
+            return Phrase(parts, line=_line(node))
+    return _called(node)
+
+
+def _end(node: UOp) -> Phrase:
+    if not node.src or node.src[0].op is not Ops.STORE:
+        return _called(node)
+    ranges = [part for i in range(1, len(node.src)) for part in (" ", Slot(i))]
+    return _called(node)._replace(root=(Slot(0), "  END", *ranges))
+
+
+def _written(node: UOp) -> Phrase:
+    sign = "="
+    if node.op is Ops.ACCUMULATE and node.arg is not None:
+        sign = REDUCTIONS[node.combines].update
+    lanes = None if node.arg is None else node.vector
+    more = (f"  (lanes {lanes})",) if lanes else ()
+    statement = (Slot(0), f" {sign} ", Slot(1), *more)
+    return _called(node)._replace(statement=statement)
+
+
+def _loop(node: UOp) -> Phrase:
+    axis = node.src[0] if node.src else node
+    if axis.op is not Ops.RANGE:
+        return _called(node)
+    note = axis.axis_kind.words + (f", {node.arg}" if node.arg else "")
+    head = ("for ", Slot(0), f" in {axis.extent} ({note}) {{")
+    return _called(node)._replace(statement=head, body=1)
+
+
+def _called(node: UOp) -> Phrase:
+    """Return `name(sources, arg)`; computing ops in lower case, the others as they are."""
+    name = node.op.name.lower() if node.is_elementwise else node.op.name
+    body = 0 if node.op in (Ops.SINK, Ops.BLOCK) else None
+    parts = call_parts(name, len(node.src), after=_arg(node))
+    return Phrase(parts, body=body, line=_line(node))
+
+
+@lru_cache(maxsize=4096)
+def call_parts(
+    name: str, count: int, before: str = "", after: str = ""
+) -> tuple[Part, ...]:
+    """Return the parts of a call of `count` sources, with words before and after them."""
+    listed: list[Part] = [before] if before else []
+    listed += [Slot(i) for i in range(count)]
+    listed += [after] if after else []
+    return f"{name}(", *_with_commas(listed), ")"
+
+
+def _slots(sources: Sequence[int]) -> list[Part]:
+    return _with_commas([Slot(i) for i in sources])
+
+
+def _with_commas(parts: Sequence[Part]) -> list[Part]:
+    return [piece for part in parts for piece in (", ", part)][1:]
+
+
+def _arg(node: UOp) -> str:
+    return "" if node.arg is None else str(node.arg)
+
+
+def _lower(op: object) -> str:
+    return op.name.lower() if isinstance(op, Ops) else str(op)
+
+
+_SPECIAL: dict[Ops, Callable[[UOp], Phrase]] = {
+    Ops.CONST: _constant,
+    Ops.NEG: _negative,
+    Ops.NOT: _negative,
+    Ops.CAST: _cast,
+    Ops.BITCAST: _cast,
+    Ops.INDEX: _indexed,
+    Ops.LOAD: _loaded,
+    Ops.WHERE: _where,
+    Ops.REDUCE: _reduced,
+    Ops.STAGE: _staged,
+    Ops.REDUCE_AXIS: _reduced_axes,
+    Ops.END: _end,
+    Ops.STORE: _written,
+    Ops.ACCUMULATE: _written,
+    Ops.LOOP: _loop,
+}

@@ -1,0 +1,47 @@
+"""Families of ops: what shape the boxes of a graph have; graph.css has a colour for each letter."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from workbench.ir.node.ops import MOVEMENT, Ops
+
+
+class Family(NamedTuple):
+    """Ops that look alike in a graph: `shape` is a name in the page's `graph/paths.js`."""
+
+    letter: str
+    name: str
+    shape: str
+    ops: frozenset[Ops]
+
+
+# fmt: off
+MEMORY = Family("M", "memory", "cut", frozenset({
+    Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.INDEX, Ops.LOAD,
+    Ops.STORE, Ops.STAGE, Ops.SET,
+}))
+MOVED = Family("V", "movement", "slant", MOVEMENT)
+REDUCTION = Family("R", "reduction", "six", frozenset({
+    Ops.REDUCE, Ops.REDUCE_AXIS, Ops.ACCUMULATE, Ops.HREDUCE,
+}))
+ORDER = Family("L", "loops and order", "pill", frozenset({
+    Ops.RANGE, Ops.VAR, Ops.LOOP, Ops.ENDLOOP, Ops.END, Ops.AFTER, Ops.BLOCK, Ops.SINK,
+}))
+CONSTANT = Family("C", "constant", "box", frozenset({
+    Ops.CONST, Ops.INVALID, Ops.IOTA, Ops.LANES,
+}))
+ARITHMETIC = Family("A", "arithmetic", "round", frozenset())
+# fmt: on
+FAMILIES = (MEMORY, MOVED, REDUCTION, ORDER, CONSTANT, ARITHMETIC)
+_FAMILY_OF = {op: family for family in FAMILIES for op in family.ops}
+
+
+def family_of(op: Ops) -> Family:
+    """Return the family of an op; what is in no other computes."""
+    return _FAMILY_OF.get(op, ARITHMETIC)
+
+
+def family_rows() -> dict[str, dict[str, Any]]:
+    """Return what the page says of every family, by its letter."""
+    return {f.letter: {"name": f.name, "shape": f.shape} for f in FAMILIES}

@@ -1,0 +1,119 @@
+"""How nodes read, as rows of a record: nodes that differ in their sources only share a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from workbench.base.dtypes import dtypes
+from workbench.ir.node.ops import OPS, Ops
+from workbench.ir.node.uop import UOp
+from workbench.ir.text.phrases import (
+    LEAVES,
+    TENSOR,
+    Part,
+    Phrase,
+    Slot,
+    call_parts,
+    phrase,
+    typed,
+)
+from workbench.ir.text.printer import LETTERS, RESERVED, own_name
+from workbench.viz.model.families import family_of
+from workbench.viz.schema.reading import Reading, Role, SlotRow
+
+MOST_WORDS = 200
+"""Characters of a part that are kept: an argument may be long."""
+ROLES: dict[Ops, Role] = {
+    Ops.CONST: "constant", Ops.SINK: "join", Ops.RANGE: "axis", Ops.INDEX: "place",
+    Ops.LOOP: "loop", Ops.REDUCE: "loop", Ops.STAGE: "loop", Ops.ACCUMULATE: "loop",
+    Ops.LOAD: "access", Ops.STORE: "access",
+}  # fmt: skip
+
+
+class Readings:
+    """How nodes read, each way once."""
+
+    def __init__(self) -> None:
+        self.listed: list[dict[str, Any]] = []
+        self._places: dict[tuple[object, ...], int] = {}
+
+    def add(self, node: UOp, arg: str, shape: str, label: str) -> int:
+        """Return the place of how `node` reads, of which these are the columns of the record."""
+        key = node.op, node.dtype, len(node.src), arg, shape, _of_sources(node)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = len(self.listed)
+            self.listed.append(msgspec.to_builtins(_reading(node, label)))
+        return place
+
+
+def _of_sources(node: UOp) -> object:
+    """Return what the reading of a node has of its sources."""
+    match node.op:
+        case Ops.WHERE:
+            return node.src[2].op
+        case Ops.END:
+            return node.src[0].op
+        case Ops.LOOP:
+            return node.src[0].arg, node.src[0].extent
+        case Ops.RANGE:
+            return node.extent
+    return None
+
+
+def _reading(node: UOp, label: str) -> Reading:
+    own = phrase(node)
+    name = _name(node)
+    is_void = node.dtype is dtypes.void
+    return Reading(
+        family=family_of(node.op).letter,
+        parts=[name or label] if node.op in LEAVES else _parts(own.parts),
+        binds=own.binds,
+        line=own.line,
+        negated=_parts(own.negated),
+        root=_parts(own.root),
+        statement=_parts(own.statement),
+        box=_parts(_box(node, own, label)),
+        body=own.body,
+        is_leaf=node.op in LEAVES,
+        rank=node.slot if node.op is Ops.PARAM else 0,
+        name=name,
+        letter=LETTERS.get(node.op, "v"),
+        typed="" if is_void else typed(node),
+        is_tensor=node.op in TENSOR,
+        is_index=node.dtype is dtypes.index and node.op is not Ops.STAGE,
+        role=ROLES.get(node.op, ""),
+        size=node.extent if node.op is Ops.RANGE else None,
+    )
+
+
+def _box(node: UOp, own: Phrase, label: str) -> tuple[Part, ...]:
+    """Return the parts in a box, which say what its label says."""
+    row = OPS[node.op]
+    if own.line == "never":
+        return ()
+    if row.symbol and row.label != row.symbol:
+        first, sign, second = own.parts
+        return first, str(sign).replace(row.symbol, row.label), second
+    return () if row.symbol else call_parts(label, len(node.src))
+
+
+def _name(node: UOp) -> str:
+    """Return the name that a node brings along, if it can be one."""
+    name = own_name(node)
+    is_usable = name.isidentifier() and name.isascii() and name not in RESERVED
+    return name if is_usable else ""
+
+
+def _parts(parts: Sequence[Part]) -> list[str | SlotRow]:
+    return [
+        SlotRow(*part)
+        if isinstance(part, Slot)
+        else part
+        if len(part) <= MOST_WORDS
+        else f"{part[:MOST_WORDS]}\u2026"
+        for part in parts
+    ]

@@ -1,0 +1,60 @@
+"""How the nodes of a record read, and how they stand in a graph: all that the page knows of ops."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from workbench.ir.text.phrases import OwnLine
+
+Role = Literal["", "constant", "join", "loop", "axis", "access", "place"]
+
+
+class FamilyRow(Struct, forbid_unknown_fields=True):
+    """A family of ops: its name, and the shape of its boxes."""
+
+    name: str
+    shape: Literal["cut", "slant", "six", "pill", "box", "round"]
+
+
+class SlotRow(Struct, array_like=True, forbid_unknown_fields=True):
+    """Room for the words of a source, as a list; a Slot of workbench/ir/text/phrases.py."""
+
+    source: int
+    tight: int
+    signed: bool
+
+
+class Reading(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What nodes have in common that differ in their sources only.
+
+    Words, as in workbench/ir/text/phrases.py: parts are text and slots. `name` is the node's own
+    ("": it gets one of `letter`); `typed` is its dtype and shape, for graphs with a node that
+    `is_tensor`; leaves have their names first, by `rank`; `box` are the parts in a box of a graph,
+    where they are others.
+
+    In a graph: `family` is a letter in the record's `families`. `is_index`: arithmetic of indexes,
+    which may stand in the words of its readers. The role: a "constant" always does; a "join" has
+    nothing of its own; a "loop" can be closed; an "axis" has `size` steps; an "access" reads or
+    writes at its first source; a "place" is memory and then indexes.
+    """
+
+    family: str
+    parts: list[str | SlotRow]
+    binds: int
+    line: OwnLine
+    negated: list[str | SlotRow] = []
+    root: list[str | SlotRow] = []
+    statement: list[str | SlotRow] = []
+    box: list[str | SlotRow] = []
+    body: int | None = None
+    is_leaf: bool = False
+    rank: int = 0
+    name: str = ""
+    letter: str = "v"
+    typed: str = ""
+    is_tensor: bool = False
+    is_index: bool = False
+    role: Role = ""
+    size: int | None = None
