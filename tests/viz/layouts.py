@@ -30,6 +30,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.bundle import joined, variable
+from workbench.viz.model.families import family_rows
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
 from workbench.viz.page import modules as page_modules
@@ -228,7 +229,12 @@ def moves(page: Any) -> list[Move]:
     nodes = Nodes(Lines(), UserLines())
     passes = PassRows(nodes, Texts(), RuleRows())
     passes.add(list(records()), None)
-    columns = {"nodes": nodes.columns, "passes": passes.listed}
+    columns = {
+        "nodes": nodes.columns,
+        "readings": nodes.readings.listed,
+        "families": family_rows(),
+        "passes": passes.listed,
+    }
     return [Move(*row) for row in page.evaluate(_MOVES, columns)]
 
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { newTimeline, stateOrder } from "../../../workbench/viz/static/record/states.js";
+import { withReadings } from "../../../workbench/viz/static/record/readings.js";
+import { stateOrder, Timeline } from "../../../workbench/viz/static/record/states.js";
 import {
   inline,
   outline,
@@ -20,11 +21,10 @@ const number = { parts: ["1"], binds: 9, line: "never" };
 /** Columns of a record from rows [reading, sources]. */
 function nodesOf(rows) {
   const text = () => rows.map(() => "");
-  return {
+  const nodes = {
     op: rows.map(([{ parts }]) => JSON.stringify(parts)),
     src: rows.map(([, src = []]) => src),
     reading: rows.map((_, i) => i),
-    readings: rows.map(([reading]) => reading),
     arg: text(),
     label: text(),
     dtype: text(),
@@ -33,6 +33,7 @@ function nodesOf(rows) {
     inner: rows.map(() => []),
     made: rows.map(() => []),
   };
+  return withReadings({ nodes, readings: rows.map(([reading]) => reading) }).nodes;
 }
 
 // x * 1 + y, then x + y
@@ -58,14 +59,14 @@ Deno.test("sources come before what reads them, each once", () => {
 });
 
 Deno.test("a step tells what went and what came, and who took whose place", () => {
-  const timeline = newTimeline(nodes, pass(5));
+  const timeline = new Timeline(nodes, pass(5));
   const { gone, fresh } = timeline.change(1);
   assert.deepEqual([gone, fresh], [[1, 2], []]);
   assert.equal(timeline.keyOf(5), 4);
 });
 
 Deno.test("a state that the record left out is replayed", () => {
-  const replayed = newTimeline(nodes, pass(-1));
+  const replayed = new Timeline(nodes, pass(-1));
   assert.deepEqual(replayed.roots(1), [5]);
 });
 
