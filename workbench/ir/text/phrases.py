@@ -46,7 +46,7 @@ class Phrase(NamedTuple):
     """How a node reads among others (`parts`), and how tightly that binds.
 
     `negated` are the parts behind a minus sign that stands for its own. `root` are those where
-    it ends a graph, `statement` those of a line in a statement tree, () where they are no others;
+    it ends a graph, `statement` those of a line in a statement tree, () where they are the same;
     the sources from `body` on are lines inside of that. `line` says when it is named, on a line
     of its own: never, always, where it is used twice, or where that and its words are long.
     """
@@ -68,15 +68,15 @@ def phrase(node: UOp) -> Phrase:
     if node.arg is not None or op in _OF_SOURCES:
         return _phrase(node)
     key = op, node.dtype, len(node.src)
-    known = _KNOWN.get(key)
-    if known is None:
-        known = _KNOWN[key] = _phrase(node)
-    return known
+    cached = _PHRASES.get(key)
+    if cached is None:
+        cached = _PHRASES[key] = _phrase(node)
+    return cached
 
 
 _OF_SOURCES = frozenset({Ops.WHERE, Ops.END, Ops.LOOP})
 """Ops whose phrase depends on what their sources are."""
-_KNOWN: dict[tuple[Ops, DType, int], Phrase] = {}
+_PHRASES: dict[tuple[Ops, DType, int], Phrase] = {}
 """Phrases of nodes without an argument."""
 
 
@@ -128,12 +128,12 @@ def _infix(node: UOp) -> Phrase:
 
 def _constant(node: UOp) -> Phrase:
     key = node.dtype, repr(node.arg)  # 0.0 is -0.0, and not the same text
-    known = _CONSTANTS.get(key)
-    if known is None:
+    cached = _CONSTANTS.get(key)
+    if cached is None:
         if len(_CONSTANTS) >= _MOST_CONSTANTS:
             _CONSTANTS.clear()
-        known = _CONSTANTS[key] = _constant_phrase(node)
-    return known
+        cached = _CONSTANTS[key] = _constant_phrase(node)
+    return cached
 
 
 _CONSTANTS: dict[tuple[DType, str], Phrase] = {}
