@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from py_mini_racer import MiniRacer
 
 from tests.tools.kernels import EXAMPLES, TARGETS
 from tests.viz.browser.browser import new_page
@@ -30,6 +29,7 @@ from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.bundle import joined, variable
+from workbench.viz.javascript import JavaScript
 from workbench.viz.model.families import family_rows
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.rewrites import is_replayable
@@ -141,12 +141,11 @@ class Functions:
     a page of playwright is. What is handed in and what comes back is JSON."""
 
     def __init__(self) -> None:
-        self._engine = MiniRacer()
-        self._engine.eval("globalThis.performance = Date;" + functions_script())
+        self._script = JavaScript("globalThis.performance = Date;" + functions_script())
 
     def evaluate(self, function: str, argument: object = None) -> Any:
         whole = f"(argument) => ({function})(argument) ?? null"
-        return self._engine.call(f"({whole})", argument)
+        return self._script.call(whole, argument)
 
 
 def functions_page(browser: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The layout of graphs as a whole, by the page's engine in this process: layers follow the edges,
+"""The layout of graphs as a whole, by the page's engine: layers follow the edges,
 nothing overlaps, little crosses; threads, event loops and forks get the same answers."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from tests.viz.layouts import LARGE, large, sample
 from tests.viz.support import softmax
 from workbench.base.errors import WorkbenchError
 from workbench.viz import layout as engine
+from workbench.viz.javascript import JavaScript
 from workbench.viz.layout import layered
 from workbench.viz.record.record import build
 from workbench.viz.still.picture import picture
@@ -141,14 +142,37 @@ def test_a_forked_process_lays_out_and_ends() -> None:
     assert run.returncode == 0
 
 
-def test_endless_recursion_in_the_engine_is_an_error() -> None:
-    from py_mini_racer import JSEvalException
-
-    with pytest.raises(JSEvalException, match="stack"):
-        engine._engine(os.getpid()).eval(
-            "(function deeper() { return deeper() + 1 })()"
-        )
+def test_a_script_that_fails_or_dies_is_an_error() -> None:
+    """Neither endless recursion, nor a process that somebody ended, is felt by the next call."""
+    script = engine._engine(os.getpid())
+    with pytest.raises(WorkbenchError, match="stack"):
+        script.call("function deeper() { return deeper() + 1 }", None)
+    with pytest.raises(WorkbenchError, match="no such thing"):
+        script.call("() => { throw new Error('no such thing') }", None)
     assert layered(*LADDER).width
+    assert script._process is not None
+    script._process.kill()
+    script._process.wait()
+    with pytest.raises(WorkbenchError, match="has ended"):
+        layered(*LADDER)
+    assert layered(*LADDER).width
+
+
+def test_an_interrupted_call_leaves_no_answer_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = JavaScript("const double = (x) => 2 * x;")
+    assert script.call("double", 1) == 2
+
+    def interrupted(text: str) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.viz.javascript.json.loads", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            script.call("double", 3)
+    assert script.call("double", 4) == 8
+    script.end()
 
 
 def test_without_the_engine_a_sentence_says_what_to_install(

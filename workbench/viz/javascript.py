@@ -1,0 +1,110 @@
+"""JavaScript of the page that Python asks, run by V8 in a process of its own.
+
+V8 (the package mini-racer) reserves so much of a process's addresses that LLVM's JIT, beside it,
+finds no room for a program near its data, and ends the process. Apart from it neither that nor
+anything else in a script can harm what the notebook runs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from workbench.base.errors import WorkbenchError
+from workbench.base.forking import free_lock
+
+PROCESS = Path(__file__).with_name("javascript_process.py")
+
+
+class JavaScript:
+    """A script whose functions can be asked. Its process begins when it is first asked, anew after
+    it ended; a forked process begins one of its own (see `layout.py`)."""
+
+    def __init__(self, script: str):
+        self.script = script
+        self._lock = free_lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._owner = 0
+
+    def call(self, function: str, argument: object) -> Any:
+        """Return what a function (an expression) returns of an argument; both are JSON.
+
+        Errors: WorkbenchError where V8 is not installed, and for what the function raises.
+        """
+        with self._lock:
+            try:
+                if self._process is None:
+                    self._begin()
+                return self._ask({"function": function, "argument": argument})
+            except _Raised as error:
+                raise WorkbenchError("JavaScript failed", str(error)) from None
+            except (
+                BaseException
+            ):  # Ctrl-C too: its answer would be taken for the next one's
+                self.end()
+                raise
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return  # a fork's copy: the process is its parent's
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not written yet
+                if pipe is not None:
+                    pipe.close()
+
+    def _begin(self) -> None:
+        if find_spec("py_mini_racer") is None:
+            raise _cannot_load("the package mini-racer is not installed")
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(PROCESS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is for this process
+        )
+        self._owner = os.getpid()
+        atexit.register(self.end)
+        try:
+            self._ask({"script": self.script})
+        except _Raised as error:
+            raise _cannot_load(str(error)) from None
+
+    def _ask(self, request: object) -> Any:
+        process = self._process
+        assert process is not None and process.stdin and process.stdout
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            because = "the process that runs it has ended"
+            raise WorkbenchError("JavaScript gave no answer", because, "again")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise _Raised(reply["error"])
+        return reply["value"]
+
+
+class _Raised(Exception):
+    """What a script raised."""
+
+
+def _cannot_load(problem: str) -> WorkbenchError:
+    because = f"V8 cannot be loaded: {problem}"
+    hint = "pip install mini-racer"
+    return WorkbenchError("the graph cannot be laid out", because, hint)

@@ -1,0 +1,40 @@
+"""The process that runs the page's JavaScript: one JSON line in, one JSON line out.
+
+It is started by its path, by `javascript.py`, and imports nothing of the package, so that it is
+there soon. Asked is a script to evaluate, or a function with its argument.
+"""
+
+import json
+import os
+import sys
+
+MOST_BYTES = 1 << 30
+"""Above this V8 ends what it runs, with an error; without a limit it would end the process."""
+
+
+def main() -> None:
+    """Answer until nobody asks any more."""
+    engine = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if engine is None:
+                from py_mini_racer import MiniRacer
+
+                engine = MiniRacer()
+            if "script" in request:
+                engine.eval(request["script"], max_memory=MOST_BYTES)
+                value = None
+            else:
+                function = f"({request['function']})"
+                argument = request["argument"]
+                value = engine.call(function, argument, max_memory=MOST_BYTES)
+            reply = json.dumps({"value": value})
+        except Exception as error:
+            reply = json.dumps({"error": f"{type(error).__name__}: {error}"})
+        print(reply, flush=True)
+    os._exit(0)  # V8's threads need no farewell
+
+
+if __name__ == "__main__":
+    main()
