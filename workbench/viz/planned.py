@@ -69,7 +69,8 @@ def planned(
             plan.passes += watching.records
             plan.outputs = roots
             break
-        built = next(r.after for r in watching.records if r.name == "rangeify")
+        rangeified = (r.after for r in watching.records if r.name == "rangeify")
+        built = next(rangeified, schedule.items)
         plan.kernels += _kernels(schedule, built, outputs, off)
         plan.items += schedule.items
         plan.decisions += schedule.decisions
