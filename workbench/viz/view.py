@@ -31,7 +31,7 @@ def _value(ex: ScheduledTensors, name: str, value: Any) -> Any:
     if name == "mode":
         return _one_of(modes(), name, value)
     if name == "language":
-        return _one_of(tuple(r["name"] for r in language_rows()), name, value)
+        return _one_of(tuple(r.name for r in language_rows()), name, value)
     if name in PLACES and value is not None:
         if type(value) is not int or value < 0:
             because = f"a {name} is named by its place in the record, a whole number"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import to_builtins
+
 from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.machine import machine, speed_rows
 
 
 def test_this_machine_has_a_name_and_cores() -> None:
-    info = machine()
+    info = to_builtins(machine())
     assert info["cpu"] and info["cores"] >= 1
     assert [name for name, _ in info["caches"]] == sorted(n for n, _ in info["caches"])
 
@@ -20,7 +22,9 @@ def test_speeds_are_those_of_all_cores() -> None:
     }
     peaks = {"f32": Rate(1e11, 2e11), "f64": Rate(5e10, 1e11)}
     copies = {level: Rate(rate.one / 2, rate.all / 2) for level, rate in rates.items()}
-    rows = speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10, 1e-6, 5e-6))
+    rows = to_builtins(
+        speed_rows(Speeds(peaks, rates, copies, 1e-9, 1e-10, 1e-6, 5e-6))
+    )
     assert rows["peak"] == {"f32": 2e11, "f64": 1e11}
     assert rows["bandwidth"] == [["L1", 4e11], ["L2", 1e11], ["memory", 1.5e10]]
     assert [rate for _, rate in rows["one_thread"]["bandwidth"]] == [2e11, 1e11, 1e10]

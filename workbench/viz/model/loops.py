@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
@@ -68,7 +68,7 @@ class LoopRow:
     lanes it stands in, outermost first; `text` is a statement's, over one or more lines; `node`
     is the RANGE, or the statement, that it shows."""
 
-    kind: str
+    kind: Literal["loop", "lanes", "statement"]
     around: tuple[AxisType, ...]
     text: str
     axis: str = ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.program.language import Language
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
+from workbench.viz.schema.record import DeviceRow, LanguageRow
 
 ASSEMBLY = Language("asm", "machine code", "[#;].*$", r"^\s*\.?[\w$.]+:")
 STATEMENTS = Language(
@@ -28,26 +28,26 @@ def expression_key(outputs: Sequence[UOp]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def language_rows() -> list[dict[str, str]]:
+def language_rows() -> list[LanguageRow]:
     """Return the languages that programs are shown in, best first: that which all kernels have,
     those of the devices, each with the device that runs it, machine code and the statement
     tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
     pairs = [(d.language, d.name) for d in devices if d.language is not None]
     return [
-        asdict(language) | {"device": device}
+        LanguageRow(**asdict(language), device=device)
         for language, device in (*pairs, (ASSEMBLY, ""), (STATEMENTS, ""))
     ]
 
 
-def device_rows() -> list[dict[str, Any]]:
-    """Return the devices as plain data."""
+def device_rows() -> list[DeviceRow]:
+    """Return the devices."""
     return [
-        {
-            "name": name,
-            "available": Device.available(name),
-            "how_to_get": Device[name].how_to_get,
-            "emulator": Device[name].is_emulator,
-        }
+        DeviceRow(
+            name,
+            Device.available(name),
+            Device[name].how_to_get,
+            Device[name].is_emulator,
+        )
         for name in Device.names()
     ]

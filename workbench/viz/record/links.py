@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.backends.native.assembly import AsmLine
@@ -25,10 +24,10 @@ from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes
 from workbench.viz.record.nodes import Lines, Nodes
+from workbench.viz.schema.variant import CodeLink
 
 MOST_NODES = 12
 """Nodes that one link names, and rows that say how one node was made."""
-Link = dict[str, Any]
 Row = list[int]
 
 
@@ -50,7 +49,7 @@ class Linker:
             self, links=replace(self.links, positions=compiled.built.source.lines)
         )
 
-    def source(self) -> list[Link | None]:
+    def source(self) -> list[CodeLink | None]:
         """Return the link of every line of the source; None for a brace or a comment. Where a
         loop begins or ends, it has the user's lines of all that is in the loop."""
         links = [
@@ -60,37 +59,33 @@ class Linker:
         code_links = [link for link in links if link is not None]
         for places, link in zip(self.links.positions, links, strict=True):
             if link is not None and self._is_loop(places):
-                depth = len(link["axes"])
-                inside = [k for k in code_links if k["axes"][:depth] == link["axes"]]
-                lines = (line for other in inside for line in other["lines"])
-                link["lines"] = list(dict.fromkeys(lines))
+                depth = len(link.axes)
+                inside = [k for k in code_links if k.axes[:depth] == link.axes]
+                lines = (line for other in inside for line in other.lines)
+                link.lines = list(dict.fromkeys(lines))
         return links
 
     def _is_loop(self, places: Sequence[int]) -> bool:
         linear = self.links.linear
         return any(linear[p].op in (Ops.LOOP, Ops.ENDLOOP) for p in places)
 
-    def assembly(self, code: Sequence[AsmLine]) -> list[Link | None]:
+    def assembly(self, code: Sequence[AsmLine]) -> list[CodeLink | None]:
         """Return the link of every line of the assembly; None for a label."""
-        links: list[Link | None] = []
+        links: list[CodeLink | None] = []
         for line, origin in zip(code, self.links.of_assembly(code), strict=True):
             number = line.source_line or 0
             places = self.links.positions[number - 1] if number else ()
             is_known = bool(places or origin.axes)
             link = self._link(origin, places) if is_known else None
-            links.append(None if link is None else link | {"source": [number]})
-            if link is not None and not number:
-                links[-1] = link
+            if link is not None and number:
+                link.source = [number]
+            links.append(link)
         return links
 
-    def _link(self, origin: Origin, places: Sequence[int]) -> Link:
+    def _link(self, origin: Origin, places: Sequence[int]) -> CodeLink:
         program = dict.fromkeys(self.links.linear[p] for p in places)
-        return {
-            "axes": list(origin.axes),
-            "nodes": self.nodes.add_all(list(program)[:MOST_NODES]),
-            "lines": self._lines(origin),
-            "source": [],
-        }
+        nodes = self.nodes.add_all(list(program)[:MOST_NODES])
+        return CodeLink(list(origin.axes), nodes, self._lines(origin), [])
 
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
         """Return the nodes and the user's lines that a statement of the tree computes."""

@@ -7,17 +7,14 @@ from typing import Any
 
 from workbench.backends.native import machine as system
 from workbench.measure.speeds import Speeds
+from workbench.viz.schema.record import CacheSize, LevelSpeed, MachineRow, OneThread
 
 
-def machine(speeds: Speeds | None = None) -> dict[str, Any]:
-    """Return the machine as plain data. Speeds are those of all cores together, and None where
+def machine(speeds: Speeds | None = None) -> MachineRow:
+    """Return the machine. Speeds are those of all cores together, and None where
     they are not known."""
-    return {
-        "cpu": system.cpu(),
-        "cores": os.cpu_count() or 1,
-        "caches": [list(level) for level in system.caches()],
-        **speed_rows(speeds),
-    }
+    levels = [CacheSize(*level) for level in system.caches()]
+    return MachineRow(system.cpu(), os.cpu_count() or 1, levels, **speed_rows(speeds))
 
 
 def speed_rows(speeds: Speeds | None) -> dict[str, Any]:
@@ -29,11 +26,15 @@ def speed_rows(speeds: Speeds | None) -> dict[str, Any]:
         return dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))
     return {
         "peak": {kind: rate.together for kind, rate in speeds.peak.items()},
-        "bandwidth": [[level, rate.together] for level, rate in speeds.read.items()],
-        "copy": [[level, rate.together] for level, rate in speeds.copy.items()],
-        "one_thread": {
-            "peak": {kind: rate.one for kind, rate in speeds.peak.items()},
-            "bandwidth": [[level, rate.one] for level, rate in speeds.read.items()],
-            "copy": [[level, rate.one] for level, rate in speeds.copy.items()],
-        },
+        "bandwidth": [
+            LevelSpeed(level, rate.together) for level, rate in speeds.read.items()
+        ],
+        "copy": [
+            LevelSpeed(level, rate.together) for level, rate in speeds.copy.items()
+        ],
+        "one_thread": OneThread(
+            {kind: rate.one for kind, rate in speeds.peak.items()},
+            [LevelSpeed(level, rate.one) for level, rate in speeds.read.items()],
+            [LevelSpeed(level, rate.one) for level, rate in speeds.copy.items()],
+        ),
     }

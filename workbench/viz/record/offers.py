@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from workbench.backends.device import Device
 from workbench.base.errors import WorkbenchError
@@ -15,6 +14,7 @@ from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Opt, OptKind, axes
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
+from workbench.viz.schema.variant import OfferRow, RefusedRow
 
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
@@ -25,7 +25,7 @@ FEWEST_PREDICTED = 4
 PREDICTED_NODES = 8_000
 """Nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
-NextRows = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
@@ -33,14 +33,12 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first. Without `speeds` nothing is predicted."""
     legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
-    refusals: dict[tuple[OptKind, object, str], dict[str, Any]] = {}
+    refusals: dict[tuple[OptKind, object, str], RefusedRow] = {}
     for opt, because in refused.items():
-        refusals.setdefault(
-            (opt.op, opt.axis, because), {"opt": str(opt), "why": because}
-        )
+        refusals.setdefault((opt.op, opt.axis, because), RefusedRow(str(opt), because))
     predictions = _predicted(kernel, legal, speeds)
     offers = [_offer(kernel.ast, opt, predictions.get(opt)) for opt in legal]
-    offers.sort(key=lambda offer: -(offer["predicted"] or 0.0))
+    offers.sort(key=lambda offer: -(offer.predicted or 0.0))
     return offers, list(refusals.values())[:MOST_REFUSED]
 
 
@@ -75,20 +73,18 @@ def in_turns(legal: Sequence[Opt]) -> list[Opt]:
     return [legal[-1 - place] for _, place in sorted(keys)]
 
 
-def _offer(
-    kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None
-) -> dict[str, Any]:
-    return {
-        "opt": str(opt),
-        "op": opt.op.name,
-        "axes": [name for name in (opt.axis, opt.arg) if isinstance(name, str)],
-        "does": opt.op.here,
-        "on_gpu": opt.op.on_a_gpu,
-        "predicted": None if prediction is None else prediction.ratio,
-        "why": (prediction and prediction.why) or why(kernel, opt) or opt.op.here,
-        "measured": None,
-        "spread": None,
-    }
+def _offer(kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None) -> OfferRow:
+    return OfferRow(
+        opt=str(opt),
+        op=opt.op.name,
+        axes=[name for name in (opt.axis, opt.arg) if isinstance(name, str)],
+        does=opt.op.here,
+        on_gpu=opt.op.on_a_gpu,
+        predicted=None if prediction is None else prediction.ratio,
+        why=(prediction and prediction.why) or why(kernel, opt) or opt.op.here,
+        measured=None,
+        spread=None,
+    )
 
 
 def why(kernel: UOp, opt: Opt) -> str:

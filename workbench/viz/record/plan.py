@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
@@ -20,54 +19,61 @@ from workbench.viz.model.lines import UserLines
 from workbench.viz.model.title import value_name
 from workbench.viz.model.words import shape_text
 from workbench.viz.record.nodes import Lines, Nodes, short
+from workbench.viz.schema.plan import (
+    DecisionRow,
+    PlanEdge,
+    PlanNode,
+    PlanPicture,
+    PlanRegion,
+    RoutePoint,
+)
+from workbench.viz.schema.variant import Figure
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Point, picture
 
 LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000
 """Above this the graph is not laid out."""
-Plan = dict[str, Any]
 
 
-def empty_plan() -> Plan:
+def empty_plan() -> PlanPicture:
     """Return a plan without a picture. `compared` says how it differs from one before it."""
-    return {
-        "width": 0, "height": 0, "nodes": [], "edges": [], "regions": [], "decisions": [],
-        "compared": None,
-    }  # fmt: skip
+    return PlanPicture(0, 0, [], [], [], [], None)
 
 
-def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> Plan:
-    """Return the picture of the tensor graph, {} where there is none: x and y are a
+def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> PlanPicture | None:
+    """Return the picture of the tensor graph, None where there is none: x and y are a
     box's left upper corner, an edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
     if len(graph.nodes) > MOST_DRAWN:
-        return {}
+        return None
     uops = graph_nodes(ex.outputs)
     try:
         drawing = picture(graph)
     except WorkbenchError as error:
         LOG.warning("%s", error)
-        return {}
+        return None
     places = {node.number: i for i, node in enumerate(graph.nodes)}
-    return {
-        "width": round(drawing.width),
-        "height": round(drawing.height),
-        "nodes": [
+    return PlanPicture(
+        width=round(drawing.width),
+        height=round(drawing.height),
+        nodes=[
             _node(node, uops[node.number], box, nodes, ex.lines, lines)
             for node, box in zip(graph.nodes, drawing.boxes, strict=True)
         ],
-        "edges": [
+        edges=[
             _edge(graph, places[e.source], places[e.target], route)
             for e, route in zip(graph.edges, drawing.routes, strict=True)
         ],
-        "regions": [
-            {"kernel": k, "title": title, "path": path, "colour": kernel_colour(k)}
+        regions=[
+            PlanRegion(k, title, path, kernel_colour(k))
             for k, (title, path) in enumerate(
                 zip(graph.titles, drawing.regions, strict=True)
             )
         ],
-    }
+        decisions=[],
+        compared=None,
+    )
 
 
 def _node(
@@ -77,54 +83,52 @@ def _node(
     nodes: Nodes,
     user_lines: UserLines,
     lines: Lines,
-) -> dict[str, Any]:
+) -> PlanNode:
     line = lines.add(user_lines.first(uop))
-    return {
-        "n": nodes.add(uop),
-        "label": short(node.label),
-        "x": round(box.x - box.width / 2, 1),
-        "y": round(box.y - box.height / 2, 1),
-        "w": round(box.width, 1),
-        "h": round(box.height, 1),
-        "kernels": list(node.kernels),
-        "stored_by": node.stored_by,
-        "role": node.role,
-        "bytes": node.size_bytes,
-        "line": -1 if line is None else line,
-        "output": node.is_output,
-    }
+    return PlanNode(
+        n=nodes.add(uop),
+        label=short(node.label),
+        x=round(box.x - box.width / 2, 1),
+        y=round(box.y - box.height / 2, 1),
+        w=round(box.width, 1),
+        h=round(box.height, 1),
+        kernels=list(node.kernels),
+        stored_by=node.stored_by,
+        role=node.role,
+        bytes=node.size_bytes,
+        line=-1 if line is None else line,
+        output=node.is_output,
+    )
 
 
-def _edge(
-    graph: TensorGraph, a: int, b: int, route: tuple[Point, ...]
-) -> dict[str, Any]:
+def _edge(graph: TensorGraph, a: int, b: int, route: tuple[Point, ...]) -> PlanEdge:
     source, target = graph.nodes[a], graph.nodes[b]
-    return {
-        "a": a,
-        "b": b,
-        "route": [[round(x, 1), round(y, 1)] for x, y in route],
-        "cut": is_cut(source, target),
-        "bytes": source.size_bytes,
-    }
+    return PlanEdge(
+        a,
+        b,
+        route=[RoutePoint(round(x, 1), round(y, 1)) for x, y in route],
+        cut=is_cut(source, target),
+        bytes=source.size_bytes,
+    )
 
 
-def decision_rows(ex: Exploration, nodes: Nodes) -> list[dict[str, Any]]:
+def decision_rows(ex: Exploration, nodes: Nodes) -> list[DecisionRow]:
     """Return why every value is stored or fused, and by which kernel."""
     kernels = kernels_of(ex)
     computed = [item.nodes for item in ex.items if item.kernel is not None]
     kernel_of = zip(computed, ex.kernels, strict=True)
     titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
     return [
-        {
-            "node": nodes.add(d.node),
-            "name": decided_name(d.node, titles.get(d.node, "")),
-            "stored": d.stored,
-            "reason": d.reason,
-            "figures": [[k.replace("_", " "), v] for k, v in d.estimates.items()],
-            "kernel": kernels.get(d.node),
-            "forced": d.forced,
-            "asked": d.name == "store-asked",
-        }
+        DecisionRow(
+            node=nodes.add(d.node),
+            name=decided_name(d.node, titles.get(d.node, "")),
+            stored=d.stored,
+            reason=d.reason,
+            figures=[Figure(k.replace("_", " "), v) for k, v in d.estimates.items()],
+            kernel=kernels.get(d.node),
+            forced=d.forced,
+            asked=d.name == "store-asked",
+        )
         for d in ex.decisions
     ]
 

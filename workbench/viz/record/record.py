@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import caches
 from workbench.base.errors import WorkbenchError
@@ -40,6 +42,7 @@ from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
 from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
 from workbench.viz.record.recipe import recipe
 from workbench.viz.record.rules import RuleRows
+from workbench.viz.schema.record import KernelRow
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -112,12 +115,12 @@ class Recorder:
                 "python": recipe(ex),
             },
             "device": ex.tensors[0].device,
-            "devices": device_rows(),
-            "languages": language_rows(),
+            "devices": to_builtins(device_rows()),
+            "languages": to_builtins(language_rows()),
             "headline": ex.headline,
             "nothing": bounded(ex.nothing_to_do),
             "without": {"rules": list(ex.rules_off), "differs": ""},
-            "machine": machine(self.speeds),
+            "machine": to_builtins(machine(self.speeds)),
             "kinds": kind_rows(),
             "lines": self._lines.listed,
             "nodes": self._nodes.columns,
@@ -126,7 +129,7 @@ class Recorder:
             "texts": self._texts.listed,
             "rules": self._rules.listed,
             "passes": self._passes.listed,
-            "plan": empty_plan(),
+            "plan": to_builtins(empty_plan()),
             "kernels": [],
             "variants": [],
             "pinned": None,
@@ -140,7 +143,8 @@ class Recorder:
         loops, and C."""
         ex = self.exploration
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
-        self.record["plan"]["decisions"] = decision_rows(ex, self._nodes)
+        decisions = decision_rows(ex, self._nodes)
+        self.record["plan"]["decisions"] = to_builtins(decisions)
         if len(graph_nodes(ex.outputs)) <= FIRST_DRAWN:
             self._draw()
         places = {d: i for i, d in enumerate(map(id, ex.decisions))}
@@ -149,7 +153,7 @@ class Recorder:
         for number, kernel in enumerate(ex.kernels):
             variant = self._append(number, kernel, "plain", None)
             row = self._kernel_row(kernel, variant, places.get(own[number]))
-            self.record["kernels"].append(row)
+            self.record["kernels"].append(to_builtins(row))
             room -= len(kernel.ast.toposort())
             if room >= 0:
                 self.add_loops(variant)
@@ -206,9 +210,8 @@ class Recorder:
                 auto_variant = self.add_variant(number, auto, "auto", variant)
             else:  # somebody was quicker, by hand or by a search
                 self.put(("variants", auto_variant, "name"), "auto")
-                self.put(
-                    ("variants", auto_variant, "steps"), rows.step_rows(auto.steps)
-                )
+                steps = rows.step_rows(auto.steps)
+                self.put_rows(("variants", auto_variant, "steps"), steps)
             self.add_compiled(auto_variant)
 
     def variant_of(self, root: int, kernel: Kernel) -> int | None:
@@ -238,15 +241,13 @@ class Recorder:
         with self._explained(variant):
             self.put(("variants", variant, "python"), kernel.to_python())
             nest = rows.nest_row(kernel, self._nodes, caches())
-            self.put(("variants", variant, "loops"), nest)
+            self.put_rows(("variants", variant, "loops"), nest)
 
     def add_c(self, variant: int) -> None:
         """Add the C of a variant."""
         with self._explained(variant):
-            self.put(
-                ("variants", variant, "code"),
-                [rows.readable_code(self._readable(variant)[0])],
-            )
+            code = rows.readable_code(self._readable(variant)[0])
+            self.put_rows(("variants", variant, "code"), [code])
 
     def add_compiled(self, variant: int) -> None:
         """Compile a variant for its device; add code, counts and passes."""
@@ -263,9 +264,9 @@ class Recorder:
             in_c = to_read(compiled, self._readable(variant))
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
             code = rows.compiled_code(compiled, linker, in_c, c_linker)
-            self.put(("variants", variant, "code"), code)
+            self.put_rows(("variants", variant, "code"), code)
             nest = rows.nest_row(kernel, self._nodes, caches(), linker)
-            self.put(("variants", variant, "loops"), nest)
+            self.put_rows(("variants", variant, "loops"), nest)
             self._add_causes(linker)
             if c_linker.links.ancestry is not linker.links.ancestry:
                 self._add_causes(c_linker)
@@ -279,7 +280,7 @@ class Recorder:
         linker = self._linker(compiled, number)
         row = rows.code_row(device, compiled.source.split("\n"), linker.source())
         code = self.record["variants"][variant]["code"]
-        self.put(("variants", variant, "code"), [*code, row])
+        self.put_rows(("variants", variant, "code"), [*code, row])
 
     def _compiled(self, variant: int) -> Compiled:
         """Compile a variant, once for each device. Where that fails, its passes are added as far
@@ -324,8 +325,10 @@ class Recorder:
         timing = self.record["variants"][variant]["timing"]
         measured_s = timing and timing["median_s"]
         costs = rows.cost_rows(self.kernels[variant], self.speeds, measured_s)
-        for name, value in costs.items():
-            self.put(("variants", variant, name), value)
+        if costs is not None:
+            bound, cost = costs
+            self.put(("variants", variant, "bound"), bound)
+            self.put_rows(("variants", variant, "cost"), cost)
 
     def add_speeds(self) -> None:
         """Add what this machine can do at best; where nobody has measured it, that takes a
@@ -352,8 +355,8 @@ class Recorder:
     def _put_speeds(self, machine_speeds: Speeds) -> None:
         self.speeds = machine_speeds
         for name, value in speed_rows(machine_speeds).items():
-            if self.record["machine"][name] != value:
-                self.put(("machine", name), value)
+            if self.record["machine"][name] != to_builtins(value):
+                self.put_rows(("machine", name), value)
 
     def add_offers(self, variant: int) -> None:
         """Add what can be done next to a variant, and what cannot."""
@@ -364,11 +367,9 @@ class Recorder:
             if same not in self._next:
                 self._next[same] = next_rows(kernel, self.speeds)
             # each variant's rows are its own: what is measured of an offer is put there
-            offers, refused = (
-                [dict(row) for row in listed] for listed in self._next[same]
-            )
-            self.put(("variants", variant, "offers"), offers)
-            self.put(("variants", variant, "refused"), refused)
+            offers, refused = self._next[same]
+            self.put_rows(("variants", variant, "offers"), offers)
+            self.put_rows(("variants", variant, "refused"), refused)
 
     def node(self, place: int) -> UOp:
         """Return the node at a place of the record."""
@@ -381,6 +382,10 @@ class Recorder:
     def put(self, path: Path, value: Any) -> None:
         """Set one value of the record, so that the next patch says so."""
         self._changes.put(path, value)
+
+    def put_rows(self, path: Path, rows: Any) -> None:
+        """Set what has the types of the schema; the record says it as plain data."""
+        self.put(path, to_builtins(rows))
 
     def patch(self) -> Patch:
         """Return what was added and set since the last call, or since `first()`."""
@@ -403,32 +408,33 @@ class Recorder:
 
     def _draw(self) -> None:
         plan = plan_picture(self.exploration, self._nodes, self._lines)
-        for name, value in plan.items():
-            self.put(("plan", name), value)
+        if plan is not None:
+            for name in ("width", "height", "nodes", "edges", "regions"):
+                self.put_rows(("plan", name), getattr(plan, name))
 
     def _append(
         self, number: int, kernel: Kernel, name: str, parent: int | None
     ) -> int:
         self.kernels.append(kernel)
         row = rows.variant_row(number, kernel, name, parent)
-        self.record["variants"].append(row)
+        self.record["variants"].append(to_builtins(row))
         return len(self.kernels) - 1
 
     def _kernel_row(
         self, kernel: Kernel, variant: int, decision: int | None
-    ) -> dict[str, Any]:
+    ) -> KernelRow:
         estimates = kernel.estimates
-        return {
-            "title": bounded(kernel.title or kernel.name),
-            "name": kernel.name,
-            "decoded": decoded(kernel.original),
-            "line": self._lines.add(kernel.line),
-            "inner": self._lines.inner(kernel.line),
-            "flops": estimates.flops,
-            "bytes": estimates.bytes,
-            "decision": decision,
-            "root": variant,
-        }
+        return KernelRow(
+            title=bounded(kernel.title or kernel.name),
+            name=kernel.name,
+            decoded=decoded(kernel.original),
+            line=self._lines.add(kernel.line),
+            inner=self._lines.inner(kernel.line),
+            flops=estimates.flops,
+            bytes=estimates.bytes,
+            decision=decision,
+            root=variant,
+        )
 
     def _linker(self, compiled: Compiled, number: int) -> Linker:
         value = [i.nodes[0] for i in self.exploration.items if i.kernel is not None][

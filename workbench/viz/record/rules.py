@@ -10,8 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from msgspec import to_builtins
+
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
+from workbench.viz.schema.record import RuleRow
 
 ROOT = Path(__file__).parents[3]
 """The folder of the package: files are told from there."""
@@ -43,27 +46,21 @@ class RuleRows:
         key = rule if isinstance(rule, (Rule, Opt)) else (rule.name, str(rule))
         if key not in self._places:
             self._places[key] = len(self.listed)
-            self.listed.append(rule_row(rule))
+            self.listed.append(to_builtins(rule_row(rule)))
         return self._places[key]
 
 
-def rule_row(rule: Any) -> dict[str, Any]:
-    """Return a rule as plain data: name, text, doc, file, line, set."""
+def rule_row(rule: Any) -> RuleRow:
+    """Return what a rule, an opt or a step says, and where it stands."""
     if isinstance(rule, Rule):
         place = place_of(rule)
-        return {
-            "name": rule.name,
-            "text": str(rule).removeprefix(f"{rule.name}: "),
-            "doc": rule.doc,
-            "file": place.file,
-            "line": place.line,
-            "set": place.table,
-        }
+        text = str(rule).removeprefix(f"{rule.name}: ")
+        return RuleRow(rule.name, text, rule.doc, place.file, place.line, place.table)
     doc = rule.op.caption if isinstance(rule, Opt) else str(rule.why)
     opts = "" if isinstance(rule, Opt) else ", ".join(map(str, rule.opts))
     name = str(rule) if isinstance(rule, Opt) else rule.name
     table = "opts" if isinstance(rule, Opt) else "default opts"
-    return {"name": name, "text": opts, "doc": doc, "file": "", "line": 0, "set": table}
+    return RuleRow(name, opts, doc, "", 0, table)
 
 
 def place_of(rule: Rule) -> Place:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.native.machine import Caches, level_of
@@ -21,55 +20,67 @@ from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
 from workbench.viz.model.loops import LoopRow, Use, loop_nest
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
-from workbench.viz.record.links import Link, Linker
+from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
+from workbench.viz.schema.variant import (
+    AxisRow,
+    BufferRow,
+    CodeLink,
+    CodeRow,
+    CostRow,
+    Figure,
+    Nest,
+    NestRow,
+    StepRow,
+    UseRow,
+    VariantRow,
+)
 
 MOST_LINES = 3000
 """Lines of code kept of one program; a longer one is cut and says so."""
-Variant = dict[str, Any]
 
 
-def variant_row(number: int, kernel: Kernel, name: str, parent: int | None) -> Variant:
+def variant_row(
+    number: int, kernel: Kernel, name: str, parent: int | None
+) -> VariantRow:
     """Return a variant of kernel `number` with everything that costs nothing to know."""
-    return {
-        "kernel": number,
-        "parent": parent,
-        "name": name,
-        "opts": [str(opt) for opt in kernel.applied_opts],
-        "apply": [repr(opt) for opt in kernel.applied_opts],
-        "steps": step_rows(kernel.steps),
-        "axes": [
-            {"name": a.name, "kind": a.kind.name, "size": a.size} for a in kernel.axes
-        ],
-        "bars": bar_rows(kernel),
-        "python": "",
-        "loops": None,
-        "code": [],
-        "counts": None,
-        "passes": [],
-        "offers": [],
-        "refused": [],
-        "check": None,
-        "timing": None,
-        "bound": None,
-        "cost": None,
-        "error": None,
-        "note": "",
-        "edited": False,
-        "search": None,
-        "rules_off": list(kernel.rules_off),
-    }
+    return VariantRow(
+        kernel=number,
+        parent=parent,
+        name=name,
+        opts=[str(opt) for opt in kernel.applied_opts],
+        apply=[repr(opt) for opt in kernel.applied_opts],
+        steps=step_rows(kernel.steps),
+        axes=[AxisRow(a.name, a.kind.name, a.size) for a in kernel.axes],
+        bars=bar_rows(kernel),
+        python="",
+        loops=None,
+        code=[],
+        counts=None,
+        passes=[],
+        offers=[],
+        refused=[],
+        check=None,
+        timing=None,
+        bound=None,
+        cost=None,
+        error=None,
+        note="",
+        edited=False,
+        search=None,
+        rules_off=list(kernel.rules_off),
+    )
 
 
-def step_rows(steps: HeuristicSteps) -> list[dict[str, Any]]:
+def step_rows(steps: HeuristicSteps) -> list[StepRow]:
     """Return the steps of the default opts: what each applied, why, and its figures by name."""
     return [
-        {
-            "name": step.name,
-            "opts": [str(opt) for opt in step.opts],
-            "why": step.why,
-            "figures": [list(figure) for figure in step.counts_in_words],
-        }
+        StepRow(
+            step.name,
+            [str(opt) for opt in step.opts],
+            step.why,
+            [Figure(*figure) for figure in step.counts_in_words],
+        )
         for step in steps
     ]
 
@@ -96,7 +107,7 @@ def error_row(error: Exception) -> dict[str, str]:
 
 def nest_row(
     kernel: Kernel, nodes: Nodes, caches: Caches, linker: Linker | None = None
-) -> dict[str, Any]:
+) -> Nest:
     """Return the loop nest of a kernel; every use says which cache holds its bytes. With a
     linker, statements say what they compute, and loops what is computed in them.
 
@@ -105,63 +116,58 @@ def nest_row(
     nest = loop_nest(kernel.ast, Device[kernel.device].target)
     rows = [_row(row, nodes, caches, linker) for row in nest.rows]
     _lead_loops(rows)
-    return {"buffers": [b._asdict() for b in nest.buffers], "rows": rows}
+    return Nest([BufferRow(**b._asdict()) for b in nest.buffers], rows)
 
 
-def _lead_loops(rows: Sequence[dict[str, Any]]) -> None:
+def _lead_loops(rows: Sequence[NestRow]) -> None:
     """Give loops and lanes the user's lines of the statements in them."""
-    around: list[dict[str, Any]] = []
+    around: list[NestRow] = []
     for row in rows:
-        del around[row["depth"] :]
-        if row["kind"] != "statement":
+        del around[row.depth :]
+        if row.kind != "statement":
             around.append(row)
             continue
         for loop in around:
-            loop["lines"] += [n for n in row["lines"] if n not in loop["lines"]]
+            loop.lines += [n for n in row.lines if n not in loop.lines]
 
 
-def _row(
-    row: LoopRow, nodes: Nodes, caches: Caches, linker: Linker | None
-) -> dict[str, Any]:
+def _row(row: LoopRow, nodes: Nodes, caches: Caches, linker: Linker | None) -> NestRow:
     places: list[int] = [] if row.node is None else [nodes.add(row.node)]
     lines: list[int] = []
     if linker is not None and row.node is not None and row.kind == "statement":
         places, lines = linker.statement(row.node)
-    return {
-        "kind": row.kind,
-        "depth": row.depth,
-        "around": [kind.name for kind in row.around],
-        "axis": row.axis,
-        "axis_kind": "" if row.axis_kind is None else row.axis_kind.name,
-        "size": row.size,
-        "vector": row.is_vector,
-        "text": row.text,
-        "uses": {name: _use(use, caches) for name, use in row.uses.items()},
-        "nodes": places,
-        "lines": lines,
-    }
+    return NestRow(
+        kind=row.kind,
+        depth=row.depth,
+        around=[kind.name for kind in row.around],
+        axis=row.axis,
+        axis_kind="" if row.axis_kind is None else row.axis_kind.name,
+        size=row.size,
+        vector=row.is_vector,
+        text=row.text,
+        uses={name: _use(use, caches) for name, use in row.uses.items()},
+        nodes=places,
+        lines=lines,
+    )
 
 
-def _use(use: Use, caches: Caches) -> dict[str, Any]:
-    return {
-        "stride": use.stride_text,
-        "bytes": use.bytes_text,
-        "n": use.size_bytes,
-        "level": level_of(use.size_bytes, caches),
-    }
+def _use(use: Use, caches: Caches) -> UseRow:
+    size_bytes = use.size_bytes
+    level = level_of(size_bytes, caches)
+    return UseRow(use.stride_text, use.bytes_text, size_bytes, level)
 
 
 # code
 
 
-def readable_code(stages: Stages) -> dict[str, Any]:
+def readable_code(stages: Stages) -> CodeRow:
     """Return a kernel in the language that all are read in, whether or not that can run here."""
     return code_row(Device.reader, stages.source.text.split("\n"))
 
 
 def compiled_code(
     compiled: Compiled, linker: Linker, in_c: Compiled, c_linker: Linker
-) -> list[dict[str, Any]]:
+) -> list[CodeRow]:
     """Return what became of a kernel: as all are read, its device's source, machine code, the
     statement tree."""
     first, own = Device.reader, Device[compiled.device]
@@ -179,9 +185,9 @@ def compiled_code(
 def code_row(
     device: DeviceInfo,
     lines: Sequence[str],
-    links: Sequence[Link | None] = (),
+    links: Sequence[CodeLink | None] = (),
     language: Language | None = None,
-) -> dict[str, Any]:
+) -> CodeRow:
     """Return a program for a device as lines, each with its link or None; in the device's own
     language unless another is named."""
     written = language or device.language
@@ -189,48 +195,41 @@ def code_row(
     page_lines = [line.expandtabs(8) for line in lines[:MOST_LINES]]
     while page_lines and not page_lines[-1]:
         page_lines.pop()
-    linked: list[Link | None] = [*links, *[None] * len(lines)][: len(page_lines)]
+    linked: list[CodeLink | None] = [*links, *[None] * len(lines)][: len(page_lines)]
     if len(lines) > MOST_LINES:
         page_lines.append(f"... and {len(lines) - MOST_LINES:,} more lines")
         linked.append(None)
-    return {
-        "language": written.name,
-        "device": device.name,
-        "lines": page_lines,
-        "links": linked,
-    }
+    return CodeRow(written.name, device.name, page_lines, linked)
 
 
 def cost_rows(
     kernel: Kernel, speeds: Speeds | None, measured_s: float | None
-) -> dict[str, Any]:
+) -> tuple[str, CostRow] | None:
     """Return what a kernel waits for, and what it costs by its loop nest, on a machine of these
-    speeds; {} where nothing can be said. `measured_s` is what a run was seen to take, if known.
+    speeds; None where nothing can be said. `measured_s` is what a run was seen to take, if known.
 
     Units: bytes that come from each level in one run; seconds that each part would take alone,
     "core" with the loads and stores of L1; roofs in operations a second.
     """
     device = Device[kernel.device]
     if speeds is None or not (device.is_processor or device.is_emulator):
-        return {}
+        return None
     try:
         cost = cost_of(kernel, kernel.device, speeds)
     except WorkbenchError:
-        return {}
-    return {
-        "bound": str(bottleneck(cost, kernel.target, measured_s)),
-        "cost": {
-            "kind": cost.kind,
-            "threads": cost.threads,
-            "flops": cost.estimates.flops,
-            "bytes": dict(cost.bytes_from),
-            "seconds": dict(cost.seconds),
-            "roofs": cost.roofs(),
-            "limit": cost.limit,
-            "predicted_s": cost.predicted_s,
-            "launch_s": cost.launch_s,
-        },
-    }
+        return None
+    row = CostRow(
+        kind=cost.kind,
+        threads=cost.threads,
+        flops=cost.estimates.flops,
+        bytes=dict(cost.bytes_from),
+        seconds=dict(cost.seconds),
+        roofs=dict(cost.roofs()),
+        limit=cost.limit,
+        predicted_s=cost.predicted_s,
+        launch_s=cost.launch_s,
+    )
+    return str(bottleneck(cost, kernel.target, measured_s)), row
 
 
 def counts_row(compiled: Compiled) -> Mapping[str, int]:

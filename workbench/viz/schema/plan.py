@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from workbench.viz.schema.variant import Figure
+
 
 class PlanNode(Struct, forbid_unknown_fields=True):
     """A box of the picture: `x` and `y` are its left upper corner, `n` its node in the record."""
@@ -22,12 +24,19 @@ class PlanNode(Struct, forbid_unknown_fields=True):
     output: bool
 
 
+class RoutePoint(Struct, array_like=True, forbid_unknown_fields=True):
+    """A point of an edge, as a list."""
+
+    x: float
+    y: float
+
+
 class PlanEdge(Struct, forbid_unknown_fields=True):
     """An edge of the picture: `a` and `b` are places in the list of the plan's nodes."""
 
     a: int
     b: int
-    route: list[tuple[float, float]]
+    route: list[RoutePoint]
     cut: bool
     bytes: int
 
@@ -48,7 +57,7 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     name: str
     stored: bool
     reason: str
-    figures: list[tuple[str, float]]
+    figures: list[Figure]
     kernel: int | None
     forced: bool
     asked: bool

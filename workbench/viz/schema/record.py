@@ -48,12 +48,26 @@ class WithoutRow(Struct, forbid_unknown_fields=True):
     differs: str
 
 
+class CacheSize(Struct, array_like=True, forbid_unknown_fields=True):
+    """A cache and its bytes, as a list."""
+
+    level: str
+    size_bytes: int
+
+
+class LevelSpeed(Struct, array_like=True, forbid_unknown_fields=True):
+    """A cache, or "memory", and its bytes a second, as a list."""
+
+    level: str
+    speed: float
+
+
 class OneThread(Struct, forbid_unknown_fields=True):
     """The speeds of one thread; units as in MachineRow."""
 
     peak: dict[str, float]
-    bandwidth: list[tuple[str, float]]
-    copy: list[tuple[str, float]]
+    bandwidth: list[LevelSpeed]
+    copy: list[LevelSpeed]
 
 
 class MachineRow(Struct, forbid_unknown_fields=True):
@@ -62,10 +76,10 @@ class MachineRow(Struct, forbid_unknown_fields=True):
 
     cpu: str
     cores: int
-    caches: list[tuple[str, int]]
+    caches: list[CacheSize]
     peak: dict[str, float] | None
-    bandwidth: list[tuple[str, float]] | None
-    copy: list[tuple[str, float]] | None
+    bandwidth: list[LevelSpeed] | None
+    copy: list[LevelSpeed] | None
     one_thread: OneThread | None
 
 

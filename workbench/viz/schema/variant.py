@@ -17,13 +17,20 @@ class ErrorWords(Struct, forbid_unknown_fields=True):
     hint: str = field(name="try")
 
 
+class Figure(Struct, array_like=True, forbid_unknown_fields=True):
+    """A number with its name, as a list."""
+
+    name: str
+    value: float
+
+
 class StepRow(Struct, forbid_unknown_fields=True):
     """A step of the default opts: what it applied, why, and its figures by name."""
 
     name: str
     opts: list[str]
     why: str
-    figures: list[tuple[str, float]]
+    figures: list[Figure]
 
 
 class AxisRow(Struct, forbid_unknown_fields=True):
@@ -44,12 +51,12 @@ class BufferRow(Struct, forbid_unknown_fields=True):
 
 
 class UseRow(Struct, forbid_unknown_fields=True):
-    """How a loop uses a buffer: `n` bytes, which the cache `level` holds."""
+    """How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known)."""
 
     stride: str
     bytes: str
     n: int
-    level: str
+    level: str | None
 
 
 class NestRow(Struct, forbid_unknown_fields=True):

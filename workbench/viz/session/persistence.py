@@ -172,7 +172,7 @@ def _merged(
 
 def _name(key: str) -> str:
     about = machine()
-    here = key_of(about["cpu"], str(about["cores"]))[:12]
+    here = key_of(about.cpu, str(about.cores))[:12]
     return f"{key_of(key)[:32]}-{here}.json"
 
 

@@ -12,13 +12,18 @@ export interface ErrorWords {
 }
 
 /**
+ * A number with its name, as a list.
+ */
+export type Figure = [name: string, value: number];
+
+/**
  * A step of the default opts: what it applied, why, and its figures by name.
  */
 export interface StepRow {
   name: string;
   opts: Array<string>;
   why: string;
-  figures: Array<[string, number]>;
+  figures: Array<Figure>;
 }
 
 /**
@@ -41,13 +46,13 @@ export interface BufferRow {
 }
 
 /**
- * How a loop uses a buffer: `n` bytes, which the cache `level` holds.
+ * How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known).
  */
 export interface UseRow {
   stride: string;
   bytes: string;
   n: number;
-  level: string;
+  level: string | null;
 }
 
 /**
@@ -233,12 +238,17 @@ export interface PlanNode {
 }
 
 /**
+ * A point of an edge, as a list.
+ */
+export type RoutePoint = [x: number, y: number];
+
+/**
  * An edge of the picture: `a` and `b` are places in the list of the plan's nodes.
  */
 export interface PlanEdge {
   a: number;
   b: number;
-  route: Array<[number, number]>;
+  route: Array<RoutePoint>;
   cut: boolean;
   bytes: number;
 }
@@ -261,7 +271,7 @@ export interface DecisionRow {
   name: string;
   stored: boolean;
   reason: string;
-  figures: Array<[string, number]>;
+  figures: Array<Figure>;
   kernel: number | null;
   forced: boolean;
   asked: boolean;
@@ -377,12 +387,22 @@ export interface WithoutRow {
 }
 
 /**
+ * A cache and its bytes, as a list.
+ */
+export type CacheSize = [level: string, size_bytes: number];
+
+/**
+ * A cache, or "memory", and its bytes a second, as a list.
+ */
+export type LevelSpeed = [level: string, speed: number];
+
+/**
  * The speeds of one thread; units as in MachineRow.
  */
 export interface OneThread {
   peak: Record<string, number>;
-  bandwidth: Array<[string, number]>;
-  copy: Array<[string, number]>;
+  bandwidth: Array<LevelSpeed>;
+  copy: Array<LevelSpeed>;
 }
 
 /**
@@ -392,10 +412,10 @@ export interface OneThread {
 export interface MachineRow {
   cpu: string;
   cores: number;
-  caches: Array<[string, number]>;
+  caches: Array<CacheSize>;
   peak: Record<string, number> | null;
-  bandwidth: Array<[string, number]> | null;
-  copy: Array<[string, number]> | null;
+  bandwidth: Array<LevelSpeed> | null;
+  copy: Array<LevelSpeed> | null;
   one_thread: OneThread | null;
 }
 

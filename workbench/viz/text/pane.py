@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.backends.device import Device
 from workbench.base.display import Printed
 from workbench.base.trace import Match, PassRecord, unobserved
@@ -82,7 +84,7 @@ def loops_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
 def code_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
     try:
-        return "\n".join(readable_code(readable(kernel)[0])["lines"])
+        return "\n".join(readable_code(readable(kernel)[0]).lines)
     except Exception as error:
         return error_text(error)
 
@@ -128,7 +130,10 @@ def tried(ex: ScheduledTensors) -> list[dict[str, Any]]:
     """Return the rows of the variants of an exploration, as the record has them."""
     session = ex.display.session
     if session is None:
-        return [variant_row(i, k, "plain", None) for i, k in enumerate(ex.kernels)]
+        return [
+            to_builtins(variant_row(i, k, "plain", None))
+            for i, k in enumerate(ex.kernels)
+        ]
     with session.lock:
         return [dict(row) for row in session.record["variants"]]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.machine import speed_rows
 
@@ -14,7 +16,7 @@ SPEEDS = Speeds(
     copy={"L1": Rate(1.6e11, 3e11), "memory": Rate(9e9, 1.5e10)},
     fma_s=1e-9, scalar_s=1e-10, launch_s=1e-6, hand_over_s=5e-6,
 )  # fmt: skip
-MACHINE = speed_rows(SPEEDS)
+MACHINE = to_builtins(speed_rows(SPEEDS))
 """A machine of two cores, as a record tells it."""
 ANSWER_WITHIN_MS = 3001
 """A page that has no answer by then says so."""

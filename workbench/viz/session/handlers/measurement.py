@@ -127,7 +127,7 @@ def _runs(language: str) -> str:
     device = Device.for_language(language)
     if device is None:
         what = f"{language[:20]} cannot be edited"
-        names = " or ".join(row["name"] for row in language_rows() if row["device"])
+        names = " or ".join(row.name for row in language_rows() if row.device)
         raise DeviceError(what, "no device here takes it as text", names)
     if not device.is_available:
         raise DeviceError(

@@ -60,7 +60,7 @@ def auto(session: LiveRecord, kernel: int) -> Result:
     tuned = session.kernels[root].optimized()
     variant = variant_of(session, tuned, root, "auto")
     # it may have been there, made by hand
-    session.set(variant, "steps", step_rows(tuned.steps))
+    session.set(variant, "steps", to_builtins(step_rows(tuned.steps)))
     return {"variant": variant}
 
 
@@ -181,7 +181,8 @@ def edited_variant(
     variant = session.recorder.add_variant(number, kernel, named, parent)
     session.edited[variant] = source
     session.set(variant, "edited", True)
-    session.set(variant, "code", [code_row(Device[source.device], lines)])
+    code = code_row(Device[source.device], lines)
+    session.set(variant, "code", to_builtins([code]))
     return variant
 
 
