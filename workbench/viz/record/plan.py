@@ -27,7 +27,7 @@ from workbench.viz.schema.plan import (
     PlanRegion,
     RoutePoint,
 )
-from workbench.viz.schema.variant import Figure
+from workbench.viz.schema.variant import NamedNumber
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Point, picture
 
@@ -124,7 +124,9 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[DecisionRow]:
             name=decided_name(d.node, titles.get(d.node, "")),
             stored=d.stored,
             reason=d.reason,
-            figures=[Figure(k.replace("_", " "), v) for k, v in d.estimates.items()],
+            figures=[
+                NamedNumber(k.replace("_", " "), v) for k, v in d.estimates.items()
+            ],
             kernel=kernels.get(d.node),
             forced=d.forced,
             asked=d.name == "store-asked",

@@ -28,7 +28,7 @@ from workbench.viz.schema.variant import (
     CodeLink,
     CodeRow,
     CostRow,
-    Figure,
+    NamedNumber,
     Nest,
     NestRow,
     StepRow,
@@ -79,7 +79,7 @@ def step_rows(steps: HeuristicSteps) -> list[StepRow]:
             step.name,
             [str(opt) for opt in step.opts],
             step.why,
-            [Figure(*figure) for figure in step.counts_in_words],
+            [NamedNumber(*figure) for figure in step.counts_in_words],
         )
         for step in steps
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from workbench.viz.schema.variant import Figure
+from workbench.viz.schema.variant import NamedNumber
 
 
 class PlanNode(Struct, forbid_unknown_fields=True):
@@ -57,7 +57,7 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     name: str
     stored: bool
     reason: str
-    figures: list[Figure]
+    figures: list[NamedNumber]
     kernel: int | None
     forced: bool
     asked: bool

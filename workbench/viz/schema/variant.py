@@ -17,7 +17,7 @@ class ErrorWords(Struct, forbid_unknown_fields=True):
     hint: str = field(name="try")
 
 
-class Figure(Struct, array_like=True, forbid_unknown_fields=True):
+class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):
     """A number with its name, as a list."""
 
     name: str
@@ -30,7 +30,7 @@ class StepRow(Struct, forbid_unknown_fields=True):
     name: str
     opts: list[str]
     why: str
-    figures: list[Figure]
+    figures: list[NamedNumber]
 
 
 class AxisRow(Struct, forbid_unknown_fields=True):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.base.errors import WorkbenchError
 from workbench.ir.opt.opt import OptOps
 from workbench.measure.timing import Samples
@@ -70,9 +72,10 @@ def offers(session: LiveRecord, variant: int) -> dict[str, Any]:
 def registered(session: LiveRecord) -> None:
     """Add devices and languages that there are by now. In the background what can be done next is
     listed again, where other opts are registered."""
-    for name, rows in (("devices", device_rows()), ("languages", language_rows())):
-        if session.record[name] != rows:
-            session.put((name,), rows)
+    rows = {"devices": device_rows(), "languages": language_rows()}
+    for name, listed in to_builtins(rows).items():
+        if session.record[name] != listed:
+            session.put((name,), listed)
     if session.opts != OptOps.registered:
         session.opts = OptOps.registered
         steps = session.in_this_plan(_offers_again(session))

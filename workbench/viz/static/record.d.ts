@@ -14,7 +14,7 @@ export interface ErrorWords {
 /**
  * A number with its name, as a list.
  */
-export type Figure = [name: string, value: number];
+export type NamedNumber = [name: string, value: number];
 
 /**
  * A step of the default opts: what it applied, why, and its figures by name.
@@ -23,7 +23,7 @@ export interface StepRow {
   name: string;
   opts: Array<string>;
   why: string;
-  figures: Array<Figure>;
+  figures: Array<NamedNumber>;
 }
 
 /**
@@ -271,7 +271,7 @@ export interface DecisionRow {
   name: string;
   stored: boolean;
   reason: string;
-  figures: Array<Figure>;
+  figures: Array<NamedNumber>;
   kernel: number | null;
   forced: boolean;
   asked: boolean;
