@@ -125,9 +125,14 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
 def listed_passes(wb: Any) -> list[str]:
     """The blocks of HOW IT GOT HERE, once those of the lowering are among them: they are asked for
     when a variant is selected, and arrive after its opts."""
-    wb.locator(".wb-strip [role=option]:has-text('statement-tree')").first.wait_for()
-    names: list[str] = wb.locator(".wb-strip [role=option]").all_inner_texts()
-    return [name.strip() for name in names]
+    blocks = wb.locator(".wb-strip [role=option]")
+    names: list[str] = []
+    while (
+        "statement-tree" not in names
+    ):  # read at once: the list may be drawn anew meanwhile
+        blocks.filter(has_text="statement-tree").first.wait_for()
+        names = [name.strip() for name in blocks.all_inner_texts()]
+    return names
 
 
 # by mouse
