@@ -189,7 +189,8 @@ OTHER_TABLES = {
     "ir/opt/heuristic/pieces.py": "where a comparison with a position becomes false",
     "ir/schedule/access.py": "how movement changes indexes",
     "ir/text/printer.py": "first letters of names",
-    "ir/text/readable.py": "what is written neither infix nor as a call",
+    "ir/text/phrases.py": "what is written neither infix nor as a call",
+    "viz/record/readings.py": "what a node is in the graph of the page: an axis, a place, a loop",
 }
 
 
