@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.backends.shader import a_renderer, shader
 from tests.support import eventually
 from tests.viz.record.support import plain
 from tests.viz.session.support import Page, ask, done, session_of
@@ -22,7 +23,6 @@ from workbench import (
     Opt,
     OptKind,
     OptOps,
-    Renderer,
     Tensor,
     TinyJit,
     explore,
@@ -30,20 +30,15 @@ from workbench import (
     unregister,
 )  # fmt: skip
 from workbench.backends.contract import DeviceInfo
-from workbench.backends.program.language import Language
-from workbench.backends.program.source import Source
 from workbench.backends.python.device import PythonDevice
 from workbench.base.errors import (
     CompileError,
     DeviceError,
     KernelOptError,
     RegisterError,
-    WorkbenchError,
 )
-from workbench.base.target import Target
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import refuse_amount
 from workbench.ir.rewriting.patterns import op, var
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
@@ -366,75 +361,6 @@ def test_a_device_is_in_the_menu_and_runs() -> None:
     unregister("MINE")
     with pytest.raises(DeviceError, match="there is no device"):
         kernel.check("MINE")
-
-
-# renderers
-
-
-def shader(
-    block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None
-) -> Source:
-    """A language of one line an op, that knows no POW and no file of this package."""
-    lines = [f"shader {target.vector_bytes}", *(n.op.name.lower() for n in linear)]
-    where = ((), *((place,) for place in range(len(linear))))
-    return Source("main", "SHADER", "\n".join(lines), (), lines=where)
-
-
-def fails(
-    block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None
-) -> Source:
-    raise KeyError("no such op")
-
-
-def a_renderer(render: Any) -> Renderer:
-    language = Language("Shader", "a shading language", "#.*$", r"\b(?:load|store)\b")
-    return Renderer("SHADER", language, Target("", vector_bytes=16), render)
-
-
-def test_the_text_of_a_renderer_is_beside_that_of_devices() -> None:
-    register(a_renderer(shader))
-    record = plain(build(explore(Tensor([1.0, 2.0]) * 3)))
-    row = next(row for row in record["devices"] if row["name"] == "SHADER")
-    assert not row["available"] and "can be read" in row["how_to_get"]
-    assert "Shader" in [row["name"] for row in record["languages"]]
-    code = {row["language"]: row for row in record["variants"][0]["code"]}
-    assert (
-        code["Shader"]["lines"][0] == "shader 16" and "store" in code["Shader"]["lines"]
-    )
-    store = code["Shader"]["lines"].index("store")
-    assert code["Shader"]["links"][0] is None
-    assert (
-        code["Shader"]["links"][store]["nodes"]
-        and code["Shader"]["links"][store]["lines"]
-    )
-    assert code["C"]["lines"] and record["variants"][0]["error"] is None
-
-
-def test_a_page_asks_a_renderer_for_any_variant() -> None:
-    register(a_renderer(shader))
-    with session_of(explore(Tensor(np.ones(64, np.float32)) * 3)) as session:
-        reply = done(session, "apply", variant=0, opt='UPCAST("g0", 4)')
-        done(session, "code", variant=reply["variant"], language="Shader")
-        rows = session.record["variants"][reply["variant"]]["code"]
-        assert [row["language"] for row in rows].count("Shader") == 1
-        assert ask(session, "device", name="SHADER")["error"]["because"]
-        # another one of that name, which fails: the page says so, and the rest stays
-        register(a_renderer(fails))
-        done(session, "apply", variant=0, opt='UPCAST("g0", 8)')
-        reply = ask(session, "code", variant=2, language="Shader")
-        assert not reply["ok"] and "no such op" in str(reply["error"])
-        assert session.record["variants"][2]["error"] is None
-        done(session, "check", variant=2)
-
-
-def test_a_renderer_runs_nothing() -> None:
-    register(a_renderer(shader))
-    with pytest.raises(DeviceError, match="not available|runs no kernels"):
-        Tensor([1.0, 2.0], device="SHADER").numpy()
-    with pytest.raises(WorkbenchError, match="not available|runs no kernels"):
-        doubled().run("SHADER")
-    unregister("SHADER")
-    assert "SHADER" not in Device.names()
 
 
 # what is refused

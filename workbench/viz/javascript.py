@@ -32,6 +32,7 @@ class JavaScript:
         self._lock = free_lock()
         self._process: subprocess.Popen[str] | None = None
         self._owner = 0
+        atexit.register(self.end)
 
     def call(self, function: str, argument: object) -> Any:
         """Return what a function (an expression) returns of an argument; both are JSON.
@@ -45,9 +46,8 @@ class JavaScript:
                 return self._ask({"function": function, "argument": argument})
             except _Raised as error:
                 raise WorkbenchError("JavaScript failed", str(error)) from None
-            except (
-                BaseException
-            ):  # Ctrl-C too: its answer would be taken for the next one's
+            except BaseException:
+                # Ctrl-C, too: its answer would be taken for that of the next call
                 self.end()
                 raise
 
@@ -76,7 +76,6 @@ class JavaScript:
             start_new_session=True,  # Ctrl-C is for this process
         )
         self._owner = os.getpid()
-        atexit.register(self.end)
         try:
             self._ask({"script": self.script})
         except _Raised as error:
