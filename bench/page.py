@@ -23,7 +23,7 @@ from playwright.sync_api import sync_playwright
 from record import EXPRESSIONS
 
 from workbench.viz import explore
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 from workbench.viz.record.record import build
 
 NAMES = ("softmax", "one kernel, 480 nodes", "graph of 2,000 nodes")

@@ -21,7 +21,8 @@ import numpy as np
 
 from workbench import Tensor
 from workbench.bench.graphs import blurred, digits
-from workbench.viz import explore, page
+from workbench.viz import explore
+from workbench.viz.page import document as page
 from workbench.viz.record.record import Recorder
 
 MOST_BYTES = 400_000

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-STATIC = ROOT / "workbench/viz/static"
+PAGE = ROOT / "workbench/viz/page"
 ENTRIES = ("main.js", "layout/whole.js")
 """Modules that nobody imports, beside those of the panels."""
 OFFLINE = ("--no-remote", "--no-npm")
@@ -41,11 +41,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--format", action="store_true", help="format the files, too")
     how = () if parser.parse_args().format else ("--check",)
-    panels = STATIC.glob("*/panel.js")
+    panels = PAGE.glob("panels/*/panel.js")
     steps = (
         ("fmt", "--quiet", *how),
         ("lint", "--quiet"),
-        ("check", "--quiet", *OFFLINE, *(STATIC / name for name in ENTRIES), *panels),
+        ("check", "--quiet", *OFFLINE, *(PAGE / name for name in ENTRIES), *panels),
     )
     return max(deno(*step) for step in steps)
 

@@ -16,7 +16,7 @@ from msgspec import inspect as types
 
 from workbench.viz.schema import messages, plan, reading, record, requests, variant
 
-FILE = Path(__file__).parents[1] / "workbench/viz/static/record.d.ts"
+FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
 SUBJECTS = (variant, plan, reading, record, messages, requests)
 HEAD = """\
 // The types of what Python and the page tell each other. scripts/page_types.py writes this file

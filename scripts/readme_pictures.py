@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from playwright.sync_api import sync_playwright
 
 from workbench.viz import explore
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 from workbench.viz.session.session import Session
 
 DOCS = Path(__file__).parents[1] / "docs"

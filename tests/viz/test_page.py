@@ -16,9 +16,10 @@ from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
 from workbench.ir.node.axis import AxisType
 from workbench.tensor.tensor import Tensor
-from workbench.viz import explore, layout, page
-from workbench.viz.bundle import modules_of, variable
+from workbench.viz import explore, layout
 from workbench.viz.model.kinds import ink, pattern
+from workbench.viz.page import document as page
+from workbench.viz.page.bundle import modules_of, variable
 from workbench.viz.record.record import build
 from workbench.viz.still.html import bars, chip
 
@@ -36,9 +37,9 @@ def record() -> dict[str, Any]:
 def test_every_file_is_in_the_page_or_asked_for_by_python() -> None:
     modules = page.modules()
     all_modules = {m.path for m in (*modules, *modules_of([layout.MODULE]))}
-    assert sorted(all_modules) == sorted(page.STATIC.rglob("*.js"))
+    assert sorted(all_modules) == sorted(page.FOLDER.rglob("*.js"))
     assert len({m.path for m in modules}) == len(modules)
-    for sheet in page.STATIC.rglob("*.css"):
+    for sheet in page.FOLDER.rglob("*.css"):
         text = sheet.read_text(encoding="utf-8")
         bare = re.sub(r"^/\*.*?\*/\n+", "", text, flags=re.MULTILINE | re.DOTALL)
         assert bare and page.css().count(bare) == 1
@@ -57,7 +58,7 @@ def test_the_page_shows_nothing_but_itself() -> None:
     inner = [name for name in names if name.startswith("{")]
     assert sorted(set(names) - set(inner)) == sorted(variable(m.path) for m in modules)
     (export,) = re.findall(r"^export .*", code, re.M)
-    assert export.startswith("export default $static$main.page([")
+    assert export.startswith("export default $page$main.page([")
     assert [name for name in named if export.count(name) != 1] == []
 
 

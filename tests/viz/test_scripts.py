@@ -7,7 +7,7 @@ import re
 from check_page import OFFLINE, deno
 
 from tests.support import ROOT
-from workbench.viz import page
+from workbench.viz.page import document as page
 
 MOST_LINES = 50
 """Of a function."""
@@ -20,13 +20,13 @@ FUNCTION = re.compile(
 
 
 def test_units_of_the_page() -> None:
-    assert deno("test", "--quiet", "--no-check", *OFFLINE, "tests/viz/static") == 0
+    assert deno("test", "--quiet", "--no-check", *OFFLINE, "tests/viz/page") == 0
 
 
 def test_no_function_is_long() -> None:
     long = [
         (path.relative_to(ROOT).as_posix(), name, count)
-        for path in page.STATIC.rglob("*.js")
+        for path in page.FOLDER.rglob("*.js")
         for name, count in _lengths(path.read_text(encoding="utf-8").split("\n"))
         if count > MOST_LINES
     ]

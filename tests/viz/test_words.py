@@ -20,8 +20,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import OptOps
 from workbench.ir.text.readable import to_expr
 from workbench.tensor.tensor import Tensor
-from workbench.viz import page
 from workbench.viz.exploration import Exploration
+from workbench.viz.page import document as page
 from workbench.viz.record.record import Recorder
 
 MOST_STATES = 500
@@ -66,7 +66,7 @@ def test_words_in_the_page_are_those_of_python(
     data = tmp_path / "states.json"
     parts = {name: plain(record)[name] for name in ("nodes", "readings")}
     data.write_text(json.dumps(parts | {"states": states}), encoding="utf-8")
-    script = "tests/viz/static/agreement.js"
+    script = "tests/viz/page/agreement.js"
     allowed = (*OFFLINE, "--no-check", f"--allow-read={data}")
     assert deno("run", "--quiet", *allowed, script, data) == 0
 
@@ -77,7 +77,7 @@ def test_the_page_knows_no_op_by_name() -> None:
     quoted = re.compile(r"""(["'`])([A-Z][A-Z0-9_]*|[a-z])\1""")
     keys = re.compile(r"\b([A-Z][A-Z0-9_]{2,}):")
     found = []
-    for path in page.STATIC.rglob("*.js"):
+    for path in page.FOLDER.rglob("*.js"):
         text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text("utf-8"), flags=re.S)
         words = {m[2] for m in quoted.finditer(text)} | set(keys.findall(text))
         found += [(path.relative_to(ROOT).as_posix(), w) for w in words & known]

@@ -1,6 +1,6 @@
 """The layered layout of a graph as a whole: where the nodes of a still picture, and of a plan, go.
 
-It is the page's own: `workbench/viz/static/layout/whole.js`, run by V8 (see `javascript.py`). One
+It is the page's own: `workbench/viz/page/layout/whole.js`, run by V8 (see `javascript.py`). One
 engine lays all graphs out; the page does so without Python, and Python without a browser.
 """
 
@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.viz.bundle import joined, modules_of, variable
 from workbench.viz.javascript import JavaScript
+from workbench.viz.page.bundle import joined, modules_of, variable
 
-MODULE = (Path(__file__).parent / "static/layout/whole.js").resolve()
+MODULE = (Path(__file__).parent / "page/layout/whole.js").resolve()
 
 
 class Layered(NamedTuple):

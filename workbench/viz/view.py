@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.base.errors import WorkbenchError
-from workbench.viz.page import modes
+from workbench.viz.page.document import modes
 from workbench.viz.record.about import language_rows
 from workbench.viz.scheduled_tensors import ScheduledTensors
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from workbench.viz.page import css, packed, scripts
+from workbench.viz.page.document import css, packed, scripts
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",

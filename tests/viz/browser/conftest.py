@@ -14,7 +14,7 @@ import pytest
 
 from tests.viz.browser.browser import chromium, new_page, session_page, shown
 from tests.viz.browser.lab import PATIENT, Notebook, server
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 
 Opener = Callable[[Any, Path, str], Iterator[Any]]
 

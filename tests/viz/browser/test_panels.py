@@ -11,11 +11,11 @@ import pytest
 
 from tests.viz.browser.browser import opened
 from tests.viz.support import matmul
-from workbench.viz import page
+from workbench.viz.page import document as page
 from workbench.viz.record.record import build
 from workbench.viz.view import checked_view
 
-PANEL = """import { h } from "../base/elements.js";
+PANEL = """import { h } from "../../base/elements.js";
 
 export const panel = { place: "middle", order: 4, title: "Ops", make: opsOf };
 
@@ -33,12 +33,12 @@ CACHED = (page.scripts, page.css, page.esm, page._unpack)
 @pytest.fixture
 def with_panel(tmp_path: Path, monkeypatch: Any) -> Iterator[None]:
     """The page's folders with another one beside them."""
-    static = tmp_path / "static"
-    shutil.copytree(page.STATIC, static)
-    (static / "ops").mkdir()
-    (static / "ops" / "panel.js").write_text(PANEL)
-    (static / "ops" / "ops.css").write_text(".wb-ops { padding: 33px; }")
-    monkeypatch.setattr(page, "STATIC", static)
+    folder = tmp_path / "page"
+    shutil.copytree(page.FOLDER, folder)
+    (folder / "panels" / "ops").mkdir()
+    (folder / "panels" / "ops" / "panel.js").write_text(PANEL)
+    (folder / "panels" / "ops" / "ops.css").write_text(".wb-ops { padding: 33px; }")
+    monkeypatch.setattr(page, "FOLDER", folder)
     for cached in CACHED:
         cached.cache_clear()
     yield

@@ -13,7 +13,7 @@ import pytest
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import MACHINE
 from tests.viz.support import matmul
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 from workbench.viz.record.record import build
 
 Record = dict[str, Any]

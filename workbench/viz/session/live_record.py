@@ -18,7 +18,7 @@ from workbench.ir.opt.opt import OptOps
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.exploration import Exploration
-from workbench.viz.page import packed
+from workbench.viz.page.document import packed
 from workbench.viz.record.record import Recorder
 from workbench.viz.schema.saved import SavedVariant
 from workbench.viz.session import persistence

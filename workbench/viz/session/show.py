@@ -16,8 +16,8 @@ from workbench.base.context import LIVE
 from workbench.base.display import Bundle
 from workbench.base.errors import WorkbenchError
 from workbench.base.forking import free_lock
-from workbench.viz import page
 from workbench.viz.exploration import Exploration
+from workbench.viz.page import document as page
 from workbench.viz.record.record import build
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS

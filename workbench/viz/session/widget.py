@@ -12,7 +12,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from workbench.viz import page
+from workbench.viz.page import document as page
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.live_record import Message
 from workbench.viz.session.lru_cache import SESSIONS

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, keys, step_twice
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 
 HOSTILE = (
     "</script><img src=x onerror=\"document.title='run'\">\u202e\"'`\n" + "x" * 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.viz.browser.page.support import Record, focused, keys, selected
-from workbench.viz.page import packed
+from workbench.viz.page.document import packed
 
 
 def test_everything_can_be_reached_with_keys(page: Any) -> None:

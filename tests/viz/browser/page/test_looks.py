@@ -9,7 +9,7 @@ import pytest
 
 from tests.viz.browser.browser import FAINT, shown
 from tests.viz.browser.page.support import Record, keys, selected, step_twice
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 
 
 @pytest.mark.parametrize("dark", [False, True])

@@ -17,7 +17,7 @@ from tests.viz.browser.page.support import (
     texts,
     timing,
 )
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 
 
 @pytest.mark.parametrize("width", [800, 1400])

@@ -13,7 +13,7 @@ import pytest
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import Record, selected, timing
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 
 
 def test_a_roofline_stands_beside_the_bound(

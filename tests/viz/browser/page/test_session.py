@@ -22,7 +22,7 @@ from tests.viz.browser.page.support import (
 )
 from tests.viz.support import array
 from workbench.viz import explore
-from workbench.viz.page import packed
+from workbench.viz.page.document import packed
 from workbench.viz.record.record import build
 
 

@@ -11,7 +11,7 @@ from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
 from tests.viz.session import support as live
 from tests.viz.support import array
 from workbench.viz import explore
-from workbench.viz.page import export_html, packed
+from workbench.viz.page.document import export_html, packed
 
 
 def test_offline_what_needs_python_says_so(page: Any) -> None:

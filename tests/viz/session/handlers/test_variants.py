@@ -10,7 +10,7 @@ import pytest
 from tests.tools.compiler import needs_c
 from tests.viz.session.support import ask, done, unpacked
 from workbench.backends.device import Device
-from workbench.viz.page import export_html
+from workbench.viz.page.document import export_html
 from workbench.viz.session.session import Session
 
 

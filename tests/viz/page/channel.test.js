@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { OFFLINE } from "../../../workbench/viz/page/app/channel.js";
+import { App } from "../../../workbench/viz/page/app/store.js";
+import { recordOf } from "./record.js";
+
+/** An app, its channel, and what it has sent. */
+function live() {
+  const sent = [];
+  const app = new App(recordOf(), { send: (message) => sent.push(message) });
+  return { app, channel: app.channel, sent };
+}
+const patchOf = (n) => ({ append: {}, set: [[["headline"], `${n}`], [["n"], n]] });
+
+Deno.test("without Python a request fails in words", async () => {
+  await assert.rejects(new App(recordOf()).ask({ do: "stop" }), (error) => error === OFFLINE);
+});
+
+Deno.test("a reply is that to its request; until it comes the request is pending", async () => {
+  const { app, channel, sent } = live();
+  const reply = app.ask({ do: "check", variant: 1 });
+  const { id } = sent.find((message) => message.do === "check");
+  assert.ok(app.pending("check", { variant: 1 }) && !app.pending("check", { variant: 0 }));
+  await channel.hear({ id, ok: true, error: null, result: { variant: 1 } });
+  channel.stopWatching();
+  assert.deepEqual((await reply).result, { variant: 1 });
+  assert.ok(!app.pending("check") && app.live === "live");
+});
+
+Deno.test("an error rejects the request", async () => {
+  const { app, channel, sent } = live();
+  const error = { what: "no", because: "", try: "" };
+  const reply = app.ask({ do: "stop" });
+  const { id } = sent.find((message) => message.do === "stop");
+  await Promise.all([
+    assert.rejects(reply, (problem) => problem === error),
+    channel.hear({ id, ok: false, error, result: null }),
+  ]);
+  channel.stopWatching();
+});
+
+Deno.test("a patch is applied once, and where one is missing the record is asked for", async () => {
+  const { app, channel, sent } = live();
+  await channel.hear({ patch: patchOf(2) });
+  await channel.hear({ patch: patchOf(2) });
+  assert.deepEqual([app.record.n, app.record.headline, sent], [2, "2", []]);
+  await channel.hear({ patch: patchOf(4) });
+  channel.stopWatching();
+  assert.deepEqual([app.record.n, sent.map(({ do: task, have }) => [task, have])], [2, [[
+    "ping",
+    2,
+  ]]]);
+});
+
+Deno.test("what waits when the way to Python closes fails", async () => {
+  const { app, channel } = live();
+  const reply = app.ask({ do: "stop" });
+  channel.closed();
+  channel.stopWatching();
+  await assert.rejects(reply, (error) => error === OFFLINE);
+  assert.equal(app.live, "silent");
+});

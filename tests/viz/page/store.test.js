@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { pin, pinned, redo, undo } from "../../../workbench/viz/page/app/actions.js";
+import { App } from "../../../workbench/viz/page/app/store.js";
+import { recordOf } from "./record.js";
+
+/** What is heard until the next microtask. */
+async function heard(app, act) {
+  const changes = [];
+  const off = app.on((names) => changes.push(...names));
+  act();
+  await Promise.resolve();
+  off();
+  return changes;
+}
+
+Deno.test("a view points at things that exist", () => {
+  const view = { kernel: 7, variant: 9, node: 99, line: 4, pass: 3, language: null };
+  const { kernel, variant, node, line, pass, language } = new App(recordOf(), { view }).view;
+  assert.deepEqual([kernel, variant, node, line, pass], [0, 0, null, null, null]);
+  assert.equal(language, "C");
+});
+
+Deno.test("listeners hear of all changes at once, and of none twice", async () => {
+  const app = new App(recordOf());
+  assert.deepEqual(await heard(app, () => (app.select({ step: 2 }), app.select({ step: 2 }))), [
+    "step",
+  ]);
+  assert.deepEqual(await heard(app, () => app.select({ step: 2 })), []);
+});
+
+Deno.test("nothing is drawn while the pointer is pressed", async () => {
+  const app = new App(recordOf());
+  assert.deepEqual(await heard(app, () => (app.hold(true), app.select({ step: 3 }))), []);
+  assert.deepEqual(await heard(app, () => app.hold(false)), ["step"]);
+});
+
+Deno.test("to select a node, an axis or a line pins what belongs to it", () => {
+  const app = new App(recordOf());
+  app.select({ node: 1 });
+  assert.deepEqual(app.view.picked, { by: "node", axes: [], nodes: [1], lines: [0] });
+  app.select({ axis: "g0" });
+  assert.deepEqual(app.view.picked, { by: "loop", axes: ["g0"], nodes: [1], lines: [0] });
+  app.select({ line: 0 });
+  assert.deepEqual([app.view.picked.by, app.view.axis, app.view.node], ["line", null, null]);
+  app.unpick();
+  assert.deepEqual([app.view.picked, app.view.line], [null, null]);
+});
+
+Deno.test("another variant leaves the opt and the code behind that were marked", () => {
+  const app = new App(recordOf());
+  app.select({ opt: "UNROLL", code: { language: "C", line: 3 }, picked: null });
+  app.select({ variant: 1 });
+  assert.deepEqual([app.view.opt, app.view.code], [null, null]);
+});
+
+Deno.test("a patch appends rows and columns, and sets values at paths", async () => {
+  const app = new App(recordOf());
+  const patch = {
+    append: { nodes: { op: ["MUL"], line: [-1], inner: [[]], made: [[]] }, texts: ["a"] },
+    set: [[["variants", 0, "note"], "good"], [["pinned"], 1]],
+  };
+  assert.deepEqual(await heard(app, () => app.patch(patch)), ["record"]);
+  const { nodes, texts, variants } = app.record;
+  assert.deepEqual([nodes.op.at(-1), texts, variants[0].note], ["MUL", ["a"], "good"]);
+});
+
+Deno.test("ratios refer to the pinned variant of the kernel, else to the plain one", () => {
+  const app = new App(recordOf());
+  assert.equal(pinned(app), 0);
+  app.select({ variant: 1 });
+  pin(app);
+  assert.equal(pinned(app), 1);
+  app.select({ kernel: 1 });
+  assert.equal(pinned(app), 2);
+});
+
+Deno.test("undo leads to the parent, redo back to where one came from", () => {
+  const app = new App(recordOf());
+  app.select({ variant: 1 });
+  undo(app);
+  assert.equal(app.view.variant, 0);
+  redo(app);
+  assert.equal(app.view.variant, 1);
+});

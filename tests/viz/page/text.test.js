@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import {
+  bytesText,
+  countText,
+  hasWords,
+  plural,
+  secondsText,
+  three,
+} from "../../../workbench/viz/page/base/text.js";
+
+Deno.test("three digits count", () => {
+  const figures = [213.4, 99.96, 21.34, 9.996, 2.134, 0.2134, 0.00213, 0, NaN];
+  const texts = ["213", "100", "21.3", "10.0", "2.13", "0.21", "0.0021", "0.00", "-"];
+  assert.deepEqual(figures.map(three), texts);
+});
+
+Deno.test("units fit the figure", () => {
+  assert.deepEqual([2, 0.0034, 1.25e-5].map(secondsText), ["2.00 s", "3.40 ms", "12.5 µs"]);
+  assert.deepEqual([0, 320, 1000, 20480, 1 << 21].map(bytesText), [
+    "0 B",
+    "320 B",
+    "1000 B",
+    "20 KiB",
+    "2 MiB",
+  ]);
+  assert.deepEqual([9999, 12000, 83.3e6, 2e9].map(countText), [
+    "9999",
+    "12.0 k",
+    "83.3 M",
+    "2.00 G",
+  ]);
+});
+
+Deno.test("plurals end as the word asks", () => {
+  assert.deepEqual([plural(1, "pass"), plural(2, "pass"), plural(1200, "match")], [
+    "1 pass",
+    "2 passes",
+    "1,200 matches",
+  ]);
+});
+
+Deno.test("words are found in any order; signs count where there is nothing else", () => {
+  assert.ok(hasWords("Fold a constant", "constant fold"));
+  assert.ok(!hasWords("Fold a constant", "fold index"));
+  assert.ok(hasWords("a + b", "+") && !hasWords("a b", "+"));
+});

@@ -1,0 +1,146 @@
+"""The page: hand-written ES modules and style sheets put together, and one file to send around.
+
+`panels/` has a folder for each panel, with its script and its style; beside it stand the folders
+that panels share. The scripts are joined in the order of their imports
+(`workbench/viz/page/bundle.py`), so neither making nor installing a page needs another program.
+They travel with every widget and file, so they are compressed, as the record is; the browser
+unpacks and runs the very source, without its comments.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from workbench.viz.model.kinds import style_rules
+from workbench.viz.page.bundle import Module, joined, modules_of, variable
+
+FOLDER = Path(__file__).parent
+_COMMENTS = re.compile(
+    r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ",
+    re.MULTILINE | re.DOTALL,
+)
+"""Comments on lines of their own, and types within a line; not the name that debuggers show, which
+begins with //#."""
+_STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+", re.MULTILINE | re.DOTALL)
+_IN_THE_MIDDLE = re.compile(r'place: "middle",\s+order: (\d+)')
+
+_UNPACK = """const packed = "{packed}";
+const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+const text = await new Response(plain).text();
+const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}));
+const {{ default: page }} = await import(url);
+URL.revokeObjectURL(url);
+"""
+# What a widget model is to the page, for a file without Jupyter: it holds two traits.
+_SHIM = """
+const traits = { record: document.getElementById("record").textContent, view: {}, live: false };
+const model = {
+  get: (name) => traits[name],
+  set: (name, value) => { traits[name] = value; },
+  save_changes() {}, send() {}, on() {}, off() {},
+};
+page.render({ model, el: document.getElementById("workbench") });
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 8px; background: Canvas; }}
+.wb {{ --wb-height: calc(100vh - 18px); }}
+{css}</style></head>
+<body><div id="workbench"></div>
+<script type="text/plain" id="record">{record}</script>
+<script type="module">
+{unpack}{shim}</script></body></html>
+"""
+
+
+def panels() -> list[Path]:
+    """Return the scripts that make panels: a folder that has one is a panel, by its name."""
+    return sorted(FOLDER.glob("panels/*/panel.js"))
+
+
+def modes() -> tuple[str, ...]:
+    """Return the names of the panels that stand in the middle, in their order."""
+    names = [
+        (int(row[1]), path.parent.name)
+        for path in panels()
+        if (row := _IN_THE_MIDDLE.search(path.read_text(encoding="utf-8")))
+    ]
+    return tuple(name for _, name in sorted(names))
+
+
+def modules() -> list[Module]:
+    """Return the modules of the page, each after those that it imports."""
+    return modules_of([FOLDER / "main.js", *panels()])
+
+
+@cache
+def scripts() -> str:
+    """Return the modules of this folder as one ES module: `export default {render}`."""
+    listed = [
+        f'{{ name: "{path.parent.name}", ...{variable(path)}.panel }}'
+        for path in panels()
+    ]
+    return (
+        joined(modules())
+        + f"export default {variable(FOLDER / 'main.js')}.page([{', '.join(listed)}]);\n"
+        + "//# sourceURL=workbench.js\n"
+    )
+
+
+@cache
+def esm() -> str:
+    """Return a module that unpacks the scripts and exports the same, as anywidget wants it."""
+    return _unpack() + "export default page;\n"
+
+
+@cache
+def css() -> str:
+    """Return the style sheets as one, without comments: those of a folder stand where its first
+    script does; those of the kinds of axes come from their table."""
+    folders = dict.fromkeys(module.path.parent for module in modules())
+    sheets = [sheet for folder in folders for sheet in sorted(folder.glob("*.css"))]
+    texts = [_STYLE_COMMENTS.sub("", s.read_text(encoding="utf-8")) for s in sheets]
+    return "\n".join([*texts, style_rules()])
+
+
+def packed(record: Mapping[str, Any]) -> str:
+    """Return a record as the page reads it: base64 of zlib-compressed JSON.
+
+    Errors: ValueError where a number is not finite, which JSON cannot say.
+    """
+    return _compressed(json.dumps(record, separators=(",", ":"), allow_nan=False))
+
+
+def export_html(record: Mapping[str, Any]) -> str:
+    """Return one HTML file that shows a record offline: the same page, no Python session."""
+    title = f"{record['expr']['text'][:80]} - workbench"
+    return _PAGE.format(
+        title=escape(title),
+        css=css(),
+        record=packed(record),
+        unpack=_unpack(),
+        shim=_SHIM,
+    )
+
+
+@cache
+def _unpack() -> str:
+    bare = _COMMENTS.sub("", scripts())
+    return _UNPACK.format(packed=_compressed(bare, zlib.Z_BEST_COMPRESSION))
+
+
+def _compressed(text: str, level: int = 6) -> str:
+    return base64.b64encode(zlib.compress(text.encode(), level)).decode("ascii")

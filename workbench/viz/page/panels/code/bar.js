@@ -1,0 +1,65 @@
+// Over the code: its languages, and what can be done with it.
+
+import { copy, reference, toggleDiff } from "../../app/actions.js";
+import { button, heading, tab } from "../../app/pieces.js";
+import { h } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { codeOf, languageOf, mayCome } from "./programs.js";
+
+/** @import { CodeRow, VariantRow } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** `edit()` begins to edit; null: it has begun.
+ * @param {App} app
+ * @param {VariantRow | null} variant
+ * @param {CodeRow | null} code
+ * @param {(() => void) | null} edit */
+export function codeBar(app, variant, code, edit) {
+  const other = reference(app);
+  const tabs = app.record.languages
+    .filter(({ name }) => codeOf(variant, name) || mayCome(app, variant))
+    .map(({ name, title }) =>
+      tab(
+        name,
+        (code?.language || app.view.language) === name,
+        () => app.select({ language: name }),
+        `code-${name}`,
+        title,
+      )
+    );
+  return [
+    heading("CODE"),
+    walkable(
+      "tablist",
+      "language",
+      { class: "wb-tabs", "aria-orientation": "horizontal" },
+      ...tabs,
+    ),
+    h("span", { class: "wb-gap" }),
+    button(
+      app,
+      "diff",
+      () => toggleDiff(app),
+      {
+        pressed: Boolean(app.view.diff),
+        key: "d",
+        name: "diff",
+        title: other && other !== variant
+          ? `against ${other.name.slice(0, 40)}, the pinned variant`
+          : "this is the pinned variant",
+      },
+    ),
+    button(app, "copy", () => code && copy(app, code.lines.join("\n"), code.language), {
+      name: "copy-code",
+    }),
+    code &&
+    edit &&
+    languageOf(app, code.language)?.device && // something runs what is edited
+    button(
+      app,
+      "edit",
+      edit,
+      { python: true, title: "what you write becomes a variant, checked and timed" },
+    ),
+  ];
+}

@@ -1,0 +1,116 @@
+// A decision of the scheduler: its reason, its figures, and the other way to try.
+
+import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
+import { button } from "../../app/pieces.js";
+import { NOTHING, rowAt } from "../../app/store.js";
+import { h, words } from "../../base/elements.js";
+import { countText, planFigure, three } from "../../base/text.js";
+
+/** @import { DecisionRow, RecordedPass } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** Turn a decision round, and show what became of it: in another plan values have other numbers.
+ * @param {App} app
+ * @param {number} node
+ * @param {boolean | null} store */
+async function replan(app, node, store) {
+  const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
+  if (!(await act(app, mode, { do: "replan", node, store }))) return;
+  const { plan, passes } = app.record;
+  const asked = plan.compared?.asked;
+  if (asked === null) return app.select(NOTHING); // nothing is to be decided about it now
+  const now = rowAt(plan.decisions, asked)?.node;
+  if (now === undefined) return;
+  if (mode === "plan") return app.select({ node: now });
+  const stepOf = (/** @type {RecordedPass} */ { unit, rewrites }) =>
+    unit === "decision" ? rewrites.findIndex(([, before]) => before === now) : -1;
+  const pass = passes.findIndex((p) => stepOf(p) >= 0);
+  if (pass >= 0) app.select({ pass, step: stepOf(passes[pass]) + 1 });
+}
+
+/** A decision's reason and figures, with the button that tries the other way.
+ * @param {App} app
+ * @param {DecisionRow} decision */
+export function decisionParts(app, decision) {
+  const figures = decision.figures.map(([name, value]) =>
+    h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, planFigure(value)))
+  );
+  return [
+    h(
+      "p",
+      { class: "wb-plan-reason" },
+      words(decision.reason, "", 600),
+      decision.forced && h("b", {}, " (forced by you)"),
+    ),
+    h("div", { class: "wb-plan-try" }, ...planButtons(app, decision)),
+    h("p", {}, figuresSaid(decision)),
+    figures.length > 0 &&
+    h(
+      "table",
+      { class: "wb-plan-figures", title: "cost: in operations, roughly" },
+      h("tbody", {}, ...figures),
+    ),
+  ];
+}
+
+/** What the figures of a decision say, as sentences.
+ * @param {DecisionRow} decision */
+export function figuresSaid({ stored, figures }) {
+  const {
+    evaluations,
+    elements,
+    "cost to recompute": again,
+    "cost to store": storing,
+    "cost to stage": staging,
+  } = Object.fromEntries(figures);
+  if (evaluations === undefined || !elements) return "";
+  const like = (/** @type {number} */ cost) => `${countText(Math.round(cost))} operations`;
+  const times = evaluations / elements;
+  const often = times <= 1
+    ? "computed once"
+    : `computed ${three(times).replace(/\.0+$/, "")} times`;
+  const more = again > 0 ? `: ${like(again)} more` : "";
+  const each = elements === 1
+    ? "its one element"
+    : `each of its ${elements.toLocaleString("en")} elements`;
+  const byCost = again < storing ? " By cost alone it would be fused." : "";
+  if (stored) {
+    return `Fused, ${each} would be ${often}${more}. Storing it and reading it back is like ${
+      like(storing)
+    }.${byCost}`;
+  }
+  if (staging !== undefined) {
+    return `Without that row, ${each} would be ${often}${more}. Keeping the row is like ${
+      like(staging)
+    }, storing all of it like ${like(storing)}.`;
+  }
+  return `Fused, ${each} is ${often}${more}. Storing it and reading it back would be like ${
+    like(storing)
+  }.`;
+}
+
+/**
+ * @param {App} app
+ * @param {DecisionRow} decision */
+function planButtons(app, decision) {
+  const { node, stored, forced } = decision;
+  const turn = (/** @type {boolean | null} */ to) => () => replan(app, node, to);
+  const waits = app.pending("replan");
+  if (decision.asked) return []; // it is stored whatever it costs
+  if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];
+  const title = "plan again with this decision turned round, and time it";
+  return [
+    forced
+      ? button(app, "undo", turn(null), {
+        python: true,
+        title: "leave it to the scheduler again",
+        name: "replan-undo",
+      })
+      : button(app, stored ? "fuse anyway" : "cut here", turn(!stored), {
+        python: true,
+        title,
+        name: "replan",
+      }),
+    !canAsk(app) && h("span", { class: "wb-quiet" }, NEEDS_PYTHON),
+  ];
+}

@@ -1,0 +1,132 @@
+// The plan as a drawing: kernels as regions, bytes on the lines that are cut.
+
+import { reach } from "../../app/links.js";
+import { rowAt } from "../../app/store.js";
+import { bytesText } from "../../base/text.js";
+import { lineSpots, placedWords, textWidth } from "../../graph/words.js";
+import { readingOf } from "../../record/readings.js";
+
+/** @import { PageRecord, PlanEdge, PlanNode, PlanPicture, PlanRegion } from "../../record.d.ts" */
+/** @import { Drawing, GraphEdge, GraphNode, WantedWord, Wish } from "../../graph/graph.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** Return the plan as a drawing; the number of a kernel stands where it stores a value.
+ * @param {PageRecord} record
+ * @returns {Drawing} */
+export function planDrawing(record) {
+  const { plan } = record;
+  const drawn = plan.nodes.map((node, i) => planNode(record, node, i));
+  /** @type {(GraphEdge & {points: PlanEdge["route"]})[]} */
+  const edges = plan.edges.map((edge) => ({
+    a: edge.a,
+    b: edge.b,
+    slot: 0,
+    slots: 1,
+    points: edge.route,
+    state: edge.cut ? "cut" : "kept",
+    hint: edge.cut ? cutHint(record, edge) : "",
+  }));
+  /** @type {WantedWord[]} */
+  const bytes = edges.flatMap((edge, i) => {
+    const text = bytesText(plan.edges[i].bytes);
+    return edge.state === "cut"
+      ? [{ kind: "bytes", text, spots: lineSpots(edge.points), edge }]
+      : [];
+  });
+  const regions = plan.regions.map((region) => ({
+    ...region,
+    hint: `kernel ${
+      region.kernel + 1
+    }: ${region.title}\nclick: why it begins and ends where it does`,
+  }));
+  const titles = drawn.flatMap((node) => {
+    const region = node.stored && rowAt(regions, node.kernel);
+    return region ? [planTitle(node, region)] : [];
+  });
+  return { nodes: drawn, edges, regions, words: placedWords(drawn, [...bytes, ...titles]) };
+}
+
+/**
+ * @param {PageRecord} record
+ * @param {PlanNode} node
+ * @param {number} i
+ * @returns {GraphNode} */
+function planNode(record, node, i) {
+  const { op, shape } = record.nodes;
+  const { family } = readingOf(record.nodes, node.n);
+  const small = node.role === "movement";
+  return {
+    key: i,
+    n: node.n,
+    label: node.label,
+    sub: small ? "" : shape[node.n] || "scalar",
+    family,
+    state: "kept",
+    op: op[node.n],
+    small,
+    shape: record.families[family].shape,
+    x: node.x + node.w / 2,
+    y: node.y + node.h / 2,
+    w: node.w,
+    h: node.h,
+    kernel: node.stored_by ?? node.kernels[0] ?? null,
+    badge: node.stored_by === null ? "" : String(node.stored_by + 1),
+    badgeTint: rowAt(record.plan.regions, node.stored_by)?.colour || "#fff",
+    stored: node.stored_by !== null,
+    hint: planHint(record, node),
+  };
+}
+
+/** The title of a kernel, beside the value that it stores.
+ * @param {GraphNode} node
+ * @param {PlanRegion} region
+ * @returns {WantedWord} */
+function planTitle(node, region) {
+  const text = region.title.length > 26 ? `${region.title.slice(0, 25)}…` : region.title;
+  const away = node.w / 2 + 24 + 0.7 * textWidth(text, 11, "bold"); // it grows as the picture shrinks
+  return { kind: "title", text, region, spots: [[node.x + away, node.y], [node.x - away, node.y]] };
+}
+
+/**
+ * @param {PageRecord} record
+ * @param {PlanNode} node */
+function planHint(record, node) {
+  const kernels = node.kernels.map((k) => `${k + 1} ${record.kernels[k]?.title ?? ""}`).join(", ");
+  return node.role === "input"
+    ? `${bytesText(node.bytes)} of input`
+    : `${kernels ? `in kernel ${kernels}` : "in no kernel"}${
+      node.stored_by === null ? "" : `, stored: ${bytesText(node.bytes)}`
+    }`;
+}
+
+/**
+ * @param {PageRecord} record
+ * @param {PlanEdge} edge */
+function cutHint(record, { a, b, bytes }) {
+  const [from, to] = [a, b].map((i) => record.plan.nodes[i]);
+  const readers = to.kernels.map((k) => k + 1).join(", ");
+  return `${bytesText(bytes)} go through memory: kernel ${(from.stored_by ?? 0) + 1} stores, ${
+    readers ? `kernel ${readers} reads` : "the result is read"
+  }\nclick: why`;
+}
+
+/** What is looked at first: everything; of a plan too large for that, where it is cut first.
+ * @param {PlanPicture} plan
+ * @returns {Wish} */
+export function planFirst({ nodes, edges }) {
+  const cut = edges.filter((edge) => edge.cut).flatMap(({ a, b }) => [a, b]);
+  const results = nodes.map((_, i) => i).filter((i) => nodes[i].output);
+  return {
+    keys: nodes.map((_, i) => i),
+    first: [...cut.slice(0, 2), ...results, nodes.length - 1].slice(0, cut.length ? 2 : 1),
+    whole: true,
+  };
+}
+
+/** The drawn nodes that belong to what the pointer is on.
+ * @param {App} app */
+export function planLit(app) {
+  const reached = reach(app.record, app.hover);
+  const { nodes } = app.record.plan;
+  return new Set(nodes.map((_, i) => i).filter((i) => reached?.nodes.has(nodes[i].n)));
+}

@@ -1,0 +1,243 @@
+// Why the plan is cut where it is, in words: of the whole, of one kernel, of one value. The words
+// and figures are those that the scheduler recorded; nothing is made up here.
+
+import { linked } from "../../app/links.js";
+import { button, heading, kernelNumber, nodeLines } from "../../app/pieces.js";
+import { nodeLink } from "../../app/store.js";
+import { h, words } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { bytesText, plural } from "../../base/text.js";
+import { decisionOf } from "../../record/rules.js";
+import { decisionParts, figuresSaid } from "./decision.js";
+
+/** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+const MOST_CUTS = 40; // that are told of; the list of decisions has all
+
+/** What is told: of the picked value; else of a kernel; else why there are so many kernels.
+ * @param {App} app
+ * @param {number | null} kernel
+ * @param {TellOf} tellOf */
+export function planDetail(app, kernel, tellOf) {
+  const n = app.view.node;
+  const decision = decisionOf(app, n);
+  const drawn = app.record.plan.nodes.find((node) => node.n === n);
+  if (n !== null && (decision || drawn)) return toldOfValue(app, n, decision, drawn, tellOf);
+  return kernel !== null && app.record.kernels[kernel]
+    ? toldOfKernel(app, kernel, tellOf)
+    : toldOfAll(app);
+}
+
+/** A value that goes from one kernel to another through memory.
+ * @typedef {{decision: DecisionRow, kernel: number, bytes?: number, readers: number[]}} Cut
+ * @typedef {(kernel: number | null) => void} TellOf */
+
+/** The values that go from one kernel to another through memory, by the kernels that store them.
+ * @param {PageRecord} record
+ * @returns {Cut[]} */
+function cutsOf(record) {
+  const { nodes, edges, decisions } = record.plan;
+  /** Of each node its bytes, and the kernels that read it.
+   * @type {Map<number, {bytes: number, kernels: Set<number>}>} */
+  const values = new Map();
+  for (const { a, b, cut, bytes } of edges) {
+    if (!cut) continue;
+    const { n, stored_by } = nodes[a];
+    const value = values.get(n) ?? { bytes, kernels: new Set() };
+    for (const k of nodes[b].kernels) if (k !== stored_by) value.kernels.add(k);
+    values.set(n, value);
+  }
+  return decisions.flatMap((decision) => {
+    const { node, stored, kernel, figures } = decision;
+    const { bytes, kernels = [] } = values.get(node) ?? {};
+    const readers = [...kernels].sort((a, b) => a - b);
+    const isCut = stored && kernel !== null &&
+      (readers.length || (!nodes.length && figures.length));
+    return isCut ? [{ decision, kernel, bytes, readers }] : [];
+  }).sort((a, b) => a.kernel - b.kernel);
+}
+
+const COUNTS = ["NO KERNEL", "ONE KERNEL", "TWO KERNELS", "THREE KERNELS", "FOUR KERNELS"];
+
+/** @param {App} app */
+function toldOfAll(app) {
+  const cuts = cutsOf(app.record);
+  const n = app.record.kernels.length;
+  const intro = n === 0
+    ? "Nothing is to be computed."
+    : cuts.length
+    ? "A kernel ends where its value has to go through memory. Everything else is fused into what reads it."
+    : n === 1
+    ? "Everything is fused: nothing but the result goes to memory."
+    : "The kernels have nothing to give to each other: each computes a result of its own.";
+  return [
+    heading(`WHY ${COUNTS[n] || `${n} KERNELS`}?`),
+    h("p", {}, intro),
+    ...cutList(app, cuts),
+    n > 0 &&
+    h("p", { class: "wb-quiet" }, "Click a line that is cut, a value, or the ground of a kernel."),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {Cut[]} cuts */
+function cutList(app, cuts) {
+  if (!cuts.length) return [];
+  return [
+    walkable(
+      "listbox",
+      "why it is cut",
+      { class: "wb-plan-cuts" },
+      ...cuts.slice(0, MOST_CUTS).map((cut) => cutItem(app, cut)),
+    ),
+    cuts.length > MOST_CUTS &&
+    h("p", { class: "wb-quiet" }, `and ${cuts.length - MOST_CUTS} more, below`),
+  ];
+}
+
+/** 1 → 2  the value and its bytes; under it the recorded reason, and what the figures say.
+ * @param {App} app
+ * @param {Cut} cut */
+function cutItem(app, { decision, kernel, bytes, readers }) {
+  const { node, name, reason } = decision;
+  return linked(
+    h(
+      "div",
+      {
+        role: "option",
+        "data-item": "",
+        "data-key": `cut-${node}`,
+        "aria-selected": String(app.view.node === node),
+        onclick: () => app.select({ node }),
+      },
+      h(
+        "div",
+        { class: "wb-plan-way" },
+        kernelNumber(app, kernel),
+        h("span", { "aria-label": "to" }, "→"),
+        ...(readers.length ? readers.slice(0, 4).map((k) => kernelNumber(app, k)) : ["memory"]),
+        words(name, "wb-clip", 40),
+        bytes !== undefined && h("b", { class: "wb-figure" }, bytesText(bytes)),
+      ),
+      h("div", { class: "wb-plan-reason" }, words(reason, "", 600)),
+      h("div", { class: "wb-quiet" }, figuresSaid(decision)),
+    ),
+    nodeLink(node),
+  );
+}
+
+/** Why a kernel begins and ends where it does, and what it computes on the way.
+ * @param {App} app
+ * @param {number} kernel
+ * @param {TellOf} tellOf */
+function toldOfKernel(app, kernel, tellOf) {
+  const { title, name } = app.record.kernels[kernel];
+  const cuts = cutsOf(app.record);
+  const [before, after] = [
+    cuts.filter(({ readers }) => readers.includes(kernel)),
+    cuts.filter((cut) => cut.kernel === kernel),
+  ];
+  const own = app.record.plan.decisions.filter((d) => d.kernel === kernel);
+  const result = own.find((d) => d.stored && !after.some(({ decision }) => decision === d));
+  return [
+    heading(
+      "KERNEL",
+      kernelNumber(app, kernel),
+      h("b", { title: name }, words(title)),
+      backButton(app, tellOf),
+    ),
+    h(
+      "p",
+      { class: "wb-quiet" },
+      before.length ? "It reads, through memory:" : "It reads inputs only.",
+    ),
+    ...cutList(app, before),
+    h(
+      "p",
+      { class: "wb-quiet" },
+      after.length
+        ? "It ends here:"
+        : result
+        ? `It ends with ${result.name}: ${result.reason}.`
+        : "",
+    ),
+    ...cutList(app, after),
+    ...fusedInside(own.filter((d) => !d.stored)),
+    tuneButton(app, kernel),
+  ];
+}
+
+/** What is fused, by reason, the rarest first.
+ * @param {DecisionRow[]} fused */
+function fusedInside(fused) {
+  if (!fused.length) return [];
+  /** @type {Map<string, number>} */
+  const byReason = new Map();
+  for (const { reason } of fused) byReason.set(reason, (byReason.get(reason) || 0) + 1);
+  const rows = [...byReason].sort((a, b) => a[1] - b[1]);
+  return [
+    h("p", { class: "wb-quiet" }, `${plural(fused.length, "value")} fused inside:`),
+    h(
+      "ul",
+      { class: "wb-plan-fused" },
+      ...rows.map(([reason, n]) => h("li", {}, `${n} × `, words(reason, "", 300))),
+    ),
+  ];
+}
+
+/** The decision about a value: reason, figures, and the other way to try.
+ * @param {App} app
+ * @param {number} n
+ * @param {DecisionRow | undefined} decision
+ * @param {PlanNode | undefined} drawn
+ * @param {TellOf} tellOf */
+function toldOfValue(app, n, decision, drawn, tellOf) {
+  const kernel = decision?.kernel ?? drawn?.kernels[0] ?? null;
+  const cut = cutsOf(app.record).find(({ decision: other }) => other === decision);
+  return [
+    heading(
+      decision?.stored ? "STORED" : drawn?.role === "input" ? "INPUT" : "FUSED",
+      h("b", {}, words(drawn?.label ?? decision?.name ?? "")),
+      h("span", { class: "wb-quiet" }, `${app.record.nodes.shape[n]} ${app.record.nodes.dtype[n]}`),
+      ...nodeLines(app, n),
+      backButton(app, tellOf),
+    ),
+    cut && h("p", {}, waySaid(app, cut)),
+    ...(decision
+      ? decisionParts(app, decision)
+      : [h("p", { class: "wb-quiet" }, "Nothing was to be decided here.")]),
+    kernel !== null && tuneButton(app, kernel),
+  ];
+}
+
+/** Kernel 1 stores these 256 KiB, kernel 2 reads them back.
+ * @param {App} app
+ * @param {Cut} cut */
+function waySaid(app, { kernel, bytes, readers }) {
+  const named = (/** @type {number} */ k) =>
+    `kernel ${k + 1} (${app.record.kernels[k]?.title ?? ""})`;
+  const said = `${named(kernel)} stores ${bytes === undefined ? "it" : bytesText(bytes)}, ${
+    readers.length
+      ? `${readers.map(named).join(" and ")} ${readers.length > 1 ? "read" : "reads"} it back.`
+      : "to be read back."
+  }`;
+  return said[0].toUpperCase() + said.slice(1);
+}
+
+/** @type {(app: App, tellOf: TellOf) => HTMLElement} */
+const backButton = (app, tellOf) =>
+  button(app, "all cuts", () => tellOf(null), {
+    title: "why there are so many kernels",
+    name: "plan-all",
+  });
+
+/** @type {(app: App, kernel: number) => HTMLElement} */
+const tuneButton = (app, kernel) =>
+  h(
+    "div",
+    {},
+    button(app, `kernel ${kernel + 1}: ${app.record.kernels[kernel]?.title ?? ""}`, () =>
+      app.select({ kernel, mode: "tune" }), { title: "open it in Tune", name: "plan-kernel" }),
+  );

@@ -1,0 +1,101 @@
+// What a variant costs by its form, before anything has run, beside what was measured: the two
+// differ, and by how much is worth knowing.
+
+import { real, spreadText } from "../../app/timing.js";
+import { h, words } from "../../base/elements.js";
+import { fold } from "../../base/fold.js";
+import { bytesText, countText, plural, secondsText, three } from "../../base/text.js";
+
+/** @import { CostRow, KernelRow, MachineRow, VariantRow } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** "predicted 134 µs, limited by L2; measured 131 µs", and what each part takes.
+ * @param {App} app
+ * @param {VariantRow} variant */
+export function estimateParts(app, { cost, timing }) {
+  if (!cost) return [];
+  const limit = cost.limit === "core" ? "the core" : cost.limit;
+  const kernel = app.kernel();
+  return [
+    h(
+      "p",
+      { class: "wb-estimate", title: "for one run after another, so that caches hold what fits" },
+      h("b", {}, "ESTIMATE "),
+      `predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
+      real(timing)
+        ? `; measured ${secondsText(timing.median_s)} ${spreadText(timing)}, ${
+          three(timing.median_s / cost.predicted_s)
+        }× that`
+        : "; not measured",
+    ),
+    kernel && fold("estimate", "estimate as numbers", () => estimateTable(kernel, cost)),
+  ];
+}
+
+/** What goes through each level of memory, and how long that would take if it were all.
+ * @param {KernelRow} kernel
+ * @param {CostRow} cost */
+function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
+  const [[first, moved], ...below] = Object.entries(bytes);
+  const took = (/** @type {string} */ part) => secondsText(seconds[part]);
+  const rows = [
+    ["core", "", took("core")],
+    [first, bytesText(moved), "in that"],
+    ...below.map(([level, n]) => [level, bytesText(n), n ? took(level) : ""]),
+  ];
+  const about = `${countText(flops)} operations on ${bytesText(needed)}: ${
+    three(flops / needed)
+  } per byte`;
+  return h(
+    "div",
+    {},
+    h("p", { class: "wb-quiet" }, about),
+    figureTable(`each part alone, on ${plural(threads, "thread")}`, ["", "bytes", "time"], rows),
+    h(
+      "p",
+      { class: "wb-quiet" },
+      "Predicted is the slowest part, a share of the others, and the launch.",
+    ),
+  );
+}
+
+/** What this machine moves at best, as it was measured once.
+ * @param {MachineRow} machine */
+export function speedTable({ bandwidth, copy, one_thread }) {
+  if (!bandwidth || !copy || !one_thread) return null;
+  const columns = [bandwidth, copy, one_thread.bandwidth, one_thread.copy].map((rates) =>
+    new Map(rates)
+  );
+  const rows = bandwidth.map(([level]) => [
+    level,
+    ...columns.map((rates) => three((rates.get(level) ?? 0) / 1e9)),
+  ]);
+  const heads = ["GB/s", "read", "copy", "read, one", "copy, one"];
+  return figureTable(
+    "this machine at its best, with all threads and with one; what is copied counts twice",
+    heads,
+    rows,
+  );
+}
+
+/** A table of figures; the first of each row is its name.
+ * @param {string} title
+ * @param {string[]} heads
+ * @param {string[][]} rows */
+export function figureTable(title, heads, rows) {
+  const row = (/** @type {string[]} */ [name, ...cells]) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, words(name, "", 24)),
+      ...cells.map((cell) => h("td", {}, cell)),
+    );
+  return h(
+    "table",
+    { class: "wb-plan-figures" },
+    h("caption", {}, title),
+    heads.length > 0 &&
+      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...rows.map(row)),
+  );
+}

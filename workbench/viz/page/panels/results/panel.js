@@ -1,0 +1,110 @@
+// The left: kernels, the variants of the one that is shown with their times, and the user's lines.
+// Variants are a tree: each came from another by an opt, an edit or a search.
+
+import { check, measure, pin, search } from "../../app/actions.js";
+import { button, failure, hasAny, heading } from "../../app/pieces.js";
+import { h, refill, words } from "../../base/elements.js";
+import { secondsText } from "../../base/text.js";
+import { aboutVariant } from "./about.js";
+import { baselineButton, baselineRows } from "./baselines.js";
+import { variantTree } from "./variants.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "left", order: 2, make: resultsPane };
+
+/** @param {App} app */
+function resultsPane(app) {
+  const el = h("section", { class: "wb-results", "aria-label": "results" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "kernel", "variant", "cold", "live", "pending", "failure")) {
+      return;
+    }
+    refill(
+      el,
+      heading("RESULTS", warmth(app)),
+      variantTree(app),
+      baselineRows(app),
+      emulated(app),
+      resultButtons(app),
+      failure(app, "results"),
+      aboutVariant(app),
+    );
+  };
+  return { el, update };
+}
+
+/** Warm: caches hold what the run before left. Cold: they were flushed.
+ * @param {App} app */
+function warmth(app) {
+  /** @type {(cold: boolean, text: string, title: string) => HTMLElement} */
+  const choice = (cold, text, title) =>
+    button(app, text, () => app.select({ cold }), { pressed: app.view.cold === cold, title });
+  return h(
+    "span",
+    { class: "wb-switch", role: "group", "aria-label": "caches" },
+    choice(false, "warm", "caches hold what the run before left"),
+    choice(true, "cold", "caches are flushed before each run"),
+  );
+}
+
+/** Times of the emulator stand apart: they say nothing about speed.
+ * @param {App} app */
+function emulated(app) {
+  const rows = app
+    .variantsOf(app.view.kernel)
+    .map((i) => app.record.variants[i])
+    .flatMap(({ name, timing }) => timing?.emulator ? [{ name, timing }] : []);
+  if (!rows.length) return null;
+  return h(
+    "div",
+    { class: "wb-list" },
+    h(
+      "div",
+      { class: "wb-quiet wb-small" },
+      `EMULATOR (${rows[0].timing.device}): not the speed of the kernel`,
+    ),
+    ...rows.map((v) =>
+      h(
+        "div",
+        { class: "wb-row wb-variant" },
+        h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(v.name)),
+        h("span", { class: "wb-figure wb-span3" }, secondsText(v.timing.median_s)),
+      )
+    ),
+  );
+}
+
+/** @param {App} app */
+function resultButtons(app) {
+  if (!app.variant()) return null; // nothing to compute
+  const python = true;
+  return h(
+    "div",
+    { class: "wb-buttons" },
+    button(app, app.pending("measure") ? "Timing…" : "Time", () => measure(app), {
+      python,
+      key: "t",
+      name: "time",
+      title: "this variant and the pinned one, in turns",
+    }),
+    button(app, app.pending("check") ? "Checking…" : "Check", () => check(app), {
+      python,
+      key: "c",
+      name: "check",
+      title: "against the reference interpreter",
+    }),
+    button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
+      python,
+      name: "search",
+      title: "for 10 s from here; it can be stopped",
+    }),
+    button(app, "Pin", () => pin(app), {
+      key: "p",
+      title: "ratios and diffs refer to this variant",
+    }),
+    ...baselineButton(app),
+  );
+}

@@ -1,0 +1,47 @@
+// Where the names of dots stand: where no other dot or name is.
+
+import { ROOF } from "./roof_axes.js";
+
+/** @import { Point } from "../../graph/graph.d.ts" */
+
+const MOST_NAMED = 4; // dots; of more, only those that are due are named
+
+/** A dot with its name: `isDue` says that the name must stand.
+ * @typedef {{at: Point, width: number, isDue: boolean}} NamedDot
+ * @typedef {[number, number, number, number]} Box */
+
+/** Return where the name of each dot stands beside it, null where there is no room. The first have
+ * the first choice.
+ * @param {NamedDot[]} dots */
+export function namePlaces(dots) {
+  const taken = dots.map(({ at: [x, y] }) => box(x - 5, y - 5, x + 5, y + 5));
+  return dots.map((dot) => {
+    if (!dot.isDue && dots.length > MOST_NAMED) return null;
+    const name = namePlace(dot, taken);
+    if (name) taken.push(name.box);
+    return name && name.place;
+  });
+}
+
+/** Beside a dot: below or above, to the side that has more room first.
+ * @param {NamedDot} dot
+ * @param {Box[]} taken */
+function namePlace({ at: [left, top], width, isDue }, taken) {
+  const [near, far] = left > ROOF.width / 2 ? [-9, 9] : [9, -9];
+  const names = [near, far].flatMap((x) =>
+    [12, -6].map((y) => {
+      const [from, base] = [left + x - (x < 0 ? width : 0), top + y];
+      return { place: point(x, y), box: box(from, base - 8, from + width, base + 2) };
+    })
+  );
+  /** @type {(name: {box: Box}) => boolean} */
+  const isFree = ({ box: [x0, y0, x1, y1] }) =>
+    x0 > ROOF.left && x1 < ROOF.width && y0 > 0 && y1 < ROOF.height - ROOF.bottom &&
+    taken.every((other) => x0 >= other[2] || x1 <= other[0] || y0 >= other[3] || y1 <= other[1]);
+  return names.find(isFree) ?? (isDue ? names[0] : null);
+}
+
+/** @type {(x: number, y: number) => Point} */
+const point = (x, y) => [x, y];
+/** @type {(x0: number, y0: number, x1: number, y1: number) => Box} */
+const box = (x0, y0, x1, y1) => [x0, y0, x1, y1];

@@ -1,0 +1,56 @@
+// The time of a variant or a baseline: figure, spread, ratio to the pinned variant.
+
+import { reference } from "../../app/actions.js";
+import { inOneRun, overlap, real, spreadText, timingText } from "../../app/timing.js";
+import { h } from "../../base/elements.js";
+import { secondsText, three } from "../../base/text.js";
+
+/** @import { TimingRow } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** Time, spread and ratio to the pinned variant; nothing where an emulator ran.
+ * @param {App} app
+ * @param {TimingRow | null} timing
+ * @param {boolean} [hidden] */
+export function timeCells(app, timing, hidden = false) {
+  if (!timing || hidden) {
+    return [h("span", { class: "wb-quiet wb-span3" }, hidden ? "emulated" : "not timed")];
+  }
+  const s = app.view.cold ? timing.cold_s : timing.median_s;
+  if (s === null) return [h("span", { class: "wb-quiet wb-span3" }, "not timed cold")];
+  return [
+    h(
+      "span",
+      { class: "wb-figure", title: timingText(app.record.machine, timing) },
+      secondsText(s),
+    ),
+    h(
+      "span",
+      { class: "wb-figure wb-quiet wb-spread" },
+      app.view.cold ? "" : spreadText(timing),
+    ),
+    ratioCell(app, timing, reference(app)?.timing),
+  ];
+}
+
+/** The ratio of the two times that are shown to each other; where they were not taken in turns, in
+ * one run, marked ~.
+ * @param {App} app
+ * @param {TimingRow} timing
+ * @param {TimingRow | null | undefined} other */
+function ratioCell(app, timing, other) {
+  if (!real(other)) return h("span");
+  const [a, b] = app.view.cold ? [other.cold_s, timing.cold_s] : [other.median_s, timing.median_s];
+  if (a === null || b === null) return h("span");
+  const apart = inOneRun(timing, other) ? "" : "~";
+  const same = other !== timing && !apart && !app.view.cold && overlap(other, timing);
+  const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
+  const title = apart
+    ? `${meaning}; timed apart: the machine may have been slower or faster`
+    : meaning;
+  return h(
+    "b",
+    { class: "wb-figure", title },
+    same ? "≈" : `${apart}${three(a / b).replace(/\.00$/, "")}x`,
+  );
+}

@@ -1,0 +1,170 @@
+// The lists beside a rewrite: the passes as a tree, and the rewrites of the pass that is shown.
+
+import { linked } from "../../app/links.js";
+import { button, chooser, heading } from "../../app/pieces.js";
+import { nodeLink } from "../../app/store.js";
+import { h, words } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { hasWords, plural, secondsText } from "../../base/text.js";
+import { passesOf } from "../../record/passes.js";
+import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
+import { copyStep } from "./python_code.js";
+
+/** @import { RecordedPass } from "../../record.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { RewritesState } from "./state.js" */
+
+/** The passes on the way to the variant that is shown; those that changed nothing on demand.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number | null} current */
+export function passTree(app, state, current) {
+  const wanted = state.filter;
+  const rows = passesOf(app).filter((place) => {
+    const pass = app.record.passes[place];
+    const fits = hasWords(`${pass.name} ${pass.doc}`, wanted);
+    return fits && (state.showsIdle || pass.changed || pass.error || place === current);
+  });
+  const items = rows.map((place) => passItem(app, place, place === current));
+  if (!items.length) return h("p", { class: "wb-quiet", role: "status" }, "nothing found");
+  return walkable("tree", "passes", { class: "wb-rw-passes" }, ...items);
+}
+
+/**
+ * @param {App} app
+ * @param {number} place
+ * @param {boolean} isCurrent */
+function passItem(app, place, isCurrent) {
+  const pass = app.record.passes[place];
+  const count = pass.rewrites.length + pass.dropped;
+  const did = pass.error
+    ? "failed"
+    : count
+    ? `${count.toLocaleString("en")}`
+    : pass.changed
+    ? "·"
+    : "\u2013";
+  return h(
+    "div",
+    {
+      role: "treeitem",
+      "aria-level": pass.depth + 1,
+      "aria-selected": String(isCurrent),
+      "data-item": "",
+      "data-key": `rw-pass-${place}`,
+      class: `wb-rw-pass${pass.changed ? "" : " wb-idle"}${pass.error ? " wb-failed" : ""}`,
+      style: `padding-left:${6 + 14 * pass.depth}px`,
+      title: `${pass.changed ? "" : "changed nothing\n"}${pass.doc}`,
+      "aria-label": `${pass.name}, ${
+        count ? plural(count, pass.unit) : pass.changed || pass.error ? did : "changed nothing"
+      }, ${secondsText(pass.seconds)}`,
+      onclick: () => app.select({ pass: place, step: 0 }),
+    },
+    h("span", {}, pass.name),
+    h("span", { class: "wb-rw-n" }, did),
+    h("span", { class: "wb-quiet wb-rw-t" }, secondsText(pass.seconds)),
+  );
+}
+
+/** The rewrites of a pass, with a choice of rule.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place */
+export function rewriteList(app, state, place) {
+  const pass = app.record.passes[place];
+  const counts = ruleCounts(pass);
+  const shown = pass.rewrites.map((_, i) => i).filter((i) =>
+    state.rule === null || pass.rewrites[i][0] === state.rule
+  );
+  const items = shown.map((i) => rewriteItem(app, pass, place, i));
+  /** @type {[number, string][]} */
+  const choices = counts.map(([rule, n]) => [rule, `${ruleName(app, rule)} (${n})`]);
+  const choice = counts.length > 1 &&
+    chooser(
+      "rule",
+      [[-2, `all ${counts.length} rules`], ...choices],
+      state.rule ?? -2,
+      (rule) => state.chooseRule(rule === -2 ? null : rule),
+    );
+  return [
+    heading(
+      `${pass.unit === "step" ? "STEP" : `${pass.unit}S`.toUpperCase()}`,
+      h("span", { class: "wb-quiet" }, String(shown.length || "")),
+      button(app, "copy", () => copyStep(app, place, app.view.pass === place ? app.view.step : 0), {
+        key: "y",
+        name: "copy-step",
+        title: "as Python: the code that gets at what is shown",
+      }),
+    ),
+    choice,
+    items.length
+      ? walkable("listbox", `${pass.unit}s of ${pass.name}`, { class: "wb-rw-list" }, ...items)
+      : h("p", { class: "wb-quiet" }, pass.changed ? "one function, in one step" : "nothing to do"),
+    pass.dropped > 0 &&
+    h(
+      "p",
+      { class: "wb-quiet" },
+      `and ${plural(pass.dropped, "rewrite")} more that the record does not hold`,
+    ),
+  ];
+}
+
+/**
+ * @param {App} app
+ * @param {RecordedPass} pass
+ * @param {number} place
+ * @param {number} i */
+function rewriteItem(app, pass, place, i) {
+  const [rule, before] = pass.rewrites[i];
+  const what = pass.unit === "decision"
+    ? decisionOf(app, before)?.name ?? app.record.nodes.label[before]
+    : ruleName(app, rule);
+  return linked(
+    h(
+      "div",
+      {
+        role: "option",
+        "data-item": "",
+        "data-key": `rw-${i + 1}`,
+        "aria-selected": String(app.view.step === i + 1),
+        onclick: () => app.select({ pass: place, step: i + 1 }),
+      },
+      h("span", { class: "wb-rw-i" }, String(i + 1)),
+      words(what, "", 60),
+    ),
+    nodeLink(before),
+  );
+}
+
+/** Mark the rewrite that is shown, without making the list anew.
+ * @param {HTMLElement} container
+ * @param {number} step */
+export function markStep(container, step) {
+  /** @type {HTMLElement | null} */
+  const list = container.querySelector(".wb-rw-list");
+  if (!list) return;
+  /** @type {HTMLElement | null} */
+  const old = list.querySelector('[aria-selected="true"]');
+  /** @type {HTMLElement | null} */
+  const now = list.querySelector(`[data-key="rw-${step}"]`);
+  if (old === now) return;
+  old?.setAttribute("aria-selected", "false");
+  if (!now) return;
+  now.setAttribute("aria-selected", "true");
+  const hadFocus = list.contains(document.activeElement);
+  if (old) old.tabIndex = -1;
+  now.tabIndex = 0;
+  if (hadFocus) now.focus({ preventScroll: true });
+  requestAnimationFrame(() => scrollWithin(list, now));
+}
+
+/** Scroll a list, and nothing around it, so that an item can be seen.
+ * @param {HTMLElement} list
+ * @param {HTMLElement} item */
+function scrollWithin(list, item) {
+  const top = item.offsetTop - list.offsetTop;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top + item.offsetHeight > list.scrollTop + list.clientHeight) {
+    list.scrollTop = top + item.offsetHeight - list.clientHeight;
+  }
+}

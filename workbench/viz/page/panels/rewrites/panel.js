@@ -1,0 +1,137 @@
+// Rewrites: the passes, their rewrites, and for each what it made of what: the rule, the text
+// before and after, and the graph around the change with a ghost of what was before.
+
+import { failure, hasAny, heading } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { focusItem } from "../../base/lists.js";
+import { bisectAnswer } from "./bisect.js";
+import { RewriteGraph } from "./graph.js";
+import { rewritesKeys } from "./keys.js";
+import { markStep, passTree, rewriteList } from "./lists.js";
+import { nodePanel } from "./node/node.js";
+import { RewritesState } from "./state.js";
+import { stepBar } from "./step_bar.js";
+import { stepText } from "./step_text.js";
+
+/** @import { App } from "../../app/store.js" */
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+
+/** @satisfies {PanelRow} */
+export const panel = {
+  place: "middle",
+  order: 2,
+  title: "Rewrites",
+  make: (/** @type {App} */ app) => new Rewrites(app),
+};
+
+class Rewrites {
+  passes = h("div", { class: "wb-pane wb-rw-tree" });
+  list = h("div", { class: "wb-pane wb-rw-steps" });
+  head = h("div", { class: "wb-rw-head" });
+  said = h("div", { class: "wb-rw-said" });
+  node = h("div", { class: "wb-rw-panel" });
+  trouble = h("div", { class: "wb-rw-failed-ask" });
+  bisected = h("div", { class: "wb-rw-found" });
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app;
+    this.state = new RewritesState(app);
+    this.graph = new RewriteGraph(app, this.state);
+    this.filter = h("input", {
+      type: "search",
+      class: "wb-input",
+      placeholder: "filter passes",
+      "aria-label": "filter passes",
+      oninput: ({ target }) => ((this.state.filter = target.value), app.changed("filter")),
+    });
+    this.main = h(
+      "div",
+      { class: "wb-rw-main" },
+      this.head,
+      this.trouble,
+      this.bisected,
+      this.said,
+      h("div", { class: "wb-rw-picture" }, this.graph.view.el, this.node),
+    );
+    const search = h(
+      "div",
+      { class: "wb-pane wb-rw-search" },
+      heading("PASSES"),
+      this.#filterRow(),
+    );
+    const side = h("div", { class: "wb-rw-side" }, search, this.passes, this.list);
+    this.el = h("div", { class: "wb-rw" }, side, this.main);
+    this.keys = rewritesKeys(this);
+  }
+
+  /** @param {Changes} changes */
+  update(changes) {
+    const { app, state, graph } = this;
+    const place = state.place();
+    state.show(place);
+    const isOther = state.hasGrown() || hasAny(changes, "kernel", "variant", "pass");
+    if (changes.has("theme")) graph.view.repaint();
+    if (isOther || changes.has("filter")) {
+      refill(this.passes, passTree(app, state, place));
+      refill(this.list, ...(place === null ? [] : rewriteList(app, state, place)));
+    }
+    if (changes.has("failure")) refill(this.trouble, failure(app, "rewrites"));
+    if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
+    if (place === null) refill(this.said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
+    else this.#updateStep(changes, place, isOther || changes.has("step"));
+    if (changes.has("hover")) graph.light();
+  }
+
+  /** The step that is shown: its words, its graph, and the node that is picked.
+   * @param {Changes} changes
+   * @param {number} place
+   * @param {boolean} isOther */
+  #updateStep(changes, place, isOther) {
+    const { app, state, graph } = this;
+    const step = state.step(place);
+    const isRenewed = isOther || hasAny(changes, "record", "live", "drawn");
+    if (isRenewed) {
+      markStep(this.list, step);
+      refill(this.head, ...stepBar(app, state, place, step));
+    }
+    // the button that tries a decision the other way says when that is under way
+    const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
+    if (isRenewed || isTried) refill(this.said, ...stepText(app, state, place, step));
+    const isPicked = app.view.node !== null;
+    if ((isOther || hasAny(changes, "node", "live")) && (isPicked || this.node.firstChild)) {
+      refill(this.node, nodePanel(app, place, step, state));
+    }
+    const isOtherView = hasAny(changes, "drawn", "closed");
+    if (isOther || isOtherView) {
+      this.main.classList.toggle("wb-rw-words", !graph.draw(place, isOtherView));
+    }
+    if (isOther || hasAny(changes, "node", "drawn")) graph.pick();
+  }
+
+  focus() {
+    for (const list of [this.list, this.passes]) {
+      /** @type {HTMLElement | null} */
+      const item = list.querySelector('[aria-selected="true"]');
+      if (item) return focusItem(item.closest("[data-walk]"), item);
+    }
+  }
+
+  #filterRow() {
+    const { app, state } = this;
+    return h(
+      "div",
+      { class: "wb-rw-filter" },
+      this.filter,
+      h(
+        "label",
+        {},
+        h("input", {
+          type: "checkbox",
+          onchange: ({ target }) => ((state.showsIdle = target.checked), app.changed("filter")),
+        }),
+        "no-ops",
+      ),
+    );
+  }
+}

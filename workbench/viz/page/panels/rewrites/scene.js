@@ -1,0 +1,154 @@
+// What of a state is drawn: the neighbourhood of a change with a ghost of what was before, or a
+// whole state; constants and index arithmetic stand in the words of what uses them.
+
+import { readingOf } from "../../record/readings.js";
+import { stateOrder } from "../../record/states.js";
+import { outline } from "../../record/words.js";
+import { HOPS, TwoStates } from "./two_states.js";
+
+/** @import { NodeColumns } from "../../record.d.ts" */
+/** @import { GraphEdge, GraphNode, Key } from "../../graph/graph.d.ts" */
+/** @import { Timeline } from "../../record/states.js" */
+
+const MOST_NEAR = 120; // nodes of a neighbourhood
+const BOX_HEIGHT = 34;
+
+/** What is drawn, before it has places: `left` counts the nodes that there was no room for; the
+ * keys of what the step is about, and of what was rewritten.
+ * @typedef {Omit<GraphNode, "x" | "y" | "shape">} SceneNode
+ * @typedef {Omit<GraphEdge, "points">} SceneEdge
+ * @typedef {{
+ *   nodes: SceneNode[], edges: SceneEdge[], left: number, focus: number[], first: number[]
+ * }} Scene */
+
+/** Return the scene of step `k`: what it took away, what it put there, and two hops around.
+ * @param {Timeline} timeline
+ * @param {number} k
+ * @param {boolean} [isFolded]
+ * @returns {Scene} */
+export function changeScene(timeline, k, isFolded = true) {
+  const change = timeline.change(k);
+  const isIndex = readingOf(timeline.nodes, change.before).is_index; // then that is what it is about
+  const states = new TwoStates(timeline, change, isFolded && !isIndex);
+  const focus = states.focus();
+  const near = new Set(focus.focus);
+  const left = new Set();
+  let edge = [...near];
+  for (let hop = 0; hop < HOPS; hop++) {
+    const next = [];
+    for (const key of edge) {
+      for (const other of states.around(key)) {
+        if (near.has(other)) continue;
+        if (near.size >= MOST_NEAR) left.add(other);
+        else near.add(other), next.push(other);
+      }
+    }
+    edge = next;
+  }
+  return { ...sceneOf(states, near), left: left.size, ...focus };
+}
+
+/** Return the scene of a whole state, with the ghost of the step that led to it.
+ * @param {Timeline} timeline
+ * @param {number} k
+ * @param {boolean} [isFolded]
+ * @param {Set<Key>} [closed]
+ * @returns {Scene | null} */
+export function wholeScene(timeline, k, isFolded = true, closed = new Set()) {
+  timeline.pairUpTo(k);
+  const now = timeline.state(k);
+  if (!now) return null;
+  const change = k > 0
+    ? { ...timeline.change(k), now }
+    : { before: null, after: null, old: null, now, gone: [], fresh: [] };
+  const states = new TwoStates(timeline, change, isFolded, closed);
+  const focus = states.focus();
+  const shown = new Set(focus.focus);
+  const isClosed = { has: (/** @type {number} */ m) => closed.has(timeline.keyOf(m)) };
+  for (const n of stateOrder(timeline.nodes, now.roots, isClosed)) {
+    if (!states.isHidden(n)) shown.add(timeline.keyOf(n));
+  }
+  return { ...sceneOf(states, shown), left: 0, ...focus };
+}
+
+/** Return the nodes and edges of a scene from the keys it shows.
+ * @param {TwoStates} states
+ * @param {Set<number>} keys */
+function sceneOf(states, keys) {
+  const { nodes, timeline, nowOf, oldOf } = states;
+  const listed = [...keys];
+  const place = new Map(listed.map((key, i) => [key, i]));
+  const drawn = listed.map((key) => {
+    const n = nowOf.get(key) ?? oldOf.get(key) ?? key;
+    return { ...sceneNode(states, n, key), n: timeline.real(n) };
+  });
+  /** By their ends and places.
+   * @type {Map<string, SceneEdge>} */
+  const edges = new Map();
+  /** @type {(key: number, n: number | undefined, state: SceneEdge["state"]) => void} */
+  const add = (key, n, state) => {
+    const b = place.get(key);
+    if (n === undefined || b === undefined || states.closed.has(key)) return;
+    const src = nodes.src[n];
+    src.forEach((s, slot) => {
+      const a = place.get(states.keyOf(s));
+      if (a === undefined || states.isHidden(s)) return;
+      const name = `${a} ${b} ${slot}`;
+      const known = edges.get(name);
+      if (state === "gone" && known) known.state = "kept";
+      else edges.set(name, { a, b, slot, slots: src.length, state });
+    });
+  };
+  for (const key of listed) add(key, nowOf.get(key), oldOf.size ? "new" : "kept");
+  for (const key of listed) add(key, oldOf.get(key), "gone");
+  return { nodes: drawn, edges: withPorts(drawn.length, [...edges.values()]) };
+}
+
+/** Number the sources of each box from left to right, counting only those that are drawn.
+ * @param {number} count
+ * @param {SceneEdge[]} edges */
+function withPorts(count, edges) {
+  /** @type {SceneEdge[][]} */
+  const entering = Array.from({ length: count }, () => []);
+  for (const edge of edges) entering[edge.b].push(edge);
+  for (const listed of entering) {
+    listed.sort((a, b) =>
+      a.slot - b.slot || Number(a.state === "gone") - Number(b.state === "gone")
+    );
+    listed.forEach((edge, i) => Object.assign(edge, { slot: i, slots: listed.length }));
+  }
+  return edges;
+}
+
+/**
+ * @param {TwoStates} states
+ * @param {number} n
+ * @param {number} key
+ * @returns {SceneNode} */
+function sceneNode(states, n, key) {
+  const { nodes } = states;
+  const state = states.stateOf(key);
+  const label = sceneLabel(states, n);
+  const sub = [nodes.shape[n], nodes.dtype[n] === "void" ? "" : nodes.dtype[n]].filter(Boolean)
+    .join(" ");
+  const { family } = readingOf(nodes, n);
+  const w = Math.max(56, 26 + Math.max(6.9 * label.length, 5.7 * sub.length));
+  return { key, n, w, h: BOX_HEIGHT, label, sub, family, letter: family, op: nodes.op[n], state };
+}
+
+/** Return what stands in a box: its op, and in words those operands that are not drawn.
+ * @param {TwoStates} states
+ * @param {number} n */
+function sceneLabel(states, n) {
+  const { nodes } = states;
+  const label = nodes.label[n];
+  const { is_leaf, body, role } = readingOf(nodes, n);
+  const isHidden = (/** @type {number} */ s) => states.isHidden(s);
+  if (states.closed.has(states.keyOf(n))) return `${label} …`;
+  if (role === "place") return sceneShort(outline(nodes, n, isHidden, 26));
+  if (is_leaf || body !== undefined || !nodes.src[n].some(isHidden)) return label;
+  return sceneShort(outline(nodes, n, isHidden, 14));
+}
+
+/** @param {string} text */
+const sceneShort = (text) => (text.length > 32 ? `${text.slice(0, 31)}…` : text);

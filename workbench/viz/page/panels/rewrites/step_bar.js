@@ -1,0 +1,83 @@
+// The line with which one steps, and chooses what the graph shows.
+
+import { button } from "../../app/pieces.js";
+import { h, words } from "../../base/elements.js";
+import { bisectRewrites } from "./bisect.js";
+
+/** @import { App } from "../../app/store.js" */
+/** @import { RewritesState } from "./state.js" */
+
+/** The line with which one steps: first, back, where, on, last; and what the graph shows.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place
+ * @param {number} step */
+export function stepBar(app, state, place, step) {
+  const count = state.count(place);
+  const pass = app.record.passes[place];
+  return [
+    h("b", {}, words(pass.name)),
+    count > 0 && stepper(state, step, count),
+    pass.unit !== "decision" && viewButtons(app, state),
+    app.view.variant !== null &&
+    button(app, "bisect", () => bisectRewrites(app), {
+      python: true,
+      title: "find the first rewrite that changes the answer of this variant",
+      name: "bisect",
+    }),
+  ];
+}
+
+/**
+ * @param {RewritesState} state
+ * @param {number} step
+ * @param {number} count */
+function stepper(state, step, count) {
+  /** @typedef {(text: string, title: string, act: () => void, key: string, off: boolean) => HTMLElement} Tool */
+  /** @type {Tool} */
+  const tool = (text, title, actOn, key, off) =>
+    h("button", {
+      class: "wb-button",
+      type: "button",
+      title: `${title} (${key})`,
+      "aria-label": title,
+      "data-key": `step-${title}`,
+      disabled: off,
+      onclick: actOn,
+    }, text);
+  const at = step === 0 ? `before, of ${count}` : `${step} of ${count}`;
+  return h(
+    "span",
+    { class: "wb-rw-stepper" },
+    tool("«", "first", () => state.go(0), "Home", step === 0),
+    tool("‹", "back", () => state.stepBy(-1), "k", step === 0),
+    h("span", { class: "wb-rw-at", role: "status" }, at),
+    tool("›", "next", () => state.stepBy(1), "j", step >= count),
+    tool("»", "last", () => state.go(count), "End", step >= count),
+  );
+}
+
+/** What the graph shows: the whole or what is near, folded or not, loops open or closed.
+ * @param {App} app
+ * @param {RewritesState} state */
+function viewButtons(app, state) {
+  return h(
+    "span",
+    { class: "wb-rw-stepper" },
+    button(app, "whole graph", () => state.toggleWhole(), {
+      pressed: state.isWhole,
+      key: "g",
+      name: "whole",
+    }),
+    button(app, "fold", () => state.toggleFold(), {
+      pressed: state.isFolded,
+      title: "constants always, index arithmetic if pressed, stand in the words of what uses them",
+      name: "fold",
+    }),
+    state.isWhole &&
+      button(app, "close loops", () => state.closeLoops(), {
+        title: "a double click on a node closes or opens what only it needs",
+        name: "close",
+      }),
+  );
+}

@@ -1,0 +1,127 @@
+// A step in words: its rule, what it made of what, the whole text; of a pass: what it did in all.
+
+import { errorBox } from "../../app/pieces.js";
+import { rowAt } from "../../app/store.js";
+import { h, words } from "../../base/elements.js";
+import { decisionParts } from "../plan/decision.js";
+import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
+import { rulesOffBanner } from "../without/banner.js";
+import { ruleOffButton } from "../without/switch.js";
+import { changeText, textDifference } from "./differences.js";
+import { inline, wordLines } from "../../record/words.js";
+
+/** @import { Child } from "../../base/elements.d.ts" */
+/** @import { App } from "../../app/store.js" */
+/** @import { RewritesState } from "./state.js" */
+
+/** The words of a step: its rule, its change, the whole text; of a pass: what it did in all.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place
+ * @param {number} step
+ * @returns {Child[]} */
+export function stepText(app, state, place, step) {
+  const pass = app.record.passes[place];
+  const timeline = state.timeline(place);
+  if (step === 0) return passText(app, state, place);
+  if (pass.unit === "decision") return decisionWords(app, pass.rewrites[step - 1][1]);
+  const change = timeline.steps[step - 1];
+  const { nodes } = timeline;
+  const both = [timeline.roots(step - 1), timeline.roots(step)];
+  return [
+    rulesOffBanner(app),
+    ruleCard(app, change.rule),
+    changeText(nodes, change),
+    both.every((roots) => roots?.length === 1) &&
+    textDifference(
+      "whole text, and what differs",
+      state.showsTexts,
+      () => both.map((roots) => wordLines(nodes, roots?.[0])),
+      (isOpen) => (state.showsTexts = isOpen),
+    ),
+  ];
+}
+
+/** What a pass did in all, and its texts before and after.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place
+ * @returns {Child[]} */
+function passText(app, state, place) {
+  const { text_before, text_after } = app.record.passes[place];
+  const texts = [text_before, text_after].map((k) => rowAt(app.record.texts, k)?.split("\n"));
+  const [before, after] = [texts[0] ?? texts[1], texts[1] ?? texts[0]];
+  const differs = texts[0] && texts[1] && text_before !== text_after;
+  const title = differs ? "what the whole pass changed" : "the text";
+  return [
+    rulesOffBanner(app),
+    ...passOverview(app, state, place),
+    before && after && textDifference(title, true, () => [before, after], () => {}),
+  ];
+}
+
+/** Why a value is stored or not; more of it is in Plan.
+ * @param {App} app
+ * @param {number} node
+ * @returns {Child[]} */
+function decisionWords(app, node) {
+  const decision = decisionOf(app, node);
+  if (!decision) return [h("p", { class: "wb-quiet" }, "The reason is not recorded.")];
+  return [
+    h("pre", {}, `${decision.name}: ${inline(app.record.nodes, node, 120)}`),
+    ...decisionParts(app, decision),
+    h("button", {
+      class: "wb-button",
+      type: "button",
+      onclick: () => app.select({ mode: "plan", node }),
+    }, "see it in Plan"),
+  ];
+}
+
+/** The rule of a step: what it says, why, and where it stands.
+ * @param {App} app
+ * @param {number} rule */
+function ruleCard(app, rule) {
+  const row = app.record.rules[rule];
+  if (!row) return null;
+  return h(
+    "div",
+    { class: "wb-rw-rule" },
+    h(
+      "div",
+      {},
+      h("b", {}, words(row.name)),
+      row.set && h("span", { class: "wb-quiet" }, ` of ${row.set}`),
+      row.file && h("span", { class: "wb-quiet wb-rw-place" }, `${row.file}:${row.line}`),
+      row.file && ruleOffButton(app, rule),
+    ),
+    row.text && h("code", { class: "wb-rw-pattern" }, words(row.text, "", 1000)),
+    row.doc && h("div", { class: "wb-rw-doc" }, words(row.doc, "", 1500)),
+  );
+}
+
+/** A pass as a whole: what it is for, which rules did how much.
+ * @param {App} app
+ * @param {RewritesState} state
+ * @param {number} place */
+function passOverview(app, state, place) {
+  const pass = app.record.passes[place];
+  const counts = ruleCounts(pass).filter(([rule]) => rule >= 0).slice(0, 12);
+  return [
+    h("p", { class: "wb-rw-doc" }, words(pass.doc, "", 1500)),
+    errorBox(pass.error ? { what: pass.error } : null),
+    counts.length > 0 &&
+    h(
+      "div",
+      { class: "wb-rw-counts" },
+      ...counts.map(([rule, n]) =>
+        h("button", {
+          class: "wb-button",
+          type: "button",
+          title: app.record.rules[rule].doc,
+          onclick: () => state.go(pass.rewrites.findIndex((r) => r[0] === rule) + 1),
+        }, `${ruleName(app, rule)} × ${n}`)
+      ),
+    ),
+  ];
+}

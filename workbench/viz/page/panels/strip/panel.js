@@ -1,0 +1,73 @@
+// HOW IT GOT HERE: a block per pass on the way to what is shown, as high as it did rewrites. A
+// block leads to the pass in Rewrites.
+
+import { hasAny, heading } from "../../app/pieces.js";
+import { h, refill } from "../../base/elements.js";
+import { walkable } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
+import { passesOf } from "../../record/passes.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "bottom", order: 1, make: strip };
+
+/** @param {App} app */
+function strip(app) {
+  const el = h("footer", { class: "wb-strip", "aria-label": "how it got here" });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;
+    const passes = passesOf(app);
+    const blocks = walkable(
+      "listbox",
+      "passes",
+      { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
+      ...passes.map((place) => passBlock(app, place)),
+    );
+    refill(el, heading("HOW IT GOT HERE"), blocks);
+    showChosen(blocks);
+  };
+  return { el, update };
+}
+
+/** Scroll the blocks, and nothing around them, so that the chosen one can be seen.
+ * @param {HTMLElement} blocks */
+function showChosen(blocks) {
+  const chosen = blocks.querySelector('[aria-selected="true"]');
+  if (!chosen) return;
+  const [outer, inner] = [blocks, chosen].map((e) => e.getBoundingClientRect());
+  blocks.scrollLeft += Math.min(0, inner.left - outer.left) +
+    Math.max(0, inner.right - outer.right);
+}
+
+/**
+ * @param {App} app
+ * @param {number} place */
+function passBlock(app, place) {
+  const pass = app.record.passes[place];
+  const n = pass.rewrites.length + pass.dropped;
+  const did = pass.error
+    ? "failed"
+    : pass.changed
+    ? n ? plural(n, pass.unit) : "changed"
+    : "changed nothing";
+  const height = pass.changed ? Math.min(26, 5 + 4 * Math.log2(1 + n)) : 2;
+  return h(
+    "div",
+    {
+      class: `wb-block wb-unit-${pass.unit} ${pass.changed ? "" : "wb-idle"} ${
+        pass.error ? "wb-failed" : ""
+      }`,
+      role: "option",
+      "data-item": "",
+      "data-key": `pass-${place}`,
+      "aria-selected": String(app.view.pass === place),
+      "aria-label": `${pass.name}, ${did}`,
+      title: `${pass.name}: ${did}\n${pass.doc}`.slice(0, 600),
+      onclick: () => app.select({ pass: place, step: 0, mode: "rewrites", pane: "mode" }),
+    },
+    h("i", { style: `height:${height}px` }),
+    h("span", {}, pass.name),
+  );
+}

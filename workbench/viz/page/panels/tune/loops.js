@@ -1,0 +1,159 @@
+// The loop nest: a line per loop with its kind, trip count, and per buffer the stride and the
+// bytes it touches, held against the caches; the statements where they run.
+
+import { linked } from "../../app/links.js";
+import { NOTHING } from "../../app/store.js";
+import { h, words } from "../../base/elements.js";
+import { rove } from "../../base/lists.js";
+import { plural } from "../../base/text.js";
+import { chip, pickAxis } from "./axes.js";
+
+/** @import { BufferRow, NestRow, UseRow, VariantRow } from "../../record.d.ts" */
+/** @import { Link } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/**
+ * @param {App} app
+ * @param {VariantRow} variant */
+export function loopTable(app, variant) {
+  const nest = variant.loops;
+  if (!nest) {
+    return h(
+      "p",
+      { class: "wb-quiet" },
+      variant.error ? "" : "The loops of this variant are not made yet.",
+    );
+  }
+  const buffers = nest.buffers;
+  const table = h(
+    "div",
+    { class: "wb-loops wb-list", role: "listbox", "aria-label": "loops", "data-walk": "" },
+    h(
+      "div",
+      { class: "wb-loop wb-heads", role: "presentation" },
+      h("span", {}, "loop"),
+      h("span", { class: "wb-figure" }, "steps"),
+      ...buffers.map((buffer) => bufferHead(buffer)),
+    ),
+    ...nest.rows.map((row, i) => loopRow(app, row, i, buffers)),
+  );
+  table.style.setProperty("--buffers", String(buffers.length));
+  rove(table);
+  return table; // the pane scrolls, both ways: its bar is in sight
+}
+
+/** @param {BufferRow} buffer */
+function bufferHead({ name, dtype, size, role }) {
+  return h(
+    "span",
+    {
+      class: "wb-buffer",
+      title: `${name}: ${dtype}, ${size.toLocaleString("en")} elements, ${role}`,
+    },
+    words(name, "wb-code", 16),
+    h("span", { class: "wb-quiet" }, ` ${role}`),
+  );
+}
+
+/**
+ * @param {App} app
+ * @param {NestRow} row
+ * @param {number} i
+ * @param {BufferRow[]} buffers */
+function loopRow(app, row, i, buffers) {
+  const statement = row.kind === "statement";
+  const chosen = statement
+    ? row.nodes[0] === app.view.node && app.view.node !== null
+    : app.view.axis === row.axis;
+  /** @type {Link} */
+  const link = statement
+    ? statementLink(row)
+    : { by: "loop", axes: [row.axis], nodes: row.nodes, lines: row.lines };
+  const el = h(
+    "div",
+    {
+      class: `wb-loop wb-row wb-${row.kind}`,
+      role: "option",
+      "aria-selected": String(chosen),
+      "data-item": "",
+      "data-key": `loop-${i}`,
+      "aria-label": statement
+        ? row.text
+        : `${app.record.kinds[row.axis_kind].name} ${row.axis}, ${plural(row.size, "step")}`,
+      onclick: () => (statement ? pickStatement(app, row) : pickAxis(app, row.axis)),
+    },
+    loopName(app, row),
+    !statement && h("span", { class: "wb-figure" }, row.size.toLocaleString("en")),
+    ...(statement ? [] : buffers.map((buffer) => useCell(app, row, row.uses[buffer.name]))),
+  );
+  return linked(el, link);
+}
+
+/** A statement is its first node; the others are what it reads.
+ * @param {NestRow} row
+ * @returns {Link} */
+function statementLink({ nodes: [node], lines }) {
+  return { by: "statement", axes: [], nodes: node === undefined ? [] : [node], lines };
+}
+
+/**
+ * @param {App} app
+ * @param {NestRow} row */
+function pickStatement(app, row) {
+  const [node] = row.nodes;
+  if (node === undefined || app.view.node === node) return app.select(NOTHING);
+  app.select({ ...NOTHING, node, picked: statementLink(row) });
+}
+
+/** A bar per loop around it, then the loop's own letter and axis, or the statement.
+ * @param {App} app
+ * @param {NestRow} row */
+function loopName(app, row) {
+  const bars = row.around.map((kind) => h("i", { class: `wb-around wb-k wb-k-${kind}` }));
+  if (row.kind === "statement") {
+    return h("span", { class: "wb-nest wb-stmt" }, ...bars, words(row.text, "wb-code", 600));
+  }
+  return h(
+    "span",
+    { class: "wb-nest" },
+    ...bars,
+    chip(app, row.axis_kind, row.vector ? "vector lanes" : ""),
+    words(row.axis, "wb-code"),
+  );
+}
+
+/** stride | bytes, the cache that holds them, and how much of it they fill.
+ * @param {App} app
+ * @param {NestRow} row
+ * @param {UseRow | undefined} use */
+function useCell(app, row, use) {
+  if (!use) return h("span", { class: "wb-use" });
+  const cache = app.record.machine.caches.find(([name]) => name === use.level);
+  const share = cache ? Math.min(1, use.n / cache[1]) : 1;
+  const level = use.level
+    ? `, ${
+      cache
+        ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}`
+        : "more than the caches hold"
+    }`
+    : "";
+  const stride = use.stride === "0"
+    ? "the same element at every step"
+    : `${use.stride} ${use.stride === "1" ? "element" : "elements"} from step to step`;
+  return h(
+    "span",
+    { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
+    h("span", { class: "wb-stride" }, row.vector && use.stride === "1" ? "1 vec" : use.stride),
+    h(
+      "span",
+      { class: "wb-touched" },
+      use.bytes.replace(/ ?([KMGT])iB$/, "$1").replace(/ B$/, "").replace("<= ", "≤"),
+    ),
+    h(
+      "span",
+      { class: `wb-level wb-${use.level || "none"}` },
+      use.level === "memory" ? "mem" : use.level || "",
+      use.level && h("i", { style: `width:${Math.max(6, share * 100)}%` }),
+    ),
+  );
+}

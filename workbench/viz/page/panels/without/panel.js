@@ -1,0 +1,53 @@
+// Over all modes: the rules that scheduling does without, what that changed, and the way back.
+
+import { checkedText } from "../../app/actions.js";
+import { button, hasAny } from "../../app/pieces.js";
+import { h, refill, words } from "../../base/elements.js";
+import { switchRule } from "./switch.js";
+
+/** @import { Changes, PanelRow } from "../../types.d.ts" */
+/** @import { App } from "../../app/store.js" */
+
+/** @satisfies {PanelRow} */
+export const panel = { place: "top", order: 1, make: withoutPane };
+
+/** Over all modes: the rules that scheduling does without, what that changed, and the way back.
+ * @param {App} app */
+function withoutPane(app) {
+  const el = h("div", { class: "wb-without", hidden: true });
+  const update = (/** @type {Changes} */ changes) => {
+    if (!hasAny(changes, "record", "kernel", "variant", "live", "pending")) return;
+    const { rules, differs } = app.record.without;
+    el.hidden = !rules.length;
+    refill(el, ...(rules.length ? withoutParts(app, rules, differs) : []));
+  };
+  return { el, update };
+}
+
+/**
+ * @param {App} app
+ * @param {string[]} rules
+ * @param {string} differs */
+function withoutParts(app, rules, differs) {
+  const { compared } = app.record.plan;
+  const row = app.variant();
+  const time = compared?.told && `time: ${compared.told}`;
+  const answer = row &&
+    (row.error ? "it fails" : row.check ? checkedText(row.check) : "answer not checked");
+  const said = [differs && `${differs} from before`, time, answer].filter(Boolean).join(" · ");
+  const waits = app.pending("rule_off");
+  return [
+    h("b", {}, "without ", words(rules.join(", "), "", 400)),
+    h("span", { role: "status" }, waits ? "planning again …" : said),
+    ...(waits
+      ? []
+      : rules.map((name) =>
+        button(app, rules.length > 1 ? `switch ${name} on` : "switch on", () =>
+          switchRule(app, name, true), {
+          python: true,
+          name: `rule-on-${name}`,
+          title: "plan and compile with this rule again",
+        })
+      )),
+  ];
+}
