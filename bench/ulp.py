@@ -13,6 +13,7 @@ exact one is another of these.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -48,6 +49,7 @@ FUNCTIONS = {
     "sigmoid": Function(Tensor.sigmoid, lambda x: 1 / (1 + np.exp(-x)),
                         "lambda x: 1 / (1 + mp.exp(-x))"),
     "tanh": Function(Tensor.tanh, np.tanh, "mp.tanh"),
+    "erf": Function(Tensor.erf, np.vectorize(math.erf, otypes=[float]), "mp.erf"),
     "sqrt": Function(Tensor.sqrt, np.sqrt, "mp.sqrt"),
     "rsqrt": Function(Tensor.rsqrt, lambda x: 1 / np.sqrt(x), "lambda x: 1 / mp.sqrt(x)"),
     "reciprocal": Function(Tensor.reciprocal, lambda x: 1 / x, "lambda x: 1 / x"),

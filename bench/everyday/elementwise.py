@@ -23,6 +23,7 @@ def elementwise() -> Iterator[Case]:
         "atan": (lambda x: x.atan(),) * 2,
         "sinh": (lambda x: x.sinh(),) * 2,
         "tanh": (lambda x: x.tanh(),) * 2,
+        "erf": (lambda x: x.erf(),) * 2,
         "sigmoid": (lambda x: x.sigmoid(),) * 2,
         "relu": (lambda x: x.relu(),) * 2,
         "silu": (lambda x: x.silu(), F.silu),

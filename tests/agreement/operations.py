@@ -6,6 +6,7 @@ for its other arguments is what a stranger may type, and what lies at the edge.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -348,6 +349,7 @@ ELEMENTS = (
     Row("sin", "{0}.sin()", ("any",), m.wave(np.sin, 4.0)),
     Row("cos", "{0}.cos()", ("any",), m.wave(np.cos, 4.0)),
     Row("tanh", "{0}.tanh()", ("any",), m.function(np.tanh, 8.0)),
+    Row("erf", "{0}.erf()", ("any",), m.function(np.vectorize(math.erf, otypes=[float]), 8.0)),
     Row("sigmoid", "{0}.sigmoid()", ("any",),
         m.function(lambda v: 1 / (1 + np.exp(-v)), 8.0, 2.0**-126)),
     Row("cast", "{0}.cast(dtypes.{dtype})", ("any",), m.cast, dtype_of, weight=6),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -69,6 +70,7 @@ UNARY = [
     Case("relu", lambda t: t.relu(), lambda x: np.maximum(x, 0)),
     Case("sigmoid", lambda t: t.sigmoid(), _sigmoid, 5),
     Case("tanh", lambda t: t.tanh(), _in_double(np.tanh), 5),
+    Case("erf", lambda t: t.erf(), _in_double(np.vectorize(math.erf, otypes=[float])), 2),
     Case("square", lambda t: t.square(), np.square),
     Case("trunc", lambda t: t.trunc(), np.trunc),
     Case("floor", lambda t: t.floor(), np.floor),

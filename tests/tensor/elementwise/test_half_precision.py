@@ -147,7 +147,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
     "trunc": np.trunc, "tanh": np.tanh, "square": np.square, "reciprocal": lambda x: 1 / x,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "relu": lambda x: np.maximum(x, 0), "neg": lambda x: -x,
+    "erf": np.vectorize(math.erf, otypes=[float]), "relu": lambda x: np.maximum(x, 0),
+    "neg": lambda x: -x,
     "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
     "silu": lambda x: x / (1 + np.exp(-x)), "isnan": np.isnan,
 }

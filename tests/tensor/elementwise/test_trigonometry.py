@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions on every device, against numpy in a wider type."""
+"""Trigonometric and hyperbolic functions, and erf, on every device, against a wider type."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class Case(NamedTuple):
     samples: tuple[Callable[[int], Array], ...]
 
 
+erf = np.vectorize(math.erf, otypes=[np.longdouble])  # numpy has none
 ANGLES = spread(1e-30, 1e37), around(-7, 7), around(-1e5, 1e5)
 UNIT = spread(1e-30, 1), around(-1, 1)
 # fmt: off
@@ -62,6 +63,7 @@ CASES = [
     Case("asinh", np.arcsinh, 4, (spread(1e-30, 1e37), around(-2, 2))),
     Case("acosh", np.arccosh, 4.5, (lambda n: 1 + np.abs(spread(1e-7, 1e37)(n)), around(1, 3))),
     Case("atanh", np.arctanh, 4, UNIT),
+    Case("erf", erf, 2, (spread(1e-30, 10), around(-6, 6), around(0.9, 1.1))),
 ]
 # fmt: on
 

@@ -10,6 +10,7 @@ here. A kernel made without one of these rules still has the op, and no device c
 from __future__ import annotations
 
 from workbench.ir.functions import trigonometry
+from workbench.ir.functions.erf import erf
 from workbench.ir.functions.formulas import exp, log, sigmoid, tanh
 from workbench.ir.functions.power import power
 from workbench.ir.node.ops import Ops
@@ -25,6 +26,7 @@ FUNCTION_RULES = RuleSet("expand-functions", [
     Rule("log-formula",     op(Ops.LOG, x),     log),
     Rule("sigmoid-formula", op(Ops.SIGMOID, x), sigmoid),
     Rule("tanh-formula",    op(Ops.TANH, x),    tanh),
+    Rule("erf-formula",     op(Ops.ERF, x),     erf),
     Rule("tan-formula",     op(Ops.TAN, x),     trigonometry.tan),
     Rule("asin-formula",    op(Ops.ASIN, x),    trigonometry.asin),
     Rule("acos-formula",    op(Ops.ACOS, x),    trigonometry.acos),

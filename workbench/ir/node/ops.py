@@ -9,6 +9,7 @@ amount) give 0, float -> int truncates and saturates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from enum import Enum
 from functools import wraps
@@ -81,6 +82,7 @@ class Ops(Enum):
     LOG = "LOG"
     SIGMOID = "SIGMOID"
     TANH = "TANH"
+    ERF = "ERF"
     TAN = "TAN"
     ASIN = "ASIN"
     ACOS = "ACOS"
@@ -216,6 +218,11 @@ def _sigmoid(a: Array) -> Array:
     return np.ones_like(a) / (np.ones_like(a) + np.exp(-a))
 
 
+def _erf(a: Array) -> Array:
+    """numpy has none: Python's, one element after the other."""
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
+
+
 def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
     return a * b + c
 
@@ -322,6 +329,8 @@ OPS: dict[Ops, OpInfo] = {
         word="sigmoid", is_function=True, cost=43.0),
     Ops.TANH: Op(1, "t", "float", _wrap(np.tanh), "hyperbolic tangent",
         word="tanh", is_function=True, cost=68.0),
+    Ops.ERF: Op(1, "t", "float", _erf, "error function: 2 / sqrt(pi) of e ** -t**2, 0 to a",
+        word="erf", is_function=True, cost=56.0),
     Ops.TAN: Op(1, "t", "float", _wrap(np.tan), "tangent of a in radians",
         word="tan", is_function=True, cost=205.0),
     Ops.ASIN: Op(1, "t", "float", _wrap(np.arcsin), "the angle whose sine is a, up to pi/2",

@@ -94,6 +94,10 @@ class Functions(Base):
         """Return the inverse of tanh; infinite at 1 and -1, NaN beyond."""
         return self._function(Ops.ATANH)
 
+    def erf(self) -> Self:
+        """Return the error function, from -1 to 1, to within 2 units in the last place."""
+        return self._function(Ops.ERF)
+
     def square(self) -> Self:
         """Return self * self."""
         return self * self
