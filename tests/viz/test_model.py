@@ -17,10 +17,11 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import decisions_text
-from workbench.viz.model.loops import loop_nest, to_text
+from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import bytes_text, plural
+from workbench.viz.text.nest import nest_text
 
 TILE = (
     Opt(OptOps.UPCAST, "g1", 4),
@@ -31,22 +32,22 @@ TILE = (
 
 def test_loops_of_a_plain_matmul() -> None:
     check_golden(
-        "loops_matmul.txt", to_text(loop_nest(matmul().kernels[0].ast, TARGET))
+        "loops_matmul.txt", nest_text(loop_nest(matmul().kernels[0].ast, TARGET))
     )
 
 
 def test_lanes_are_rows_of_their_own() -> None:
     kernel = matmul().kernels[0].apply(*TILE)
-    check_golden("loops_tile.txt", to_text(loop_nest(kernel.ast, TARGET)))
+    check_golden("loops_tile.txt", nest_text(loop_nest(kernel.ast, TARGET)))
 
 
 def test_a_loop_order_that_needs_an_array() -> None:
     kernel = matmul().kernels[0].apply(Opt(OptOps.ORDER, "r0", "g1"))
-    check_golden("loops_ikj.txt", to_text(loop_nest(kernel.ast, TARGET)))
+    check_golden("loops_ikj.txt", nest_text(loop_nest(kernel.ast, TARGET)))
 
 
 def test_loops_of_a_softmax() -> None:
-    nests = [to_text(loop_nest(k.ast, TARGET)) for k in softmax().kernels]
+    nests = [nest_text(loop_nest(k.ast, TARGET)) for k in softmax().kernels]
     check_golden("loops_softmax.txt", "\n\n".join(nests))
 
 

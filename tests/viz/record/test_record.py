@@ -221,7 +221,7 @@ def test_rules_say_where_they_stand() -> None:
 
 
 def test_every_use_has_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    from workbench.viz.record import record as module
+    from workbench.viz.model import loops as module
 
     monkeypatch.setattr(module, "caches", lambda: (("L1", 64), ("L2", 150)))
     rows = build(matmul(), "first")["variants"][0]["loops"]["rows"]

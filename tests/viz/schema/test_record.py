@@ -12,7 +12,7 @@ from tests.viz.record.support import plain
 from tests.viz.support import matmul
 from workbench import explore
 from workbench.tensor.tensor import Tensor
-from workbench.viz.record import record as record_module
+from workbench.viz.model import loops as loops_module
 from workbench.viz.record.record import build
 from workbench.viz.schema.record import PageRecord
 
@@ -37,7 +37,7 @@ def test_a_machine_whose_caches_are_unknown_has_no_level(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The page shows none; the schema had said that there always is one."""
-    monkeypatch.setattr(record_module, "caches", lambda: ())
+    monkeypatch.setattr(loops_module, "caches", lambda: ())
     page_record = msgspec.convert(plain(build(matmul(), "first")), PageRecord)
     loops = page_record.variants[0].loops
     assert loops is not None

@@ -6,6 +6,8 @@ pattern of its own, too, seen on the bars beside a loop's body.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from workbench.ir.node.axis import AxisType
 
 # fmt: off
@@ -39,24 +41,6 @@ def ink(kind: AxisType) -> str:
     return "#ffffff" if 1.05 / light > light / 0.05 else "#000000"
 
 
-def style_rules() -> str:
-    """Return the style of every kind for the page: a letter's colours, and the pattern of bars."""
-    rules = [
-        f".wb-k-{k.name} {{ --kind: {k.colour}; --ink: {ink(k)}; }}\n"
-        f".wb-k.wb-k-{k.name} {{ background: {pattern(k)}; }}"
-        for k in AxisType
-    ]
-    return "\n".join(rules)
-
-
-def kind_rows() -> dict[str, dict[str, str]]:
-    """Return what the page says of every kind, by name."""
-    return {
-        k.name: {"letter": k.badge, "name": k.words, "caption": k.caption}
-        for k in AxisType
-    }
-
-
 def _luminance(colour: str) -> float:
     """Return how light a colour is, from 0 to 1, as the contrast of the WCAG has it."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -64,3 +48,40 @@ def _luminance(colour: str) -> float:
         p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
     ]
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class KindLook(NamedTuple):
+    """How text and pictures show a kind of axis: its letter, in `ink` on its colour or pattern,
+    its name, and what it is for."""
+
+    letter: str
+    name: str
+    caption: str
+    colour: str
+    ink: str
+    pattern: str
+
+
+KIND_LOOKS = {
+    k.name: KindLook(k.badge, k.words, k.caption, k.colour, ink(k), pattern(k))
+    for k in AxisType
+}
+"""The looks by the name of the kind."""
+
+
+def style_rules() -> str:
+    """Return the style of every kind for the page: a letter's colours, and the pattern of bars."""
+    rules = [
+        f".wb-k-{name} {{ --kind: {look.colour}; --ink: {look.ink}; }}\n"
+        f".wb-k.wb-k-{name} {{ background: {look.pattern}; }}"
+        for name, look in KIND_LOOKS.items()
+    ]
+    return "\n".join(rules)
+
+
+def kind_rows() -> dict[str, dict[str, str]]:
+    """Return what the page says of every kind, by name."""
+    return {
+        name: {"letter": look.letter, "name": look.name, "caption": look.caption}
+        for name, look in KIND_LOOKS.items()
+    }

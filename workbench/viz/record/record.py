@@ -14,7 +14,6 @@ from typing import Any
 from msgspec import to_builtins
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.native.machine import caches
 from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.uop import UOp
@@ -240,7 +239,7 @@ class Recorder:
         kernel = self.kernels[variant]
         with self._explained(variant):
             self.put(("variants", variant, "python"), kernel.to_python())
-            nest = rows.nest_row(kernel, self._nodes, caches())
+            nest = rows.nest_row(kernel, self._nodes)
             self.put_rows(("variants", variant, "loops"), nest)
 
     def add_c(self, variant: int) -> None:
@@ -265,7 +264,7 @@ class Recorder:
             c_linker = linker.elsewhere(in_c) or self._linker(in_c, number)
             code = rows.compiled_code(compiled, linker, in_c, c_linker)
             self.put_rows(("variants", variant, "code"), code)
-            nest = rows.nest_row(kernel, self._nodes, caches(), linker)
+            nest = rows.nest_row(kernel, self._nodes, linker)
             self.put_rows(("variants", variant, "loops"), nest)
             self._add_causes(linker)
             if c_linker.links.ancestry is not linker.links.ancestry:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from workbench.backends.device import Device, DeviceInfo
-from workbench.backends.native.machine import Caches, level_of
 from workbench.backends.program.language import Language
 from workbench.base.errors import WorkbenchError
 from workbench.cost.bottleneck import bottleneck
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import UOp
 from workbench.ir.opt.families import families
 from workbench.ir.opt.heuristic.step import HeuristicSteps
 from workbench.ir.rewriting.rewrite import without
@@ -18,13 +19,12 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
-from workbench.viz.model.loops import LoopRow, Use, loop_nest
+from workbench.viz.model.loops import loop_nest
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
 from workbench.viz.schema.variant import (
     AxisRow,
-    BufferRow,
     CodeLink,
     CodeRow,
     CostRow,
@@ -32,7 +32,6 @@ from workbench.viz.schema.variant import (
     Nest,
     NestRow,
     StepRow,
-    UseRow,
     VariantRow,
 )
 
@@ -105,18 +104,21 @@ def error_row(error: Exception) -> dict[str, str]:
 # loops
 
 
-def nest_row(
-    kernel: Kernel, nodes: Nodes, caches: Caches, linker: Linker | None = None
-) -> Nest:
-    """Return the loop nest of a kernel; every use says which cache holds its bytes. With a
-    linker, statements say what they compute, and loops what is computed in them.
+def nest_row(kernel: Kernel, nodes: Nodes, linker: Linker | None = None) -> Nest:
+    """Return the loop nest of a kernel, its rows with their nodes. With a linker, statements say
+    what they compute, and loops what is computed in them.
 
     Errors: CompileError where the kernel needs more scratch than the target gives.
     """
-    nest = loop_nest(kernel.ast, Device[kernel.device].target)
-    rows = [_row(row, nodes, caches, linker) for row in nest.rows]
-    _lead_loops(rows)
-    return Nest([BufferRow(**b._asdict()) for b in nest.buffers], rows)
+
+    def links(node: UOp) -> tuple[list[int], list[int]]:
+        if linker is None or node.op is Ops.RANGE:
+            return [nodes.add(node)], []
+        return linker.statement(node)
+
+    nest = loop_nest(kernel.ast, Device[kernel.device].target, links)
+    _lead_loops(nest.rows)
+    return nest
 
 
 def _lead_loops(rows: Sequence[NestRow]) -> None:
@@ -129,32 +131,6 @@ def _lead_loops(rows: Sequence[NestRow]) -> None:
             continue
         for loop in around:
             loop.lines += [n for n in row.lines if n not in loop.lines]
-
-
-def _row(row: LoopRow, nodes: Nodes, caches: Caches, linker: Linker | None) -> NestRow:
-    places: list[int] = [] if row.node is None else [nodes.add(row.node)]
-    lines: list[int] = []
-    if linker is not None and row.node is not None and row.kind == "statement":
-        places, lines = linker.statement(row.node)
-    return NestRow(
-        kind=row.kind,
-        depth=row.depth,
-        around=[kind.name for kind in row.around],
-        axis=row.axis,
-        axis_kind="" if row.axis_kind is None else row.axis_kind.name,
-        size=row.size,
-        vector=row.is_vector,
-        text=row.text,
-        uses={name: _use(use, caches) for name, use in row.uses.items()},
-        nodes=places,
-        lines=lines,
-    )
-
-
-def _use(use: Use, caches: Caches) -> UseRow:
-    size_bytes = use.size_bytes
-    level = level_of(size_bytes, caches)
-    return UseRow(use.stride_text, use.bytes_text, size_bytes, level)
 
 
 # code

@@ -14,9 +14,9 @@ from workbench.ir.schedule.item import Decision
 from workbench.kernel.inputs import FromSchedule
 from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.kernel_time import seconds_text
-from workbench.viz.model import loops
 from workbench.viz.model.decisions import MOST_DECISIONS, decision_cells
-from workbench.viz.model.loops import LoopNest, LoopRow
+from workbench.viz.model.kinds import KIND_LOOKS
+from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import opts_by_op, outcome, pass_rows
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import (
@@ -26,6 +26,7 @@ from workbench.viz.model.words import (
     kernel_number,
     plural,
 )
+from workbench.viz.schema.variant import BufferRow, Nest, NestRow
 from workbench.viz.still.html import bars, chip, code, fold, muted, source, table, tag
 from workbench.viz.still.palette import kernel_colour
 
@@ -106,24 +107,18 @@ def _device(kernel: Kernel) -> str:
     return Device.DEFAULT
 
 
-def _nest(kernel: Kernel) -> LoopNest | str:
+def nest_of(kernel: Kernel) -> Nest | str:
     """Return the loops, or why there are none: a rule that raises must not hide the rest."""
     try:
         with unobserved():
-            return loops.loop_nest(kernel.ast, Device[_device(kernel)].target)
+            return loop_nest(kernel.ast, Device[_device(kernel)].target)
     except Exception as error:
         return error_text(error)
 
 
-def nest_text(kernel: Kernel) -> str:
-    """Return the loops of a kernel as text, or why there are none."""
-    nest = _nest(kernel)
-    return nest if isinstance(nest, str) else loops.to_text(nest)
-
-
 def _loops_part(kernel: Kernel, explains: bool) -> str:
     """Return the loop table; where it `explains`, with a sentence on how to read it."""
-    nest = _nest(kernel)
+    nest = nest_of(kernel)
     if isinstance(nest, str):
         return _failed(nest)
     heads = [tag("th", "loop"), tag("th", "steps", "n")]
@@ -132,8 +127,10 @@ def _loops_part(kernel: Kernel, explains: bool) -> str:
     body = "".join(_loop_row(row, names) for row in nest.rows)
     head = f"<thead>{tag('tr', ''.join(heads))}</thead>"
     grid = tag("div", f"<table>{head}<tbody>{body}</tbody></table>", "scroll")
-    used = dict.fromkeys(r.axis_kind for r in nest.rows if r.axis_kind is not None)
-    legend = "".join(tag("span", f"{chip(k)} {escape(k.words)}") for k in used)
+    used = dict.fromkeys(r.axis_kind for r in nest.rows if r.axis)
+    legend = "".join(
+        tag("span", f"{chip(k)} {escape(KIND_LOOKS[k].name)}") for k in used
+    )
     note = (
         "Per buffer: <b>elements moved by one step</b> (1: the neighbour, 0: the same again), "
         "then bytes touched by one whole run of the loop."
@@ -142,24 +139,25 @@ def _loops_part(kernel: Kernel, explains: bool) -> str:
     return grid + words + tag("div", legend, "capt legend")
 
 
-def _buffer_head(buffer: loops.BufferInfo) -> str:
+def _buffer_head(buffer: BufferRow) -> str:
     size = muted(f"{buffer.dtype}[{buffer.size:,}]")
     return f"{escape(buffer.name)} {escape(buffer.role)}<br>{size}"
 
 
-def _loop_row(row: LoopRow, names: Sequence[str]) -> str:
+def _loop_row(row: NestRow, names: Sequence[str]) -> str:
     style = bars(row.around)
-    if row.axis_kind is None:
+    if not row.axis:
         statement = tag("pre", escape(row.text))
         cell = tag("td", statement, "st", colspan=str(2 + 2 * len(names)), style=style)
         return tag("tr", cell)
-    note = muted(" vector") if row.is_vector else ""
-    first = f"{chip(row.axis_kind)} {code(row.axis)} {muted(row.axis_kind.words)}{note}"
+    note = muted(" vector") if row.vector else ""
+    name = muted(KIND_LOOKS[row.axis_kind].name)
+    first = f"{chip(row.axis_kind)} {code(row.axis)} {name}{note}"
     cells = [tag("td", first, style=style), tag("td", f"{row.size:,}", "n")]
     for name in names:
         use = row.uses.get(name)
-        cells.append(tag("td", "" if use is None else escape(use.stride_text), "n s"))
-        cells.append(tag("td", "" if use is None else escape(use.bytes_text), "n by"))
+        cells.append(tag("td", "" if use is None else escape(use.stride), "n s"))
+        cells.append(tag("td", "" if use is None else escape(use.bytes), "n by"))
     return tag("tr", "".join(cells))
 
 

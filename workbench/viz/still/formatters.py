@@ -29,13 +29,14 @@ from workbench.viz.model.words import (
 from workbench.viz.still.cards import (
     badge,
     kernel_card,
-    nest_text,
+    nest_of,
     passes_part,
     source_summary,
 )
 from workbench.viz.still.html import code, fold, muted, page, source, table, tag
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.svg import graph_picture, graph_rows
+from workbench.viz.text.nest import nest_text
 from workbench.viz.text.pane import Pane
 
 DETAIL_S = 0.25
@@ -96,7 +97,9 @@ def kernel_bundle(kernel: Kernel) -> Bundle:
 def kernel_text(kernel: Kernel) -> str:
     """Return a Kernel as text: what it is, its loops, and why it has the default opts."""
     why = f"\nthe default opts:\n{kernel.steps}" if kernel.steps else ""
-    return f"{kernel!r}\n{nest_text(kernel)}{why}"
+    nest = nest_of(kernel)
+    loops = nest if isinstance(nest, str) else nest_text(nest)
+    return f"{kernel!r}\n{loops}{why}"
 
 
 def compiled_bundle(compiled: Compiled) -> Bundle:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from workbench.ir.node.axis import AxisType
-from workbench.viz.model.kinds import ink, pattern
+from workbench.viz.model.kinds import KIND_LOOKS
 from workbench.viz.still.style import STYLE
 
 MOST_LINES = 1000
@@ -64,16 +63,17 @@ def table(
     return tag("div", markup, "scroll")
 
 
-def chip(kind: AxisType) -> str:
+def chip(kind: str) -> str:
     """Return the letter of an axis kind on its colour."""
-    paint = f"color:{ink(kind)};background-color:{kind.colour}"
-    return tag("span", kind.badge, "chip", style=paint, title=kind.words)
+    look = KIND_LOOKS[kind]
+    paint = f"color:{look.ink};background-color:{look.colour}"
+    return tag("span", look.letter, "chip", style=paint, title=look.name)
 
 
-def bars(around: Sequence[AxisType], step: int = 16) -> str:
+def bars(around: Sequence[str], step: int = 16) -> str:
     """Return the style of a cell inside loops: a bar per loop, in its colour and pattern."""
     layers = [
-        f"{pattern(kind)} {8 + step * depth}px 0/5px 100% no-repeat"
+        f"{KIND_LOOKS[kind].pattern} {8 + step * depth}px 0/5px 100% no-repeat"
         for depth, kind in enumerate(around)
     ]
     paint = f"background:{','.join(layers)};" if layers else ""

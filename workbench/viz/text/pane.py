@@ -14,8 +14,9 @@ from workbench.base.trace import Match, PassRecord, unobserved
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
-from workbench.viz.model import loops, rewrites
+from workbench.viz.model import rewrites
 from workbench.viz.model.decisions import decisions_text
+from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import outcome, pass_rows
 from workbench.viz.model.provenance import scheduled
 from workbench.viz.model.words import error_text, kernel_number
@@ -23,6 +24,7 @@ from workbench.viz.record.links import readable
 from workbench.viz.record.variants import readable_code, variant_row
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.text.nest import nest_text
 
 PANES = {
     "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
@@ -75,10 +77,10 @@ def loops_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the loop nest of a kernel, with what each loop touches."""
     try:
         with unobserved():
-            nest = loops.loop_nest(kernel.ast, Device[kernel.device].target)
+            nest = loop_nest(kernel.ast, Device[kernel.device].target)
     except Exception as error:  # a rule may raise anything
         return error_text(error)
-    return loops.to_text(nest)
+    return nest_text(nest)
 
 
 def code_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
