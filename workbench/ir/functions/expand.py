@@ -1,10 +1,10 @@
 """Functions of the tensor level, expanded: each as EXP2, LOG2, SIN, COS and arithmetic.
 
 EXP, TANH, POW and their like are ops while an expression is built, and while scheduling decides
-what is stored: their row in the op table says what they mean, on numpy, what they are called, and
-what they cost. In each kernel that scheduling makes, this table replaces every one by its formula,
-so that no later stage knows them. To add a function: its row in the op table, its formula, its row
-here. A kernel made without one of these rules still has the op, and no device compiles it.
+what is stored: their rows in the op table have their meaning on numpy, their symbols and their
+cost. In each kernel that scheduling builds, this table replaces them by their formulas, so that no
+later stage knows them. To add a function: its row in the op table, its formula, its row here. Where
+one of these rules is switched off, the kernel still has the op, and no device compiles it.
 """
 
 from __future__ import annotations

@@ -42,13 +42,13 @@ def sigmoid(x: UOp) -> UOp:
 def tanh(x: UOp) -> UOp:
     """Return tanh(x): a rational function near 0, (1 - u) / (1 + u) with u = e ** -2|x| beyond.
 
-    Near 0 the second form would subtract nearly equal numbers.
+    Near 0 the second formula would subtract nearly equal numbers.
     """
     size = magnitude(x)
     u = exp(size * -2.0)
     far = (1.0 - u) / (u + 1.0)
     signed = (x < 0.0).where(-far, far)
-    # Beyond 1 the rational function is not used; held there, it cannot overflow.
+    # Beyond 1 the rational function is not used; clamped there, it cannot overflow.
     near = x.max(-1.0).min(1.0)
     upper, lower = _tanh_fraction(4 if x.dtype is dtypes.float32 else 8)
     square = near * near
@@ -64,8 +64,8 @@ def log(x: UOp) -> UOp:
 def log1p(x: UOp) -> UOp:
     """Return log(1 + x), also where 1 + x loses most of x. Source: Kahan 1984.
 
-    The rounding of 1 + x to y is undone by the factor x / (y - 1). Of infinity it is NaN: who
-    may have that looks before.
+    The rounding of 1 + x to y is undone by the factor x / (y - 1). It is NaN at infinity: a caller
+    that may have one tests for it first.
     """
     y = x + 1.0
     lost = y.eq(1.0)
@@ -105,7 +105,7 @@ def _exp_constants(dtype: DType) -> tuple[float, float, float]:
 
 @cache
 def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return coefficients of p(z), q(z), rising, with tanh(x) = x p(x^2) / q(x^2).
+    """Return the coefficients of p and q, lowest power first, where tanh(x) = x p(x^2) / q(x^2).
 
     They are the continued fraction 1 / (1 + z / (3 + z / (5 + ...))) cut after `depth` steps.
     Source: Lambert 1768.
@@ -125,7 +125,7 @@ def _tanh_fraction(depth: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def polynomial(z: UOp, coefficients: tuple[float, ...]) -> UOp:
-    """Return the polynomial with the coefficients given, rising, by Horner's rule."""
+    """Return the polynomial of z, by Horner's rule; `coefficients` start with the lowest power."""
     value = z.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = value * z + coefficient

@@ -16,7 +16,7 @@ def power(x: UOp, y: UOp) -> UOp:
     the result: about abs(y * log2(x)) units in the last place.
     """
     size = magnitude(x)
-    # 1 and -1 to an infinite power are 1, and so is all to the power 0: not 0 * inf.
+    # 1 and -1 to an infinite power are 1, and so is every x to the power 0: not 0 * inf.
     is_one = y.eq(0.0) | size.eq(1.0)
     positive = is_one.where(x.like(1.0), (size.log2() * y).exp2())
     whole = y.trunc().eq(y)

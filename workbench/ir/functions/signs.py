@@ -1,4 +1,4 @@
-"""The sign bit of float nodes: taken away, or given from another."""
+"""The sign bit of float nodes: removed, or copied from another node."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Trigonometric and hyperbolic functions of float nodes, and their inverses.
 
 The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
-the float at hand), in powers of z = t**2. Each formula keeps small results: none subtracts
-nearly equal numbers.
+the float at hand), in powers of z = t**2. Each formula is exact for small results, too: none
+subtracts nearly equal numbers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SINH = {
     ),
 }  # fmt: skip
 
-# pi/2 and e/2 as floats, and what those floats lack.
+# pi/2 and e/2 as floats, each with its rounding error.
 HALF_PI = {
     dtypes.float32: (1.5707963705062866, -4.371138828673793e-08),
     dtypes.float64: (1.5707963267948966, 6.123233995736766e-17),
@@ -161,7 +161,7 @@ def atanh(x: UOp) -> UOp:
 
 
 def _with_sign_of(x: UOp, value: UOp) -> UOp:
-    """Return `value`, which is not negative, with the sign of x; that of -0.0 too."""
+    """Return `value`, which is not negative, with the sign of x; -0.0 has one, too."""
     bits = dtypes.named(f"uint{x.dtype.bits}")
     sign = x.bitcast(bits) & (1 << (x.dtype.bits - 1))
     return (magnitude(value).bitcast(bits) | sign).bitcast(x.dtype)
@@ -182,7 +182,8 @@ def _half_exponentials(size: UOp) -> tuple[UOp, UOp]:
 
 
 def _below_overflow(x: UOp) -> tuple[UOp, UOp]:
-    """Return x held where its square is finite and 1 still matters, and where it is larger."""
+    """Return x, clamped to where its square is finite and adding 1 matters, and whether it is
+    larger."""
     limit = 2.0**28
     return x.min(limit), x > limit
 

@@ -20,8 +20,8 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 
 class Parts(NamedTuple):
-    """An index taken apart: what depends on loops alone, the factor of each lane axis, the atoms
-    with lanes inside and their factors, and what is constant."""
+    """An index as a sum: the terms that depend on loops alone, the factor of each lane axis, the
+    atoms with lanes inside and their factors, and the constant."""
 
     base: UOp
     strides: dict[UOp, int]
@@ -91,7 +91,8 @@ class Addresses:
         return index_parts
 
     def _ordered(self, parts: Mapping[UOp, int], constant: int) -> UOp:
-        """Return the sum, what changes in outer loops first: prefixes of it hoist."""
+        """Return the sum with the terms of outer loops first, so that prefixes of it can be
+        hoisted."""
         deep = sorted(
             parts.items(),
             key=lambda p: max((self.depth.get(r, 0) for r in p[0].ranges), default=0),
@@ -100,7 +101,7 @@ class Addresses:
 
 
 def _atom(node: UOp, lanes: At, value: Value) -> UOp:
-    """Return a part of a sum at `lanes`: read from memory, or as simple as it is there."""
+    """Return a term of a sum at `lanes`: read from memory, or simplified for these lanes."""
     if reads_memory(node):
         return value(node, None, lanes)
     fixed = {r: UOp.index(lanes[r]) for r in node.ranges if r in lanes}

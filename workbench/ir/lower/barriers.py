@@ -15,10 +15,10 @@ from workbench.ir.node.uop import UOp
 
 
 def barriers(kernel: UOp) -> int:
-    """Return how often the work-groups of a kernel (a SINK) wait for their work-items, all the
-    groups together, in one run: after a tile is filled, before others than its filler read it.
-    One barrier serves all tiles filled before it. Waiting before a tile is filled again, which a
-    second tile makes needless, is not counted."""
+    """Return the number of barriers that all work-groups of a kernel (a SINK) execute in one run. A
+    barrier stands after a tile is filled and before work-items read what others wrote; it serves
+    all tiles filled before it. A barrier before a tile is filled again is not counted: a second
+    tile makes it needless."""
     waits: dict[Loop, list[tuple[int, int]]] = {}
     _, items = place_statements(statements(kernel))
     makers = {i.statement.node: i for i in items if not i.init}
@@ -32,8 +32,8 @@ def barriers(kernel: UOp) -> int:
 
 
 def is_shared(tile: Statement, reader: Statement) -> bool:
-    """Whether a work-item that reads a tile reads what another one has filled: a work-group's
-    axis fills it, or one that the tile does not stand in tells its readers apart."""
+    """Whether a work-item reads elements of a tile that another one wrote: an axis of the
+    work-group fills the tile, or stands around the reader and not around the tile."""
     around = {r for r in reader.nest if r.axis_kind.is_work_item}
     return bool(around - set(tile.pre)) or any(
         r.axis_kind.is_work_item for r in tile.own
@@ -41,15 +41,16 @@ def is_shared(tile: Statement, reader: Statement) -> bool:
 
 
 def _between(maker: Item, reader: Item) -> tuple[Loop, tuple[int, int]]:
-    """Return the innermost loop around both, and the positions in it of what holds each."""
+    """Return the innermost loop around both, and the positions in its body of the items that
+    contain each."""
     one, other = _positions(maker), _positions(reader)
     loop = next(loop for loop in one if loop in other)
     return loop, (one[loop], other[loop])
 
 
 def _positions(item: Item) -> dict[Loop, int]:
-    """Return the loops around an item, innermost first, and the position in each of what holds
-    the item."""
+    """Return the loops around an item, innermost first, and the position in each loop's body of the
+    child that contains the item."""
     positions: dict[Loop, int] = {}
     child: Loop | Item = item
     loop: Loop | None = item.insertion_point
@@ -60,12 +61,13 @@ def _positions(item: Item) -> dict[Loop, int]:
 
 
 def _trips(loop: Loop) -> int:
-    """Return how often a work-group, and each of them, comes to what stands in `loop`."""
+    """Return how often the body of `loop` runs: in one work-group, and in all of them."""
     return math.prod(r.extent for r in loop.path() if not r.axis_kind.is_work_item)
 
 
 def _fewest(pairs: list[tuple[int, int]]) -> int:
-    """Return how few points lie between the two positions of every pair."""
+    """Return the least number of points such that one lies between the two positions of every
+    pair."""
     many, last = 0, -1
     for before, after in sorted(pairs, key=lambda pair: pair[1]):
         if before >= last:

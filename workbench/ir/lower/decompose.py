@@ -1,9 +1,9 @@
-"""Decomposition: what no machine does in one instruction, in terms of what every machine does.
+"""Decomposition: operations that no machine has as one instruction, in terms of those that every
+machine has.
 
 EXP2, LOG2, SIN and COS become branch-free polynomials, so they vectorise like any other
-arithmetic: a file each. IDIV, MOD and shifts get the guards that their meaning asks for, as few
-as bounds allow; a float product that is added becomes an FMA. Nothing here loops or calls a
-library.
+arithmetic: a file each. IDIV, MOD and shifts get the guards that their definition needs, as few as
+bounds allow; a float product that is added becomes an FMA. None of it loops or calls a library.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def mask_for_mod(x: UOp, c: UOp) -> UOp:
 
 
 def floor_div(x: UOp, y: UOp) -> UOp:
-    """Divide by a divisor made safe, correct truncation to floor, then put in the answers for
-    divisors 0 and -1; guards that bounds make needless are left out."""
+    """Divide by a safe divisor, correct truncation to floor, then select the answers for divisors 0
+    and -1; guards that bounds make needless are left out."""
     safe = _safe_divisor(x, y)
     quotient = x.alu(Ops.CDIV, safe)
     if _rest_sign_may_differ(x, y):
@@ -52,7 +52,7 @@ def floor_div(x: UOp, y: UOp) -> UOp:
 
 
 def floor_mod(x: UOp, y: UOp) -> UOp:
-    """The rest of a truncated division by a safe divisor, moved to the divisor's sign."""
+    """The remainder of a truncated division by a safe divisor, with the divisor's sign."""
     safe = _safe_divisor(x, y)
     rest = x.alu(Ops.CMOD, safe)
     if _rest_sign_may_differ(x, y):
@@ -65,7 +65,7 @@ def _rest_sign_may_differ(x: UOp, y: UOp) -> bool:
 
 
 def _differs(rest: UOp, divisor: UOp) -> UOp:
-    """Whether the rest is not 0 and has the other sign than the divisor."""
+    """Whether the remainder is not 0 and its sign is not the divisor's."""
     if divisor.vmin > 0:
         return rest < 0
     signs_differ = (rest ^ divisor) < 0
@@ -94,7 +94,7 @@ def _zero_if_by_zero(y: UOp, value: UOp) -> UOp:
 
 
 def may_exceed_width(y: UOp) -> bool:
-    """Whether a shift may be by more than the bits there are, where machines disagree."""
+    """Whether a shift may be by more than the width in bits, where machines disagree."""
     return y.vmin < 0 or y.vmax >= y.dtype.bits
 
 

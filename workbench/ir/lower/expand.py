@@ -1,8 +1,8 @@
 """Lanes: one statement over lane axes becomes plain and vector operations.
 
-A value is expanded per assignment of its lanes and memoised by (node, its lanes): a value
-that lacks a lane is made once for all of them, and that is all there is to broadcasting. Along
-the statement's vector axis a load of neighbours is a vector load, a load that does not depend
+A value is expanded once for each assignment of its lanes, and memoised by (node, its lanes): a
+value that does not depend on a lane axis is computed once for all its lanes, which is broadcasting.
+Along the statement's vector axis a load of neighbours is a vector load, a load that does not depend
 on it is a scalar to broadcast, anything else is gathered.
 """
 
@@ -36,7 +36,8 @@ class Expander:
         self.memo: dict[Key, UOp] = {}
 
     def value(self, root: UOp, vector: UOp | None, lanes: At) -> UOp:
-        """Return `root` at `lanes`; along `vector` as many lanes as its width, from there on."""
+        """Return `root` at `lanes`: a scalar, or the vector that begins there along the axis
+        `vector`."""
         key = _key(root, vector, lanes)
         if key in self.memo:
             return self.memo[key]
@@ -106,7 +107,7 @@ class Expander:
         return wide + UOp(Ops.LANES, kind.vec(count), (), steps)
 
     def _as_index(self, node: UOp, part: UOp) -> UOp:
-        """Return a number from memory as an index, its lanes as wide as other index lanes."""
+        """Return a number from memory as an index, with lanes as wide as other index lanes."""
         is_narrow = part.dtype.count > 1 and self._fits(node)
         kind = (dtypes.int32 if is_narrow else dtypes.index).vec(part.dtype.count)
         return part if part.dtype is kind else part.cast(kind)
@@ -136,12 +137,13 @@ class Expander:
         assert total is not None
         if inner is None:
             return total
-        # one value for every lane, a settled condition say, still counts once per lane
+        # a value without lanes, such as a constant condition, still counts once per lane
         (wide,) = widened([total], self.widths[inner.axis_name])
         return UOp(Ops.HREDUCE, node.dtype, (wide,), node.arg)
 
     def _own_vector(self, node: UOp, vector: UOp | None) -> UOp | None:
-        """Return the lane that a horizontal reduction takes as vectors: where nothing else is."""
+        """Return the lane axis along which a horizontal reduction reads vectors, where no other
+        vector is."""
         if vector is not None and vector in node.ranges:
             return None
         for lane in node.src[1:]:
@@ -176,8 +178,8 @@ def _key(node: UOp, vector: UOp | None, lanes: At) -> Key:
 
 
 def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
-    """Return the part that decides of an AND or OR of two conditions, where its lanes have settled
-    the other one: `x & True` is x."""
+    """Return one side of an AND or OR where its lanes have made the other one constant: `x & True`
+    is x."""
     if node.op not in (Ops.AND, Ops.OR) or not node.dtype.is_bool:
         return None
     neutral = node.op is Ops.AND
@@ -188,8 +190,8 @@ def _unsettled(node: UOp, parts: list[UOp]) -> UOp | None:
 
 
 def _fold_condition(node: UOp) -> UOp:
-    """Return a condition that its lanes have settled as a constant: 29 < 100 is True; and what
-    such a condition picks."""
+    """Return a condition that its lanes have made constant as a CONST (29 < 100 is True), and a
+    WHERE of such a condition as the side that it picks."""
     if node.op is Ops.WHERE and node.src[0].is_const:
         return node.src[1] if node.src[0].arg else node.src[2]
     if not node.dtype.is_bool:

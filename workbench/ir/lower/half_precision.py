@@ -1,13 +1,11 @@
-"""Half-precision floats: float16 and bfloat16 are formats of memory, and float32 is computed with.
+"""Half-precision floats: float16 and bfloat16 are formats of memory; arithmetic is in float32.
 
 An elementwise op on half-precision floats becomes the op on float32 between casts, and each result
-is rounded as the graph says. bfloat16 is then gone altogether: its bits are the upper half of a
+is rounded as the graph says. No bfloat16 is left then: its bits are the upper half of a
 float32's, so loads and stores move uint16 and the casts are integer arithmetic. float16 goes the
 same way, unless the device converts it in one instruction; then LOAD, STORE, BITCAST and the casts
-from and to float32 are left.
-
-Nothing here branches or calls a library. Source of the conversions: Giesen 2012, "Float->half
-conversion variants"; rounding to odd is Boldo and Melquiond 2008.
+from and to float32 are left. No conversion branches or calls a library. Source of the conversions:
+Giesen 2012, "Float->half conversion variants"; rounding to odd is Boldo and Melquiond 2008.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ def has_half_precision(tree: UOp) -> bool:
     return any(n.dtype.is_half_precision for n in tree.toposort())
 
 
-# conversions: float32 values to and from the bits of a half-precision float, held in uint32
+# conversions: float32 values to and from the bits of a half-precision float, in a uint32
 
 
 def widen_bfloat16(bits: UOp) -> UOp:
@@ -55,8 +53,8 @@ def round_bfloat16(x: UOp) -> UOp:
 
 
 def widen_float16(bits: UOp) -> UOp:
-    """Exponent and fraction in a float32's place are 2**112 times too small; a product mends
-    that for subnormals too. The greatest exponent, infinity and NaN, is put in by hand."""
+    """Moved to a float32's exponent and fraction, the bits are a value 2**112 times too small; a
+    product corrects that, for subnormals too. Infinity and NaN are selected apart."""
     bits = bits.cast(_U32)
     placed = _shl(bits & 0x7FFF, 13)
     scaled = (placed.bitcast(_F32) * 2.0**112).bitcast(_U32)
@@ -65,9 +63,9 @@ def widen_float16(bits: UOp) -> UOp:
 
 
 def round_float16(x: UOp) -> UOp:
-    """Three ranges, all computed: normal numbers round as bfloat16 does, with the exponent moved
-    by 112; adding 1/2 to smaller ones makes the sum's rounding that of subnormals; above
-    65536 there are infinity and NaN."""
+    """Three ranges, each computed and one selected: normal numbers round as bfloat16 does, with the
+    exponent moved by 112; adding 1/2 to smaller ones makes the sum's rounding that of subnormals;
+    above 65536 there are infinity and NaN."""
     bits = x.bitcast(_U32)
     size = bits & _MAGNITUDE
     normal = _shr(size + (0xFFF - (112 << 23)) + (_shr(size, 13) & 1), 13)
@@ -108,7 +106,7 @@ def in_float32(n: UOp) -> UOp:
 
 
 def is_to_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast makes a half-precision float of something else than float32."""
+    """Whether a cast gives a half-precision float from a dtype other than float32."""
     return n.dtype.is_half_precision and x.dtype is not _F32
 
 
@@ -119,17 +117,17 @@ def by_float32(n: UOp, x: UOp) -> UOp:
 
 
 def is_from_small(n: UOp, x: UOp) -> bool:
-    """Whether a cast makes something else than float32 of a half-precision float."""
+    """Whether a cast gives a dtype other than float32 from a half-precision float."""
     return x.dtype.is_half_precision and n.dtype is not _F32
 
 
 def from_float32(n: UOp, x: UOp) -> UOp:
-    """Convert what the half-precision float is in float32."""
+    """Convert by way of float32, which every half-precision float fits."""
     return x.cast(_F32).cast(n.dtype)
 
 
 def is_of_small(n: UOp) -> bool:
-    """Whether an op takes or makes half-precision floats."""
+    """Whether an op reads or gives half-precision floats."""
     return n.dtype.is_half_precision or on_half_precision(n)
 
 
@@ -144,7 +142,8 @@ def fold_bits(n: UOp, c: UOp) -> UOp:
 
 
 def same_bits(n: UOp, x: UOp) -> UOp:
-    """Bits read as a half-precision float and then as something else are just read as that."""
+    """Bits read as a half-precision float and then as another dtype are read as that dtype at
+    once."""
     return x.bitcast(n.dtype)
 
 
@@ -167,8 +166,8 @@ IN_FLOAT32 = RuleSet("in-float32", [
 def as_bits(
     dtype: DType, widened: Callable[[UOp], UOp], rounded: Callable[[UOp], UOp]
 ) -> RuleSet:
-    """Return the rules that leave nothing of `dtype`: memory holds uint16, and a value is
-    BITCAST(bits) until the cast, the BITCAST or the STORE that takes it takes the bits."""
+    """Return the rules that remove `dtype`: memory holds uint16, and a value is BITCAST(bits) until
+    the cast, BITCAST or STORE that reads it reads the bits instead."""
 
     def is_this(n: UOp) -> bool:
         return n.dtype is dtype
@@ -214,7 +213,7 @@ def as_bits(
 
 
 def _of_bits(node: UOp) -> UOp:
-    """Return an INDEX, and the memory it points into, as of uint16."""
+    """Return an INDEX into the same memory with the dtype uint16."""
     src = node.src
     if node.op in (Ops.INDEX, Ops.AFTER):
         src = (_of_bits(src[0]), *src[1:])

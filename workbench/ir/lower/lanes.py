@@ -1,4 +1,4 @@
-"""Lane axes: how wide their vectors are, in which order they are walked, what holds them.
+"""Lane axes: how wide their vectors are, in which order they are walked, and the registers of each.
 
 A lane axis has no loop: its elements are lanes of vector registers, or several registers.
 """
@@ -16,9 +16,10 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
 At = Mapping[UOp, int]
-"""A place on every lane axis."""
+"""A position on every lane axis."""
 Value = Callable[[UOp, "UOp | None", At], UOp]
-"""Return a value of the tree at a place; along a vector axis as many lanes as its width."""
+"""Return a value of the tree at a position: a scalar, or the vector that begins there along a
+vector axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ def starts(axis: UOp | None, widths: Mapping[str, int]) -> range:
 def spread(
     axes: list[UOp], vector: UOp | None, widths: Mapping[str, int]
 ) -> Iterator[dict[UOp, int]]:
-    """Yield lane assignments, the axis with most registers outermost: then the operands of the
-    inner ones are few, and stay in registers."""
+    """Yield lane assignments, the axis with most registers outermost: the inner axes then have few
+    operands, which stay in registers."""
     steps = {a: starts(a, widths) if a is vector else range(a.extent) for a in axes}
     ordered = sorted(axes, key=lambda a: (-len(steps[a]), a is vector))
     for values in product(*[steps[a] for a in ordered]):
@@ -80,7 +81,7 @@ def has_lanes(node: UOp) -> bool:
 
 
 def reads_memory(node: UOp) -> bool:
-    """Whether an index is, or is made of, a number from memory."""
+    """Whether an index is a number from memory, or is computed from one."""
     return node.op is not Ops.RANGE and any(leaves([node], Ops.LOAD))
 
 

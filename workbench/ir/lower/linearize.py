@@ -1,8 +1,8 @@
 """Linearisation: the statement tree as a flat program, every value in its place.
 
 A value goes to the deepest loop it depends on: hoisting and common subexpressions need no pass
-of their own. Text of a loop is appended to its parent when the loop closes, so what was hoisted
-meanwhile already stands before it.
+of their own. The steps of a loop are appended to its parent's when the loop closes, after all that
+was hoisted out of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 
 @dataclass(slots=True)
 class Scope:
-    """An open loop: its program so far, and the values that it holds."""
+    """An open loop: its steps so far, and the values computed in it."""
 
     loop: UOp | None
     program: list[UOp] = field(default_factory=list)
@@ -80,7 +80,7 @@ class _Linearizer:
             self._declare(node)
 
     def _declare(self, node: UOp) -> None:
-        """Note how an accumulator in registers is laid out, from the statement that writes it."""
+        """Record the layout of an accumulator in registers, from the statement that writes it."""
         if (
             node.op not in (Ops.STORE, Ops.ACCUMULATE)
             or node.place.memory.op is not Ops.DEFINE
@@ -142,7 +142,8 @@ class _Linearizer:
     def _accumulate(
         self, node: UOp, lanes: list[UOp], more: list[UOp], vector: UOp | None
     ) -> None:
-        """Combine into each accumulator; reduction lanes outermost, so that few values live."""
+        """Combine into each accumulator; reduction lanes outermost, so that few values are live at
+        once."""
         target, value = node.src
         places = list(spread(lanes, vector, self.widths))
         totals = [self._current(target, vector, here) for here in places]
@@ -186,7 +187,7 @@ class _Linearizer:
     def _condition(
         self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int
     ) -> tuple[UOp, ...]:
-        """Return where a store happens: one bool, or one per lane; nothing if everywhere."""
+        """Return the condition of a store, one bool or one per lane; () where it always holds."""
         test = None if gate is None else self.expander.value(gate, vector, here)
         if test is None or test.is_const and test.arg:
             return ()
@@ -210,21 +211,21 @@ class _Linearizer:
             self._write(target, lane, None, {**here, vector: here[vector] + i})
 
     def _machine(self, node: UOp) -> UOp:
-        """Return `node` with index division and modulo as the machine has them."""
+        """Return `node` with index division and modulo decomposed for the target."""
         if not self.divides:
             return node
         if node not in self.machine:
             self.machine[node] = MACHINE_DIVISION(node)
         return self.machine[node]
 
-    # placing
+    # placement
 
     def _append(self, node: UOp) -> None:
         self.scopes[-1].program.append(node)
 
     def _emit_here(self, step: UOp) -> None:
-        """Place one step of an accumulation in the loop at hand, whatever it depends on: adding
-        the same constant again and again is not adding it once."""
+        """Place one step of an accumulation in the current loop, whatever it depends on: a constant
+        that is added in each iteration must not be hoisted."""
         for source in step.src:
             self._emit(source)
         scope = self.scopes[-1]

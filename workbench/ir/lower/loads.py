@@ -1,5 +1,6 @@
-"""Loads along lanes: neighbours are a vector load, what does not change is one scalar, a square
-of vectors may be transposed in registers, anything else is gathered lane by lane.
+"""Loads along lanes: neighbours are one vector load, an element that is the same for all lanes is
+one scalar load, a square of vectors may be transposed in registers, anything else is gathered lane
+by lane.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class Loads:
     )
 
     def load(self, node: UOp, vector: UOp | None, lanes: At, value: Value) -> UOp:
-        """Return a LOAD at `lanes`; along `vector` as many lanes as its width."""
+        """Return a LOAD at `lanes`: a scalar, or the vector that begins there along the axis
+        `vector`."""
         place = node.src[0]
         if place.src[0] in self.registers:
             return self._register(place, vector, lanes)
@@ -89,8 +91,8 @@ class Loads:
     def _transposed(
         self, node: UOp, vector: UOp, other: UOp, lanes: At, value: Value
     ) -> UOp:
-        """Load a square block of vectors along `other`, and return the one vector along `vector`
-        that is asked for: interleaving the halves of the block log2(width) times transposes it."""
+        """Load a square block of vectors along `other`, and return its vector along `vector` at
+        `lanes`: interleaving the halves of the block log2(width) times transposes it."""
         count, at = self.widths[vector.axis_name], lanes[other]
         start = {**lanes, other: at - at % count}
         key = (node, vector, tuple((r, start[r]) for r in start if r in node.ranges))
@@ -115,7 +117,8 @@ def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
 
 
 def _interleaved(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return the lanes of two vectors in turn: the first halves', and the second halves'."""
+    """Return two vectors with the lanes of `a` and `b` in turn: of their first halves, of their
+    second halves."""
     count = a.dtype.count
     picks = [lane for i in range(count) for lane in (i, i + count)]
     return (

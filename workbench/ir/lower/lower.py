@@ -20,7 +20,7 @@ from workbench.ir.rewriting.rewrite import RuleSet
 
 
 def values_only(before: UOp, after: UOp) -> UOp:
-    """Leave index arithmetic alone: lanes still have to be put into it."""
+    """Leave index arithmetic alone: its lanes are substituted later."""
     return before if before.dtype.kind == "index" else after
 
 
@@ -61,9 +61,8 @@ def lower(kernel: UOp, target: Target) -> tuple[UOp, tuple[UOp, ...]]:
 
 
 def levels(kernel: UOp, target: Target) -> Iterator[Any]:
-    """Yield (tree, lowered, linear), each when it is asked for: what `lower` does, and before it
-    the statement tree that still has exp2 where `lowered` has its polynomial. Both trees have the
-    same statements."""
+    """Yield the statement tree, the lowered tree and the linear program, each computed on demand.
+    The first still has exp2 where the second has its polynomial; both have the same statements."""
     tree: UOp = STATEMENT_TREE(kernel, target)
     yield tree
     lowered = tree

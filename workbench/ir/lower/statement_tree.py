@@ -1,7 +1,7 @@
 """The statement tree: which loops, in which order, with what storage.
 
-`ir/nest/placement.py` puts the statements into loops, and `ir/nest/storage.py` says what keeps
-their values; here that is written down as UOps.
+`ir/nest/placement.py` places the statements in loops, and `ir/nest/storage.py` their values in
+registers or arrays; this file writes both as UOps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, Storage, UOp
 
 RUNNING = "running"
-"""The arg of a LOAD that reads an accumulator on the way: not the node that reads it finished."""
+"""The arg of a LOAD that reads an unfinished accumulator: another node than one that reads its
+result."""
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -32,7 +33,8 @@ def build_tree(sink: UOp, target: Target) -> UOp:
 
 
 def _check_budget(placed: StoragePlan, target: Target) -> None:
-    """Refuse arrays and stages that together are more than the device gives a kernel."""
+    """Raise CompileError where arrays and stages need more scratch memory than the device gives a
+    kernel."""
     excess = placed.excess(target)
     if excess is None:
         return
@@ -44,7 +46,7 @@ def _check_budget(placed: StoragePlan, target: Target) -> None:
 
 
 class _Emission:
-    """Writes statements, placed and with storage, as UOps."""
+    """Writes placed statements and their storage as UOps."""
 
     def __init__(self, info: KernelInfo, placed: StoragePlan):
         self.info, self.placed = info, placed
@@ -58,8 +60,8 @@ class _Emission:
         return UOp(Ops.BLOCK, dtypes.void, self._with_launch_loops(children), self.info)
 
     def _around_own_loops(self, item: Item) -> None:
-        """Where an array accumulator's innermost loops are its own, keep it in registers there:
-        load it before those loops, store it after."""
+        """Where an array accumulator's innermost loops are its own, use registers there: load it
+        before those loops, store it after."""
         node = item.statement.node
         if item.init or node.op is not Ops.REDUCE or not self.allocations[node].array:
             return
@@ -135,7 +137,7 @@ class _Emission:
         return _at(define, (*array, *lanes))
 
     def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
-        """Return the finished value of a reduction; lanes it still holds are combined."""
+        """Return the result of a reduction; lanes that its accumulator keeps apart are combined."""
         zero = UOp.index(0)
         define, array, lanes = self.allocations[node]
         place = tuple(a if a in here else zero for a in array)
@@ -153,7 +155,7 @@ class _Emission:
         here: dict[UOp, Loop],
         reads: dict[UOp, UOp],
     ) -> UOp:
-        """Point every value of another statement at that statement's storage."""
+        """Replace every value of another statement by a read of that statement's storage."""
         changes = dict(reads)
         stop = set(stages) | set(reads)
         for node in value.toposort(lambda n: n not in stop):

@@ -1,4 +1,4 @@
-"""Whether two arrays are equal but for rounding: one tolerance for each dtype, for all who ask."""
+"""Whether two arrays are equal but for rounding, with one tolerance for each dtype."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from workbench.base.dtypes import DType, dtypes
 
 Array = np.ndarray[Any, Any]
 STEPS = 1 << 16
-"""Values that a reduction combines, where nobody knows how many."""
+"""Number of values that a reduction combines, where it is not known."""
 LONG_STEPS = 1 << 22
-"""The same for a long one, or for many one after the other."""
+"""The same number for a long reduction, or for many in sequence."""
 
 
 def tolerance(dtype: DType, steps: int = STEPS) -> float:
-    """Return by which share of the greatest element an element may be off; 0 for whole numbers.
-
-    Each operation loses some units in the last place, and a reduction of so many steps the root
-    of them more: it is made in float32 at least.
+    """Return the share of the greatest element by which an element may be off; 0 for whole numbers.
+    An operation loses some units in the last place; a reduction of `steps` values, in float32 at
+    least, loses the square root of `steps` times as many.
     """
     if not dtype.is_float:
         return 0.0
@@ -30,8 +29,8 @@ def tolerance(dtype: DType, steps: int = STEPS) -> float:
 
 
 def errors(actual: Array, expected: Array) -> Array:
-    """Return how far each element of `actual` is off: by infinity where a NaN or an infinity
-    stands in one array alone, and of whole numbers by 1 or not at all."""
+    """Return the error of each element of `actual`: infinity where one array alone has a NaN or an
+    infinity; 1 or 0 for whole numbers."""
     if not dtypes.from_numpy(actual.dtype).is_float:
         return np.asarray(actual != expected, np.float64)
     with np.errstate(all="ignore"):

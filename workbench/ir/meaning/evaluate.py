@@ -1,8 +1,8 @@
 """What one op means on numpy arrays: constants, elementwise ops, casts and reductions.
 
-The op table says what arithmetic means; this file adds what it leaves open: how values are
-held (`widen`: floats of any width are computed in float64), casts, bit casts and empty
-reductions. Both interpreters are built from it.
+The op table says what arithmetic means; this file adds the dtype of the arrays (`widen`: floats of
+any width are computed in float64), casts, bit casts and empty reductions. Both interpreters are
+built from it.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def _cast(node: UOp, value: Array, widen: bool) -> Array:
 def reduce(
     op: Ops, value: Array, axes: tuple[int, ...], dtype: DType, keepdims: bool
 ) -> Array:
-    """Return `value` combined over `axes`; the identity of `op` where there is nothing."""
+    """Return `value` combined over `axes`; the identity of `op` where an axis has no elements."""
     if op not in REDUCTIONS:
         raise VerifyError(f"a reduction cannot combine with {op.name}")
     ufunc, *_, identity = REDUCTIONS[op]
     options: dict[str, Any] = {}
-    if ufunc.identity is None:  # of a maximum numpy knows none
+    if ufunc.identity is None:  # numpy has no identity of a maximum
         options["initial"] = np.array(identity(dtype), value.dtype)
     with np.errstate(all="ignore"):
         return np.asarray(

@@ -1,8 +1,8 @@
 """The reference interpreter: what a graph of the tensor or kernel level means, in numpy.
 
 It follows the definition of each level and knows nothing of lowering, so the results of every
-device are held against it. `widen=True` computes floats in float64: the oracle of `check`.
-Source of the idea: definitional interpreters (Reynolds 1972).
+device are compared with it. `widen=True` computes floats in float64: the oracle of `check`. Source
+of the idea: definitional interpreters (Reynolds 1972).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A RANGE is 0 .. n-1 along its own axis; REDUCE combines axes; STAGE scatters into an array of
 its shape, which INDEX reads back; STORE scatters into a parameter. Lanes are ranges like any
-other, and the loop order means nothing here. interpret_steps.py says in which steps.
+other, and the loop order does not matter. interpret_steps.py has the steps.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
 
 
 def _ranks(sink: UOp, nodes: Iterable[UOp]) -> dict[UOp, int]:
-    """Return the place of each range among the axes of arrays: loops in order, then lanes."""
+    """Return the position of each range among the axes of arrays: loops in order, then lanes."""
     order = sink.arg.order if isinstance(sink.arg, KernelInfo) else ()
     place = {name: i for i, name in enumerate(order)}
     ranges = [n for n in nodes if n.op is Ops.RANGE]
@@ -77,8 +77,9 @@ def _ranks(sink: UOp, nodes: Iterable[UOp]) -> dict[UOp, int]:
 
 
 class _Value(NamedTuple):
-    """An array with one axis per range of `axes`, of that range's size or 1 where it does not
-    vary. A STAGE's has its own dimensions behind. Of an index: `valid` where it is there."""
+    """An array with one axis per range of `axes`, of that range's size, or of size 1 where the
+    value does not vary. A STAGE's dimensions follow them. `valid` says where an index is not
+    INVALID."""
 
     array: Array
     axes: tuple[UOp, ...]
@@ -250,7 +251,7 @@ class _Machine:
             valid = np.broadcast_to(valid, where.shape)
             memory[where[valid]] = what[valid]
 
-    # what closes ranges
+    # ops that close ranges
 
     def _reduce(self, node: UOp) -> _Value:
         value, closes = self.values[node.src[0]], node.src[1:]

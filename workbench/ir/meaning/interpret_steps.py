@@ -1,7 +1,6 @@
-"""In which steps a kernel is computed, and in which parts: how the interpreter bounds memory.
-
-A step makes the value of one node. What is too big at once is computed in windows of the
-outermost ranges of the result; a product that is summed is never held as a whole.
+"""The steps in which the interpreter computes a kernel, and the windows that bound its memory. A
+step computes the value of one node. A value that is too large is computed in windows of the
+outermost ranges of the result; a product that is summed is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from workbench.ir.node.ranges import closed
 from workbench.ir.node.uop import UOp
 
 ELEMENTS_AT_ONCE = 1 << 21
-"""Elements of one value: about 2**24 with all that is alive beside it."""
+"""Elements of one value; with all values that are live beside it, about 2**24."""
 Windows = Mapping[UOp, tuple[int, int]]
 """The part of each range that is computed now: (first, end)."""
 
 
 class InterpreterStep(NamedTuple):
-    """A node and the nodes whose values it takes. A product that is summed over ranges both
-    factors have is a contraction, and never held as a whole: `product` is that MUL."""
+    """A node and the nodes whose values it reads. A product that is summed over ranges of both
+    factors is a contraction, and never in memory as a whole: `product` is that MUL."""
 
     node: UOp
     takes: tuple[UOp, ...]
@@ -32,7 +31,7 @@ class InterpreterStep(NamedTuple):
 
 
 def steps_of(store: UOp) -> list[InterpreterStep]:
-    """Return the steps that carry out a STORE, each after those it takes values of."""
+    """Return the steps of a STORE, each after those whose values it reads."""
     nodes = store.toposort(lambda n: n.op is not Ops.AFTER)
     uses = Counter(s for n in nodes for s in n.src)
     contracted = {n.src[0]: n for n in nodes if _contracts(n, uses)}
@@ -61,7 +60,8 @@ def _contracts(node: UOp, uses: Counter[UOp]) -> bool:
 def windows_of(
     end: UOp, steps: list[InterpreterStep], rank: Mapping[UOp, int]
 ) -> Iterator[Windows]:
-    """Yield parts of the ranges of `end` such that no value is too big in any of them."""
+    """Yield windows of the ranges of `end` in which no value has more than ELEMENTS_AT_ONCE
+    elements."""
     inner = {
         r for s in steps if s.node.op in (Ops.REDUCE, Ops.STAGE) for r in closed(s.node)
     }

@@ -1,7 +1,6 @@
-"""What the statements of a lowered kernel read and write, each as one flat index.
-
-The statements are those of the statement tree; the buffers are the kernel's arguments and its
-arrays in scratch memory. Registers are none.
+"""The buffer accesses of the statements of a lowered kernel, each as one flat index. The statements
+are those of the statement tree; the buffers are the kernel's arguments and its arrays in scratch
+memory, not its registers.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def buffers_of(block: UOp) -> list[UOp]:
 
 
 def accesses(statement: UOp) -> tuple[MemoryAccess, ...]:
-    """Return what a STORE or ACCUMULATE reads and writes in buffers."""
+    """Return the buffer accesses of a STORE or ACCUMULATE."""
     target = statement.src[0]
     loads = [n.src[0] for n in statement.toposort() if n.op is Ops.LOAD]
     memory_accesses = [MemoryAccess(at.src[0], _flat(at), False) for at in loads]
@@ -58,14 +57,14 @@ def vector_of(statement: UOp) -> str | None:
 
 
 def is_buffer(node: UOp) -> bool:
-    """Whether a node is memory, and no register."""
+    """Whether a node is memory, and not a register."""
     if node.op is Ops.DEFINE:
         return node.space == "scratch"
     return node.op is Ops.PARAM
 
 
 def name_of(buffer: UOp) -> str:
-    """Return what text calls a buffer: "p0", or the name of an array in scratch."""
+    """Return the name of a buffer in text: "p0", or that of an array in scratch."""
     return f"p{buffer.slot}" if buffer.op is Ops.PARAM else buffer.name
 
 
@@ -75,7 +74,7 @@ def size_of(buffer: UOp) -> int:
 
 
 def _flat(at: UOp) -> UOp:
-    """Return the one flat index of an INDEX, its gate kept."""
+    """Return the one flat index of an INDEX, with its gate."""
     buffer, *indexes = at.src
     if buffer.op is Ops.PARAM:
         return indexes[0]

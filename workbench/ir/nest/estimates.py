@@ -1,5 +1,6 @@
-"""Figures of a kernel that need no clock: operations and bytes by the algorithm, and what the
-generated program does, counted with its trip counts. Deterministic, so they can be graded."""
+"""Counts of a kernel that need no clock: operations and bytes of the algorithm, and the
+instructions of the generated program times their trip counts. They are deterministic, so that
+exercises can be checked by them."""
 
 from __future__ import annotations
 
@@ -15,10 +16,9 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class Estimates(Displayed):
-    """What the algorithm needs. flops: arithmetic operations on values, each computed once per
-    point of the axes it depends on; bytes: every element that it reads once, and every element
-    that it writes once, of each buffer only what it touches. Of what is picked by an index that
-    is data, each is held to be another one: bytes are what that takes at most."""
+    """Operations and bytes of the algorithm. `flops` counts arithmetic operations on values, each
+    once per point of the axes it depends on; `bytes` counts each element that is read or written
+    once. Where the index is data, each read is counted as another element: an upper bound."""
 
     flops: int
     bytes: int
@@ -31,12 +31,12 @@ class Estimates(Displayed):
 
 @dataclass(frozen=True, slots=True)
 class Counts(Displayed):
-    """What one run of the generated program does, all its threads together. loads, stores, fmas
-    and other count instructions: a vector is one, and so is one that a mask shuts out, in part
-    or whole. other are operations on values and conditions, lanes combined and lanes shuffled;
-    index arithmetic is not counted. The bytes are those that loads and stores move; barriers is
-    how often the kernel's work-groups wait until a tile is filled, before work-items read what
-    others wrote (see ir/lower/barriers.py; on a CPU, loops are cut there instead)."""
+    """Counts of one run of the generated program, of all its threads together. `loads`, `stores`,
+    `fmas` and `other` count instructions: a vector is one, masked or not. `other` has operations on
+    values and conditions, combined lanes and shuffles, but not index arithmetic. The bytes are
+    those that loads and stores move; `barriers` is how often the kernel's work-groups wait until a
+    tile is filled, before work-items read what others wrote (see ir/lower/barriers.py; on a CPU,
+    loops are cut there instead)."""
 
     loads: int = 0
     stores: int = 0
@@ -50,7 +50,7 @@ class Counts(Displayed):
 def estimate(kernel: UOp) -> Estimates:
     """Return the counts of a kernel (a SINK), the same for every opt list."""
     flops = 0
-    places: set[UOp] = set()  # computed of axes alone: where and whether, no value
+    places: set[UOp] = set()  # of axes alone: indexes and conditions
     for node in kernel.toposort():
         if node.dtype.kind == "index" or node.op in CASTS:
             continue
@@ -83,7 +83,7 @@ _COUNTED = ELEMENTWISE | {Ops.HREDUCE, Ops.SHUFFLE}
 
 
 def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
-    """Return what a linear program does in one run; it has no barriers, so that they are given."""
+    """Return the counts of one run of a linear program; its barriers are counted on the kernel."""
     totals = dict.fromkeys(
         ("loads", "stores", "fmas", "other", "bytes_loaded", "bytes_stored"), 0
     )
@@ -102,7 +102,8 @@ def count(linear: tuple[UOp, ...], barriers: int) -> Counts:
 
 
 def executed(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp, int]]:
-    """Yield what a linear program does but for its loops, and how often one run does it."""
+    """Yield the nodes of a linear program that are not loops, and how often one run executes
+    each."""
     trips = [1]
     for node in linear:
         if node.op is Ops.LOOP:

@@ -1,10 +1,8 @@
-"""How many different elements of a buffer a set of index expressions touches.
-
-An affine index over n loops is a sum of strided steps. Sorted by stride, each step either
-clears everything the smaller ones reach (the counts multiply) or lands inside one unbroken
-run of elements (the run grows): both are exact. What is neither is counted one by one where
-that is cheap, and else bounded, and says so. An index that is loaded is held to meet as many
-elements as it has points.
+"""The number of distinct elements of a buffer that a set of index expressions touches. An affine
+index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds the span of
+all smaller ones (the counts multiply) or lands inside one unbroken run of elements (the run grows):
+both are exact. In other cases elements are counted one by one where that is cheap, and else bounded
+(`exact` is False). An index that is loaded is counted as another element for each of its points.
 """
 
 from __future__ import annotations
@@ -21,19 +19,19 @@ from workbench.ir.node.index_values import index_values
 from workbench.ir.node.uop import UOp, split_gate
 
 ENUMERATED = 1 << 14
-"""Up to this many points are counted one by one."""
+"""Points that are counted one by one, at most."""
 
 
 class Touched(NamedTuple):
-    """A number of different elements; where not `exact`, it is an upper bound."""
+    """A number of distinct elements; an upper bound where not `exact`."""
 
     elements: int
     exact: bool = True
 
 
 class Runs(NamedTuple):
-    """`number` unbroken runs of `length` elements each; where they begin, multiples of `step`
-    elements apart: the greatest power of 2 of which that is true, 0 where nobody knows."""
+    """`number` unbroken runs of `length` elements each; their starts are multiples of `step`
+    elements apart: the greatest such power of 2, 0 where it is unknown."""
 
     number: int
     length: int
@@ -41,8 +39,8 @@ class Runs(NamedTuple):
 
 
 def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touched:
-    """Return how many of a buffer's `size` elements the flat `indexes`, gated or not, reach
-    while the ranges `inside` run and all others stand still."""
+    """Return how many of a buffer's `size` elements the flat `indexes`, gated or not, touch while
+    the ranges `inside` run and all others are fixed."""
     different = tuple(dict.fromkeys(indexes))
     footprints = list(dict.fromkeys(index_steps(index, inside) for index in different))
     if len(footprints) == 1:
@@ -58,16 +56,16 @@ def touched(indexes: Iterable[UOp], inside: Collection[UOp], size: int) -> Touch
 
 
 def _one(footprint: IndexSteps) -> Touched | None:
-    """Return how many elements one index meets; None where no formula counts them."""
+    """Return how many elements one index touches; None where no formula counts them."""
     count = count_sums(footprint.steps)
     if count is None or footprint.others > 1 < count:
-        return None  # parts without steps and others may meet
+        return None  # parts without steps and others may touch the same elements
     return Touched(count * footprint.others, footprint.exact)
 
 
 def _together(footprints: Sequence[IndexSteps]) -> int:
-    """Return how many elements indexes meet at most: of those that differ in where they start,
-    as windows do, what the box around them holds."""
+    """Return an upper bound of the elements that indexes touch: for those that differ in their
+    starts alone, as windows do, the elements of the box around them."""
     alike: dict[IndexSteps, list[int]] = {}
     for one in footprints:
         alike.setdefault(one._replace(start=0), []).append(one.start)
@@ -75,7 +73,7 @@ def _together(footprints: Sequence[IndexSteps]) -> int:
 
 
 def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
-    """Return how many elements steps from some starts meet at most."""
+    """Return an upper bound of the elements that steps from several starts touch."""
     span = 1 + sum(stride * (extent - 1) for stride, extent in one.steps)
     points = math.prod(extent for _, extent in one.steps)
     count = count_sums(one.steps)
@@ -85,8 +83,8 @@ def _at_most(one: IndexSteps, starts: Sequence[int]) -> int:
 
 
 def _box(steps: Sequence[Step], starts: Sequence[int]) -> int | None:
-    """Return how many elements the steps would meet if each were long enough to meet from the
-    first start what they meet from all; None where they cannot."""
+    """Return how many elements the steps touch once each is so long that the first start reaches
+    all that every start does; None where no length suffices."""
     least = [0] * len(steps)
     most = [0] * len(steps)
     for start in starts:
@@ -130,12 +128,11 @@ def count_sums(steps: Iterable[tuple[int, int]]) -> int | None:
 def runs(
     indexes: Iterable[UOp], inside: Collection[UOp], line: int
 ) -> tuple[Runs, ...]:
-    """Return about what the flat `indexes` reach while the ranges `inside` run, as unbroken runs
-    of elements, for a memory that moves in lines of `line` elements. A gate that a fixed range
-    or the data decide counts as open.
-
-    Steps shorter than a line, or than what shorter ones reach, make a run longer; others begin
-    another. A part that is not a step, such as a loaded index, begins one for each of its points.
+    """Return an estimate of the elements that the flat `indexes` touch while the ranges `inside`
+    run, as unbroken runs, for a memory that moves lines of `line` elements. A gate that depends on
+    a fixed range or on data counts as open. A step shorter than a line, or than the span of the
+    shorter steps, makes a run longer; others begin a run. A part that is not a step, such as a
+    loaded index, begins one for each of its points.
     """
     runs_by_key: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):
@@ -183,7 +180,7 @@ def _points(index: UOp, inside: Collection[UOp]) -> int:
 def _enumerated(
     indexes: Sequence[UOp], footprints: Sequence[IndexSteps], inside: Collection[UOp]
 ) -> set[int] | None:
-    """Return the elements reached, one by one; None where that depends on what is fixed."""
+    """Return the elements touched, one by one; None where they depend on a fixed range."""
     moving = any(r not in inside for index in indexes for r in index.ranges)
     fixed = {one.fixed for one in footprints}
     if moving and (len(fixed) > 1 or any(_mixes(index, inside) for index in indexes)):
@@ -198,7 +195,7 @@ def _enumerated(
 
 
 def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
-    """Whether what stands still is more than a summand: in a gate, or in a part that moves."""
+    """Whether a fixed range is more than a summand: in a gate, or in a part that moves."""
     plain, gate = split_gate(index)
     parts = [atom for atom in terms(plain)[0] if not atom.ranges.isdisjoint(inside)]
     parts += [] if gate is None else [gate]
@@ -206,7 +203,7 @@ def _mixes(index: UOp, inside: Collection[UOp]) -> bool:
 
 
 def _values(index: UOp, inside: Collection[UOp]) -> list[int] | None:
-    """Return every value of a gated index where it is valid; fixed ranges stand at 0."""
+    """Return every value of a gated index where it is valid; fixed ranges are 0."""
     plain, gate = split_gate(index)
     axes = sorted((r for r in index.ranges if r in inside), key=lambda r: r.axis_name)
     arrays = index_values(

@@ -21,8 +21,8 @@ STATEMENTS = frozenset({Ops.REDUCE, Ops.STAGE, Ops.STORE})
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of a kernel and its loops. `own`: what it closes; `free`: what it depends on;
-    `pre`: the loops around it apart from its own; `nest`: all its loops, outermost first. Lanes
+    """A statement of a kernel and its loops. `own`: the ranges it closes; `free`: those it depends
+    on; `pre`: the loops around it without its own; `nest`: all its loops, outermost first. Lanes
     (UPCAST, UNROLL) are in `lanes`, closed ones in `reduction_lanes`: they have no loops."""
 
     node: UOp

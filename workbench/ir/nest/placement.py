@@ -2,7 +2,7 @@
 
 Statements are grouped level by level: those with the same next loop share it, unless one reads
 the other through a value that closes that loop: that is the barrier, and the loop splits there.
-Loop fission round a barrier, tiles, row buffers: all fall out of this one walk.
+Loop fission at a barrier, tiles and row buffers all follow from this one walk.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Loop:
 
 @dataclass(eq=False, slots=True)
 class Item:
-    """Something to place: a statement's work, or (init) the start of its accumulator."""
+    """A statement to place, or (`init`) the initialisation of its accumulator."""
 
     statement: Statement
     init: bool
@@ -52,13 +52,13 @@ class Item:
 
     @property
     def closes(self) -> tuple[UOp, ...]:
-        """The ranges whose end the value waits for."""
+        """The ranges that must end before the value is complete."""
         return () if self.init else self.statement.own
 
 
 def place_statements(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[Item]]:
-    """Return the root of the loops of a kernel's statements, and what stands in them, each item
-    after what it needs."""
+    """Return the root of the loops of a kernel's statements, and the items in them, each after
+    those it depends on."""
     items = _items(statements)
     root = Loop(None, None)
     _fill(root, items, 0)
@@ -66,7 +66,7 @@ def place_statements(statements: Mapping[UOp, Statement]) -> tuple[Loop, list[It
 
 
 def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
-    """Return the items, each after what it needs."""
+    """Return the items, each after those it depends on."""
     work: dict[UOp, Item] = {}
     items: list[Item] = []
     for node, statement in statements.items():
@@ -83,7 +83,7 @@ def _items(statements: Mapping[UOp, Statement]) -> list[Item]:
 
 
 def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
-    """Fill `loop` with `items`, whose first `depth` loops are open already."""
+    """Place `items` in `loop`; their first `depth` loops are open already."""
     pending = dict.fromkeys(items)
     while pending:
         ready = [
@@ -106,8 +106,8 @@ def _fill(loop: Loop, items: Sequence[Item], depth: int) -> None:
 
 
 def _next_group(pending: dict[Item, None], depth: int) -> tuple[UOp, list[Item]]:
-    """Return the next loop and what goes in it: a complete group if there is one; else split
-    off accumulator starts, then a LOCAL group, then anything."""
+    """Return the next loop and its items: a complete group if there is one; else a part of one:
+    initialisations of accumulators first, then a LOCAL group, then any."""
     groups: dict[UOp, list[Item]] = {}
     for item in pending:
         if len(item.nest) > depth:

@@ -1,8 +1,8 @@
-"""Where every value of a kernel is kept: in registers, or in an array in scratch memory.
+"""Storage for every value of a kernel: registers, or an array in scratch memory.
 
 A value is a register, or an array over exactly those loops whose instance differs between the
-places that make it and the places that read it. Lowering writes this down; opts ask beforehand
-whether what they make would fit.
+places that make it and the places that read it. Lowering writes this as UOps; opts ask before that
+whether their kernel would fit.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NEVER_SPLIT = (AxisType.GLOBAL, AxisType.THREAD)
 
 
 class Allocation(NamedTuple):
-    """Where one value is kept. `array` are the loops that it is an array over, none for a
-    register; `lanes` those that an accumulator keeps apart, the vector last."""
+    """The storage of one value. `array` has the loops that it is an array over, none for a
+    register; `lanes` the lane axes that an accumulator keeps apart, the vector last."""
 
     define: UOp
     array: tuple[UOp, ...]
@@ -33,15 +33,15 @@ class Allocation(NamedTuple):
 
     @property
     def scratch_bytes(self) -> int:
-        """Return the bytes that it takes of scratch memory: 0 for a register."""
+        """Return its bytes in scratch memory: 0 for a register."""
         if self.define.space == "register":
             return 0
         return self.define.dtype.itemsize * math.prod(self.define.memory_shape)
 
 
 class Excess(NamedTuple):
-    """Why the arrays of a kernel do not fit: the largest, the loops that were split to make it
-    one, and the bytes of all arrays together."""
+    """Why the arrays of a kernel do not fit: the largest array, the loops whose split made the
+    value an array, and the bytes of all arrays together."""
 
     name: str
     split: tuple[str, ...]
@@ -61,8 +61,8 @@ class Excess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoragePlan:
-    """The statements of a kernel in their loops, and where the values of those are kept that
-    others read (`allocations`, producers first)."""
+    """The statements of a kernel in their loops, and the storage of those whose values others read
+    (`allocations`, producers first)."""
 
     statements: Mapping[UOp, Statement]
     root: Loop
@@ -86,7 +86,7 @@ class StoragePlan:
 
 
 def plan_storage(sink: UOp, target: Target) -> StoragePlan:
-    """Return where the statements of a kernel stand for `target`, and their values."""
+    """Return the places of a kernel's statements for `target`, and the storage of their values."""
     by_node = statements(sink)
     root, items = place_statements(by_node)
     vectors = choose_vectors(by_node, target)
@@ -98,16 +98,16 @@ def plan_storage(sink: UOp, target: Target) -> StoragePlan:
 
 
 def excess(sink: UOp, target: Target) -> Excess | None:
-    """Return what `plan_storage(sink, target).excess(target)` does, without placing anything where
-    that is not needed to know."""
+    """Return `plan_storage(sink, target).excess(target)`; None without placing statements where an
+    upper bound of the bytes fits."""
     if _most_bytes(statements(sink)) <= target.scratch_bytes:
         return None
     return plan_storage(sink, target).excess(target)
 
 
 def _most_bytes(by_node: Mapping[UOp, Statement]) -> int:
-    """Return the bytes that the values would take if all were arrays over every loop they could
-    be arrays over: not those that every statement stands in, which are never split."""
+    """Return an upper bound of the bytes of all values: each as an array over all its loops,
+    without those that every statement stands in, which are never split."""
     total = 0
     for node, statement in by_node.items():
         if node.op is Ops.STORE:

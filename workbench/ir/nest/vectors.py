@@ -2,7 +2,7 @@
 
 Chosen per statement, consumer first: a STORE or STAGE takes the unit-stride lane of its target;
 a REDUCE its consumer's axis if it has it, else its own UNROLL lane with most unit-stride loads.
-Loads adapt to the statement's choice.
+A load is a vector, a broadcast or a gather along that axis.
 """
 
 from __future__ import annotations
@@ -89,9 +89,10 @@ def _reduce_axis(
 
 
 def _reduction_lane(statement: Statement, target: Target) -> UOp | None:
-    """Return the reduction lane with most unit-stride loads, if registers allow it to stay
-    apart: vectors beyond those that cover the latency of an FMA only cost them. One without any is
-    gathered: a chain of additions would be slower still, and round more."""
+    """Return the reduction lane axis with most unit-stride loads, if there are registers for
+    accumulators of its own: more vectors than cover the latency of an FMA only take registers.
+    Without unit-stride loads it is gathered: a chain of additions would be slower still, and round
+    more."""
     lanes = statement.reduction_lanes
     if not lanes:
         return None

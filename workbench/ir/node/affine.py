@@ -1,6 +1,6 @@
 """Index expressions as sums: `4*g0 + u0 + 3` is {g0: 4, u0: 1} and 3.
 
-An atom is whatever is not a sum or a product by a constant: a RANGE, a division, a load.
+An atom is any node but a sum or a product with a constant: a RANGE, a division, a load.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def terms(node: UOp) -> tuple[Terms, int]:
 
 
 def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:
-    """Return the sum as a node, terms in the order given, the constant last; `zero` gives the
-    dtype of an empty sum."""
+    """Return the sum as a node, in the order of `parts`, the constant last; an empty sum has the
+    dtype of `zero`."""
     total: UOp | None = None
     for atom, factor in parts.items():
         term = atom if factor == 1 else atom * factor

@@ -1,4 +1,4 @@
-"""Kinds of axis: what a loop of a kernel is for, and the letter its names begin with."""
+"""Kinds of axis: the purpose of a kernel's loop, and the letter its name begins with."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from enum import Enum
 
 
 class AxisType(Enum):
-    """The kind of an axis, in the order in which kernels list their axes. One row says all that
-    there is to say of it: text, pictures and the page have it from here.
+    """The kind of an axis, in the order in which kernels list their axes. A row has all facts of a
+    kind; text, pictures and the page read them here.
 
     Names of such axes begin with `letter`; pictures show the `badge` on `colour` and `pattern`
     (see `workbench/viz/model/kinds.py`), never colour alone. `is_lane`: such axes are computed
@@ -52,7 +52,7 @@ class AxisType(Enum):
 
     @property
     def words(self) -> str:
-        """What text and pictures call it."""
+        """The name of the kind in text and pictures."""
         return self.name.lower().replace("_", " ")
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Bounds: the least and greatest value a node can take, by interval arithmetic.
 
-Exact for what index arithmetic is made of; anything else gets its dtype's range. A bound that
+Exact for the ops of index arithmetic; others get their dtype's range. A bound that
 could overflow the dtype is widened to the dtype's range, because the value then wraps.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from workbench.ir.node.ops import COMPARE, Ops
 
-Bounds = tuple[Any, Any]  # Const each, and infinity on the way
+Bounds = tuple[Any, Any]  # each a Const, or infinity in between
 Node = Any  # a UOp: uop.py imports this file, not the other way round
 
 

@@ -19,7 +19,7 @@ def constant_of(node: UOp) -> UOp | None:
 
 
 def is_known(node: UOp) -> bool:
-    """Whether a value is a constant, moved about and cast: nothing has to run to know it."""
+    """Whether a value is a constant under movement ops and casts: no kernel has to run for it."""
     while node.op in MOVEMENT or node.op is Ops.CAST:
         node = node.src[0]
     return node.op is Ops.CONST

@@ -1,8 +1,8 @@
 """The exact least and greatest value of an index expression, where interval bounds are too wide.
 
 Interval arithmetic forgets that `i // 8 * 8` and `i % 8` are of the same `i`. The parts of a
-sum that share no range are independent, so each is tried out on its own few ranges, and
-the extremes add up.
+sum that share no range are independent, so each is evaluated at every step of its own few ranges,
+and the extremes add up.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 _POINTS = 1 << 18
-"""Index values of one independent part that are tried out, at most."""
+"""Index values of one independent part that are evaluated, at most."""
 Terms = list[tuple[UOp, int]]
 
 
 def exact_range(index: UOp) -> tuple[int, int]:
     """Return (least, greatest) value over all steps of the ranges of an integer expression.
 
-    Exact unless a part has too many steps or reads memory; that part is then bounded.
+    Exact unless a part has more steps than that or reads memory; such a part gets its bounds.
     """
     parts, low = terms(index)
     high = low

@@ -1,9 +1,8 @@
-"""The elements that one gated index meets while some ranges run, as steps of (stride, extent).
-
-An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
-that each is tried out on its own few ranges; where it takes values at equal distances it is one
-step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` meets 64 rows, not 66. Other parts are known by how many
-values they take. An index that is loaded is held to be another one for every point.
+"""The elements that one gated index touches while some ranges run, as steps of (stride, extent). An
+index is a sum, and a gate a conjunction. Their parts that share no range are independent, so each
+is evaluated at every step of its own few ranges; where its values are at equal distances it is one
+step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the number
+of values is known. A loaded index is counted as another one at every point.
 """
 
 from __future__ import annotations
@@ -20,13 +19,14 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
 TRIED_OUT = 1 << 14
-"""The points of a part that are tried out at most."""
+"""Points of a part that are evaluated, at most."""
 Step = tuple[int, int]
 
 
 class IndexSteps(NamedTuple):
-    """The index is `start`, `fixed` (what stands still), the sum of i * stride with i below each
-    extent, and parts that together take `others` values, or at most that number if not `exact`."""
+    """The index as a sum: `start`, `fixed` (its terms in fixed ranges), i * stride with i below
+    each extent, and parts that together have `others` values, or at most that number if not
+    `exact`."""
 
     steps: tuple[Step, ...]
     others: int
@@ -44,8 +44,8 @@ class _Part(NamedTuple):
 
 
 def index_steps(index: UOp, inside: Collection[UOp]) -> IndexSteps:
-    """Return the elements that a flat index, gated or not, meets while the ranges `inside` run
-    and all others stand still."""
+    """Return the elements that a flat index, gated or not, touches while the ranges `inside` run
+    and all others are fixed."""
     plain, gate = split_gate(index)
     coefficients, start = terms(plain)
     moving = frozenset(inside)
@@ -79,8 +79,8 @@ def loads(node: UOp) -> bool:
 
 
 def _conditions(gate: UOp | None, moving: frozenset[UOp]) -> tuple[list[UOp], bool]:
-    """Return what must be true together, as far as moving ranges decide it; the rest counts as
-    true. And whether that is all."""
+    """Return the conditions of a gate that moving ranges alone decide, and whether these are all;
+    the others count as true."""
     conditions: list[UOp] = []
     exact, stack = True, [] if gate is None else [gate]
     while stack:
@@ -113,8 +113,8 @@ def _joined(one: _Part, other: _Part) -> _Part:
 
 
 def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] | None:
-    """Return (the first, the distance or None where it varies, the number) of a part's values;
-    None where that is not to be found out."""
+    """Return (the first value, the distance or None where it varies, the number of values) of a
+    part; None where they cannot be enumerated."""
     narrowed = _narrowed(part)
     if narrowed is not None:
         return narrowed
@@ -139,7 +139,8 @@ def _values(part: _Part, moving: frozenset[UOp]) -> tuple[int, int | None, int] 
 
 
 def _narrowed(part: _Part) -> tuple[int, int, int] | None:
-    """Return what `_values` does of one range that is compared with numbers, of any size."""
+    """Return what `_values` does, for a part of one range of any size that is compared with
+    numbers."""
     if len(part.ranges) != 1:
         return None
     (axis,) = part.ranges
@@ -165,7 +166,7 @@ def _narrowed(part: _Part) -> tuple[int, int, int] | None:
 
 
 def _most(part: _Part) -> int:
-    """Return how many values a part takes at most: one for each point, and none twice."""
+    """Return an upper bound of the number of distinct values of a part: one for each point."""
     points = math.prod(r.extent for r in part.ranges)
     if not part.terms:
         return 1

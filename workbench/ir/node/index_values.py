@@ -1,4 +1,4 @@
-"""The values of index expressions at every step of their ranges, on numpy: none is guessed."""
+"""The values of index expressions at every step of their ranges, on numpy."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 MOST_AXES = 16
-"""Numpy has arrays of some more dimensions."""
+"""Ranges that are evaluated at once, at most; numpy's limit of dimensions is a little higher."""
 
 
 def index_values(
     roots: Sequence[UOp], axes: Sequence[UOp], most: int, others_stand: bool = False
 ) -> list[Array] | None:
     """Return the values of expressions at every step of `axes`: arrays that broadcast to their
-    extents. None where those are more than `most` steps, where memory decides, or a range that is
-    not among them (where `others_stand`, such a range is 0)."""
+    extents. None where they have more than `most` steps, or depend on memory or on a range that is
+    not among `axes` (with `others_stand`, such a range is 0)."""
     if len(axes) > MOST_AXES or math.prod(r.extent for r in axes) > most:
         return None
     values: dict[UOp, Array] = {}

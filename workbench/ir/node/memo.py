@@ -1,5 +1,5 @@
-"""What is derived of a whole kernel, memoised as long as the kernel lives: opts, menus and
-searches ask for the same again and again, and each answer takes a walk through the graph."""
+"""Functions of a whole kernel, memoised as long as the kernel lives: opts, menus and searches call
+them again and again, and each call walks through the graph."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ T = TypeVar("T")
 
 
 def memoised(derive: Callable[[UOp], T]) -> Callable[[UOp], T]:
-    """Return `derive`, which answers a second time what it answered the first. Whoever asks shares
-    the answer and must not change it. The answer must not hold the node itself: neither would
-    ever be freed."""
+    """Return `derive`, memoised by node. Callers share its result and must not change it. The
+    result must not refer to the node itself: neither would ever be freed."""
     cache: WeakKeyDictionary[UOp, T] = WeakKeyDictionary()
 
     @wraps(derive)

@@ -9,8 +9,8 @@ from workbench.ir.node.ops import Ops
 
 
 class Operators:
-    """What Python's operators make of a UOp. A plain number on the other side becomes a constant
-    of the node's dtype."""
+    """Python's operators on a UOp. A plain number on the other side becomes a constant of the
+    node's dtype."""
 
     __slots__ = ()
 

@@ -1,10 +1,9 @@
-"""The op table: what an op is, means and costs, and how it is written, a row each.
+"""The op table: a row for each op, with its sources, dtype rule, meaning, notation and cost.
 
 The interpreters, the verifier, the scheduler, the cost model, text, titles and pictures all read
-this table, and none repeats a column of it. Integer
-semantics are decided here once, for all levels and devices: IDIV and MOD floor, division and
-modulo by zero give 0, INT_MIN // -1 wraps, shifts by the width or more (or by a negative
-amount) give 0, float -> int truncates and saturates.
+this table, and none repeats a column of it. Integer semantics are defined here once, for all levels
+and devices: IDIV and MOD floor, division and modulo by zero give 0, INT_MIN // -1 wraps, shifts by
+the width or more (or by a negative amount) give 0, float -> int truncates and saturates.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Array = Any  # numpy arrays of any dtype; numpy's own generics say no more than this
+Array = Any  # numpy arrays of any dtype; numpy's own generics are no more precise
 
 
 class Ops(Enum):
@@ -121,9 +120,9 @@ class Ops(Enum):
 
 
 class Reduction(NamedTuple):
-    """How an op combines many elements: `ufunc` does it on numpy arrays; `update` is the sign of
-    a statement that combines one more, `word` what people call the result; `identity` is what
-    an accumulator of a dtype starts from."""
+    """How an op combines many elements: `ufunc` does it on numpy arrays; `update` is the operator
+    of a statement that combines one more ("+="), `word` the name of the result ("sum"); `identity`
+    gives the start value of an accumulator by dtype."""
 
     ufunc: np.ufunc
     update: str
@@ -132,19 +131,18 @@ class Reduction(NamedTuple):
 
 
 class OpInfo(NamedTuple):
-    """One row: all that is said of an op once for all of the project.
+    """One row: all facts of an op.
 
     `arity` counts sources (None: any number); `levels` is a subset of "tkln" (tensor, kernel,
     lowered, linear); `dtype` names the rule for the result's type (ir/verify/rows.py); `python`
     is the meaning on numpy arrays of the source dtype, where the op is elementwise.
 
     `symbol` stands between two sources in text, and binds as its `precedence` says; an op
-    without one is written as a call. `label` stands in a picture ("": the op's name). `word` is
-    for titles and comments; one that `is_function` is named in a title beside reductions too.
-
-    `cost` is about how many sums one element is worth to the scheduler, `slots` how many places
-    among a core's arithmetic instructions it takes. `gradient` will be the rule of its
-    derivative; no op has one yet.
+    without one is written as a call. `label` stands in a picture ("": the op's name). `word` is for
+    titles and comments; a title names an op that `is_function` beside reductions, too. `cost` is
+    the scheduler's estimate for one element, in additions; `slots` is how many arithmetic
+    instructions of a core it counts as. `gradient` will be the rule of its derivative; no op has
+    one yet.
     """
 
     arity: int | None
@@ -165,8 +163,8 @@ class OpInfo(NamedTuple):
 
 
 def _wrap(fn: Callable[..., Array]) -> Callable[..., Array]:
-    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. Who has silenced
-    them for long unwraps it."""
+    """Silence numpy's warnings: overflow wraps and 0/0 is NaN, by definition here. A caller that
+    has silenced them for many calls unwraps the function."""
 
     @wraps(fn)
     def quiet(*args: Array) -> Array:

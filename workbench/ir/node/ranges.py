@@ -1,7 +1,7 @@
 """Open ranges: which RANGEs a value still depends on, and where they close.
 
-A RANGE is open in everything above it until a REDUCE, END or STAGE closes it. What a node
-closes is a list among its sources; a STAGE closes the ranges of its indexes.
+A RANGE is open in all nodes above it until a REDUCE, END or STAGE closes it. The ranges that a node
+closes are a list among its sources; a STAGE closes the ranges of its indexes.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ from workbench.ir.node.views import Space, Views
 
 
 class KernelInfo(NamedTuple):
-    """What a kernel's SINK (and BLOCK) carries beside its graph: its name, and `order`: the
-    names of its loop axes, outermost first. The graph alone does not determine the order.
-    `work_groups`: whether opts may make work-groups of it (NOLOCALS: not)."""
+    """The arg of a kernel's SINK (and BLOCK): its name, and `order`, the names of its loop axes,
+    outermost first, which the graph does not determine. `work_groups`: whether opts may make
+    work-groups of its axes (False after NOLOCALS)."""
 
     name: str
     order: tuple[str, ...]
@@ -52,7 +52,7 @@ _UNSET: Any = object()
 
 
 class UOp(Views, Operators):
-    """A node: `op` applied to `src`, giving a `dtype`; `arg` is what is not a source.
+    """A node: `op` applied to `src`, giving a `dtype`; `arg` has its parameters that are not nodes.
 
     `UOp(...)` returns the existing node where an equal one is alive. Constants are keyed by
     dtype and bit pattern, so -0.0 is not 0.0 and NaN equals itself.
@@ -78,7 +78,7 @@ class UOp(Views, Operators):
     _bounds: Any
     _ranges: Any
     _rest: Any
-    """The rules that nothing here or below matches any more, as the last rewrite found it."""
+    """The rules of which none matches at this node or below it, after the last rewrite."""
 
     def __new__(
         cls, op: Ops, dtype: DType, src: tuple[UOp, ...] = (), arg: Any = None
@@ -119,7 +119,7 @@ class UOp(Views, Operators):
         raise AttributeError(f"UOp is immutable: use .replace({name}=...)")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.op is Ops.BUFFER:  # elsewhere it would be other memory
+        if self.op is Ops.BUFFER:  # a copy in another process would be other memory
             raise DeviceError(
                 "cannot pickle a BUFFER by itself",
                 "it names memory of this process",
@@ -138,11 +138,11 @@ class UOp(Views, Operators):
         return f"<{self.op.name} {self.dtype}{inner} src={len(self.src)}>"
 
     def replace(self, **fields: Any) -> UOp:
-        """Return this node with some of op, dtype, src, arg changed."""
+        """Return this node with another op, dtype, src or arg."""
         current = {"op": self.op, "dtype": self.dtype, "src": self.src, "arg": self.arg}
         return UOp(**(current | fields))
 
-    # derived, lazily, without recursion
+    # properties that are derived lazily, without recursion
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -153,7 +153,7 @@ class UOp(Views, Operators):
 
     @property
     def bounds(self) -> tuple[Const, Const]:
-        """(least, greatest) value the node can take, NaN apart."""
+        """(least, greatest) value the node can take, apart from NaN."""
         if self._bounds is _UNSET:
             derive(self, "_bounds", bounds_of)
         return self._bounds  # type: ignore[no-any-return]
@@ -184,7 +184,7 @@ class UOp(Views, Operators):
 
     @staticmethod
     def const(dtype: DType, value: Const) -> UOp:
-        """Return the scalar constant `value`, as `dtype` holds it."""
+        """Return the scalar constant `value`, rounded to `dtype`."""
         return UOp(Ops.CONST, dtype, (), value)
 
     @staticmethod
@@ -230,7 +230,7 @@ class UOp(Views, Operators):
     # walking
 
     def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
-        """Return all nodes below and this one, sources first, as an ordered set.
+        """Return this node and all nodes below it, sources first, as an ordered set.
 
         `gate(node)` False keeps the node and does not look at its sources.
         """
@@ -302,7 +302,7 @@ def _const_key(op: Ops, dtype: DType, arg: Any) -> Any:
 
 
 def rest(node: UOp, rules: object) -> None:
-    """Note that no rule of `rules` fires at this node, nor at any below it."""
+    """Record that no rule of `rules` fires at this node, nor at any below it."""
     object.__setattr__(node, "_rest", rules)
 
 
@@ -317,8 +317,8 @@ def derive(node: UOp, slot: str, rule: Callable[[UOp], Any]) -> None:
 
 
 def _derive_indexes(changes: Mapping[UOp, UOp], graph: Mapping[UOp, None]) -> None:
-    """Note that all of an index that takes the place of another in a graph, and is new there,
-    comes from it: opts write such sums by hand."""
+    """Record that the new nodes of an index come from the index that they replace in a graph: opts
+    write such sums without a rule."""
     for source, value in changes.items():
         if value.dtype.kind == "index":
             inner = value.toposort(lambda n: n not in graph)
@@ -341,7 +341,8 @@ def gated(index: UOp, valid: UOp) -> UOp:
 
 
 def split_gate(index: UOp) -> tuple[UOp, UOp | None]:
-    """Return (index, condition) of what `gated` made; condition None when always valid."""
+    """Return (index, condition) of a result of `gated`; the condition is None where the index is
+    always valid."""
     if index.op is Ops.WHERE and index.src[2].op is Ops.INVALID:
         return index.src[1], index.src[0]
     return index, None

@@ -1,5 +1,5 @@
-"""What the sources and the arg of a node are called, op by op: one line each, and the one place
-that knows at which position they stand."""
+"""Names for the sources and the arg of a node, op by op: the one file that knows their
+positions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.ir.node.ops import Ops
 Space = Literal["register", "scratch"]
 """Where a DEFINE is: one value per lane in registers, or an array in memory."""
 LoopRole = Literal["chunked", "thread"]
-"""What a launch makes of a LOOP: ranges of it one after the other, or a thread per step."""
+"""How a launch runs a LOOP: in chunks, one after the other, or with a thread per step."""
 
 
 class Views:
-    """The parts of a UOp by name. A name means what it says of the ops in its sentence only."""
+    """The parts of a UOp by name. A property is defined for the ops that its docstring names."""
 
     __slots__ = ()
 
@@ -40,7 +40,7 @@ class Views:
         """The STORE that an END closes the loops of."""
         return self.src[0]
 
-    # memory, and what reads and writes it
+    # memory, and the nodes that read and write it
 
     @property
     def place(self) -> Self:
@@ -49,12 +49,12 @@ class Views:
 
     @property
     def value(self) -> Self:
-        """What a STORE or ACCUMULATE writes."""
+        """The value that a STORE or ACCUMULATE writes."""
         return self.src[1]
 
     @property
     def memory(self) -> Self:
-        """What an INDEX points into, and what is AFTER something."""
+        """The memory that an INDEX points into, or that an AFTER orders."""
         return self.src[0]
 
     @property
@@ -69,7 +69,7 @@ class Views:
 
     @property
     def param(self) -> Self:
-        """What an INDEX or AFTER leads to in the end: a PARAM, DEFINE or STAGE."""
+        """The PARAM, DEFINE or STAGE below an INDEX and any AFTER."""
         node = self
         while node.op in _LEADS_TO_MEMORY:
             node = node.memory
@@ -119,7 +119,7 @@ class Views:
 
     @property
     def role(self) -> LoopRole | None:
-        """What a launch makes of a LOOP: "chunked", "thread", or None, a plain one."""
+        """How a launch runs a LOOP: "chunked", "thread", or None, a plain loop."""
         return self.arg  # type: ignore[no-any-return]
 
     # axes and reductions

@@ -1,4 +1,4 @@
-"""Amounts that a refusal offers: only those that are legal, by the predicate that judges opts."""
+"""Amounts that a refusal offers: legal ones only, by the predicate that opts are checked with."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from workbench.ir.opt.opt import Opt
 
 LARGEST = 64
-"""Larger amounts are legal too, often; a hint is to be short."""
+"""The largest amount that a hint lists: larger ones are often legal, too, but a hint is short."""
 
 
 def offered(opt: Opt, extent: int, is_legal: Callable[[Opt], bool]) -> str:
-    """Return which amounts `opt` could have on its axis of `extent` elements, the nearest first:
-    'UPCAST("g1", 4)   (legal here: 2, 4, 8, 16)'."""
+    """Return the legal amounts of `opt` on its axis of `extent` elements as a hint, with the
+    nearest one in an opt: 'UPCAST("g1", 4) (legal here: 2, 4, 8, 16)'."""
 
     def of(amount: int) -> Opt:
         return Opt(opt.op, opt.axis, amount)

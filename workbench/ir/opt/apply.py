@@ -15,7 +15,7 @@ from workbench.ir.opt.opt import Opt, OptKind, OptOps, Refusal, ranges
 
 
 def resolve(kernel: UOp, opt: Opt) -> Opt:
-    """Return `opt` with integer axes replaced by the names they stand for here."""
+    """Return `opt` with its integer axes replaced by the names of those axes in `kernel`."""
     is_of_two = opt.op.argument == "axis"
     if type(opt.axis) is not int and not (is_of_two and type(opt.arg) is int):
         return opt
@@ -44,8 +44,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
-    """Return what an opt makes, or why it is not legal: how much memory it needs is known only
-    of what it makes."""
+    """Return the kernel after an opt, or why it is not legal: only that kernel says how much memory
+    it needs."""
     if not isinstance(opt, Opt) or not isinstance(opt.op, OptKind):
         return Refusal(f"{opt!r:.60} is not an opt", 'Opt(OptOps.UPCAST, "g0", 4)')
     with unobserved():
@@ -59,13 +59,13 @@ def _outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
 
 
 def _named_outcome(kernel: UOp, opt: Opt, target: Target) -> UOp | Refusal:
-    """Return what an opt with its axes by name makes, or why it is not legal; whether another
-    amount or PADTO first would help is not said: that takes kernels of their own."""
+    """Return the kernel after an opt with its axes by name, or why it is not legal, without a hint
+    of other amounts or of PADTO: those take kernels of their own to check."""
     if OptOps.is_own(opt.op):
         return _apply_checked(kernel, opt, target)
     try:
         return _apply_checked(kernel, opt, target)
-    except Exception as error:  # it is somebody else's code, and hides no other opt
+    except Exception as error:  # a user's code must not hide other opts
         because = f"{opt.op.name} raised {type(error).__name__}: {error}"
         return Refusal(because, "mend it, and register it again")
 
@@ -85,7 +85,7 @@ def apply_if_legal(kernel: UOp, opt: Opt, target: Target) -> UOp | None:
 
 
 def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
-    """Say which amounts would be legal, where the hint was left to that."""
+    """Return the refusal with the legal amounts as its hint, where it has none."""
     if refusal.hint:
         return refusal
     extent = ranges(kernel)[str(opt.axis)].extent
@@ -96,7 +96,8 @@ def _with_amounts(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Re
 
 
 def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refusal:
-    """Add PADTO to the hint where rounding the axis up would make the opt legal."""
+    """Return the refusal with PADTO in its hint where rounding the axis up would make the opt
+    legal."""
     pad = Opt(PADTO, opt.axis, opt.arg)
     padded = refusal if opt.op is PADTO else _named_outcome(kernel, pad, target)
     if isinstance(padded, Refusal) or isinstance(
@@ -107,7 +108,7 @@ def _or_padded(kernel: UOp, opt: Opt, refusal: Refusal, target: Target) -> Refus
 
 
 def refusal_error(opt: Opt, refusal: Refusal, where: str = "") -> KernelOptError:
-    """Return the error that says so."""
+    """Return the KernelOptError of a refusal."""
     return KernelOptError(
         f"cannot apply {opt!s:.60}", refusal.because, refusal.hint, where
     )
@@ -125,7 +126,7 @@ def apply_opt(
         raise refusal_error(opt, outcome, where)
     named = resolve(kernel, opt)
     with recording(f"opt-{opt.op.name.lower()}", opt.op.caption, kernel) as record:
-        if record.matches is not None:  # once more, for whoever watches
+        if record.matches is not None:  # once more, so that an observer sees it
             outcome = opt.op.apply(kernel, named)
             record.matches.append(Match(named, kernel, outcome))
         record.after = outcome
@@ -139,12 +140,13 @@ def actions(kernel: UOp, target: Target) -> Iterator[Opt]:
 
 
 def legal_opts(kernel: UOp, target: Target) -> tuple[Opt, ...]:
-    """Return the legal opts of the action table; equal results are listed once."""
+    """Return the legal opts of the action table; of those with equal results, the first."""
     return legality(kernel, target)[0]
 
 
 def legality(kernel: UOp, target: Target) -> tuple[tuple[Opt, ...], dict[Opt, str]]:
-    """Return the legal opts of the action table, equal results once, and why others are not."""
+    """Return the legal opts of the action table (of those with equal results, the first), and why
+    the others are not legal."""
     opts_by_kernel: dict[UOp, Opt] = {}
     refused: dict[Opt, str] = {}
     with unobserved():

@@ -1,8 +1,8 @@
-"""What the memory of a kernel holds, against what a device gives it.
+"""The memory that a kernel needs, against the memory that a device gives it.
 
-Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays
-that the statement tree needs here, which a loop order may add to. Both are told before anything
-is lowered, and the second is the one that lowering has.
+Two bounds: the stages of a work-group, as a GPU's local memory would hold them, and the arrays of
+the statement tree, to which a loop order may add. Both are checked before lowering; lowering checks
+the second again.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from workbench.ir.opt.opt import Opt, Refusal
 
 
 def stage_bytes(kernel: UOp) -> int:
-    """Return the bytes of all stages of a work-group: elements, times the lanes and work-items
-    that each have their own."""
+    """Return the bytes of all stages of a work-group: elements, times the lanes and work-items that
+    have a stage each."""
     total = 0
     for stage in (n for n in statements(kernel) if n.op is Ops.STAGE):
         each = [r.extent for r in stage.ranges if _has_its_own(r)]
@@ -28,7 +28,7 @@ def stage_bytes(kernel: UOp) -> int:
 
 
 def refuse_bytes(opt: Opt, next_kernel: UOp, target: Target) -> Refusal | None:
-    """Return why `next_kernel`, what an opt made, holds too much, or None."""
+    """Return why `next_kernel`, the kernel after `opt`, needs too much memory, or None."""
     needed, limit = stage_bytes(next_kernel), target.scratch_bytes
     if needed <= limit:
         over = excess(next_kernel, target)

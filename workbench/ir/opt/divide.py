@@ -21,10 +21,9 @@ from workbench.ir.rules.index import SIMPLIFY
 def divide(
     kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None
 ) -> UOp:
-    """Return `kernel` with axis `name` of N elements as (N // amount, amount).
-
-    The inner part has a new name and `kind`; a loop goes into the order after the axis `after`
-    (its own outer part where None). Where amount is N, only the inner part remains.
+    """Return `kernel` with axis `name` of N elements as (N // amount, amount). The inner part has a
+    new name and `kind`; a loop stands after the axis `after` in the order (None: after the outer
+    part). Where amount is N, there is only the inner part.
     """
     old = ranges(kernel)[name]
     inner = UOp.range(amount, unused(kernel, kind), kind)
@@ -62,7 +61,7 @@ def refuse_amount(
     """Return why `opt` cannot split its axis, or None: the checks all splitting opts share. Axes
     of the kinds that it applies to are called `what`.
 
-    Where another amount may do, the hint is left out: whoever can judge opts offers some.
+    Where another amount may be legal, the hint is left out: `apply.py` adds the legal ones.
     """
     axes = ranges(kernel)
     axis = axes.get(str(opt.axis))
@@ -106,8 +105,8 @@ def amount_of(kernel: UOp, opt: Opt) -> int:
 
 
 def lanes_beside(kernel: UOp, name: str) -> int:
-    """Return the most lanes that a statement inside of axis `name` holds at once. Lanes of
-    different statements (a row's fill, the sum over it) never are, so they do not add up."""
+    """Return the greatest number of lanes of a statement inside of axis `name`. Lanes of different
+    statements (a row's fill, the sum over it) are not live at once, so they do not add up."""
     axis = ranges(kernel).get(name)
     lane_counts = [1]
     for statement in statements(kernel).values():
@@ -118,7 +117,7 @@ def lanes_beside(kernel: UOp, name: str) -> int:
 
 
 def refuse_lanes(kernel: UOp, opt: Opt, max_lanes: int) -> Refusal | None:
-    """Return why a statement cannot hold more lanes, or None."""
+    """Return why the opt would give a statement more than `max_lanes` lanes, or None."""
     lanes, amount = lanes_beside(kernel, str(opt.axis)), amount_of(kernel, opt)
     if lanes * amount <= max_lanes:
         return None

@@ -1,4 +1,4 @@
-"""Which axes came of which: an opt splits an axis, and its parts are one family."""
+"""Families of axes: the parts that opts have split one axis into."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def families(kernel: UOp, opts: Sequence[Opt]) -> tuple[Family, ...]:
                 family.insert(family.index(str(opt.axis)) + 1, name)
             else:
                 groups.append([name])
-        # the name of an axis that is gone is free, and another one may get it
+        # the name of a removed axis is free, and another axis may get it
         groups = [[n for n in names if n in after] for names in groups]
         kernel = changed
     return tuple(tuple(names) for names in groups if names)

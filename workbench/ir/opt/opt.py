@@ -1,7 +1,6 @@
-"""Opts as values: what to do, to which axis, by how much. They print as Python that makes them.
-
-What can be done is an OptKind: one record with all that there is to say of it. `OptOps` has them
-by name; those of the package stand in `table.py`, and anybody may add one.
+"""Opts as values: a kind, an axis and an argument. An opt prints as the Python that constructs it.
+An OptKind is one record with all facts of a kind. `OptOps` has the kinds by name; `table.py` lists
+those of the package, and users may add their own.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Opt:
 
 
 class Axis(NamedTuple):
-    """An axis of a kernel as people see it."""
+    """An axis of a kernel, for text and menus."""
 
     name: str
     kind: AxisType
@@ -59,7 +58,7 @@ class Axis(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why an opt is not legal, and what would be."""
+    """Why an opt is not legal, and which opt would be."""
 
     because: str
     hint: str = ""
@@ -67,19 +66,20 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OptKind:
-    """One kind of opt: what it does, to what, and when. Two with one name are two kinds.
+    """One kind of opt: its axes, its legality and its application. Two with the same name are two
+    kinds.
 
-    `why_not(kernel, opt, target)` says why it is not legal, None where it is, and `apply(kernel,
-    opt)` does it; in both the axis of `opt` is a name. `here` (on a CPU) and `on_a_gpu` are what
-    menus say of it. What `apply` makes may still need too much memory, which is found without
-    asking it: `less_memory` is then what to try, "" for another amount.
+    `why_not(kernel, opt, target)` says why an opt is not legal, None where it is, and
+    `apply(kernel, opt)` returns the new kernel; in both the axis of `opt` is a name. `here` (on a
+    CPU) and `on_a_gpu` are its captions in menus. The new kernel may still need too much memory,
+    which is checked apart: `less_memory` is then the hint, "" for another amount.
 
-    `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", or ""
-    for nothing. An integer axis counts those of the kinds that the opt `applies_to`, the loops
-    where it names none. Menus and searches try the `amounts` (0: the whole axis; a function
-    where they depend on the target) on each of these axes, and the (axis, arg) of `choices`. Of
-    two kinds a search tries that of the lower `promise` first. `makes` is the kind of the axis
-    that it adds, None where that is the kind of the axis that it splits, or where it adds none.
+    `argument` says what the `arg` of the opt is: an "amount", another "axis", an "input", or "" for
+    nothing. An integer axis counts the axes of the kinds in `applies_to`; the loops where that is
+    empty. Menus and searches try the `amounts` (0: the whole axis; a function where they depend on
+    the target) on each of these axes, and the (axis, arg) of `choices`. Of two kinds a search tries
+    the one with the lower `promise` first. `makes` is the kind of the axis that it adds; None where
+    it adds none, or one of the kind that it splits.
     """
 
     name: str
@@ -108,7 +108,7 @@ class OptKind:
 
     @property
     def caption(self) -> str:
-        """What it does here (on a CPU) and on a GPU, in one line."""
+        """Its effect here (on a CPU) and on a GPU, in one line."""
         return f"{self.name} here: {self.here}. On a GPU: {self.on_a_gpu}."
 
     def __repr__(self) -> str:
@@ -119,7 +119,8 @@ class OptKind:
 
 
 def _by_name(name: str) -> OptKind:
-    """Return the kind that was pickled. Errors: RegisterError where this process has none."""
+    """Return the kind of a pickled opt. Errors: RegisterError where this process has no kind of
+    that name."""
     if name not in OptOps.__members__:
         because = "somebody registered it in another process"
         raise RegisterError(
@@ -135,7 +136,7 @@ class OptKinds:
     def __init__(self) -> None:
         self._own: frozenset[str] = frozenset()
         self.__members__: Mapping[str, OptKind] = {}
-        """The kinds by name. It never changes: there is another one once something is added."""
+        """The kinds by name. It is replaced, never changed, when a kind is added."""
 
     def __getitem__(self, name: str) -> OptKind:
         return self.__members__[name]
@@ -170,14 +171,15 @@ class OptKinds:
 
     @property
     def registered(self) -> tuple[OptKind, ...]:
-        """The kinds that somebody registered."""
+        """The kinds that users registered."""
         return tuple(kind for kind in self if kind.name not in self._own)
 
     def register(self, kind: OptKind) -> OptKind:
-        """Add a kind: from then on it is offered, tried, and read from text. One that was
-        registered by the same name before is replaced.
+        """Add a kind: from then on it is offered, tried, and read from text. It replaces one that
+        was registered by the same name.
 
-        Errors: RegisterError for the name of an opt of the package, and for what is not an opt.
+        Errors: RegisterError for the name of an opt of the package, and for a value that is not an
+        opt.
         """
         reason = _unfit(kind)
         if kind.name in self._own:
@@ -188,7 +190,7 @@ class OptKinds:
         return kind
 
     def unregister(self, name: str) -> None:
-        """Forget a kind that was registered; opts that have it stay what they are."""
+        """Remove a registered kind; existing opts keep it."""
         if name not in [kind.name for kind in self.registered]:
             raise RegisterError(
                 f"cannot remove the opt {name!s:.40}", "nobody registered it"
@@ -200,7 +202,7 @@ class OptKinds:
 
 
 def _unfit(kind: OptKind) -> tuple[str, str] | None:
-    """Return what is wrong with a kind of opt, and what to try; None where nothing is."""
+    """Return why a kind of opt is not valid, and what to try; None where it is."""
     name = kind.name
     if not isinstance(name, str) or not name.isidentifier() or name != name.upper():
         return f"{name!r:.40} is not a word in capitals", 'a name such as "HALVE"'
@@ -238,7 +240,7 @@ REDUCE_KINDS = frozenset({AxisType.REDUCE, AxisType.GROUP_REDUCE})
 
 
 def store_strides(kernel: UOp) -> dict[UOp, int]:
-    """Return how far one step of each axis moves in the result: the first of those it moves in."""
+    """Return the stride of each axis in the result: in the first output that it moves in."""
     strides: dict[UOp, int] = {}
     for store in reversed(kernel.stores):
         strides |= terms(split_gate(store.place.flat_index)[0])[0]

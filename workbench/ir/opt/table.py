@@ -1,7 +1,6 @@
 """The opts of the package, one file each. An opt more is a file beside it and a name here.
 
-They stand in the order in which menus and searches try them: of opts that make the same kernel,
-the first is listed.
+Menus and searches try them in this order: of opts that give the same kernel, the first is listed.
 """
 
 from __future__ import annotations

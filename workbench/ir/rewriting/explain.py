@@ -1,4 +1,4 @@
-"""Why a rule does not fire at a node: the part of the rule that failed first, and because of what.
+"""Why a rule does not fire at a node: the part of the rule that failed first, and the reason.
 
     less-than: (i:index < c) -> less_than
                             ^
@@ -21,15 +21,15 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.text.readable import to_expr
 
 MOST_TEXT = 60
-"""Characters of a value in a sentence."""
+"""Most characters of a value in a sentence."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation(Printed):
     """Whether a rule fires at a node. `text` is the rule; `start` and `end` are where the first
     part that failed stands in it (all of it, where the rule fires); `because` is a sentence.
-    `bound` has what each name of the pattern stands for, as far as it matched; `after` is what
-    the node becomes."""
+    `bound` has the node of each name of the pattern, as far as it matched; `after` is the
+    replacement of the node."""
 
     rule: Rule
     node: UOp
@@ -48,8 +48,8 @@ class Explanation(Printed):
 
 
 def explain(rule: Rule, node: UOp, rules: RuleSet | None = None) -> Explanation:
-    """Return why `rule` fires, or does not fire, at `node`. `rules` is the set that it is tried
-    as a row of: there an earlier row may come first, and the set may refuse the result."""
+    """Return why `rule` fires, or does not fire, at `node`. `rules` is a set that has it as a row:
+    an earlier row of the set may fire first, and the set may refuse the result."""
     reader, text = _FailureReader(rule), str(rule)
     problem = reader.problem(node)
     if problem is None:
@@ -68,7 +68,7 @@ Problem = tuple[Span, str]
 
 
 class _FailureReader:
-    """Holds a rule against a node, part by part. The spans are places in `str(rule)`."""
+    """Compares a rule with a node, part by part. The spans are positions in `str(rule)`."""
 
     def __init__(self, rule: Rule):
         self.rule = rule
@@ -139,7 +139,7 @@ class _FailureReader:
         return None
 
     def _call(self, function: Callable[..., Any]) -> tuple[Any, str | None]:
-        """Return what a function of the rule gives, or the error that it ends with."""
+        """Return the result of a function of the rule, or the error that it raises."""
         names = inspect.signature(function).parameters
         try:
             return function(**{n: self.bound[n] for n in names}), None
@@ -162,7 +162,7 @@ def _parts(way: Way, pat: Pat, node: UOp) -> Iterator[tuple[Way, Pat, UOp]]:
 
 
 def _earlier(rule: Rule, node: UOp, rules: RuleSet | None) -> Problem | None:
-    """Return which earlier row of the set takes the node."""
+    """Return the earlier row of the set that fires at the node."""
     for row, matcher in () if rules is None else rules.by_op[node.op]:
         if row.name == rule.name:
             return None

@@ -29,6 +29,6 @@ class Pass:
             return record.after
 
     def merged(self) -> AbstractContextManager[None]:
-        """Return a block in which this pass, run on many expressions, is recorded as run once on
-        all of them."""
+        """Return a context in which runs of this pass on many expressions are recorded as one
+        run."""
         return merged(self.name, UOp.sink)

@@ -3,9 +3,9 @@
     x, c = var("x"), const("c")
     (x + c) * 2                     # matches ADD under MUL, binds x and c
 
-The same name twice must be the same node. A pattern prints as the expression it is; compiled
-matchers are made lazily, one function per rule. Source of the idea: ISLE (Cranelift) and
-tinygrad's UPat tables; both sides of a rule are patterns wherever possible.
+The same name twice must be the same node. A pattern prints as the expression it is; matchers are
+compiled lazily, one function per rule. Source of the idea: ISLE (Cranelift) and tinygrad's UPat
+tables; both sides of a rule are patterns wherever possible.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Pat:
 
 
 def op_names(ops: tuple[Ops, ...] | None) -> str:
-    """Return "MAX|MIN", "_" for any op; of many the first three."""
+    """Return "MAX|MIN", "_" for any op; the first three of many."""
     if ops is None:
         return "_"
     more = "|.." if len(ops) > 4 else ""
@@ -236,7 +236,8 @@ class _Code:
         return f"{self.bind(fn, 'fn')}({args})"
 
     def build(self, pat: Pat, dtype: str) -> str:
-        """Return the expression that makes `pat`; literals take `dtype` (an expression)."""
+        """Return the expression that constructs `pat`; literals have the dtype `dtype` (an
+        expression)."""
         if pat.value is not None:
             return f"UOp(CONST, {dtype}, (), {self.bind(pat.value, 'v')})"
         if pat.src is None:
@@ -288,6 +289,6 @@ def compile_rule(
     code.lines.append(f"    return {result}")
     exec(
         "def matcher(n):\n" + "\n".join(code.lines), code.env
-    )  # our own text, no user input
+    )  # text of this file, not of a user
     matcher: Matcher = code.env["matcher"]
     return matcher

@@ -3,9 +3,9 @@
     Rule("add-zero", x + 0, x)
     Rule("fold-max", op(Ops.MAX, x, c), pick, where=one_side_wins)
 
-`rewrite` goes bottom-up to a fixed point: sources first, then the node until no rule fires,
-then what the rules made. It asks for an observer once; then each match is recorded by
-reference. `replay` gives the state after any match.
+`rewrite` goes bottom-up to a fixed point: sources first, then the node until no rule fires, then
+the nodes that rules added. It looks for an observer once; then it records each match by reference.
+`replay` gives the state after any match.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Rule:
 
     `name` is a stable kebab-case key. `becomes` is a pattern, or a function of the pattern's
     names that may return None for "not here". `doc` says why, where that is not plain.
-    All of them may look at the node and at what is below it, and at nothing else: a node at
-    which no rule of a set fires is not shown to that set again.
+    All of them may read the node and the nodes below it, and nothing else: a node at which no rule
+    of a set fires is not tried with that set again.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ Row = tuple["Rule", Matcher]
 
 
 class Table(dict[Ops, tuple[Row, ...]]):
-    """Compiled rules by op; a missing op is compiled on the spot."""
+    """Compiled rules by op; a missing op is compiled when it is looked up."""
 
     def __init__(self, rules: RuleSet):
         super().__init__()
@@ -93,7 +93,8 @@ class RuleSet:
         rules: Iterable[Rule],
         keep: Callable[[UOp, UOp], UOp] | None = None,
     ):
-        """`keep(before, after)` mends what every rule of the set must preserve (a shape)."""
+        """`keep(before, after)` restores a property that every rule of the set must preserve (a
+        shape)."""
         self.name, self.keep = name, keep
         self.rules = tuple(rules)
         self._less: dict[frozenset[str], RuleSet] = {}
@@ -108,11 +109,11 @@ class RuleSet:
 
     @once
     def by_op(self) -> Table:
-        """The rows of each op, compiled when a node with that op first comes by."""
+        """The rows of each op, compiled when a node with that op is first rewritten."""
         return Table(self)
 
     def with_keep(self, matcher: Matcher) -> Matcher:
-        """Return `matcher` with what `keep` mends."""
+        """Return `matcher`, its results passed through `keep`."""
         keep = self.keep
         if keep is None:
             return matcher
@@ -136,7 +137,7 @@ class RuleSet:
         )
 
     def less(self, off: frozenset[str]) -> RuleSet:
-        """Return the set without those of its rules that are named in `off`; made once."""
+        """Return the set without the rules named in `off`; memoised."""
         subset = self._less.get(off)
         if subset is None:
             here = [r.name for r in self.rules if r.name in off]
@@ -144,7 +145,7 @@ class RuleSet:
         return subset
 
     def more(self, added: tuple[RuleSet, ...]) -> RuleSet:
-        """Return the set with other sets' rules before its own; made once."""
+        """Return the set with other sets' rules before its own; memoised."""
         union = self._more.get(added)
         if union is None:
             rules = [rule for each in (*added, self) for rule in each.rules]
@@ -162,14 +163,14 @@ _OFF: ContextVar[frozenset[str]] = ContextVar("rules off", default=frozenset())
 
 
 def rules_off() -> frozenset[str]:
-    """Return the names of the rules that are switched off here."""
+    """Return the names of the rules that are switched off in this context."""
     return _OFF.get()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddedRules:
-    """A rule set that somebody registered, the pass whose rules it comes before, and the line
-    that registered it."""
+    """A registered rule set, the pass whose rules it comes before, and the line that registered
+    it."""
 
     rules: RuleSet
     into: str
@@ -186,21 +187,20 @@ def added_rules() -> tuple[AddedRules, ...]:
 
 
 def add_rules(*sets: AddedRules) -> None:
-    """Put rule sets into passes, from now on; one that has the name of another one that was
-    added takes its place."""
+    """Add rule sets to passes; one with the name of an added set replaces it."""
     global _added
     names = {each.rules.name for each in sets}
     _added = (*(a for a in _added if a.rules.name not in names), *sets)
 
 
 def remove_rules(name: str) -> None:
-    """Take out a rule set that was added."""
+    """Remove an added rule set."""
     global _added
     _added = tuple(a for a in _added if a.rules.name != name)
 
 
 def with_added(rules: RuleSet, name: str) -> RuleSet:
-    """Return the rules of the pass `name`, which are `rules`, with those that were added."""
+    """Return `rules`, those of the pass `name`, with the added ones before them."""
     added = tuple([a.rules for a in _added if a.into == name]) if _added else ()
     return rules.more(added) if added else rules
 
@@ -209,13 +209,13 @@ RulesInForce = tuple[frozenset[str], tuple[AddedRules, ...]]
 
 
 def rules_in_force() -> RulesInForce:
-    """Return the names of the rules that are switched off here, and the sets that were added.
-    Whoever keeps what rewriting made, to use it again, keeps it under these."""
+    """Return the names of the rules that are switched off in this context, and the added sets: a
+    key for caches of rewritten nodes."""
     return _OFF.get(), _added
 
 
 def advice() -> str:
-    """Return what to try where a node is left over that a rule should have taken apart."""
+    """Return what to try where a node is left that a rule should have replaced."""
     off = sorted(rules_off())
     if off:
         return f"switch {' and '.join(off)} on again"
@@ -233,7 +233,7 @@ def without(names: Iterable[str]) -> Iterator[None]:
 
 
 def check_names(names: Iterable[str], rules: Iterable[Rule]) -> None:
-    """Errors: WorkbenchError where a name is that of none of the rules."""
+    """Errors: WorkbenchError for a name that none of `rules` has."""
     rule_names = {rule.name for rule in rules}
     for name in names:
         if not isinstance(name, str) or name not in rule_names:
@@ -258,9 +258,8 @@ def rewrite(
 ) -> UOp:
     """Return `root` with `rules` applied everywhere until none fires.
 
-    `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches
-    off here are left out.
-    Errors: EndlessRewrite when the rules do not come to rest.
+    `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches off
+    are left out. Errors: EndlessRewrite when the rules reach no fixed point.
     """
     name = name or rules.name
     rules = with_added(rules, name)
@@ -285,7 +284,7 @@ def _run(
         node, stage, result = stack.pop()
         if node in replacements:
             continue
-        if node._rest is by_op:  # an earlier rewrite came to rest here
+        if node._rest is by_op:  # an earlier rewrite found no match here
             replacements[node] = node
             continue
         if stage == 0:
@@ -324,7 +323,7 @@ def _run(
 
 
 Note = Callable[[UOp, UOp], None]
-"""Told of a node that was made, and of the node that it takes the place of."""
+"""Called with a new node, and with the node that it replaces."""
 
 
 def replay(
@@ -335,10 +334,10 @@ def replay(
 ) -> Any:
     """Return the state after the first `count` matches (all: the pass's result).
 
-    Each match is a substitution; they apply everywhere, again and again, because a rule may
-    make a node that an earlier match has already explained. Where matches go round (those of
-    an endless rewrite), a node that comes back to itself is left as it is. `note` is told of
-    every node that is made: by a match, or by building a node over other sources.
+    Each match is a substitution; they apply everywhere, again and again, because a rule may add a
+    node that an earlier match has already replaced. Where matches form a cycle (those of an endless
+    rewrite), a node that becomes itself again is left as it is. `note` is called with every new
+    node: of a match, or of a node rebuilt over other sources.
     """
     changes = {m.before: m.after for m in matches[:count]}
     replacements: dict[UOp, UOp] = {}

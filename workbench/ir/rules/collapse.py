@@ -3,9 +3,9 @@
     REDUCE(add, where(i == r, x[r], 0), r)   is  where(0 <= i < n, x[i], 0)
     REDUCE(add, where(r < k, x, 0), r)       is  x * clamp(k, 0, n)
 
-The first turns indexing by a tensor, written as a sum of what is chosen, into a load at an
-index from memory; its gate stays, so that an index outside gives 0. The second counts. Source of
-the idea: tinygrad's reduce collapse.
+The first turns indexing by a tensor, written as a masked sum, into a load at an index from memory;
+its gate stays, so that an index outside gives 0. The second counts. Source of the idea: tinygrad's
+reduce collapse.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAR = 1 << 62
 
 
 def one_position(n: UOp) -> UOp | None:
-    """A sum over a range of which a mask lets one position through is the element there."""
+    """A sum over a range under a mask that holds at one position is the element there."""
     for axis in n.src[1:]:
         mask, value = _masked(n.src[0])
         for part in mask:
@@ -76,7 +76,7 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
         elif value.op is Ops.CAST and value.src[0].dtype.is_bool:
             mask += conjuncts(value.src[0])
             value = value.like(1)
-        elif value.op is Ops.CAST:  # of a half, which is added up as float32: 0 stays 0
+        elif value.op is Ops.CAST:  # of a half-precision float: 0 stays 0
             inner, masked_value = _masked(value.src[0])
             return mask + inner, masked_value.cast(value.dtype) if inner else value
         else:
@@ -86,8 +86,8 @@ def _masked(value: UOp) -> tuple[list[UOp], UOp]:
 def _as_index(node: UOp, axis: UOp) -> UOp | None:
     """Return an integer in index arithmetic, or None where that may not be exact.
 
-    A number beyond FAR compares with every position as FAR does, and may be moved by a few
-    steps without wrapping.
+    A number beyond FAR is clamped to it: that compares with every position in the same way, and
+    adding a few steps does not wrap.
     """
     if node.dtype is dtypes.index:
         return node
@@ -129,7 +129,7 @@ def _solved(part: UOp, axis: UOp) -> UOp | None:
 
 
 def _bound(part: UOp, axis: UOp) -> tuple[UOp | None, UOp | None] | None:
-    """Return (low, high) of low <= axis < high where `part` says that and no more, else None."""
+    """Return (low, high) of low <= axis < high where `part` is equivalent to that, else None."""
     negated = part.op is Ops.NOT
     part = part.src[0] if negated else part
     difference = _difference(part, axis) if part.op in (Ops.CMPLT, Ops.CMPLE) else None
@@ -145,12 +145,12 @@ def _bound(part: UOp, axis: UOp) -> tuple[UOp | None, UOp | None] | None:
 
 
 def _placed(value: UOp, axis: UOp, at: UOp, valid: UOp) -> UOp | None:
-    """Return `value` at position `at` of `axis`; what it loads there is loaded where `valid`."""
+    """Return `value` at position `at` of `axis`; its loads are gated by `valid`."""
     if axis not in value.ranges:
         return value
     loads = [n for n in value.toposort() if n.op is Ops.LOAD and axis in n.ranges]
     changes: dict[UOp, UOp] = {}
-    for load in loads:  # what an index is loaded from comes before what it indexes
+    for load in loads:  # a load inside an index comes before the load that it indexes
         target, *indices = load.src[0].src
         if target.op is not Ops.PARAM or len(indices) != 1:
             return None
@@ -190,4 +190,4 @@ COLLAPSE_RULES = RuleSet(
 )
 
 KERNEL_RULES = RuleSet("simplify-kernel", SIMPLIFY.rules + COLLAPSE_RULES.rules)
-"""What runs on every kernel as it comes from scheduling."""
+"""The rules for every kernel that scheduling builds."""

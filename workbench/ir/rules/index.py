@@ -1,7 +1,7 @@
 """Index rules: arithmetic on axes. Every rule is exact on all points.
 
-Sums are kept flat, one term per atom, constants last; division and modulo by a positive
-constant lose what divides evenly and what is too small to matter. Source of the ideas:
+Sums are kept flat, one term per atom, constants last; division and modulo by a positive constant
+lose the terms that divide evenly and those that are too small to matter. Source of the ideas:
 Halide's and tinygrad's simplifiers.
 """
 
@@ -68,7 +68,7 @@ def _split(node: UOp, by: int) -> tuple[UOp | None, UOp]:
     if not even and not whole:
         return None, node
     if not even and odd and not _fits(from_terms(odd, left, node), by):
-        return None, node  # moving a constant out alone gains nothing
+        return None, node  # moving out a constant alone gains nothing
     return from_terms(even, whole, node), from_terms(odd, left, node)
 
 
@@ -89,8 +89,8 @@ def div_congruent(i: UOp, c: UOp) -> UOp | None:
 
 
 def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
-    """Return (quotient, rest) where coefficients reduced modulo `by` keep the rest within one
-    period: residues from 0 up, or the nearest ones."""
+    """Return (quotient, remainder) where coefficients reduced modulo `by`, to residues from 0 up or
+    to the nearest ones, keep the remainder within one period."""
     parts, constant = terms(node)
     for nearest in (False, True):
         residues = {a: k % by for a, k in parts.items()}
@@ -107,7 +107,8 @@ def _congruent(node: UOp, by: int) -> tuple[UOp, UOp] | None:
 
 
 def div_common(i: UOp, c: UOp) -> UOp | None:
-    """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but a small rest."""
+    """(g*a + b) // (g*d) is (a + b//g) // d, where g divides all coefficients but those of a small
+    remainder."""
     parts = _reduced(i, c)
     if parts is None:
         return None
@@ -146,7 +147,7 @@ def div_div(i: UOp, c: UOp, d: UOp) -> UOp:
 
 
 def positive(c: UOp) -> bool:
-    """Whether a divisor is more than 1: dividing by 1 is another rule's."""
+    """Whether a divisor is more than 1: another rule divides by 1."""
     return bool(c.arg > 1)
 
 
@@ -261,7 +262,7 @@ def conjuncts(node: UOp) -> list[UOp]:
 
 
 def and_twice(n: UOp) -> UOp | None:
-    """A condition said twice is said once."""
+    """A repeated condition of an AND is dropped."""
     parts = conjuncts(n)
     count = sum(1 for _ in _leaves(n))
     if len(parts) == count:
@@ -296,7 +297,7 @@ def reduce_independent(n: UOp) -> UOp | None:
     if times == 1 and len(axes) == len(n.src) - 1:
         return None
     if value.dtype.is_float and not math.isfinite(value.dtype.const(times)):
-        return None  # this dtype does not have the count, though it may have the sum
+        return None  # this dtype cannot represent the count, though it may represent the sum
     if not value.dtype.is_bool and n.arg is Ops.ADD:
         value = value * times
     elif n.arg is Ops.MUL and not value.dtype.is_bool:
@@ -345,7 +346,7 @@ INDEX_RULES = RuleSet("index", [
 # fmt: on
 
 SIMPLIFY = RuleSet("simplify", VALUE_RULES.rules + INDEX_RULES.rules)
-"""What runs after scheduling, after each opt and before lowering."""
+"""The rules that run after scheduling, after each opt and before lowering."""
 
 SIMPLIFY_INDEX = Pass(
     "simplify-index",

@@ -1,7 +1,7 @@
 """Tensor-level rules: movement ops that move nothing, and constants that need no memory.
 
 A constant of any shape is EXPAND(CONST); beside a shaped operand the bare CONST will do. So
-constants fold through movement, elementwise ops and reductions to nothing left to run.
+constants fold through movement, elementwise ops and reductions until nothing is left to run.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def moves_nothing(n: UOp, x: UOp) -> bool:
 
 
 def filled_shape(n: UOp, c: UOp) -> UOp:
-    """A constant moved about is the constant in the new shape."""
+    """A movement of a constant is the constant in the new shape."""
     return full(n.shape, c)
 
 
 def combines_nothing(n: UOp, x: UOp) -> bool:
-    """Whether a reduction runs over axes of one element only."""
+    """Whether every axis of a reduction has one element."""
     return all(x.shape[axis] == 1 for axis in n.reduced_axes)
 
 
@@ -90,8 +90,8 @@ def empty(n: UOp) -> UOp | None:
 
 
 def piece_of_pad(n: UOp, x: UOp) -> UOp | None:
-    """A piece of a padded value is one of the value where it has no padding, and 0 where it has
-    nothing else."""
+    """A piece of a padded value is a piece of the value where it has no padding, and 0 where it is
+    padding alone."""
     pad = n.src[0]
     if _is_outside(pad, n.arg):
         return full(n.shape, n.like(0))
@@ -102,7 +102,8 @@ def piece_of_pad(n: UOp, x: UOp) -> UOp | None:
 
 
 def piece_of_choice(n: UOp) -> UOp | None:
-    """A piece of a choice (of what `cat` makes) is a piece of the one that is chosen there."""
+    """A piece of a WHERE over positions (`cat` builds them) is a piece of the branch that is chosen
+    there."""
     condition, yes, no = n.src[0].src
     constant = _constant_in(condition, n.arg)
     if constant is None:
@@ -114,7 +115,7 @@ def piece_of_choice(n: UOp) -> UOp | None:
 
 
 Piece = tuple[tuple[int, int], ...]
-"""Of each axis, where a piece begins and ends."""
+"""For each axis, where a piece begins and ends."""
 
 
 def _constant_in(node: UOp, piece: Piece) -> UOp | None:
@@ -138,7 +139,7 @@ def _constant_in(node: UOp, piece: Piece) -> UOp | None:
 
 
 def _in_source(pad: UOp, piece: Piece) -> Piece | None:
-    """Return a piece of a PAD as one of its source; None where it has some padding."""
+    """Return a piece of a PAD as a piece of its source; None where it has padding."""
     source_piece = tuple(
         (low - before, high - before)
         for (low, high), (before, _) in zip(piece, pad.arg, strict=True)
@@ -190,4 +191,4 @@ MOVEMENT_RULES = RuleSet("movement", [
 TENSOR_RULES = RuleSet(
     "simplify-tensor", MOVEMENT_RULES.rules + VALUE_RULES.rules, keep_shape
 )
-"""What runs on the tensor graph before anything is decided."""
+"""The rules that run on the tensor graph before scheduling decides anything."""

@@ -1,7 +1,7 @@
 """Value rules: identities of elementwise ops that hold at every IR level.
 
-The right side is never dearer than the left. Constants stand on the right (one rule moves
-them), so the other rows need only one form. Float rows keep NaN and infinity: x * 0 stays.
+The right side is never dearer than the left. Constants stand on the right (one rule moves them), so
+the other rows need one pattern each. Float rows keep NaN and infinity: x * 0 stays.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def fold_bounds(n: UOp) -> UOp | None:
 
 
 def pick(n: UOp, x: UOp, y: UOp) -> UOp | None:
-    """Drop the side of a max or min that the bounds say never wins."""
+    """Drop the side of a max or min that is never the result, by its bounds."""
     low, high = (y, x) if n.op is Ops.MAX else (x, y)
     if high.vmin >= low.vmax:
         return x
@@ -92,10 +92,10 @@ def divide_exactly(x: UOp, c: UOp) -> UOp:
 
 
 def inverse_is_normal(c: UOp) -> bool:
-    """Whether 1/c is a power of two that the dtype holds, far from its ends."""
+    """Whether 1/c is a power of two that is a normal number of the dtype."""
     if not exact_power_of_two(c) or not 2.0**-100 < abs(c.arg) < 2.0**100:
         return False
-    return bool(c.dtype.const(1.0 / c.arg) == 1.0 / c.arg)  # float16 may not have it
+    return bool(c.dtype.const(1.0 / c.arg) == 1.0 / c.arg)  # float16 may lack it
 
 
 def widens(x: UOp, n: UOp, m: UOp) -> bool:
@@ -123,7 +123,7 @@ def same_dtype(n: UOp, x: UOp) -> bool:
 
 
 def is_value(y: UOp) -> bool:
-    """Whether a branch is a value: INVALID marks an index that is not there."""
+    """Whether a branch is a value: INVALID marks an index outside of its memory."""
     return y.op is not Ops.INVALID
 
 
@@ -138,7 +138,7 @@ _BOUNDED = (
 
 
 def is_exact(n: UOp) -> bool:
-    """Whether numpy's answer is the machine's, bit for bit: not sure of floats."""
+    """Whether numpy's answer is the machine's bit for bit, which floats do not guarantee."""
     return n.dtype.kind != "float"
 
 

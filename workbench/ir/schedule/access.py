@@ -1,4 +1,4 @@
-"""How a consumer reads a value: one index expression per axis, and where it stands in the loops.
+"""How a consumer reads a value: one index expression per axis, and the loops around the read.
 
 Movement ops are only changes of the indexes; so pushing an access through one computes nothing.
 This is rangeify: ranges appear where a value is stored or reduced, and movement disappears.
@@ -22,14 +22,14 @@ from workbench.ir.rules.index import SIMPLIFY_INDEX
 TRUE = UOp.const(dtypes.bool, True)
 ZERO = UOp.index(0)
 MOST_EVALUATIONS = 10**30
-"""A greater number of evaluations is counted as this: nobody waits for them, and a float has room
-for their cost."""
+"""A greater number of evaluations is counted as this: no such kernel is ever run, and their cost
+fits in a float."""
 
 
 class Access(NamedTuple):
     """One read of a value. `valid` is the condition under which it matters; `loops` are the
-    enclosing ranges, outermost first, down to the innermost that the value depends on: it is
-    computed once per step of those. `root` is the stored value whose kernel this is in."""
+    enclosing ranges, outermost first, down to the innermost one that the value depends on: it is
+    computed once per step of these. `root` is the stored value whose kernel this is in."""
 
     indices: tuple[UOp, ...]
     valid: UOp
@@ -47,7 +47,7 @@ _serial: ContextVar[Iterator[int]] = ContextVar("number of a range", default=cou
 
 @contextmanager
 def ranges_from_0() -> Iterator[None]:
-    """Number new ranges from 0 on in a `with` block: they are the same whenever it runs."""
+    """Number new ranges from 0 on in a `with` block, so that each run of it gives the same ones."""
     token = _serial.set(count())
     try:
         yield
@@ -67,8 +67,8 @@ def root_access(node: UOp) -> Access:
 
 
 def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
-    """Return how `node`, read by `access`, reads each of its sources (None: it is a constant, or
-    there is nothing to read)."""
+    """Return the accesses by which `node`, read by `access`, reads its sources (None: a constant,
+    or a source without elements)."""
     if not node.size or all(s.is_const or not s.size for s in node.src):
         return (None,) * len(node.src)
     if node.op is Ops.REDUCE_AXIS:
@@ -188,7 +188,7 @@ def _reshape(node: UOp, indices: tuple[UOp, ...]) -> tuple[UOp, ...]:
 def _ones_left(
     target: tuple[int, ...], source: tuple[int, ...], t: int, s: int
 ) -> bool:
-    """Whether only axes of size 1 remain on one side, to be taken into this block."""
+    """Whether one side has only axes of size 1 left, which belong to this block."""
     done_t, done_s = t >= len(target), s >= len(source)
     return done_t != done_s
 

@@ -29,7 +29,7 @@ def build(
 ) -> tuple[tuple[ScheduleItem, ...], dict[UOp, UOp]]:
     """Return the items in execution order and the BUFFER of each stored value.
 
-    A value lives where its data does; `device` is for values without any.
+    A value is on the device of its data; `device` is for values without data.
     """
     devices = _devices(plan.nodes)
     values: dict[tuple[UOp, Access], UOp] = {}
@@ -38,7 +38,7 @@ def build(
     rows = count()
     for node in plan.nodes:
         decision = plan.stored.get(node)
-        if not node.size:  # there is nothing to compute, and nobody reads it
+        if not node.size:  # there is nothing to compute, and no kernel reads it
             if decision is not None:
                 with derived_from(node):
                     buffers[node] = buffer(node, devices[node] or device)
@@ -128,8 +128,8 @@ def _value(
 
 
 def _of_nothing(node: UOp) -> UOp:
-    """Return what a value that has elements makes of one that has none: only a PAD and a
-    reduction can."""
+    """Return the value of a PAD or a reduction of a source without elements: no other op has
+    elements then."""
     is_reduction = node.op is Ops.REDUCE_AXIS
     return identity(node.combines, node.dtype) if is_reduction else node.like(0)
 
@@ -154,7 +154,7 @@ def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
 
 def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     """Return (SINK, buffers by slot) of a STORE in the loops `outer`: buffers become PARAMs,
-    ranges get their lasting names."""
+    ranges get their final names."""
     target = store.place.memory
     nodes = store.toposort()
     inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]

@@ -1,5 +1,6 @@
-"""The choice for one value: store it, keep a row of it in the kernel, or compute it where it is
-read. Asked in turn; the first that answers decides, and its reason and estimates are recorded."""
+"""The decision for one value: store it, stage a row of it in the kernel, or compute it where it is
+read. Functions are tried in order; the first that answers decides, and its reason and estimates are
+recorded."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ from workbench.ir.schedule.item import Decision
 from workbench.ir.schedule.staging import STAGE_COST, Staging, staging
 
 MAX_READS = 16
-"""A value fused at more different reads than this makes the kernel's code too long."""
+"""Different reads of a fused value; more make the kernel's code too long."""
 MAX_INDEX = 150
-"""Nodes of an access's indexes; chains of reshapes and pads may make them longer and longer."""
+"""Nodes of the indexes of an access; chains of reshapes and pads make them ever longer."""
 MAX_STEPS = 1000
-"""A kernel of more steps than this compiles too slowly; the next value starts a new one."""
+"""Steps of a kernel; more compile too slowly, so the next value starts a new kernel."""
 
 
 GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
@@ -37,10 +38,10 @@ GROWING = frozenset({Ops.RESHAPE, Ops.PAD, Ops.SHRINK, Ops.FLIP})
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Facts about all values of a schedule, by node: why some are stored whatever it costs; what
-    computing each costs, alone and with the product of matrices that it is computed from; which
-    have a reduction below them, and which a product (a reduction that reads its operands many
-    times); which a user stores (True) or fuses; which are stored so that products do not meet."""
+    """Facts about all values of a schedule, by node: why some must be stored; the cost of computing
+    each, alone and with the product of matrices that it is computed from; which have a reduction
+    below them, and which a product (a reduction that reads its operands many times); which a user
+    stores (True) or fuses (False); which are stored to separate products."""
 
     store_reasons: Mapping[UOp, str]
     cost: Mapping[UOp, float]
@@ -102,7 +103,7 @@ def _estimates(
 def _again(
     node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]
 ) -> float:
-    """Return what it costs to compute a value more often than once per element."""
+    """Return the cost of the evaluations of a value beyond one per element."""
     each = cost[node] / max(1, node.size)
     reuse = 1.0 if facts.reduces[node] else TILE_REUSE
     return max(0, evaluations - node.size) * max(0.0, each - READ_COST) / reuse
@@ -111,9 +112,9 @@ def _again(
 def _row(
     node: UOp, reads: list[Access], facts: Facts, estimates: Mapping[str, float]
 ) -> tuple[Staging, float] | None:
-    """Return how to keep a row of a value in the kernel, and what that costs, where it costs
-    less than computing the value at each read. Loops around the row that the value does not
-    depend on fill it again and again."""
+    """Return how to stage a row of a value in the kernel, and the cost, where it is lower than
+    computing the value at each read. Loops around the row that the value does not depend on fill it
+    again and again."""
     again = estimates["cost_to_recompute"]
     row = staging(node, reads) if again > node.size * STAGE_COST else None
     if row is None:
@@ -133,9 +134,9 @@ def _is_free(node: UOp) -> bool:
 
 
 def _moved(node: UOp, reads: list[Access]) -> Decision:
-    """Fuse what only moves a value. A padded one is masked wherever it is read: in a product of
-    matrices that happens so often that a copy with its zeros in memory is cheaper. A padded
-    constant is only a test, and reading it from memory would need the same test."""
+    """Fuse a value that only moves another. A padded one is masked wherever it is read: in a
+    product of matrices that happens so often that a copy with its zeros in memory is cheaper. A
+    padded constant is only a test, and reading it from memory would need the same test."""
     if node.op is Ops.PAD and not _is_constant(node):
         evaluations = sum(a.evaluations for a in reads)
         estimates = {
@@ -152,8 +153,8 @@ def _moved(node: UOp, reads: list[Access]) -> Decision:
 
 
 def _masks(access: Access) -> float:
-    """Return what it costs to test a read for padding: once for all loops that do not move it,
-    in a register tile."""
+    """Return the cost of testing a read for padding; in a register tile, one test serves all loops
+    that do not move it."""
     moved = access.valid.ranges.union(*[i.ranges for i in access.indices])
     reuse = WINDOW_REUSE if moved.issuperset(access.loops) else TILE_REUSE
     return access.evaluations * MASK_COST / reuse
@@ -169,7 +170,7 @@ def _is_constant(node: UOp) -> bool:
 def _obstacle(
     node: UOp, reads: list[Access], facts: Facts, step_counts: Mapping[UOp, int]
 ) -> tuple[str, str] | None:
-    """Return (name, reason) of what keeps a value from being fused whatever it costs."""
+    """Return (name, reason) of an obstacle to fusing a value, whatever the costs are."""
     if any(step_counts[a.root] > MAX_STEPS for a in reads):
         return "store-large-kernel", "the kernel that reads it is full"
     if len(reads) > MAX_READS:
@@ -194,7 +195,8 @@ def _obstacle(
 def _by_cost(
     node: UOp, reads: list[Access], facts: Facts
 ) -> tuple[Decision, Staging | None]:
-    """Compare computing a value again with storing it, and with a row inside the kernel."""
+    """Compare the costs of computing a value again, of storing it, and of a row inside the
+    kernel."""
     estimates = _estimates(node, reads, facts, facts.cost)
     evaluations = int(estimates["evaluations"])
     again, storing = estimates["cost_to_recompute"], estimates["cost_to_store"]

@@ -1,7 +1,7 @@
-"""The scheduler's estimates of cost: what a value costs to compute, and what storing it costs.
+"""The scheduler's estimates of the cost of computing a value and of storing it.
 
-Unit: about one float operation. Rough on purpose: the decisions they feed are recorded with
-the estimates, so that a reader can disagree.
+Unit: about one float operation. They are rough on purpose: a decision is recorded with its
+estimates, so that a reader can disagree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from workbench.ir.node.uop import UOp
 STORE_COST = 8.0
 """Per element: written once and read back."""
 READ_COST = 1.0
-"""Per use of a stored element: what computing it in place is held against."""
+"""Per use of a stored element: the alternative to computing it in place."""
 LAUNCH_COST = 10_000.0
 """Per kernel: compiling apart, a launch and its bookkeeping."""
 MASK_COST = 1.0
@@ -24,10 +24,10 @@ MASK_COST = 1.0
 TILE_REUSE = 8.0
 """A register tile computes an elementwise operand once for about this many uses."""
 WINDOW_REUSE = 4.0
-"""Where every loop moves what is read, as windows of one channel do, rows of a tile share this
-much: neighbouring windows overlap."""
+"""The same where every loop moves the operand, as for windows of one channel: neighbouring windows
+overlap."""
 REREADS = 4
-"""A reduction that reads its operands this often has something to gain from a register tile."""
+"""A reduction that reads its operands this often can gain from a register tile."""
 UNTILED_COST = 0.5
 """Per multiplication of a product of matrices that has no register tile."""
 TILE_WORK = 1 << 15
@@ -48,11 +48,10 @@ def totals(
     boundaries: Collection[UOp],
     products: Mapping[UOp, bool] = NO_PRODUCTS,
 ) -> dict[UOp, float]:
-    """Return per node what computing all of it costs, everything below it fused once.
-
-    What is stored anyway, and a reduction, which is decided for itself, cost a read; not those
-    of `products`, which are computed with what reads them. The cost of a value that several
-    others use is shared out among them.
+    """Return per node the cost of computing it with everything below it fused once. A stored value
+    or a reduction, which is decided by itself, costs a read; not one of `products`, which are
+    computed with their consumers. The cost of a value that several others use is shared out among
+    them.
     """
     users = Counter(s for node in nodes for s in set(node.src))
     cost: dict[UOp, float] = {}
@@ -67,8 +66,8 @@ def totals(
 
 
 def steps(node: UOp) -> int:
-    """Return about how many operations of the machine one element of a node takes: what a sine is
-    expanded into is as long as a hundred sums."""
+    """Return an estimate of the machine operations for one element of a node: a sine expands to
+    about a hundred."""
     return max(1, int(OPS[node.op].cost))
 
 
@@ -110,7 +109,7 @@ def products_below(nodes: dict[UOp, None], boundaries: set[UOp]) -> dict[UOp, bo
 
 
 def is_product(node: UOp, boundaries: Collection[UOp]) -> bool:
-    """Whether a reduction has a register tile to gain: it rereads several operands, or one in
+    """Whether a reduction gains from a register tile: it rereads several operands, or one in
     several ways."""
     if not rereads(node, boundaries):
         return False
@@ -128,8 +127,8 @@ def rereads(node: UOp, boundaries: Collection[UOp]) -> bool:
 
 
 def _selects(node: UOp) -> bool:
-    """Whether a sum is of the elements whose position equals an index: it has a loop only until
-    `rules.collapse` makes it a load."""
+    """Whether a sum selects the elements whose position equals an index: `rules.collapse` turns its
+    loop into a load."""
     if node.combines is not Ops.ADD or node.src[0].op is not Ops.WHERE:
         return False
     condition = _moved(node.src[0].src[0])
@@ -139,14 +138,15 @@ def _selects(node: UOp) -> bool:
 
 
 def _moved(node: UOp) -> UOp:
-    """Return the value that a node has in other places."""
+    """Return the value that a movement op moves."""
     while node.op in MOVEMENT:
         node = node.src[0]
     return node
 
 
 def _inside(node: UOp, boundaries: Collection[UOp]) -> Callable[[UOp], bool]:
-    """Return whether a value is computed for a reduction alone: not reduced, and not stored."""
+    """Return whether a value is computed for one reduction alone, and is neither a reduction nor
+    stored."""
     return lambda n: (
         n.op is not Ops.REDUCE_AXIS and n is not node and n not in boundaries
     )

@@ -1,8 +1,8 @@
 """Which values are stored, which are fused, and why.
 
-One walk from the outputs to the inputs. When it reaches a value, every read of it is known,
-with the loops around it; so what fusing costs is known too: it is computed once per step of
-those loops, at every read. It is fused where that costs no more than storing it. Which products
+One walk from the outputs to the inputs. When it reaches a value, every read of it is known, with
+the loops around the read; so the cost of fusing is known, too: the value is computed once per step
+of those loops, at every read. It is fused where that costs no more than storing it. Which products
 share a kernel is known at the end of the walk; where some must not, it is walked once more.
 """
 
@@ -29,8 +29,8 @@ NOTHING_FORCED: Mapping[UOp, bool] = MappingProxyType({})
 
 @dataclass(slots=True, repr=False)
 class SchedulePlan:
-    """What the walk found. `reads`: per value, how it is accessed (one access, its own, where it
-    is stored); `links`: per value and access, the accesses of its sources."""
+    """The result of the walk. `reads`: the accesses of each value (its own one where it is stored);
+    `links`: per value and access, the accesses of its sources."""
 
     nodes: dict[UOp, None]
     staged: dict[UOp, Staging] = field(default_factory=dict)
@@ -49,9 +49,7 @@ def decide(
     outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
 ) -> SchedulePlan:
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
-    (True) or fused (False) whatever it costs.
-
-    Errors: WorkbenchError where it cannot be.
+    (True) or fused (False) whatever the costs are. Errors: WorkbenchError where that is impossible.
     """
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()
@@ -108,7 +106,7 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
 
 
 def _store_reasons(roots: list[UOp], nodes: dict[UOp, None]) -> dict[UOp, str]:
-    """Return the values that are stored whatever it costs, with the reason."""
+    """Return the values that must be stored, each with the reason."""
     reasons = {n: "contiguous() asks for it" for n in nodes if n.op is Ops.CONTIGUOUS}
     for node in nodes:
         if node.op is Ops.COPY:

@@ -1,4 +1,4 @@
-"""What scheduling hands on: items to run in order, and the decisions that led to them."""
+"""The result of scheduling: items to run in order, and the decisions that led to them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Why a value is stored or fused. `estimates` are the numbers that decided, or, where the
-    decision was `forced` by whoever asked, those that would have."""
+    """Why a value is stored or fused. `estimates` are the numbers that decided, or, where a user
+    `forced` the decision, those that would have."""
 
     name: str
     node: UOp
@@ -36,8 +36,8 @@ class ScheduleItem:
     """One thing to run: a kernel, or (kernel None) a copy between devices.
 
     `buffers` are BUFFER nodes by PARAM slot (of a copy: the target, then the source); `nodes` are
-    the tensor-level values that the item computes, one per output, and `decisions` say why each
-    is stored.
+    the tensor-level values that the item computes, one per output, and `decisions` the reasons why
+    they are stored.
     """
 
     kernel: UOp | None
@@ -47,7 +47,7 @@ class ScheduleItem:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """The slots of what the item writes."""
+        """The slots of the BUFFERs that the item writes."""
         return (0,) if self.kernel is None else self.kernel.outputs
 
     @property
@@ -62,7 +62,8 @@ class ScheduleItem:
         return tuple([b for slot, b in enumerate(self.buffers) if slot not in written])
 
     def computed(self, ends: set[UOp]) -> list[UOp]:
-        """Return what the item computes: from its values down to `ends`, what others store."""
+        """Return the nodes that the item computes: from its values down to `ends`, the values that
+        other items store."""
         stops = ends.difference(self.nodes)
         nodes = UOp.sink(*self.nodes).toposort(lambda n: n not in stops)
         return [n for n in nodes if n not in stops and n.op is not Ops.SINK]

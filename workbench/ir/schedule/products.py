@@ -1,9 +1,7 @@
-"""Products of matrices that would meet other reductions in one kernel.
-
-A kernel has one register tile: it holds the sums of one reduction. Two products in one kernel, or
-a product and a sum beside it, have none, and take several times as long. So all but one of them
-are stored, where that costs less than the tile is worth. It is asked of whole plans: only then is
-it known which values share a kernel.
+"""Products of matrices that would share a kernel with other reductions. A kernel has one register
+tile, for the sums of one reduction. Two products in one kernel, or a product and a sum beside it,
+have none, and take several times as long. So all but one of them are stored, where that costs less
+than the tile gains. The decision needs a whole plan: only that says which values share a kernel.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from workbench.ir.schedule.item import Decision
 
 
 class Member(NamedTuple):
-    """A reduction of a kernel. `value` is what would be stored of it, None where nothing can be;
-    `work` is how many of its multiplications a register tile would make faster; `again` is what
-    it costs to compute once more what the rest of the kernel may share with it."""
+    """A reduction of a kernel. `value` is the value to store for it, None where none can be; `work`
+    is the number of multiplications that a register tile would speed up; `again` is the cost of
+    computing once more the values that the rest of the kernel may share with it."""
 
     reduction: UOp
     value: UOp | None
@@ -38,7 +36,7 @@ class Member(NamedTuple):
 
     @property
     def cost(self) -> float:
-        """What storing it costs."""
+        """The cost of storing it."""
         if self.value is None:
             return math.inf
         return self.value.size * STORE_COST + LAUNCH_COST + self.again
@@ -51,8 +49,8 @@ def stored_apart(
     forced: Mapping[UOp, bool],
     costs: Mapping[UOp, float],
 ) -> dict[UOp, Decision]:
-    """Return the decisions on values of a plan that should be stored as well: none where each
-    product has a kernel of its own, or is so small that it does not matter."""
+    """Return decisions for values of a plan to store in addition: none where each product has a
+    kernel of its own, or is so small that it does not matter."""
     kernels: dict[UOp, list[UOp]] = {}
     for node in nodes:
         if node.op is Ops.REDUCE_AXIS and node.src[0].size > node.size:
@@ -63,7 +61,7 @@ def stored_apart(
         node: node.src[0].size if is_product(node, stored) else 0
         for node in {n for reductions in several for n in reductions}
     }
-    # the only product of a kernel, fused by hand with sums, stays with them: so it was asked for
+    # the only product of a kernel stays fused with sums if a user fused it
     several = [
         reductions
         for reductions in several

@@ -45,9 +45,9 @@ def schedule(
 ) -> tuple[Schedule, tuple[UOp, ...]]:
     """Return the schedule of `outputs` on `device`, and the outputs as simplified.
 
-    An output that is known (a constant, moved about), a BUFFER or a RESHAPE of one needs no
-    kernel. `forced` says of simplified values that they are stored (True) or fused (False).
-    Errors: WorkbenchError where one cannot be.
+    An output that is a constant under movement ops, a BUFFER or a RESHAPE of one needs no kernel.
+    `forced` stores (True) or fuses (False) simplified values. Errors: WorkbenchError where that is
+    impossible.
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))
@@ -92,7 +92,7 @@ def _simplified(item: ScheduleItem, has_functions: bool) -> ScheduleItem:
     if kernel.arg.order != item.kernel.arg.order:
         kernel = named(
             kernel
-        )  # an axis is gone: its name is free, and equal kernels are one
+        )  # a removed axis leaves its name free; renaming makes equal kernels one object
     item = _compacted(replace(item, kernel=kernel))
     return replace(item, kernel=MERGE_AXES(item.kernel))
 

@@ -1,7 +1,6 @@
-"""Splitting large reductions to few values: partial ones first, then one of those.
-
-A sum of a million numbers to one has no output axis: no two cores can share it, and nothing can
-stop it half way. As 256 partial sums and a small sum of those it has both, and it rounds less:
+"""Splitting large reductions to few values: partial reductions first, then a reduction of their
+results. A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot
+be stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
 errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
 """
 
@@ -14,9 +13,9 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet
 from workbench.ir.schedule.cost import FEW_RESULTS, SPLIT_WORK
 
 PARTS = 256
-"""At most this many partial results per result."""
+"""Most partial results per result."""
 FEWEST_PARTS = 16
-"""Fewer would not occupy the cores of a large machine."""
+"""Fewest partial results per result: fewer would not occupy the cores of a large machine."""
 
 
 def is_large(n: UOp, x: UOp) -> bool:
@@ -25,7 +24,7 @@ def is_large(n: UOp, x: UOp) -> bool:
 
 
 def split(n: UOp, x: UOp) -> UOp | None:
-    """A large reduction is one of partial reductions, each of a stretch of one axis."""
+    """A large reduction is a reduction of partial ones, each over a stretch of one axis."""
     kind, axes = n.arg
     for axis in sorted(axes):
         parts = _divisor(x.shape[axis])
@@ -48,7 +47,7 @@ def split(n: UOp, x: UOp) -> UOp | None:
 
 
 def _divisor(size: int) -> int:
-    """Return the largest divisor of `size` up to PARTS that is enough, or 0."""
+    """Return the largest divisor of `size` between FEWEST_PARTS and PARTS, or 0."""
     return next((d for d in range(PARTS, FEWEST_PARTS - 1, -1) if size % d == 0), 0)
 
 

@@ -1,4 +1,4 @@
-"""Rows kept inside a kernel: a value that several statements read under shared outer loops.
+"""Rows staged inside a kernel: a value that several statements read under shared outer loops.
 
 Softmax reads exp(x - m) twice, to sum it and to divide it; under the loop over rows that is one
 row, which fits in cache. So it is computed once per row into scratch: cheaper than computing it
@@ -16,16 +16,17 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
 
 ROW_BYTES = 64 << 10
-"""A row of more bytes than this would push its own start out of the cache: an eighth of a second
-level of 512 KiB. No Target is asked, on purpose: the schedule is the same on every machine and
-device, so that kernels, their names and a search's lists of opts mean the same everywhere."""
+"""Bytes of the longest row: an eighth of a second-level cache of 512 KiB, since a longer one would
+evict its own start. It does not depend on the Target on purpose: the schedule is the same on every
+machine and device, so that kernels, their names and a search's lists of opts mean the same
+everywhere."""
 STAGE_COST = 2.0
 """Per element: written to cache once and read back."""
 
 
 class Staging(NamedTuple):
-    """How a value is staged: `fill` is the access that computes the row; `private` are the axes
-    of the value that the row has, the others are fixed by the loops around it."""
+    """How a value is staged: `fill` is the access that computes the row; `private` are the axes of
+    the value that the row has; the loops around it fix the others."""
 
     fill: Access
     private: tuple[int, ...]
@@ -33,8 +34,8 @@ class Staging(NamedTuple):
 
 def staging(node: UOp, reads: list[Access]) -> Staging | None:
     """Return how to stage `node` for `reads`, or None where they share no loop that the row
-    depends on, or the row is too long. Filled before all loops, it would be the whole value,
-    computed by one core and kept by each: that is for a kernel of its own to store."""
+    depends on, or the row is too long. Filled before all loops, the row would be the whole value,
+    computed and stored by every core: a kernel of its own is better."""
     first = reads[0]
     if len(reads) < 2 or any(
         a.root is not first.root or a.valid is not TRUE for a in reads
@@ -61,7 +62,7 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
 
 
 def stage(node: UOp, row: Staging, value: UOp, name: str) -> UOp:
-    """Return the STAGE that holds the row."""
+    """Return the STAGE of the row."""
     indices = tuple(row.fill.indices[axis] for axis in row.private)
     shape = tuple(node.shape[axis] for axis in row.private)
     return UOp(Ops.STAGE, node.dtype, (value, *indices), (name, shape))

@@ -1,7 +1,8 @@
-"""Reading IR text: what `text.py` writes becomes the same nodes again. No code is evaluated.
+"""Reading IR text: the text that `printer.py` writes becomes the same nodes again. No code is
+evaluated.
 
 A line is matched as a whole; its arg is parsed as a Python expression, of which only literals,
-tuples and the names of our own enums and tuples are known.
+tuples and the names of the IR's own enums and tuples are known.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _TABLES: dict[str, Mapping[str, Any]] = {
 def parse(text: str) -> UOp | tuple[UOp, ...]:
     """Return the graph, or the linear program, that `text` describes. No code is evaluated.
 
-    Errors: ParseError with the number of the line and what was expected there.
+    Errors: ParseError with the line number and what was expected there.
     """
     values: dict[str, UOp] = {}
     steps: list[UOp] = []
@@ -169,7 +170,7 @@ class _Line(NamedTuple):
             ) from None
 
     def value(self, tree: ast.expr, op: Ops) -> Any:
-        """Return the value that `tree` spells; only literals and our own names are known."""
+        """Return the value that `tree` spells; only literals and the IR's own names are known."""
         match tree:
             case ast.Constant(value=None | bool() | int() | float() | str()):
                 return tree.value

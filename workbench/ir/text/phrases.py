@@ -1,8 +1,8 @@
 """How a node reads: words with slots for the words of its sources.
 
-`a*512 + b` is the phrase `{0}*512 + {1}` of a node, filled with the words of its sources. All
-that is said of an op in text for people stands here. `readable.py` fills the slots and names
-what is shared; the page does so too, for states that it replays, from the phrases of the record.
+`a*512 + b` is the phrase `{0}*512 + {1}` of a node, filled with the words of its sources. This file
+has all phrases of text for people. `readable.py` fills the slots and names shared values; the page
+does so too, for states that it replays, from the phrases of the record.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.ir.node.ops import MOVEMENT, OPS, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import own_name
 
-# how tightly words bind
+# how tightly phrases bind
 ATOM = 9
 _UNARY = 8
 LOOSE = -1
@@ -32,7 +32,7 @@ OwnLine = Literal["never", "always", "shared", "shared and long"]
 
 class Slot(NamedTuple):
     """The words of source number `source`, in parentheses if they bind less than `tight`. A
-    `signed` one begins with + or, before what is `negated`, with - and that."""
+    `signed` one begins with +, or with - before the `negated` parts."""
 
     source: int
     tight: int = LOOSE
@@ -45,10 +45,11 @@ Part = str | Slot
 class Phrase(NamedTuple):
     """How a node reads among others (`parts`), and how tightly that binds.
 
-    `negated` are the parts behind a minus sign that stands for its own. `root` are those where
-    it ends a graph, `statement` those of a line in a statement tree, () where they are the same;
-    the sources from `body` on are lines inside of that. `line` says when it is named, on a line
-    of its own: never, always, where it is used twice, or where that and its words are long.
+    `negated` are its parts after a minus sign that replaces its own. `root` are its parts at the
+    end of a graph, `statement` those of a line in a statement tree, () where they equal `parts`;
+    the sources from `body` on are lines inside of that line. `line` says when the node gets a name
+    and a line of its own: never, always, where it is used twice, or where it is used twice and its
+    text is long.
     """
 
     parts: tuple[Part, ...]
@@ -97,7 +98,7 @@ def typed(node: UOp) -> str:
         WorkbenchError,
         TypeError,
         ValueError,
-    ):  # a broken graph is shown in its error
+    ):  # the error of a broken graph shows it, too
         return f"{node.dtype}[?]"
 
 
@@ -127,7 +128,7 @@ def _infix(node: UOp) -> Phrase:
 
 
 def _constant(node: UOp) -> Phrase:
-    key = node.dtype, repr(node.arg)  # 0.0 is -0.0, and not the same text
+    key = node.dtype, repr(node.arg)  # 0.0 equals -0.0, and is another text
     cached = _CONSTANTS.get(key)
     if cached is None:
         if len(_CONSTANTS) >= _MOST_CONSTANTS:

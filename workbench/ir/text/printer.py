@@ -1,4 +1,4 @@
-"""IR as text that parses back (parse.py reads it): one line per node, sources first.
+"""IR as text that parses back (parser.py reads it): one line per node, sources first.
 
     g0 = RANGE.index 512 {"g0", GLOBAL}
     p1 = PARAM.float32 {1, 512}
@@ -28,7 +28,7 @@ from workbench.ir.node.uop import KernelInfo, Storage, UOp
 RESERVED = {"inf", "nan", "True", "False", "let", "LINEAR", *Ops.__members__}
 """Words that cannot be names of nodes."""
 LETTERS = {Ops.REDUCE: "s", Ops.BUFFER: "b"}
-"""What the name of a node begins with that has none of its own, where that is not v."""
+"""First letters of names for nodes without a name of their own; v for other ops."""
 _PLAIN_NAN = struct.pack("<d", math.nan)
 
 
@@ -72,7 +72,7 @@ class NodeNames:
 
 
 def own_name(node: UOp) -> str:
-    """Return the name a node brings along ("" for most): `g0`, `p1`, a stage's name."""
+    """Return a node's own name ("" for most): `g0`, `p1`, a stage's name."""
     if not isinstance(node.arg, tuple) or not node.arg:
         return ""
     if node.op is Ops.PARAM:
@@ -90,7 +90,7 @@ def line_of(node: UOp, names: Mapping[UOp, str]) -> str:
 
 
 def brief(node: UOp) -> str:
-    """Return one line that shows `node` and hints at its sources, for messages."""
+    """Return one line with `node` and the ops of its sources, for messages."""
     names = {s: own_name(s) or f"{s.op.name}(..)" for s in node.src if not s.is_const}
     try:
         return line_of(node, names)
@@ -110,7 +110,7 @@ def number_text(value: Const) -> str:
 
 
 def _listing(program: Iterable[UOp]) -> list[tuple[UOp, bool]]:
-    """List (node, whether it is a step): what a step needs comes before it."""
+    """List (node, whether it is a step): the nodes that a step needs come before it."""
     listed: list[tuple[UOp, bool]] = []
     visited: set[UOp] = set()
     for step in program:

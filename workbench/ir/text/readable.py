@@ -4,8 +4,8 @@
     STORE(p0[g0*512 + g1], max(s3, 0.0))  END g0 g1
 
 Shared values and long ones get a name and a line of their own, so the text grows with the
-graph and not with the expression it stands for. It is for reading and for diffs; `text.py`
-has the form that parses back, `phrases.py` how each node reads.
+graph and not with the expression it stands for. It is for reading and for diffs; `printer.py` has
+the text that parses back, `phrases.py` the phrase of each node.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from workbench.ir.text.phrases import (
 from workbench.ir.text.printer import NodeNames, to_text
 
 SHORT = 24
-"""Characters of an index that is repeated where it is used, at most."""
+"""Most characters of an index that is repeated where it is used."""
 LONG = 90
 """Characters of an expression from which on it gets a line of its own."""
 Text = tuple[str, int]
-"""Words and how tightly they bind."""
+"""A text and how tightly it binds."""
 
 
 def to_expr(ir: UOp | Sequence[UOp]) -> str:
-    """Return the human form of a graph of any level (a linear program: its `to_text`)."""
+    """Return readable text of a graph of any level (for a linear program, its `to_text`)."""
     if not isinstance(ir, UOp):
         return to_text(ir)
     if ir.op is Ops.BLOCK:
@@ -144,7 +144,7 @@ def statement_lines(block: UOp) -> dict[UOp, tuple[str, ...]]:
 
 
 class _TreeWriter:
-    """Makes the words of nodes, sources first, and says which get lines of their own."""
+    """Writes nodes, sources first, and decides which get lines of their own."""
 
     def __init__(self, names: NodeNames, shapes: bool):
         self.names, self.shapes = names, shapes
@@ -152,17 +152,17 @@ class _TreeWriter:
         self._uses: Counter[UOp] = Counter()
 
     def count(self, graph: dict[UOp, None]) -> None:
-        """Start on a graph: what it uses twice will be named."""
+        """Start a graph: nodes that it uses twice will get names."""
         self._texts = {}
         self._uses = Counter(s for node in graph for s in node.src)
 
     def words(self, node: UOp, tight: int = LOOSE) -> str:
-        """Return a node's words, in parentheses if they bind less than `tight`."""
+        """Return a node's text, in parentheses if it binds less than `tight`."""
         words, binds = self._texts.get(node) or (self.names.give(node), ATOM)
         return words if binds >= tight else f"({words})"
 
     def filled(self, node: UOp, parts: Sequence[Part]) -> str:
-        """Return parts of a node's phrase with the words of its sources."""
+        """Return parts of a node's phrase with the texts of its sources."""
         words = []
         for part in parts:
             if isinstance(part, str):
@@ -174,14 +174,15 @@ class _TreeWriter:
         return "".join(words)
 
     def _signed(self, node: UOp, tight: int) -> str:
-        """Return the sign and words of the right side of a sum: `a + -b` reads `a - b`."""
+        """Return the sign and the text of the right side of a sum: `a + -b` reads `a - b`."""
         negated = phrase(node).negated
         if negated and node not in self.names.by_node:
             return f"- {self.filled(node, negated)}"
         return f"+ {self.words(node, tight)}"
 
     def lines_before(self, root: UOp) -> list[str]:
-        """Return the lines that name what `root` uses; afterwards `words(root)` stands alone."""
+        """Return the lines that name the nodes `root` uses; afterwards `words(root)` can stand
+        alone."""
         lines = []
         for node in root.toposort(lambda n: n not in self._texts):
             if node in self._texts:

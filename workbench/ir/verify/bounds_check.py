@@ -1,8 +1,7 @@
-"""Bounds checks of kernels from text: no gate is believed before it is shown to be right.
-
-Scheduling makes gates that are right by construction. A kernel that somebody typed, or changed,
-may gate an index that leaves its buffer all the same, and native code would follow it. It may
-also read what no statement has written: every device then finds something else.
+"""Bounds checks of kernels from text: every gate is proved to be right, or tightened. Scheduling
+builds gates that are right by construction. A kernel that a user typed or changed may have a gate
+that lets an index leave its buffer, and native code would access it. It may also read elements that
+no statement has written: their values differ from device to device.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from workbench.ir.verify.unwritten import POINTS, refuse_unwritten
 
 
 def bounds_checked(kernel: UOp) -> UOp:
-    """Return `kernel` with every gated index of a PARAM inside its buffer: where positions are too
-    many to try each, the bounds are added to the gate.
+    """Return `kernel` with every gated index of a PARAM inside its buffer: where there are too many
+    positions to try each, the bounds are added to the gate.
 
     Errors: VerifyError for an index that is outside where its gate is open, and for elements of a
     STAGE that are read and never written.
@@ -54,7 +53,7 @@ def _always_inside(index: UOp, gate: UOp, size: int) -> bool | None:
 
 
 def _values(*indexes: UOp) -> list[Array] | None:
-    """Return the values of index expressions at every step of their ranges, the same steps for
-    all; None where there are too many, or they depend on what is loaded."""
+    """Return the values of index expressions at every step of their ranges, the same steps for all;
+    None where there are too many, or they depend on memory."""
     axes = sorted(UOp.sink(*indexes).ranges, key=lambda r: r.axis_name)
     return index_values(indexes, axes, POINTS)

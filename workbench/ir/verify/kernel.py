@@ -1,4 +1,4 @@
-"""Rules of the kernel level, and of the statement tree that lowering makes of it.
+"""Rules of the kernel level, and of the statement tree that lowering builds.
 
 Each check returns why a node breaks its rule, "" where it does not; the tables at the end say
 the rules in words.
@@ -20,7 +20,7 @@ from workbench.ir.verify.rows import Spec, by_op, common, is_shape, reduces
 MAX_SLOTS = 4096
 """Parameters that one kernel may have; a launch packs a pointer for each."""
 MAX_LANES = 1 << 14
-"""Lanes that one value may have, at most: each is written out when the program is linear."""
+"""Most lanes of a value: a linear program has an operation for each vector of them."""
 
 
 def memory(node: UOp) -> UOp:
@@ -60,8 +60,8 @@ def index(node: UOp) -> str:
 
 
 def in_bounds(node: UOp) -> str:
-    """Check each index that no condition guards: by its bounds, and exactly if they are wide.
-    Memory without elements is accessed only where a condition is known to be false."""
+    """Check each index without a gate: by its bounds, and exactly if they are too wide. Memory
+    without elements may be accessed only under a condition that is always false."""
     target = node if node.op is Ops.STAGE else memory(node.src[0])
     for axis, size in zip(node.src[1:], target.memory_shape, strict=True):
         gate = split_gate(axis)[1]
@@ -86,7 +86,7 @@ def store(node: UOp) -> str:
 
 
 def guarded(node: UOp) -> str:
-    """Check that INVALID, and an index that may be, is used as an index and nothing else."""
+    """Check that INVALID, and an index that may be INVALID, is used only as an index."""
     for place, source in enumerate(node.src):
         gated = source.op is Ops.WHERE and source.src[-1].op is Ops.INVALID
         if source.op is not Ops.INVALID and not gated:
@@ -170,9 +170,9 @@ def slots(node: UOp) -> str:
 
 
 def no_race(node: UOp) -> str:
-    """Check that no statement reads a parameter that the kernel writes, as it was or as it will
-    be: what it finds depends on how a device orders its loops. It is ordered where it is behind
-    an AFTER of all that writes the parameter."""
+    """Check that no statement reads a parameter that the kernel writes: its value would depend on
+    the order of loops on a device. A read behind an AFTER of all writes of the parameter is
+    ordered."""
     writes: dict[UOp, set[UOp]] = {}
     for end in node.src:
         writes.setdefault(end.store.place.param, set()).add(end.store)
@@ -204,8 +204,8 @@ def statements(node: UOp) -> str:
 
 
 def _shared_loops(block: UOp) -> list[UOp]:
-    """Return the loops that a launch takes a part of: a "thread" loop that is all there is, and
-    in it, or alone, a "chunked" one."""
+    """Return the loops that a launch runs a part of: a "thread" loop around all statements, and in
+    it, or without it, a "chunked" one."""
     launch_loops: list[UOp] = []
     body = block.src
     roles: tuple[LoopRole, ...] = ("thread", "chunked")

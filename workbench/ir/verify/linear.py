@@ -1,6 +1,6 @@
 """Rules of the linear level: nodes by table, then one walk in program order.
 
-Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
+A check returns why a node breaks its rule, "" where it does not.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.ir.verify.kernel import define, memory, param
 from workbench.ir.verify.rows import Spec, broken, by_op, common, require
 
 _ANYWHERE = frozenset({Ops.CONST, Ops.VAR, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG})
-"""What is used where needed, without a step of its own."""
+"""Ops that are used without a step of their own."""
 
 
 def index(node: UOp) -> str:
@@ -131,7 +131,8 @@ def _broken(rule: str, node: UOp, why: str) -> VerifyError:
 
 
 class _Walk:
-    """What is known before a step: values by the loop they were made in, and registers set."""
+    """The state before a step: values by the loop that computes them, and the registers that are
+    set."""
 
     def __init__(self) -> None:
         self.loops: list[UOp] = []

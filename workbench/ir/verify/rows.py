@@ -38,7 +38,8 @@ def by_op(rows: Iterable[Spec]) -> Table:
 
 
 def require(node: UOp, table: Table) -> None:
-    """Raise VerifyError for the first rule that `node` breaks; its sources are known good."""
+    """Raise VerifyError for the first rule that `node` breaks; its its sources have been
+    checked."""
     for spec in table[node.op]:
         why = spec.check(node)
         if why:

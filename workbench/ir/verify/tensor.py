@@ -1,6 +1,6 @@
 """Rules of the tensor level: shapes that fit.
 
-Checks as in verify_kernel: why a node breaks its rule, "" where it does not.
+A check returns why a node breaks its rule, "" where it does not.
 """
 
 from __future__ import annotations

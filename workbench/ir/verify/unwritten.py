@@ -1,8 +1,7 @@
-"""Reads of a STAGE that nothing has written: refused in a kernel from text.
-
-Every device would find something else there. An element counts as written where some step of the
-fill writes a value made of written elements; a read counts where its value is used: beyond the end
-of a padded axis a WHERE or the gate of a STORE throws it away.
+"""Reads of elements of a STAGE that no step has written: refused in a kernel from text. Their
+values would differ from device to device. An element counts as written where some step of the fill
+writes a value computed from written elements; a read counts where its value is used: beyond the end
+of a padded axis a WHERE or the gate of a STORE discards it.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
 POINTS = 1 << 18
-"""Positions up to which every one is tried."""
+"""Most positions that are tried one by one."""
 MOST_CONDITIONS = 8
-"""Conditions of one read that are looked at; a further one would only excuse more reads."""
+"""Most conditions of one read that are evaluated; another one could only excuse more reads."""
 Conditions = frozenset[UOp]
 
 
 class Read(NamedTuple):
-    """An INDEX of a STAGE, and what is true where its value is used. A STAGE in its place stands
-    for what its own fill writes."""
+    """An INDEX of a STAGE, and the conditions under which its value is used. With a STAGE as its
+    node it is the write of that STAGE's own fill."""
 
     place: UOp
     conditions: Conditions = frozenset()
@@ -98,7 +97,7 @@ def _range_conditions(conditions: Iterable[UOp | None]) -> Conditions:
 
 
 def _written(stage: UOp, written: dict[UOp, Written]) -> Written:
-    """Return what a fill writes, without what it makes of elements that are not written."""
+    """Return the elements that a fill writes, without those computed from unwritten elements."""
     lengths = _lengths(stage)
     doubtful = [
         read._replace(outer=written[read.stage].outer)
@@ -149,7 +148,7 @@ def _refuse(read: Read, written: dict[UOp, Written]) -> None:
 
 
 def _is_sure(read: Read, written: dict[UOp, Written]) -> bool:
-    """Return whether bounds alone show that a read stays in what is written."""
+    """Return whether bounds alone prove that a read stays within the written elements."""
     lengths = written[read.stage].lengths
     if lengths is None:
         return False
@@ -190,7 +189,7 @@ def _lengths(stage: UOp) -> tuple[int, ...] | None:
 
 
 def _fill_positions(written: Written, stage: UOp) -> Array | None:
-    """Return the flat positions that a STAGE holds, or None where they are too many."""
+    """Return the flat positions of a STAGE that are written, or None where they are too many."""
     return _positions(Read(stage)) if written.lengths else written.positions
 
 

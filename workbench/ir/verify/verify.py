@@ -2,8 +2,8 @@
 
     verify(sink, "kernel")     # raises VerifyError naming the rule, the node and why
 
-The tables are in verify_tensor.py, verify_kernel.py (kernel and lowered) and verify_linear.py;
-rules of all levels come from the op table (verify_rows.py).
+The tables are in tensor.py, kernel.py (kernel and lowered) and linear.py; rules of all levels come
+from the op table (rows.py).
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ WINDOW = 3
 def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
     """Return (n, high, low): x is (n + high + low) * pi/2, n modulo 4.
 
-    `high` is from -1/2 to 1/2 and `low` at most half of its last bit. For x below 1/2 they mean
-    nothing.
+    `high` is from -1/2 to 1/2 and `low` at most half of its last bit. They are undefined for x
+    below 1/2.
     """
     layout = FORMATS[x.dtype]
     bits = x.bitcast(layout.uint)
@@ -34,7 +34,7 @@ def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
     window = _window(place, two_over_pi(layout))
     product = _product(_limbs(mantissa), [n for w in window for n in _limbs(w)])
     high, low = _words(product, layout)
-    # Half of pi/2 more, and half of `high`'s last bit: cutting off then rounds to the nearest.
+    # Adding half of pi/2, and half of `high`'s last bit, makes truncation round to the nearest.
     half = 1 << (layout.uint.bits - 3)
     high = high + (half | half >> layout.fraction_bits)
     return shr(high, layout.uint.bits - 2), *_fraction(high, low, x.dtype)
@@ -42,8 +42,9 @@ def reduce_argument(x: UOp) -> tuple[UOp, UOp, UOp]:
 
 @cache
 def two_over_pi(layout: FloatFormat) -> tuple[int, ...]:
-    """Return the bits of 2/pi as words, after as many zeros as x = 1/2 needs; greatest first."""
-    # The last place is that of the greatest exponent, 2 * bias.
+    """Return the bits of 2/pi as words, most significant first, after the zeros that x = 1/2
+    needs."""
+    # The last window is that of the greatest exponent, 2 * bias.
     width = layout.uint.bits
     count = (layout.bias + 1) // width + WINDOW + 1
     total = count * width
@@ -67,10 +68,9 @@ def _pi(bits: int) -> int:
 
 
 def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
-    """Return the window that begins at bit `place` of `words`, least word first.
-
-    Whole words are skipped by powers of two, the greatest first, so that few selections do;
-    then neighbours are shifted together.
+    """Return the window that begins at bit `place` of `words`, least word first. Whole words are
+    skipped by powers of two, the greatest first, which takes few selections; then each word and its
+    neighbour are shifted together.
     """
     width = place.dtype.bits
     candidates = [place.like(word) for word in words]
@@ -127,10 +127,9 @@ def _words(limbs: Sequence[UOp], layout: FloatFormat) -> tuple[UOp, UOp]:
 
 
 def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
-    """Return what follows the two bits of the count, less the two halves, as two floats.
-
-    It is cut into pieces as long as the fraction of a float: under the exponent of 1 each is
-    a float without a conversion, which vectors of 64-bit integers would not have.
+    """Return the fraction, the bits after the two of the count, less the two halves, as two floats.
+    The bits are cut into pieces as long as the fraction of a float: with the exponent of 1 each
+    piece is a float without a conversion, which vectors of 64-bit integers do not have.
     """
     layout = FORMATS[dtype]
     width, size = layout.uint.bits, layout.fraction_bits

@@ -1,4 +1,4 @@
-"""How floats keep their bits, and the arithmetic that the polynomials of functions share."""
+"""The bit layout of floats, and the arithmetic that the polynomials of functions share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from workbench.ir.node.uop import UOp
 
 
 class FloatFormat(NamedTuple):
-    """How a float type keeps its bits: `uint` is the integer of its width; a value is
-    2**(exponent - bias) * 1.fraction. `least` is the least normal number."""
+    """The bit layout of a float dtype: `uint` is the integer of its width; a value is 2**(exponent
+    - bias) * 1.fraction. `least` is the least normal number."""
 
     uint: DType
     fraction_bits: int
@@ -39,7 +39,7 @@ FORMATS = {
 
 
 def polynomial(x: UOp, coefficients: Sequence[float]) -> UOp:
-    """Return the polynomial of x with the coefficients given, lowest power first."""
+    """Return the polynomial of x; `coefficients` start with the lowest power."""
     *rest, value = [x.like(c) for c in coefficients]
     for coefficient in reversed(rest):
         value = fma(value, x, coefficient)
@@ -57,5 +57,6 @@ def shl(x: UOp, amount: int | UOp) -> UOp:
 
 
 def shr(x: UOp, amount: int | UOp) -> UOp:
-    """Return x >> amount, likewise; the sign bit is repeated if x is signed."""
+    """Return x >> amount; the amount is less than the width, and the sign bit is repeated if x is
+    signed."""
     return x >> amount

@@ -30,7 +30,7 @@ FLOAT64 = (
     0.18183564330322546, 0.15314050429515497, 0.1479595106060354,
 )  # fmt: skip
 
-# 1 / ln 2 as a float and what that float lacks.
+# 1 / ln 2 as a float, and its rounding error.
 PER_LN2 = {
     dtypes.float32: (1.4426950216293335, 1.925963033500011e-08),
     dtypes.float64: (1.4426950408889634, 2.0355273740931033e-17),
@@ -39,7 +39,7 @@ PER_LN2 = {
 
 def log2(x: UOp) -> UOp:
     """log2(2**e * m) is e + log2(m) with m in [sqrt(1/2), sqrt(2)), so that no digit is lost
-    near 1; subnormals are scaled first; 0, negative, infinite and NaN are chosen last."""
+    near 1; subnormals are scaled first; 0, negative, infinite and NaN are selected last."""
     layout = FORMATS[x.dtype]
     half_root = HALF_ROOT[x.dtype]
     width = layout.fraction_bits
@@ -56,8 +56,8 @@ def log2(x: UOp) -> UOp:
 
 
 def _near_one(t: UOp) -> UOp:
-    """log2(1 + t) for 1 + t in [sqrt(1/2), sqrt(2)): t / ln 2, exact to twice the width, plus
-    a small rest."""
+    """log2(1 + t) for 1 + t in [sqrt(1/2), sqrt(2)): t / ln 2, exact to twice the width, plus a
+    small remainder."""
     high, low = (t.like(part) for part in PER_LN2[t.dtype])
     if t.dtype is dtypes.float32:
         rest = t * fma(t, polynomial(t, FLOAT32), low)

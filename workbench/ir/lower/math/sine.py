@@ -3,7 +3,7 @@
 x is n * pi/2 + r with r at most pi/4; sin and cos of r are polynomials, and n says which of them
 is the answer, and its sign. n and r come from one integer product (argument_reduction.py), because
 subtracting multiples of pi/2 in floats fails for large x; a second method for small x would only
-cost more: without branches both are computed.
+add cost: without branches both are computed.
 
 The polynomials are minimax fits of the relative error (Remez exchange, 60 digits, rounded to
 the float at hand). SIN and COS of one x share all but the last selection.
@@ -42,7 +42,7 @@ COSINE = {
     ),
 }  # fmt: skip
 
-# pi/2 as a float and what that float lacks.
+# pi/2 as a float, and its rounding error.
 HALF_PI = {
     dtypes.float32: (1.5707963705062866, -4.371138828673793e-08),
     dtypes.float64: (1.5707963267948966, 6.123233995736766e-17),
@@ -82,7 +82,7 @@ def _reduce(x: UOp) -> _Reduced:
     quadrant, high, low = reduce_argument(x)
     half_pi, missing = (x.like(part) for part in HALF_PI[x.dtype])
     rest = high * half_pi
-    # What the product lost in rounding (0 where an FMA rounds twice), and the parts left out.
+    # The rounding error of the product (0 where an FMA rounds twice), and the terms left out.
     lost = fma(low, half_pi, fma(high, missing, fma(high, half_pi, -rest)))
     small = x < math.pi / 4
     rest, lost = small.where(x, rest), small.where(x.like(0.0), lost)

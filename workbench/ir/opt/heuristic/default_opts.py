@@ -1,4 +1,4 @@
-"""The default opts: an ordered table of steps, each decided by counts that a person can read.
+"""The default opts: an ordered table of steps, each decided by a few counts of the kernel.
 
     pieces           an axis along which the conditions of joined or padded tensors change, as
                      pieces side by side in which they do not
@@ -7,19 +7,19 @@
                      as square blocks that are transposed in registers
     register-tile    the axis along which the result's elements are neighbours as vector lanes, and
                      other output axes as rows, so that each load serves several results
-    vector-lanes     that axis alone, where nothing is shared
+    vector-lanes     that axis alone, where no two results share a load
     row-lanes        the fill axes of rows that are staged inside the kernel
     reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
-    pack-operand     the operand that is read again for every step of an outer loop, as a tile
+    pack-operand     the operand that every step of an outer loop reads again, as a tile
     threads          the outermost loop over the output, one part per core
     sum-blocks       a long reduction along which an operand is read across, in blocks
     short-sums       reductions of a few steps, without their loops
     reduce-outside   the loop of a reduction over the far stride, outside of the outputs of a core
 
 A step proposes opts with its counts, or nothing; those of reductions alone stand in
-`reductions.py`. Source: the figures of Goto and van de Geijn
-(packing), and of Halide's and tinygrad's hand-coded schedulers.
+`reductions.py`. Source: Goto and van de Geijn (packing), Halide's and tinygrad's hand-coded
+schedulers.
 """
 
 from __future__ import annotations
@@ -66,23 +66,25 @@ from workbench.ir.opt.kinds.stage import fill_name
 from workbench.ir.opt.opt import Opt, OptOps, ranges, store_strides
 
 PACKED_SHARE = 1
-"""Size of a packed tile at most, in second-level caches: at that size some products were still
-ten times as fast as without a packed tile, and none slower, on a core with 1 MiB."""
+"""Greatest size of a packed tile, in second-level caches. At this size, on a core with 1 MiB, some
+products were ten times as fast as without a packed tile, and none slower."""
 LINE_BYTES = 64
 """Bytes of a line of the caches."""
 BLOCKS = range(128, 63, -1)
-"""Steps of a block: their lines are a quarter of the first-level cache, or less."""
+"""Steps of a block, the longest first: their cache lines fill at most a quarter of the first-level
+cache."""
 OVERLAP = 2
-"""A tile is read in place where its copy is at least this many times what it touches: windows."""
+"""A tile is read in place where its copy has at least this many times the elements that it touches,
+as with overlapping windows."""
 THREAD_STEPS = 1 << 17
-"""Lane-steps of work below which waking other cores gains nothing: some ten microseconds."""
+"""Lane-steps below which waking other cores gains nothing: about ten microseconds of work."""
 
 
 def heuristic(
     kernel: UOp, target: Target
 ) -> tuple[UOp, tuple[Opt, ...], HeuristicSteps]:
-    """Return (kernel with the default opts, those opts, the steps that fired, each with what was
-    applied of it: an opt that is not legal is left out)."""
+    """Return the kernel with the default opts, those opts, and the steps that fired, each with its
+    opts that were legal and are applied."""
     applied: list[Opt] = []
     fired: list[HeuristicStep] = []
     doc = "The default opts, each step with the numbers that made it fire."
@@ -110,7 +112,8 @@ def heuristic(
 
 
 def in_register_transpose(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """Where an operand is read across, as in a transposed copy: blocks of vectors by vectors."""
+    """Square blocks of vectors, where an operand is read across its rows, as in a transposed
+    copy."""
     axis = unit_axis(kernel)
     if axis is None or reduces(kernel):
         return None
@@ -171,16 +174,16 @@ def row_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An operand that vector lanes walk and an outer loop does not: read again at every step of
-    it, from lines far apart. The loops that it depends on go outside, and its tile is packed
-    once for all the others."""
+    """An operand that moves along vector lanes but not with an outer loop, so that every step of
+    that loop reads it again, from lines far apart. The loops that it depends on move outside, and
+    its tile is packed once for all others."""
     reductions = reduces(kernel)
     if len(reductions) != 1:
         return None
     moves, most = store_strides(kernel), PACKED_SHARE * target.l2_bytes
     for load in loads(reductions[0].src[0]):
         if load.place.memory.op is not Ops.PARAM:
-            continue  # it is packed already
+            continue  # it is already packed
         if not any(r.axis_kind.is_lane and moves.get(r) == 1 for r in load.ranges):
             continue
         around, again = loops_of(kernel, load)
@@ -218,8 +221,8 @@ def pack_operand(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
-    """Return the opts that fill a tile by whole vectors where its lanes are not neighbours in
-    memory: read along the axis that is, they are transposed in registers."""
+    """Return the opts that fill a tile with whole vectors where its lanes are not neighbours in
+    memory: loaded along the axis whose elements are, they are transposed in registers."""
     walk, slot = strides(load), load.place.memory.slot
     wide = target.vector_width(load.dtype.itemsize)
     apart = [r for r in tile if r.axis_kind.is_lane and walk.get(r) != 1]
@@ -231,8 +234,8 @@ def _transposed_fill(load: UOp, tile: list[UOp], target: Target) -> list[Opt]:
 
 
 def _tile_elements(load: UOp, tile: list[UOp]) -> int:
-    """Return how many elements a tile has where it lies; as many as a copy of it has, where
-    reading it there needs masks or parts of vectors."""
+    """Return how many elements of memory a tile touches; those of its copy, where reading it in
+    place needs masks or parts of vectors."""
     index, gate = split_gate(load.place.flat_index)
     if gate is not None or not lanes_are_neighbours(load):
         return math.prod(r.extent for r in tile)
@@ -240,9 +243,9 @@ def _tile_elements(load: UOp, tile: list[UOp]) -> int:
 
 
 def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction along which the operand that is not packed is read across, a line of the cache
-    for each step: in blocks whose lines the cache keeps for the next rows. The sums wait in
-    memory, and the packed tile is one of a block."""
+    """A reduction along which the operand that is not packed is read across, one cache line a step,
+    in blocks whose lines stay in the cache for the next rows. The sums are in memory between
+    blocks, and the packed tile is that of a block."""
     reductions = reduces(kernel)
     if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
@@ -269,7 +272,7 @@ def sum_blocks(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _block(kernel: UOp, load: UOp, target: Target) -> tuple[UOp, int] | None:
-    """Return (the reduction, how long blocks of it are), where `load` is to be packed and another
+    """Return the reduction and the length of its blocks, where `load` is to be packed and another
     operand is read across, in more lines than the first-level cache has."""
     (reduce,), order = reduces(kernel), kernel.arg.order
     axis = ranges(kernel)[order[-1]]

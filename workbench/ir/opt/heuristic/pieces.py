@@ -4,7 +4,7 @@ beyond it, as what joins or pads tensors does.
     for g1 in 800: s(g1, g1 < 400)  ->  for g2 in 400: s(g2, True); s(400 + g2, False)
 
 Where borders are multiples of one length, the axis is split into pieces of that length, which
-become lanes: in each of them every condition is settled, so no load needs a mask.
+become lanes: within a piece every condition is constant, so no load needs a mask.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from workbench.ir.opt.heuristic.strides import gathers, itemsize, reduces, unit_
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
 MOST_PIECES = 16
-"""More of them would be long code, and more streams than a core prefetches."""
+"""Most pieces of an axis: more are long code, and more streams than a core prefetches."""
 
 
 def pieces(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An axis with borders, in pieces in each of which its conditions are settled."""
+    """An axis with borders, in pieces within which each of its conditions is constant."""
     unit = unit_axis(kernel)
     if unit is None or reduces(kernel) or gathers(kernel, unit):
         return None
@@ -68,4 +68,4 @@ def borders(kernel: UOp, axis: UOp) -> set[int]:
 
 
 _BEYOND = {Ops.CMPLT: 0, Ops.CMPLE: 1}
-"""Where `axis < n` changes, and `axis <= n`: how far behind n."""
+"""How far behind n `axis < n` changes, and `axis <= n`."""

@@ -1,5 +1,5 @@
-"""Steps of the default opts that are of reductions alone: which of their loops are lanes, which
-stand in the code step by step, and which go outside of the outputs.
+"""The steps of the default opts for reductions: which of their loops become lanes, which are
+unrolled, and which move outside of the output loops.
 
     reduction-lanes  the reduce axes along which the operands' elements lie nearest, where no
                      output axis is lanes of the sum
@@ -29,20 +29,21 @@ from workbench.ir.opt.heuristic.strides import (
 from workbench.ir.opt.opt import Opt, OptOps, ranges
 
 CHAINS = 4
-"""Vectors of a dot product kept apart, so that one addition need not wait for the last."""
+"""Independent accumulators (vectors) of a dot product, so that one addition need not wait for the
+last."""
 DOT_ROWS = (4, 3, 2)
-"""Rows of dot products that share an operand, the best first: their sums and loads fit the
-registers."""
+"""Rows of dot products that share an operand, the best number first: their accumulators and loads
+fit in the registers."""
 DOT_PADDED = 4
-"""Rows are rounded up where there are at least this many times as many as a block has."""
+"""Rows are rounded up to whole blocks where there are at least this many blocks."""
 ROW_SHARE = 1 / 4
-"""Share of the second-level cache that a row of accumulators may fill: columns of 30,000 numbers
-were still summed twice as fast that way, and what is summed passes through the rest."""
+"""Share of the second-level cache that a row of accumulators may fill; the operand passes through
+the rest. Columns of 30,000 numbers were still summed twice as fast that way."""
 SHORT = 9
-"""Steps of a reduction that may stand in the code one by one."""
+"""Most steps of a reduction that is unrolled completely."""
 SHORT_IN_ALL = 64
-"""Steps of all short reductions at most; with more, all keep their loops, and their sums the
-registers."""
+"""Most steps of all short reductions together; with more, all keep their loops, so that the sums
+stay in registers."""
 FAR_STEPS = 128
 """A reduction of fewer steps touches so few lines that the next columns find them in the cache."""
 STEPS_AT_ONCE = (4, 2)
@@ -51,7 +52,7 @@ STEPS_AT_ONCE = (4, 2)
 
 def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
     """The reduce axis whose loads lie nearest, where no output axis is lanes of the sum: several
-    sums are kept apart, which is faster than a chain of additions, and rounds less."""
+    independent accumulators are faster than a chain of additions, and round less."""
     wide = target.vector_width(itemsize(kernel))
     opts: list[Opt] = []
     counts: dict[str, float] = {}
@@ -64,7 +65,7 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
             continue
         row, rows = _dot_rows(kernel, reduce)
         choices = (CHAINS * wide, 2 * wide, wide, wide // 2)[apart > 1 :]
-        if row is not None:  # their sums are chains of their own
+        if row is not None:  # their sums are independent accumulators already
             choices = tuple(c for c in choices if c * rows <= CHAINS * wide)
         lanes, split = choose_lanes(axis, OptOps.UNROLL, choices)
         if lanes > 1:
@@ -78,9 +79,9 @@ def reduction_lanes(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
-    """Return an output loop as rows of dot products, and how many: one that some load does not
-    depend on, so that rows share it, and along which the result has no neighbours, since those
-    would become the vector."""
+    """Return the output loop that becomes rows of dot products, and how many rows. Some load does
+    not depend on it, so that rows share the load; and the result has no neighbours along it, since
+    those would become the vector."""
     unit, operands = unit_axis(kernel), loads(reduce.src[0])
     if len(reduces(kernel)) != 1 or unit is None:
         return None, 1
@@ -97,8 +98,8 @@ def _dot_rows(kernel: UOp, reduce: UOp) -> tuple[UOp | None, int]:
 
 
 def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction of a few steps, as over a window or three coordinates, without its loops: as
-    many of them, from the inside, as the lanes and the length of the code allow."""
+    """A reduction of a few steps, as over a window or three coordinates, unrolled: as many of its
+    loops, from the inside, as the lanes and the length of the code allow."""
     reductions = reduces(kernel)
     if len(reductions) != 1 or any(n.op is Ops.STAGE for n in kernel.toposort()):
         return None
@@ -123,8 +124,8 @@ def short_sums(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _register_count(reduce: UOp, target: Target) -> int:
-    """Return the registers of a reduction's sums, of the most numbers that a load gives to
-    several of them, and of one vector that passes by."""
+    """Return how many registers a reduction needs: for its accumulators, for the largest load that
+    several of them share, and for one vector that is used once."""
     wide = target.vector_width(reduce.dtype.itemsize)
     lanes = [r for r in reduce.ranges if r.axis_kind.is_lane]
     shared = [
@@ -137,9 +138,9 @@ def _register_count(reduce: UOp, target: Target) -> int:
 
 
 def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """A reduction over the far stride of what is read once: with its loop outside, memory is
-    walked in order, and the row of sums stays in cache. A few steps at once save most of its
-    loads and stores there."""
+    """A reduction along the larger stride of an operand that is read once: with its loop outside,
+    memory is read in order, and the row of sums stays in the cache. A few steps at a time save most
+    loads and stores of that row."""
     axes, sums, order = ranges(kernel), reduces(kernel), kernel.arg.order
     if len(sums) != 1 or len(order) < 2:
         return None
@@ -164,6 +165,7 @@ def reduce_outside(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _walk(load: UOp, axis: UOp) -> int:
-    """Return how far one step of `axis` moves in what is read; clamped at the end or not."""
+    """Return how many elements one step of `axis` moves a load, whose index may be clamped at the
+    end."""
     parts = strides(load).items()
     return sum(k for part, k in parts if axis in part.ranges)

@@ -1,12 +1,12 @@
 """The register tile: vector lanes along one axis times rows along one or two others.
 
 Every step of the reduction loads what the tile's elements share: a vector for each chunk of
-lanes, one number to broadcast for each row. The more elements share a load, the closer comes the
-loop to doing nothing but multiply-adds; the sums must stay in registers, and what is rounded
-up is computed for nothing. All tiles of a few sizes are compared by what a useful
-multiply-add costs in them.
+lanes, one number to broadcast for each row. The more elements share a load, the closer the loop
+comes to multiply-adds alone; the sums must stay in registers, and elements beyond the end of an
+axis are computed for nothing. All tiles of a few sizes are compared by their cost for one useful
+multiply-add.
 
-Source: the figures of Goto and van de Geijn (2008), and of Low et al., "Analytical modeling is
+Source: Goto and van de Geijn (2008), and Low et al., "Analytical modeling is
 enough for high-performance BLIS" (2016).
 """
 
@@ -38,19 +38,18 @@ TILE_ROWS = (8, 6, 4, 3, 2)
 CHUNKS = (2, 1, 3, 4)
 """Vectors of lanes; where two tiles cost the same, the first."""
 OVERHEAD = 1
-"""Slots that the loop itself takes at each step of the reduction: counting and jumping back. A
-slot is the time in which one multiply-add and one load can begin."""
+"""Slots of the loop itself for each step of the reduction: counting and jumping back. A slot is the
+time in which one multiply-add and one load can begin."""
 ISSUE = 1 / 8
-"""Slots that each load and multiply-add takes of those beside it: they overlap, but not wholly,
-so that of tiles as large the one with fewer loads comes first."""
+"""Slots that a load and a multiply-add delay each other: they do not overlap completely, so of two
+equally large tiles the one with fewer loads is better."""
 MASKING = 1.03
-"""What an axis that is rounded up costs beside the elements computed for nothing: the masks of
-its last loads and stores."""
+"""Factor on the cost of an axis that is rounded up, for the masks of its last loads and stores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """Amounts of axes, the lanes first; `cost` is in slots for a useful multiply-add."""
+    """Amounts of axes, the lanes first; `cost` is in slots per useful multiply-add."""
 
     amounts: dict[UOp, int]
     registers: int
@@ -59,8 +58,8 @@ class Tile:
 
 
 def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
-    """An output axis as vector lanes, and others that some operand of the reduction does not
-    depend on as rows: its loads are reused."""
+    """An output axis as vector lanes, and others as rows: those that some operand of the reduction
+    does not depend on, so that its loads are reused."""
     axis, reductions = vector_axis(kernel), reduces(kernel)
     if axis is None or len(reductions) != 1:
         return None
@@ -75,7 +74,7 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
     wide = target.vector_width(itemsize(kernel))
     apart = gathers(kernel, axis)
     each = wide if apart and not packs(kernel, axis) else 1
-    # what is packed is transposed on the way, in blocks of lanes by a vector
+    # packing transposes the operand, in blocks of lanes by a vector
     most = target.max_lanes // wide if apart else target.max_lanes
     if apart and not _stays_in_a_loop(operands, axis):
         most = min(most, axis.extent // 2)
@@ -102,8 +101,8 @@ def register_tile(kernel: UOp, target: Target) -> HeuristicStep | None:
 
 
 def _stays_in_a_loop(operands: list[UOp], axis: UOp) -> bool:
-    """Whether what is gathered along `axis` depends on another output loop, inside of which it can
-    be packed."""
+    """Whether an operand that is gathered along `axis` depends on another output loop, inside of
+    which it can be packed."""
     gathered = [n for n in operands if axis in n.ranges and strides(n).get(axis) != 1]
     return all(
         any(r.axis_kind is AxisType.GLOBAL for r in n.ranges if r is not axis)
@@ -128,8 +127,8 @@ def _tile(
     wide: int,
     gathered: int,
 ) -> Tile:
-    """Return the tile; `gathered` is how many loads a vector takes that is not of neighbours. Fewer
-    sums than `target.fmas_in_flight` wait for each other."""
+    """Return the tile; `gathered` is the number of loads for a vector that is not of neighbours.
+    Fewer accumulators than `target.fmas_in_flight` wait for each other."""
     axis = next(iter(amounts))
     steps = {**amounts, axis: max(1, amounts[axis] // wide)}
     sums = registers = math.prod(steps.values())
@@ -147,8 +146,8 @@ def _tile(
 
 
 def _reused_registers(load: UOp, steps: dict[UOp, int], axis: UOp) -> int:
-    """Return how many registers hold what is loaded once and used again: a step goes through
-    the tile with the longest axis outermost and the lanes innermost (see `Expander.spread`)."""
+    """Return how many registers a load takes that is used again: a step goes through the tile with
+    the longest axis outermost and the lanes innermost (see `Expander.spread`)."""
     order = sorted(steps, key=lambda r: (-steps[r], r is axis))
     first = next((i for i, r in enumerate(order) if r not in load.ranges), len(order))
     return math.prod(steps[r] for r in order[first:] if r in load.ranges)

@@ -1,4 +1,4 @@
-"""What a step of the default opts proposes: opts, with the counts that made it."""
+"""The proposal of a step of the default opts: opts, and the counts that decided it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 PADDING = 1.2
-"""An axis is rounded up to whole vectors where that adds at most this share."""
+"""An axis is rounded up to whole vectors where it grows by at most this factor."""
 LITTLE = 1.03
-"""Growth that costs nothing worth mentioning: wider lanes are worth it."""
+"""Factor by which an axis may grow for wider lanes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeuristicStep:
-    """A step that fired: what it proposes and the counts that made it."""
+    """A step that fired: its opts, and the counts that decided it."""
 
     name: str
     opts: tuple[Opt, ...]
@@ -28,7 +28,7 @@ class HeuristicStep:
         return self.name
 
     def __str__(self) -> str:
-        """The step in three lines: its opts, why it fired, and the counts that made it."""
+        """The step in three lines: its opts, why it fired, and the counts that decided it."""
         opts = ", ".join(str(opt) for opt in self.opts)
         counts = ", ".join(f"{name} {n:,}" for name, n in self.counts_in_words)
         lines = [f"{self.name}: {opts}", f"    {self.why}"]
@@ -54,8 +54,8 @@ NO_STEPS = HeuristicSteps()
 
 
 def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
-    """Return the opts that give `op` `amount` elements of `axis`, which is rounded up where it
-    must."""
+    """Return the opts that give `op` `amount` elements of `axis`, with PADTO where they do not
+    divide it."""
     name = axis.axis_name
     padded = (Opt(OptOps.PADTO, name, amount),) if axis.extent % amount else ()
     return (*padded, Opt(op, name, amount))
@@ -64,10 +64,9 @@ def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
 def choose_lanes(
     axis: UOp, op: OptKind, choices: tuple[int, ...]
 ) -> tuple[int, tuple[Opt, ...]]:
-    """Return (lanes, the opts that make them); 1 lane where there is nothing to make.
-
-    `choices` are amounts, the best first: the best half of them are wanted; where none divides
-    the axis, it is rounded up if that costs little. The others are what is left.
+    """Return (lanes, the opts for them); 1 lane, without opts, where no choice fits. `choices` are
+    amounts, the best first. Where none of the better half divides the axis, it is rounded up to one
+    if that costs little; else the other half is tried.
     """
     extent = axis.extent
     preferences = choices[: max(1, len(choices) // 2)]
@@ -84,6 +83,7 @@ def _divisor(extent: int, choices: tuple[int, ...]) -> int:
 
 
 def _rounded(extent: int, choices: tuple[int, ...], most: float) -> int:
-    """Return the first choice to which `extent` is rounded up growing at most `most` times."""
+    """Return the first choice that `extent` can be rounded up to within a growth of `most`
+    times."""
     fits = (c for c in choices if c > 1 and -(-extent // c) * c <= extent * most)
     return next(fits, 0)

@@ -1,4 +1,4 @@
-"""How the loads and stores of a kernel walk along its axes: what the default opts decide by."""
+"""Strides of the loads and stores of a kernel along its axes, for the default opts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from workbench.ir.opt.kinds.stage import read_by
 from workbench.ir.opt.opt import OUTPUT_KINDS, REDUCE_KINDS, ranges, store_strides
 
 REUSE = 8
-"""An operand packed must be read again at least this often."""
+"""An operand is packed if it is read at least this often."""
 FEW_LANES = 8
-"""A reduction of fewer steps, such as a window's width, has no lanes along it."""
+"""A reduction of fewer steps, such as a window's width, does not become lanes."""
 FAR = 1 << 62
-"""The step of what is read in no regular steps."""
+"""The step of a load whose index is not affine."""
 GATHERED_REUSE = 2
-"""It is enough for what would be gathered: a gather takes as many loads as the vector has lanes."""
+"""The same for an operand that would be gathered: a gather takes as many loads as the vector has
+lanes."""
 PACKED_REUSE = 16
-"""So often it must be for packing to beat dot products of neighbours."""
+"""Reads from which on packing is faster than dot products of neighbours."""
 
 
 def strides(load: UOp) -> dict[UOp, int]:
-    """Return how far one step of each axis moves in what is read."""
+    """Return how many elements one step of each axis moves a load."""
     return terms(split_gate(load.place.flat_index)[0])[0]
 
 
@@ -34,9 +35,9 @@ def unit_axis(kernel: UOp) -> UOp | None:
 
 
 def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
-    """Return the loop of a reduction along which the loads that move do so in the shortest steps,
-    all of them in steps of one length each, and the longest of these: 1 where it is neighbours
-    that are combined. A loop too short for a vector, as a window's is, is none."""
+    """Return the loop of a reduction along which loads move in the shortest constant steps, and the
+    longest of these steps: 1 where neighbours are combined. Loops that are too short for a vector,
+    as a window's, are left out."""
     candidates: list[tuple[int, UOp]] = []
     for axis in reduce.src[1:]:
         if axis.extent < FEW_LANES:
@@ -49,8 +50,8 @@ def dot_axis(reduce: UOp) -> tuple[UOp | None, int]:
 
 
 def vector_axis(kernel: UOp) -> UOp | None:
-    """Return the unit-stride axis of the result, if lanes along it are worth it: not where they
-    would gather what lies nearer together along a reduction that is long enough for lanes."""
+    """Return the unit-stride axis of the result, if it should become lanes: not where they would
+    gather elements that lie nearer together along a reduction that is long enough for lanes."""
     axis = unit_axis(kernel)
     if axis is None:
         return None
@@ -62,7 +63,7 @@ def vector_axis(kernel: UOp) -> UOp | None:
 
 
 def step(load: UOp, axis: UOp) -> int:
-    """Return how far apart the elements lie that are read along `axis`."""
+    """Return the distance of the elements that a load reads along `axis`."""
     return abs(strides(load).get(axis, FAR))
 
 
@@ -78,7 +79,8 @@ def lanes_are_neighbours(load: UOp) -> bool:
 
 
 def packs(kernel: UOp, axis: UOp) -> bool:
-    """Whether what is gathered along `axis` is used so often that packing it first pays."""
+    """Whether an operand that is gathered along `axis` is used so often that packing it first is
+    faster."""
     reductions = reduces(kernel)
     gathered = [
         n for n in loads(kernel) if axis in n.ranges and strides(n).get(axis) != 1
@@ -93,7 +95,7 @@ def packs(kernel: UOp, axis: UOp) -> bool:
         return False  # STAGE could not tell it from other reads of the same input
     if around == [axis] and axis.extent < 2 * FEW_LANES:
         return (
-            False  # the loop that it would be packed inside of takes half of the lanes
+            False  # the loop inside of which it would be packed takes half of the lanes
         )
     least = PACKED_REUSE if dot_axis(reductions[0])[1] == 1 else GATHERED_REUSE
     return math.prod(r.extent for r in again) >= least

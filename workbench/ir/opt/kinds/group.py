@@ -99,8 +99,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _after_all_own(kernel: UOp, axis: UOp) -> int:
-    """Return the place in the loop order behind all that the reductions over `axis` close: there
-    the second stage reads what they made, and integers count it after their own axes."""
+    """Return the position in the loop order after all ranges that the reductions over `axis` close:
+    the second stage reads their results there, and integer axes count it after them."""
     order: tuple[str, ...] = kernel.arg.order
     together = [n.src[1:] for n in kernel.toposort() if n.op is Ops.REDUCE]
     own = {r.axis_name for closes in together if axis in closes for r in closes}

@@ -33,7 +33,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` as one that is never to have work-groups.
+    """Return `kernel`, marked so that no later opt makes a work-group of its axes.
 
     Also known as: a kernel over a range alone, without local size (OpenCL, SYCL).
     """
@@ -41,7 +41,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def refuse_no_groups(kernel: UOp, opt: Opt) -> Refusal | None:
-    """Return why `opt` cannot make a work-group of a kernel that is to have none, or None."""
+    """Return why `opt` cannot make a work-group (NOLOCALS forbids it), or None."""
     if kernel.arg.work_groups:
         return None
     because = f"{opt.op.name} makes a work-group, and NOLOCALS says there is none"

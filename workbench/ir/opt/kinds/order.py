@@ -1,4 +1,4 @@
-"""ORDER and SWAP: where a loop stands. Every order is right; they differ in time and memory.
+"""ORDER and SWAP: the order of loops. Every order is correct; they differ in time and memory.
 
 Of two loops, SWAP("g0", "r0") is the same as
 
@@ -76,7 +76,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
 
 def _neighbours(kernel: UOp) -> Iterable[tuple[str, str]]:
-    """Return each loop with the one that it may move past."""
+    """Return pairs of neighbouring loops that may change places."""
     return ((inner, outer) for outer, inner in pairwise(kernel.arg.order))
 
 
@@ -101,4 +101,4 @@ ORDER = OptKind(
     less_memory=_less_memory,
 )
 SWAP = replace(ORDER, name="SWAP", choices=lambda kernel: ())
-"""Of neighbours it is the same as ORDER, so that menus and searches do without."""
+"""On neighbouring loops it equals ORDER, so menus and searches leave it out."""

@@ -1,4 +1,4 @@
-"""PADTO: an axis rounded up, so that other opts divide it; what lies beyond is masked.
+"""PADTO: an axis rounded up, so that other opts divide it; steps beyond its end are masked.
 
 PADTO("g0", 6):
 
@@ -76,8 +76,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
 
     Shapes:   axis of N elements becomes the next multiple of the amount.
     Rewrite:  for g0 in 17: C[g0] = A[g0]   ->   for g0 in 20: C[g0 where g0 < 17] = A[g0 where
-              g0 < 17];  a reduction takes its identity beyond the end, and a stage grows with
-              the axis: nothing uses what it holds there
+              g0 < 17];  a reduction combines its identity beyond the end, and a stage grows with
+              the axis: nothing uses its elements there
     Also known as: pad (TVM), masked or predicated tails.
     """
     old = ranges(kernel)[str(opt.axis)]
@@ -111,7 +111,7 @@ def _grown(kernel: UOp, old: UOp, axis: UOp) -> dict[UOp, tuple[int, ...]]:
         for place, index in enumerate(node.src[1:]):
             if old in index.ranges:
                 low, last = exact_range(split_gate(index)[0].substitute({old: axis}))
-                if low >= 0:  # what is read backwards is clamped
+                if low >= 0:  # an index that falls along the axis is clamped
                     shape[place] = max(shape[place], last + 1)
         if tuple(shape) != stage.memory_shape:
             shapes[stage] = tuple(shape)

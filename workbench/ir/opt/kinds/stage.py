@@ -62,8 +62,8 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal | None:
 def apply(kernel: UOp, opt: Opt) -> UOp:
     """Return `kernel` reading input `arg` through a copy of the tile that the loops inside of
     `axis` touch. The copy has fill axes of its own (b_r0 for input 2 and axis r0), which other
-    opts can address. Of an input that is read at several indexes it copies what is read at the
-    one that changes with `axis`: of the second A in A @ A.T a tile inside g1.
+    opts can address. Of an input that is read at several indexes it copies the one that changes
+    with `axis`: in A @ A.T, inside g1, a tile of the second A.
 
     Rewrite:  LOAD(B[r0*512 + g1*16 + u0])   ->   Bs = STAGE(LOAD(B[b_r0*512 + g1*16 + b_u0]),
               b_r0, b_u0) and LOAD(Bs[r0, u0]);   order g1 g0 r0 -> g1 b_r0 g0 r0
@@ -71,7 +71,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     """
     slot = int(opt.arg or 0)
     load = read_by(kernel, slot, str(opt.axis))
-    assert load is not None  # it is legal
+    assert load is not None  # `why_not` has said that it is legal
     inner = _inner(kernel, load, str(opt.axis))
     fills = {r: _fill(r, _unused_fill(kernel, slot, r), load) for r in inner}
     shape = tuple(r.extent for r in inner)
@@ -94,8 +94,8 @@ def fill_name(slot: int, axis: UOp) -> str:
 
 
 def read_by(kernel: UOp, slot: int, axis: str) -> UOp | None:
-    """Return the LOAD of input `slot` that STAGE inside of a loop copies, None where it is not
-    clear which: its only one, or the only one that changes with the loop."""
+    """Return the LOAD of input `slot` that STAGE inside of a loop copies: its only one, or the only
+    one that changes with the loop; else None."""
     loads = _loads(kernel)[slot]
     changing = [n for n in loads if ranges(kernel)[axis] in n.ranges]
     only = loads if len(loads) == 1 else changing
@@ -108,7 +108,7 @@ def inputs(kernel: UOp) -> tuple[int, ...]:
 
 
 def _letter(slot: int) -> str:
-    """Return what input `slot` is called in names: a to z, then in27 and on."""
+    """Return the letter of input `slot` in names: a to z, then in27 and on."""
     return chr(ord("a") + slot - 1) if slot <= LETTERS else f"in{slot}"
 
 
@@ -142,15 +142,15 @@ def _stages(kernel: UOp) -> Sequence[UOp]:
 
 
 def _slot(stage: UOp) -> object:
-    """Return the slot of the input that a stage is a copy of; None where it is none."""
+    """Return the slot of the input that a stage copies; None where it copies no input."""
     value = stage.src[0]
     is_copy = value.op is Ops.LOAD and value.place.memory.op is Ops.PARAM
     return value.place.memory.slot if is_copy else None
 
 
 def _inner(kernel: UOp, load: UOp, axis: str) -> list[UOp]:
-    """Return what the load depends on inside of `axis`: loops first, then lanes, last the one
-    that is read as vectors: along it the result's elements are neighbours, or the load's."""
+    """Return the ranges inside of `axis` that the load depends on: loops first, then lanes. The
+    last one is read as vectors: the result's elements are neighbours along it, or the load's."""
     order = kernel.arg.order
     inside = set(order[order.index(axis) + 1 :])
     strides, _ = terms(split_gate(load.place.flat_index)[0])

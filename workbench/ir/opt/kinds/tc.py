@@ -1,7 +1,7 @@
 """TC: tiles of a matrix product, each by one instruction of a tensor core.
 
-No device here has tensor cores, so that it is refused everywhere, in words: lists of opts that
-were found on a GPU can be read, and say what to do without.
+No device here has tensor cores, so it is refused everywhere; lists of opts that a search on a GPU
+found can still be read, and the refusal says what to use instead.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from workbench.ir.opt.opt import Opt, OptKind, Refusal
 
 
 def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal:
-    """Return why `opt` is not legal on `kernel`: it never is."""
+    """Return why `opt` is not legal on `kernel`, which is true of every kernel."""
     return Refusal(
         f"there are no tensor cores on {target.device}",
         "the list without TC; UPCAST of two output axes makes a tile in vector registers",
@@ -20,7 +20,7 @@ def why_not(kernel: UOp, opt: Opt, target: Target) -> Refusal:
 
 
 def apply(kernel: UOp, opt: Opt) -> UOp:
-    """Return `kernel` as it is: the opt is refused before."""
+    """Return `kernel` unchanged; `why_not` refuses the opt before."""
     return kernel
 
 
