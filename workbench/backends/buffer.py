@@ -18,9 +18,9 @@ Array = NDArray[Any]
 class Buffer(Unpicklable):
     """`size` elements of `dtype` in the memory of a device, not initialised.
 
-    They begin `offset` bytes behind where `handle`, the device's own name of the memory, does.
-    Where this process can look into that memory `array` is a 1-D numpy view of it, and `address`
-    where it begins; elsewhere `address` is 0, and `copy_in` and `to_numpy` are the only ways.
+    They begin `offset` bytes after the beginning of `handle`, the device's own name for the memory.
+    Where this process can read that memory, `array` is a 1-D numpy view of it, and `address` is its
+    address; elsewhere `address` is 0, and data move by `copy_in` and `to_numpy` alone.
     Errors: DeviceError if there is not enough memory.
     """
 
@@ -55,12 +55,12 @@ class Buffer(Unpicklable):
 
     @property
     def memory(self) -> Memory:
-        """The memory that it is in."""
+        """The Memory that the Buffer is in."""
         return self._lease.pool.memory
 
     @property
     def array(self) -> Array:
-        """A view of the memory. Errors: DeviceError where this process cannot look into it."""
+        """A view of the memory. Errors: DeviceError where this process cannot read it."""
         if self._array is None:
             raise DeviceError(
                 f"there is no view of {self!r}",
@@ -70,7 +70,7 @@ class Buffer(Unpicklable):
         return self._array
 
     def copy_in(self, values: Array) -> None:
-        """Copy an array of as many elements, of the same size each, to this memory."""
+        """Copy an array, of as many elements and of the same item size, to this memory."""
         data = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         self._check_bytes(data.size, "an array")
         self.memory.copy_in(self.handle, self.offset, data)
@@ -84,8 +84,8 @@ class Buffer(Unpicklable):
         return values
 
     def as_array(self) -> Array:
-        """Return the elements to be read: a view where this process can look into the memory, a
-        copy elsewhere."""
+        """Return the elements for reading: a view where this process can read the memory, else a
+        copy."""
         return self.to_numpy() if self._array is None else self._array
 
     def copy_from(self, other: Buffer) -> None:
@@ -102,8 +102,8 @@ class Buffer(Unpicklable):
             self.copy_in(other.as_array())
 
     def window(self, start: int, size: int) -> Buffer:
-        """Return `size` elements from `start` on as a Buffer: the same memory, which lives as
-        long as one of the two does."""
+        """Return `size` elements from `start` on as a Buffer over the same memory, which is freed
+        when both are dead."""
         if not 0 <= start <= start + size <= self.size:
             raise DeviceError(
                 f"cannot look at elements {start} to {start + size} of {self!r}",

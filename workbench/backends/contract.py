@@ -21,12 +21,12 @@ from workbench.ir.node.uop import UOp
 
 
 class Launch(Protocol):
-    """A kernel and its memory: call it to run, as often as need be. One whose device has a clock
-    of its own also has `timed() -> float`: it runs, and returns the seconds that it took there."""
+    """A kernel and its memory: call it to run. Where the device has a clock of its own it also has
+    `timed() -> float`: it runs, and returns the seconds by that clock."""
 
     def __call__(self, wait: bool = True) -> None:
         """Run, and return when it is done. Without `wait` a device that queues may return before:
-        its `synchronize` waits, and what is copied from and to its memory comes afterwards."""
+        its `synchronize` waits, and copies from and to its memory come after the run."""
 
     def move(self, slot: int, buffer: Buffer) -> None:
         """Give a slot other memory, of the same size and dtype."""
@@ -42,13 +42,11 @@ class Program(Protocol):
 
 
 class DeviceInfo(ABC):
-    """One device: its Target, how a kernel is rendered for it, how a Source is loaded, and facts.
-
-    `about` says in a line what it is, `how_to_get` how to get it where it is missing; `memory` is
-    where its buffers are, and may be that of other devices too; `aliases` are other names. Of all
-    devices that are available the one with the least `rank` is the default.
-    `language` is what its renderer writes and its loader reads as text (None: it runs the statement
-    tree itself).
+    """One device: its Target, its renderer, its loader, and facts. `about` describes it in a line,
+    `how_to_get` says how to install it where it is missing; `memory` has its buffers, and may be
+    shared with other devices; `aliases` are other names. Of all devices that are available the one
+    with the least `rank` is the default. `language` is that of the text its renderer writes and its
+    loader reads (None: it runs the statement tree itself).
     """
 
     name: str
@@ -61,13 +59,13 @@ class DeviceInfo(ABC):
     is_processor: bool = False
     """Whether kernels run on this machine's own processor, whose speeds are measured."""
     is_emulator: bool = False
-    """Whether its times say nothing of the kernel: they never stand beside others."""
+    """Whether its times say nothing about the kernel: they are never compared with others."""
     runs_plain: bool = False
-    """Whether what is computed gets no default opts."""
+    """Whether its kernels get no default opts."""
     queues: bool = False
     """Whether a launch may return before it is done, so that `synchronize` waits for it."""
     renders_anywhere: bool = False
-    """Whether its Target, and so its source, can be had where it cannot run."""
+    """Whether its Target, and so its source, is available where it cannot run."""
 
     def __repr__(self) -> str:
         return f"<Device {self.name}: {self.about}>"
@@ -75,11 +73,11 @@ class DeviceInfo(ABC):
     @property
     @abstractmethod
     def is_available(self) -> bool:
-        """Whether kernels can run on it here. Cheap: nothing is loaded."""
+        """Whether kernels can run on it here. It is cheap: it loads nothing."""
 
     @once
     def target(self) -> Target:
-        """What the device can do.
+        """The capabilities of the device.
 
         Errors: DeviceError, with how to get it, if the device is not available.
         """
@@ -96,11 +94,11 @@ class DeviceInfo(ABC):
     def render(
         self, block: UOp, linear: tuple[UOp, ...], tree: UOp | None = None
     ) -> Source:
-        """Return the text of a kernel, from its lowered tree and its linear program; comments
-        are in terms of `tree`, its statement tree before operations were taken apart."""
+        """Return the text of a kernel, from its lowered tree and its linear program; comments show
+        `tree`, its statement tree before operations were decomposed."""
 
     def synchronize(self) -> None:  # noqa: B027  most devices do not queue
-        """Wait until everything that was launched is done."""
+        """Wait until all launches are done."""
 
     @abstractmethod
     def load(self, source: Source) -> Program:

@@ -1,7 +1,7 @@
-"""The devices by name: those of the package, and those that somebody registers.
+"""The devices by name: those of the package, and those that users register.
 
-`Device["LLVM"]` is a DeviceInfo. Nothing is imported or asked of the machine before it is
-needed: `import workbench` must not load llvmlite.
+`Device["LLVM"]` is a DeviceInfo. Devices are imported, and the machine is queried, on demand:
+`import workbench` must not load llvmlite.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workbench.base.errors import DeviceError
 class Devices:
     """The registry: `Device[name]`, in any case, aliases too.
 
-    `Device.DEFAULT` is what a `with Context(DEV=...)` says, else what it was set to, else the
+    `Device.DEFAULT` is the DEV of a `with Context(DEV=...)`, else the name it was set to, else the
     environment's DEV, else the available device of the least rank.
     """
 
@@ -43,11 +43,10 @@ class Devices:
         return f"<Device: {', '.join(self._devices)}; default {self.DEFAULT}>"
 
     def register(self, device: DeviceInfo) -> DeviceInfo:
-        """Add a device: from then on it is in every list of devices and languages. One that was
-        registered by the same name before is replaced. Returns the device.
-
-        Errors: DeviceError for what is not a DeviceInfo, for a name that is not a word in
-        capitals, and for the names of the package's own devices.
+        """Add a device: from then on it is in every list of devices and languages. It replaces one
+        that was registered by the same name. Returns the device. Errors: DeviceError for a value
+        that is not a DeviceInfo, for a name that is not a word in capitals, and for the names of
+        the package's own devices.
         """
         what = f"cannot register {device!r:.60}"
         if not isinstance(device, DeviceInfo):
@@ -65,7 +64,7 @@ class Devices:
         return device
 
     def unregister(self, name: str) -> None:
-        """Remove a device that was registered. Errors: DeviceError for any other one."""
+        """Remove a registered device. Errors: DeviceError for any other one."""
         key = self.canonical(name)
         if key in self._own:
             what = f"cannot remove the device {key}"
@@ -75,9 +74,8 @@ class Devices:
             self._default = ""
 
     def canonical(self, name: str) -> str:
-        """Return the name of a device as the registry has it.
-
-        Errors: DeviceError for a name that is unknown, with the list of those that are.
+        """Return the registry's name of a device. Errors: DeviceError for an unknown name, with the
+        list of known ones.
         """
         key = self._name_of(str(name).upper())
         if key is None:
@@ -108,17 +106,17 @@ class Devices:
 
     @property
     def reader(self) -> DeviceInfo:
-        """The device in whose language any kernel can be read, whether or not it can run."""
+        """The device in whose language any kernel can be read, also where it cannot run."""
         return next(d for d in self._devices.values() if d.renders_anywhere)
 
     @property
     def renderers(self) -> list[DeviceInfo]:
-        """The other devices in whose languages kernels can be read though they are not here."""
+        """The other devices in whose languages kernels can be read, also where they cannot run."""
         devices = [d for d in self._devices.values() if d.renders_anywhere]
         return [d for d in devices[1:] if d.language and not d.is_available]
 
     def for_language(self, name: str) -> DeviceInfo | None:
-        """Return the device that runs text of a language, None where no device does."""
+        """Return the device that runs text of a language, or None."""
         spoken = ((d.language, d) for d in self._devices.values())
         return next(
             (d for language, d in spoken if language and language.name == name), None
@@ -126,7 +124,7 @@ class Devices:
 
     @property
     def DEFAULT(self) -> str:
-        """The device of tensors that are not given one."""
+        """The device of tensors without a `device` argument."""
         named = DEV.value
         if self._default and named == os.environ.get("DEV", ""):
             return self._default

@@ -1,9 +1,8 @@
-"""The memory of a device: the few things that Buffers ask of it, and the pool of its blocks.
+"""The memory of a device: the operations that Buffers need, and the pool of its blocks.
 
 Fresh memory is slow (a system clears each page on first touch, a driver takes its time), so
-blocks are used again. A block goes back to the pool when the last Buffer on it dies, and where
-this process can look into it the last array that does: `buffer.array` may live on in the user's
-hands.
+blocks are used again. A block goes back to the pool when the last Buffer on it dies, and the last
+numpy view of it: a user may still have a `buffer.array`.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from workbench.base.forking import free_lock, once
 
 Bytes = NDArray[np.uint8]
 _CHECKED_BYTES = 16 << 20
-"""Below this, asking how much is free costs too much."""
+"""Smaller requests are not checked against the free memory, which takes too long."""
 
 
 class Memory(ABC):
-    """Memory that kernels of a device read and write. A handle is whatever `allocate` returns;
+    """Memory that kernels of a device read and write. A handle is a value that `allocate` returns;
     devices that have the same Memory read each other's buffers.
 
     Units: bytes. A block begins at a multiple of `alignment_bytes`; a Buffer that is a part of
@@ -34,9 +33,9 @@ class Memory(ABC):
     alignment_bytes: int = 64
     offset_bytes: int = 1
     spare_limit_bytes: int = 512 << 20
-    """Bytes of unused blocks that the pool has ready for later, at most."""
+    """Most bytes of unused blocks in the pool."""
     shares_host_memory: bool = False
-    """Whether this process can look into it: then `address` is there, and nothing is copied."""
+    """Whether this process can read it: then it has an `address`, and nothing is copied."""
 
     @abstractmethod
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Any:
@@ -44,7 +43,7 @@ class Memory(ABC):
 
     @abstractmethod
     def free(self, handle: Any) -> None:
-        """Give memory back: nobody uses the handle again."""
+        """Free memory: the handle is not used again."""
 
     @abstractmethod
     def copy_in(self, handle: Any, offset: int, data: Bytes) -> None:
@@ -52,7 +51,7 @@ class Memory(ABC):
 
     @abstractmethod
     def copy_out(self, handle: Any, offset: int, data: Bytes) -> None:
-        """Copy memory to `data`, from `offset` bytes on, as much as that holds."""
+        """Fill `data` with a copy of memory, from `offset` bytes on."""
 
     @abstractmethod
     def copy(
@@ -66,11 +65,11 @@ class Memory(ABC):
         """Copy memory to other memory of the same device."""
 
     def address(self, handle: Any) -> int:
-        """Where it begins in this process's memory; 0 where that is not so."""
+        """Return its address in this process's memory; 0 where it has none."""
         return 0
 
     def available_bytes(self) -> int | None:
-        """How much more can be had; None where nobody knows."""
+        """Return how many bytes are free; None where that is unknown."""
         return None
 
     @once
@@ -82,7 +81,7 @@ class Memory(ABC):
 class BufferPool:
     """Blocks of a memory that are free to be used again, by size.
 
-    Units: limit_bytes bounds what is kept; beyond it blocks go back to the memory.
+    Units: limit_bytes bounds the free blocks; beyond it blocks are freed.
     """
 
     def __init__(self, memory: Memory, limit_bytes: int = 512 << 20):
@@ -116,15 +115,15 @@ class BufferPool:
         return block
 
     def release(self, block: Block) -> None:
-        """Take a block back. Safe anywhere, even inside a garbage collection that interrupts
-        this very class: if the lock is taken, whoever holds it or comes next sorts it in."""
+        """Take a block back. Safe anywhere, even inside a garbage collection that interrupts this
+        class: if the lock is taken, its holder or the next caller adds the block to the pool."""
         self._returned.append(block)
         if not self._lock.locked():
-            with self._lock:  # no Ctrl-C comes between taking it and the block
+            with self._lock:  # no Ctrl-C can come between acquiring it and the block
                 self._sort()
 
     def clear(self) -> None:
-        """Give all blocks that are free back to the memory."""
+        """Free all free blocks."""
         with self._lock:
             self._sort()
             blocks = [block for same in self._free.values() for block in same]
@@ -144,9 +143,8 @@ class BufferPool:
                 self.memory.free(block.handle)
 
     def check_room(self, nbytes: int) -> None:
-        """Refuse, as DeviceError, what is more than there is; free blocks are given up for it.
-
-        What is small for every machine is not asked about.
+        """Raise DeviceError for more bytes than are available, after freeing the pool's free
+        blocks. Requests below _CHECKED_BYTES are not checked.
         """
         if nbytes < _CHECKED_BYTES:
             return
@@ -176,7 +174,8 @@ class Block:
 
 
 class Lease:
-    """What owns a Block: when no Buffer and no array looks into it, it goes back."""
+    """The owner of a Block: when no Buffer and no array uses it, the block goes back to the
+    pool."""
 
     __slots__ = ("__array_interface__", "block", "pool")
 
@@ -212,7 +211,7 @@ def memory_named(device: str) -> Memory:
 
 
 def size_class(nbytes: int, step_bytes: int = 64) -> int:
-    """Return `nbytes` rounded up so that blocks fit again: at most an eighth is wasted."""
+    """Return `nbytes` rounded up so that blocks can be reused: at most an eighth is wasted."""
     if nbytes <= 8 * step_bytes:
         return max(1, -(-nbytes // step_bytes)) * step_bytes
     step = 1 << ((nbytes - 1).bit_length() - 4)

@@ -1,8 +1,8 @@
-"""A renderer by itself: a language that kernels are read in, for a machine that need not be here.
+"""A renderer without a runtime: a language in which kernels can be read, for any machine.
 
     register(Renderer("SHADER", Language("shader", ..), target, render))
 
-Its tab is in the page from then on, beside those of the devices.
+From then on the page has a tab for it, beside those of the devices.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Render = Callable[[UOp, tuple[UOp, ...], Target, UOp | None], Source]
 
 
 class Renderer(DeviceInfo):
-    """A device that writes kernels in its language and runs none.
+    """A device that renders kernels in its language and runs none.
 
     `render(block, linear, target, tree)` returns the Source of a kernel from its lowered
     statement tree and its linear program; `tree` is the statement tree before operations were
-    taken apart. It may raise a WorkbenchError for what the language cannot say.
+    decomposed. It may raise a WorkbenchError for an operation that the language lacks.
     """
 
     is_available = False
@@ -53,7 +53,7 @@ class Renderer(DeviceInfo):
 
 
 class _NoMemory(Memory):
-    """The memory of what does not run: there is none."""
+    """The memory of a device that runs nothing: it raises at every use."""
 
     def __init__(self, name: str):
         self.name = name

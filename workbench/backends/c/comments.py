@@ -1,9 +1,7 @@
-"""Which part of the expression a stretch of a program computes: comments for its code.
-
-A linear program writes, statement by statement, what the statement tree it was made from
-says. `Follower` walks the tree beside the program: which learns of every loop and every write, it
-says which statement of the tree a write belongs to. Where the two do not agree (a program
-made by hand has no tree), it falls silent.
+"""Comments for generated code: the part of the expression that some lines compute. A linear program
+has the statements of its statement tree, in the same order. `Follower` walks the tree beside the
+program: from each loop and each write it knows to which statement of the tree a write belongs.
+Where the two do not agree (a program written by hand has no tree), it returns no comments.
 """
 
 from __future__ import annotations
@@ -21,15 +19,15 @@ from workbench.ir.text.readable import statement_lines
 
 _LONGEST = 88
 _LONG = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.COS})
-"""What takes many lines once it is a polynomial."""
+"""Ops that take many lines as polynomials."""
 _SIGN = re.compile(r" (?:\+|\*|max|min)?= ")
 
 
 class Follower:
-    """Walks a statement tree in step with the linear program that was made from it."""
+    """Walks a statement tree in step with its linear program."""
 
     def __init__(self, block: UOp, tree: UOp | None = None):
-        """`tree` has the same statements in the words that comments should use."""
+        """`tree` has the same statements with the ops that comments should show."""
         written = tree_statements(block)
         originals = written if tree is None else tree_statements(tree)
         if len(originals) != len(written):
@@ -54,7 +52,7 @@ class Follower:
             self._levels.pop()
 
     def write(self, node: UOp) -> UOp | None:
-        """A SET or STORE comes; return its statement if that is complete now."""
+        """Read a SET or STORE; return its statement if that is complete now."""
         if self._elements_left == 0:
             self._leaf = leaf = self._next()
             if leaf is None or leaf.op not in (Ops.STORE, Ops.ACCUMULATE):
@@ -70,7 +68,8 @@ class Follower:
         return leaf if self._elements_left == 0 else None
 
     def comment(self, leaf: UOp) -> str:
-        """Return a statement as a person would write it, or what it reads, if that is long."""
+        """Return the readable text of a statement, or the buffers that it reads, if the text is
+        long."""
         leaf = self._originals[leaf]
         lines = self._words[leaf]
         if len(lines) == 1 and len(lines[0]) <= _LONGEST:
@@ -93,7 +92,7 @@ class Follower:
 
 
 def deserves_comment(leaf: UOp, n_lines: int) -> bool:
-    """Whether a statement that took `n_lines` lines is not plain from the lines themselves."""
+    """Whether `n_lines` lines of code need a comment that says which statement they compute."""
     has_lanes = any(r.axis_kind.is_lane for r in leaf.src[1].ranges)
     return not leaf.src[1].is_const and (n_lines >= 2 or has_lanes)
 

@@ -1,6 +1,6 @@
 """The C compiler of this machine: found on PATH, or the one in the ziglang package.
 
-$CC is asked first, then cc, clang and gcc. tcc is passed over: it miscompiles vectors.
+$CC is tried first, then cc, clang and gcc. tcc is left out: it miscompiles vectors.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from workbench.backends.native import object_cache
 from workbench.base.errors import CompileError, DeviceError
 
-# What the renderer counts on: signed integers wrap, a*b + c is fused, float operations are never
+# What the renderer relies on: signed integers wrap, a*b + c is fused, float operations are never
 # done in another order. Not -fno-trapping-math: with it GCC 12 takes (float)(int)x for trunc(x),
-# which has a negative zero where an integer has none. Loops stay as they are written, as on
-# LLVM: whoever wants vectors applies UPCAST (and GCC 12 gets sums over falling indexes wrong when
-# it makes vectors of them). But what is written lane by lane may become one instruction.
+# which has a negative zero where an integer has none. Loops are not vectorised, as on LLVM: UPCAST
+# does that (and GCC 12 miscompiles sums over falling indexes when it vectorises them). But code
+# that is written lane by lane may become one instruction.
 # fmt: off
 _FLAGS = (
     "-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-g0",
@@ -41,28 +41,29 @@ _TIMEOUT_S = 300
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A compiler: how to call it, and what it says it is."""
+    """A compiler: its command line, and its version."""
 
     command: tuple[str, ...]
     is_zig: bool
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What every call gets: this processor's instructions, and what kernels' C relies on."""
+        """The flags of every call: this processor's instructions, and the semantics that kernels' C
+        relies on."""
         machine = platform.machine().lower()
         native = "-mcpu=native" if machine in ("arm64", "aarch64") else "-march=native"
         return (*_FLAGS, native, *(_ZIG_FLAGS if self.is_zig else ()))
 
     @property
     def version(self) -> str:
-        """Its name and version, as it says."""
+        """Its name and version, as it prints them."""
         return _version(self)
 
     def compile(self, text: str, assembly: bool = False, lines: bool = False) -> bytes:
         """Return the object file (or the assembly) of C text; with `lines` it says which line
         of the text each instruction is for.
 
-        Errors: CompileError with the first lines of what the compiler says.
+        Errors: CompileError with the first lines of the compiler's messages.
         """
         try:
             with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
@@ -96,7 +97,8 @@ class Compiler:
         return process.stdout
 
     def _environment(self) -> dict[str, str] | None:
-        """Zig keeps what it builds in folders that need not be there, or writable."""
+        """Return the environment of a call. Zig's default cache folders may be missing or
+        read-only."""
         if not self.is_zig:
             return None
         folder = str(object_cache.cache_folder() / "zig")

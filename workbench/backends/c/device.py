@@ -1,5 +1,5 @@
-"""The C device. A fork waits for an import: in a child that got one half of a module nobody
-completes it."""
+"""The C device. A fork waits for an import: in a child, a module that is half imported would stay
+so."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CDevice(Processor):
         with no_fork:
             from workbench.backends.c.compiler import find_compiler
 
-        with suppress(DeviceError):  # a $CC that cannot be read: a launch tells so
+        with suppress(DeviceError):  # of a $CC: a launch raises it
             return find_compiler() is not None and find_spec("llvmlite") is not None
         return False
 
@@ -49,8 +49,8 @@ class CDevice(Processor):
         if find_spec("llvmlite") is None:
             l1_bytes, l2_bytes, _ = cache_bytes()
             return Target(self.name, l1_bytes=l1_bytes, l2_bytes=l2_bytes)
-        # Compilers differ in what they know of float16, and in how a non-temporal store is
-        # spelled; all of them know integers and plain stores.
+        # Compilers differ in their support of float16 and in their syntax of non-temporal stores;
+        # all of them have integers and plain stores.
         return replace(
             LLVM.target, device=self.name, converts_float16=False, non_temporal_bytes=0
         )

@@ -1,8 +1,8 @@
 """Which values of a program may stand where they are used, and where registers begin.
 
-A value that is used once, in the loop that computes it, needs no name, if nothing it reads
-changes on the way: no SET of a register and no STORE to its memory in between. Arithmetic
-on loop counters reads nothing that changes, so it can stand anywhere in its loop.
+A value that is used once, in the loop that computes it, needs no name, if no SET of a register and
+no STORE to memory that it reads comes before its use. Arithmetic on loop counters reads neither, so
+it can stand anywhere in its loop.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 TRANSPARENT = frozenset({Ops.INDEX, Ops.AFTER, Ops.BROADCAST})
-"""Never a variable: what uses them uses their source."""
+"""Ops that are never variables: their users use their source."""
 LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.RANGE, Ops.LANES, Ops.REG, Ops.DEFINE})
 _STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
 
 
 @dataclass(slots=True)
 class InliningPlan:
-    """What a walk of a linear program finds, by position in it.
-
-    `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it
-    has none. `begins` has, for the position of a LOOP or SET, the registers that are declared
-    just before it.
+    """Positions in a linear program. `once`: the value may stand at its one use; `anywhere`: at all
+    of its uses; `unused`: it has no use. `begins` has, for the position of a LOOP or SET, the
+    registers that are declared just before it.
     """
 
     unused: set[int] = field(default_factory=set)
@@ -36,7 +34,7 @@ class InliningPlan:
 
 
 def plan_inlining(linear: Sequence[UOp]) -> InliningPlan:
-    """Walk a program and return what the renderer needs to know."""
+    """Walk a program and return its inlining plan."""
     plan = InliningPlan()
     paths = _paths(linear)
     _find_inline(linear, paths, plan)
@@ -61,7 +59,7 @@ def _find_inline(
     linear: Sequence[UOp], paths: Sequence[tuple[int, ...]], plan: InliningPlan
 ) -> None:
     users = _users(linear)
-    lasts = [-1] * len(linear)  # where a value's text is written at the latest
+    lasts = [-1] * len(linear)  # the last position where a value's text is written
     changes = _changes(linear)
     for position in reversed(range(len(linear))):
         node = linear[position]
@@ -103,7 +101,7 @@ def _users(linear: Sequence[UOp]) -> list[list[int]]:
 
 
 def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[int]:
-    """Return the positions where a value is used in the end, seen through what has no name."""
+    """Return the positions where a value is used, directly or by values without a name."""
     ends: list[int] = []
     pending = list(users[position])
     while pending and len(ends) < 2:
@@ -116,7 +114,7 @@ def _ends(linear: Sequence[UOp], users: list[list[int]], position: int) -> list[
 
 
 def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
-    """Return where each register is set and each memory is written."""
+    """Return the positions that set each register and write each memory."""
     changes: dict[UOp, list[int]] = {}
     stores: list[int] = []
     for position, node in enumerate(linear):
@@ -135,7 +133,7 @@ def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
 
 
 def _reads(node: UOp) -> list[UOp]:
-    """Return the registers and the memory that a node itself reads, BROADCASTs seen through."""
+    """Return the registers and the memory that a node itself reads, also through BROADCASTs."""
     reads = []
     if node.op is Ops.LOAD:
         reads.append(memory(node.src[0]))

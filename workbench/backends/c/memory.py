@@ -32,7 +32,7 @@ from workbench.ir.node.uop import UOp
 
 
 class CMemory:
-    """Writes what touches memory. `names` has the name of each argument and array."""
+    """Writes memory accesses. `names` has the name of each argument and array."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class CMemory:
     # loads
 
     def load(self, node: UOp) -> Expression:
-        """Return what a LOAD reads: 0 where its condition does not hold."""
+        """Return the expression of a LOAD: 0 where its condition does not hold."""
         address, *condition = node.src
         if node.dtype.count > 1:
             return self._load_vector(node, address, condition)
@@ -124,7 +124,7 @@ class CMemory:
     # stores
 
     def store(self, node: UOp) -> None:
-        """Write a STORE: nothing happens where its condition does not hold."""
+        """Write a STORE, which does nothing where its condition does not hold."""
         address, value, *condition = node.src
         if value.dtype.count > 1:
             self._store_vector(address, value, condition)
@@ -149,7 +149,7 @@ class CMemory:
         self.text.put(f"{test}{self._vector_at(address, dtype, '')} = {words};")
 
     def _if(self, condition: Sequence[UOp]) -> str:
-        """Return what stands before a statement under one condition, or none."""
+        """Return the `if` before a statement under one condition, "" without one."""
         return f"if ({self.values.text(condition[0])[0]}) " if condition else ""
 
 

@@ -27,7 +27,7 @@ class CRegisters:
                 self._parts.setdefault(node.src[0].name, set()).add(node.src[0])
 
     def begin(self, register: UOp, node: UOp) -> None:
-        """Name a register; declare it unless `node`, which comes now, is its first SET."""
+        """Name a register; declare it unless `node`, the next one, is its first SET."""
         name, lane = register.arg
         if len(self._parts.get(name, ())) > 1:
             name = f"{name}_{lane}"
@@ -65,7 +65,7 @@ class CRegisters:
         return self.values.vector(value, count)[0]
 
     def _update(self, register: UOp, value: UOp) -> str | None:
-        """Return `+= ...` or `*= ...` where a value is the register and something more."""
+        """Return `+= ...` or `*= ...` where a value is the register combined with another one."""
         has_name = self.values.texts.get(value, ("", ATOM))[0].isidentifier()
         if has_name or value.dtype.is_bool:
             return None

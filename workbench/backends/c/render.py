@@ -14,12 +14,12 @@ statement became several. Vectors are the compilers' own (GCC's and Clang's vect
 
     void name(void **args, long lo, long hi, long thread)
 
-Here are the order of things, the loops, and which values get names; c_memory, c_registers,
-c_operators, c_bools and c_lanes write the expressions, c_comments the comments, c_helpers the
-functions above the kernel; analysis.py says what the arguments are.
+This file has the order of the program, the loops, and which values get names; memory.py,
+registers.py and expressions/ write the expressions, comments.py the comments,
+expressions/helpers.py the functions above the kernel; program/analysis.py has the arguments.
 
 The text needs a compiler that wraps signed integers (-fwrapv) and fuses `a * b + c` where the
-machine can (-ffp-contract=fast), which is what the runtime asks for.
+machine can (-ffp-contract=fast), which are the runtime's flags.
 """
 
 from __future__ import annotations
@@ -58,23 +58,22 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, leaves
 from workbench.ir.node.views import LoopRole
 
-_SHORT_INDEX = 40  # arithmetic this short is repeated; what is longer gets a name
+_SHORT_INDEX = 40  # arithmetic this short is repeated; longer one gets a name
 _SHORT_VALUE = 72
 _PARTS: dict[LoopRole | None, tuple[str, str]] = {
     "chunked": ("lo", "hi"),
     "thread": ("thread", "thread + 1"),
 }
-"""What a launch does of the loops that it takes a part of."""
+"""First and last step of the loops that a launch runs a part of."""
 
 
 def render(
     block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None
 ) -> Source:
-    """Return the C of a linear program, with comments from the statement tree `block`, in words
-    of `tree`: the same statements before exp2 and the like were taken apart.
-
-    Errors: CompileError for a program that no machine could run (an op that lowering should
-    have taken apart, a register read before it is set).
+    """Return the C of a linear program, with comments from the statement tree `block`, whose text
+    is that of `tree`: the same statements before exp2 and the like were decomposed. Errors:
+    CompileError for a program that no machine could run (an op that lowering should have
+    decomposed, a register read before it is set).
     """
     info: KernelInfo = linear[0].arg
     plan = analyse(linear, target)
@@ -122,7 +121,7 @@ class _CRenderer:
         self.registers = CRegisters(self.values, self.text, linear)
         self.axes: dict[UOp, str] = {}
         self.open: list[UOp] = []
-        self._inline: dict[UOp, tuple[int, ...]] = {}  # what stands in a value's text
+        self._inline: dict[UOp, tuple[int, ...]] = {}  # inlined positions
         self._statement_at = 0  # the line where the statement being written begins
         self._extracted = {n.src[0] for n in linear if n.op is Ops.EXTRACT}
 
@@ -164,7 +163,7 @@ class _CRenderer:
             self._value(position, node)
 
     def _written_with(self, position: int, node: UOp) -> tuple[int, ...]:
-        """Return the positions of a node and of all that stands inside of its expression."""
+        """Return the positions of a node and of all nodes inlined in its expression."""
         inside = [self._inline[s] for s in node.src if s in self._inline]
         return (
             tuple(dict.fromkeys([position, *chain(*inside)])) if inside else (position,)
@@ -173,7 +172,7 @@ class _CRenderer:
     # values
 
     def _value(self, position: int, node: UOp) -> None:
-        """Keep a value as an expression where that is short and allowed, else name it."""
+        """Inline a value where its expression is short and that is allowed, else name it."""
         text = self._expression(node)
         self.values.texts[node] = text
         if node.op is Ops.EXTRACT or self._stands_inline(position, node, text[0]):
@@ -207,7 +206,7 @@ class _CRenderer:
         return position in self.inlining.once and len(words) <= _SHORT_VALUE
 
     def _stem(self, node: UOp) -> str:
-        """Return what the name of a value begins with: what it is."""
+        """Return the first part of a value's name, by its op."""
         if node.op is Ops.LOAD:
             return f"{self.memory.names[memory(node.src[0])]}_v"
         if node.dtype is dtypes.index:
@@ -249,8 +248,8 @@ class _CRenderer:
         self._statement_at = len(self.text.lines)
 
     def _finish_statement(self, node: UOp) -> None:
-        """A SET or STORE is written: if that completes a statement of the tree which took
-        several lines, or a vector, say above it what it is."""
+        """Write a comment above the lines of a statement of the tree, if this SET or STORE
+        completes it and it took several lines, or a vector."""
         leaf = self.follower.write(node)
         if leaf is None:
             return

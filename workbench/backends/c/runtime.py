@@ -27,14 +27,13 @@ _KERNELS_PER_CALL = 64
 
 @lru_cache(maxsize=KEPT_PROGRAMS)
 def load(source: Source) -> CProgram:
-    """Return the Program of a Source: the same one for the same text. Nothing is compiled."""
+    """Return the Program of a Source, the same one for the same text, without compiling it."""
     return CProgram(source)
 
 
 def compile_many(sources: Sequence[Source]) -> list[CProgram]:
-    """Return the Programs of many sources, compiled, many in one call of the compiler.
-
-    `load` gives the same ones afterwards. Errors: as Program, for the first that is refused.
+    """Return the compiled Programs of many sources, with few calls of the compiler. `load` returns
+    the same ones afterwards. Errors: as Program, for the first source that is refused.
     """
     programs = [load(source) for source in sources]
     pending = [p for p in dict.fromkeys(programs) if not p.is_compiled]
@@ -50,14 +49,14 @@ def compile_many(sources: Sequence[Source]) -> list[CProgram]:
 class CProgram(NativeProgram):
     """A kernel in C; it is compiled (or found in the cache) when it is first launched.
 
-    Errors, then: DeviceError where there is no compiler, CompileError if it refuses the text.
+    Errors at a launch: DeviceError where there is no compiler, CompileError if it refuses the text.
     """
 
     device = "C"
 
     @property
     def is_compiled(self) -> bool:
-        """Whether there is machine code already; a launch makes it."""
+        """Whether there is machine code already; else a launch compiles it."""
         return "_code" in self.__dict__
 
     @once
@@ -70,8 +69,8 @@ class CProgram(NativeProgram):
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The instructions without directives, each with its line of the source.
 
-        Those of a helper function have the line that calls it where the compiler is Clang, and
-        its own line where it is GCC, which knows no other.
+        Those of a helper function have the line of its call if the compiler is Clang, and its own
+        line if it is GCC, which gives no other.
         """
         helper = "static inline __attribute__((nodebug)) "
         source = self.source.text.replace("static inline ", helper)
@@ -82,7 +81,7 @@ class CProgram(NativeProgram):
         return _loaded(self.source.text, [self.source.name])[0]
 
     def use(self, code: jit.Code) -> None:
-        """Take machine code that was compiled together with others."""
+        """Use machine code that was compiled together with other kernels."""
         self.__dict__.setdefault("_code", code)
 
 
@@ -91,7 +90,7 @@ def _compile_together(programs: Sequence[CProgram]) -> None:
     try:
         codes = _loaded(text, names)
     except CompileError:
-        codes = [program._load() for program in programs]  # to say which it is
+        codes = [program._load() for program in programs]  # the error names it
     for program, code in zip(programs, codes, strict=True):
         program.use(code)
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from workbench.backends.program.names import Names
 
 _WIDTH = 96
-"""Characters of a line of a comment at most."""
+"""Most characters of a line of a comment."""
 _LONGEST = 110
-"""Characters of a line of code at most."""
+"""Most characters of a line of code."""
 _RESERVED = frozenset(
     "args lo hi scratch main auto break case char const continue default do double else enum"
     " extern float for goto if inline int long register restrict return short signed sizeof"
@@ -21,10 +21,9 @@ _RESERVED = frozenset(
 
 
 class CWriter(Names):
-    """Lines of C, the body of a function. `depth` is how many loops are open.
-
-    `positions` has, for each line, the positions in the program of what it is the code of;
-    `at` are those of what is being written.
+    """Lines of C, the body of a function. `depth` is the number of open loops. `positions` has, for
+    each line, the positions in the program of the nodes whose code it is; `at` has those of the
+    nodes that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):
@@ -60,7 +59,7 @@ class CWriter(Names):
 
 
 def identifier(name: str) -> str:
-    """Return `name` as C can have it."""
+    """Return `name` as an identifier of C."""
     name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit():
         name = "k" + name

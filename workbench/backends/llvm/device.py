@@ -1,5 +1,5 @@
-"""The LLVM device. A fork waits for an import: in a child that got one half of a module nobody
-completes it."""
+"""The LLVM device. A fork waits for an import: in a child, a module that is half imported would
+stay so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.ir.node.uop import UOp
 
 
 class LLVMDevice(Processor):
-    """The processor, through the LLVM that llvmlite brings along."""
+    """The processor, through llvmlite's LLVM."""
 
     name = "LLVM"
     about = "this machine's processor, through the LLVM of llvmlite"
@@ -36,7 +36,7 @@ class LLVMDevice(Processor):
 
     @property
     def is_available(self) -> bool:
-        # asked for each tensor that is made; what is not there may be installed meanwhile
+        # asked for each new tensor; llvmlite may be installed meanwhile
         self._is_installed = self._is_installed or find_spec("llvmlite") is not None
         return self._is_installed
 

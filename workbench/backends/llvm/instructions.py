@@ -1,4 +1,4 @@
-"""LLVM types, constants and elementwise instructions: what one value becomes as text.
+"""LLVM types, constants and elementwise instructions: the text of one value.
 
 Every function returns text. An op that needs several instructions gets `emit`, which writes
 the earlier ones and returns their names; the last one is returned, for the caller to name.
@@ -25,7 +25,7 @@ def type_of(dtype: DType) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """Return the LLVM type of `dtype` in memory, where a bool takes one byte."""
+    """Return the LLVM type of `dtype` in memory, where a bool is one byte."""
     return _lanes("i8", dtype.count) if dtype.is_bool else type_of(dtype)
 
 
@@ -74,7 +74,7 @@ def combine(op: Ops, dtype: DType, args: Sequence[str], emit: Emit) -> str:
 
 
 def call(name: str, dtype: DType, args: Sequence[str]) -> str:
-    """Return the call of an intrinsic on values of `dtype` that gives another one."""
+    """Return the call of an intrinsic from values of `dtype` to one of `dtype`."""
     terms = ", ".join(f"{type_of(dtype)} {arg}" for arg in args)
     return f"call {type_of(dtype)} @llvm.{name}.{suffix(dtype)}({terms})"
 
@@ -88,8 +88,8 @@ def extreme(
 ) -> str:
     """Return the greater or lesser of two values; NaN if either is, as numpy has it.
 
-    `a > b ? a : b` is one instruction on most machines, and gives b where one is NaN. So a
-    constant goes first, and without one a NaN in `a` is picked out by hand.
+    `a > b ? a : b` is one instruction on most machines, and gives b where one is NaN. So a constant
+    goes first, and without one a NaN in `a` is selected explicitly.
     """
     a, b = args
     if dtype.is_bool:
@@ -110,7 +110,7 @@ def extreme(
 
 
 # The columns are float, signed integer, unsigned integer, bool. "contract" allows a fused
-# multiply-add, "nsz" ignores the sign of a zero; NaN and infinity mean what they mean.
+# multiply-add, "nsz" ignores the sign of a zero; NaN and infinity are kept.
 # fmt: off
 _COLUMN = {"float": 0, "int": 1, "index": 1, "uint": 2, "bool": 3}
 _BINARY = {
@@ -232,8 +232,8 @@ _OTHER: dict[Ops, Callable[[UOp, Sequence[str], Emit], str]] = {
 SUPPORTED = frozenset(
     {*_BINARY, *_OTHER, *COMPARE, Ops.MAX, Ops.MIN, Ops.CAST, Ops.FMOD}
 )
-"""The elementwise ops that reach LLVM; lowering has taken the others apart.
-FMOD, which branches, is in llvm_remainder."""
+"""The elementwise ops that reach LLVM; lowering has decomposed the others. FMOD, which branches, is
+in remainder.py."""
 
 
 def _cast(node: UOp, arg: str, emit: Emit) -> str:
@@ -248,15 +248,16 @@ def _cast(node: UOp, arg: str, emit: Emit) -> str:
 
 
 def _saturated(source: DType, dtype: DType, arg: str, emit: Emit) -> str:
-    """Clamp by comparisons of vectors, and convert only what fits: the intrinsic would be taken
-    apart into single lanes. A float16 has not all limits of integers, and keeps it."""
+    """Clamp by comparisons of vectors, and convert only values that fit: the intrinsic would be
+    split into single lanes. float16 cannot represent all limits of integers, and uses the
+    intrinsic."""
     source_type, kind = type_of(source), type_of(dtype)
     bit = type_of(dtypes.bool.vec(dtype.count))
     low = constant(float(dtype.min), source)
     high = constant(float(int(dtype.max) + 1), source)
     below = emit(f"fcmp olt {source_type} {arg}, {low}")
     above = emit(f"fcmp oge {source_type} {arg}, {high}")
-    reaches = emit(f"fcmp oge {source_type} {arg}, {low}")  # NaN does not
+    reaches = emit(f"fcmp oge {source_type} {arg}, {low}")  # NaN does not fit
     fits = emit(f"fcmp olt {source_type} {arg}, {high}")
     inside = emit(f"and {bit} {reaches}, {fits}")
     zero = constant(0.0, source)

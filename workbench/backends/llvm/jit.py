@@ -1,9 +1,8 @@
-"""The one file that touches llvmlite: text in, machine code out, for this machine only.
-
-llvmlite is imported on first use. Its LLVM aborts the process when it is asked for what it
-cannot do, so the text is parsed and verified before code is made of it, the target is always
-the host's, and text that only another target (or an assembler) understands is refused. A fork
-waits for what LLVM does: a child that got one half of it could not compile.
+"""The one file that uses llvmlite: from text to machine code, for this machine only. llvmlite is
+imported on first use. Its LLVM aborts the process at an unsupported request, so the text is parsed
+and verified before code is generated, the target is always the host's, and text for another target
+(or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked within one
+could not compile.
 """
 
 from __future__ import annotations
@@ -27,13 +26,14 @@ _FOREIGN = re.compile(
 )
 Result = TypeVar("Result")
 LIBRARIES_PER_LINKER = 16
-"""Libraries that one linker of LLVM's loads. Each leaves nine kilobytes behind in it when it is
-unloaded, which only the linker's end gives back; a new linker takes half a millisecond."""
+"""Libraries that one linker of LLVM's loads. Each leaves 9 kB in it when it is unloaded, which only
+the linker's end frees; a new linker takes 0.5 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """This machine as LLVM sees it, and the LLVM that says so: all that machine code depends on."""
+    """This machine's processor and features, and LLVM's version: all that machine code depends
+    on."""
 
     version: str
     triple: str
@@ -54,7 +54,8 @@ class Host:
 
     @property
     def converts_float16(self) -> bool:
-        """Whether float16 from and to float32 is an instruction, and not a library's function."""
+        """Whether conversions of float16 from and to float32 are instructions, not library
+        functions."""
         return self._is_arm or "+f16c" in self._enabled
 
     @property
@@ -82,7 +83,7 @@ def is_x86() -> bool:
 
 
 def host() -> Host:
-    """Return what machine code is made for.
+    """Return the machine that code is generated for.
 
     Errors: DeviceError if llvmlite is not installed or does not load.
     """
@@ -90,7 +91,7 @@ def host() -> Host:
 
 
 def compile_object(text: str) -> bytes:
-    """Return the object file that LLVM IR becomes, without optimisation passes.
+    """Return the object file of LLVM IR, compiled without optimisation passes.
 
     Errors: CompileError if the text does not parse, does not verify, or is not for this host.
     """
@@ -99,7 +100,7 @@ def compile_object(text: str) -> bytes:
 
 
 def compile_assembly(text: str) -> str:
-    """Return the assembly that LLVM IR becomes; errors as `compile_object`."""
+    """Return the assembly of LLVM IR; errors as `compile_object`."""
     llvm = _llvm()
     return str(_guarded(text, lambda: llvm.machine.emit_assembly(_module(text))))
 
@@ -107,7 +108,7 @@ def compile_assembly(text: str) -> str:
 def load_object(image: bytes, name: str) -> Code:
     """Load an object file into this process and find `name` in it.
 
-    Errors: CompileError if it lacks `name` or needs what the process does not have.
+    Errors: CompileError if it lacks `name`, or needs a symbol that the process does not have.
     """
     return load_functions(image, [name])[0]
 
@@ -132,7 +133,8 @@ class _LLVMLibrary:
 
 
 class _Linkers:
-    """Linkers one after another. One is gone when the last library that it loaded is unloaded."""
+    """Linkers, one after another. A linker is freed when the last library that it loaded is
+    unloaded."""
 
     def __init__(self, binding: Any, machine: Any):
         self._binding, self._machine = binding, machine
@@ -157,7 +159,7 @@ class _Linkers:
 
 
 class _Library:
-    """What keeps machine code loaded."""
+    """Loaded machine code; it is unloaded when this object dies."""
 
     __slots__ = ("_tracker",)
 
@@ -165,7 +167,7 @@ class _Library:
         self._tracker = tracker
 
     def __del__(self, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_ending():  # then LLVM may be gone already
+        if not is_ending():  # at exit LLVM may be unloaded already
             with no_fork:
                 self._tracker.close()
 
@@ -210,7 +212,7 @@ def _module(text: str) -> Any:
 
 
 def _guarded(text: str | None, step: Callable[[], Result]) -> Result:
-    """Run a step of LLVM's, alone, and tell what it says in our words."""
+    """Run a step of LLVM's, one at a time; its errors become CompileErrors."""
     try:
         with no_fork:
             return step()

@@ -1,6 +1,6 @@
 """LLVM instructions that move values between the lanes of a vector.
 
-As in llvm_values: `emit` writes the steps on the way, the last instruction is returned.
+As in instructions.py, `emit` writes the first instructions, and the last one is returned.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def shuffle(vectors: Sequence[str], dtype: DType, picks: Sequence[int]) -> str:
 def combine_lanes(op: Ops, vector: str, dtype: DType, emit: Emit) -> str:
     """Return the instruction that completes the combination of all lanes.
 
-    Halves are combined with each other until one lane is left; an odd lane waits for the end.
+    Halves are combined with each other until one lane is left; an odd lane is combined last.
     """
     odd: list[str] = []
     step = extract(vector, dtype, 0)

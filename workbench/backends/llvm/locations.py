@@ -1,7 +1,6 @@
-"""LLVM IR that says of each instruction which line of its own text it is on.
-
-Debug locations change no instruction: LLVM's code generator carries them along and writes
-them into the assembly as `.loc` lines. So machine code leads back to the text it came from.
+"""LLVM IR with a debug location on each instruction: the line of its own text. Debug locations
+change no instruction: LLVM's code generator writes them into the assembly as `.loc` lines, which
+map machine code to the lines of the text.
 """
 
 from __future__ import annotations

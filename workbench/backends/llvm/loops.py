@@ -1,7 +1,6 @@
-"""Loops in LLVM: one block each, tested at its end, with a phi per register that goes round.
-
-A phi names its value at the end of the loop, which is known only when the loop has been
-written: its header is put in afterwards, where the loop began.
+"""Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register. A phi
+names its value at the end of the loop, which is known only when the loop has been written: its
+header is inserted afterwards, where the loop began.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(slots=True)
 class _Loop:
-    """A loop that is open: where its header goes, and what the header will need."""
+    """An open loop: the position of its header, and the values that the header needs."""
 
     range: UOp
     first: str
@@ -31,8 +30,8 @@ class _Loop:
 
 
 class Loops:
-    """Writes the loops of one kernel. `set_at` has where in the program each register was set
-    last."""
+    """Writes the loops of one kernel. `set_at` has the position in the program of the last SET of
+    each register."""
 
     def __init__(self, operands: Operands, text: LLVMWriter):
         self.operands, self.text = operands, text
@@ -60,7 +59,7 @@ class Loops:
         self.text.depth, self.text.block = len(self.stack), label
 
     def _bounds(self, node: UOp) -> tuple[str, str]:
-        """Return (first, last) of a loop: what this launch does of it."""
+        """Return (first, last) of the steps of a loop that this launch runs."""
         if node.role == "thread":
             return "%thread", self.text.emit("add nuw nsw i64 %thread, 1", "upto")
         if node.role == "chunked":
@@ -88,7 +87,8 @@ class Loops:
         self.text.begin(after)
 
     def _header(self, loop: _Loop) -> list[tuple[str, tuple[int, ...]]]:
-        """Return the lines that begin a loop, each with the positions of what it is code of."""
+        """Return the lines that begin a loop, each with the positions of the nodes whose code it
+        is."""
         inner = "  " * len(self.stack)
         steps = f"{loop.first}..{loop.last}".replace("%", "")
         kind = loop.range.axis_kind.name.lower()

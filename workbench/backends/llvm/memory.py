@@ -1,7 +1,7 @@
 """Memory in LLVM: the pointers a kernel begins with, addresses, loads and stores.
 
-What is loaded or stored under a condition must not touch memory where the condition fails: a
-scalar load reads zeros from elsewhere then, a vector load is masked, and a store branches.
+A load or store under a condition must not access memory where the condition fails: a scalar load
+then reads zeros from elsewhere, a vector load is masked, and a store branches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from workbench.ir.node.uop import UOp
 
 
 class LLVMMemory:
-    """Writes what touches memory. `non_temporal` has the STOREs that are non-temporal."""
+    """Writes memory accesses. `non_temporal` has the STOREs that are non-temporal."""
 
     def __init__(
         self,
@@ -76,7 +76,8 @@ class LLVMMemory:
 
     def address(self, node: UOp) -> str:
         """Return a pointer; the constant part of the index is an offset of its own, so that
-        neighbouring addresses share what varies and differ in what an instruction encodes."""
+        neighbouring addresses share the variable part and differ in an offset that an instruction
+        encodes."""
         place, (rest, offset) = memory(node), split_offset(node.src[1])
         kind, name = memory_type(place.dtype.scalar), self.operands.values[place]
         low, high, size = int(rest.vmin), int(rest.vmax), size_of(place)
@@ -102,7 +103,7 @@ class LLVMMemory:
     # loads and stores
 
     def load(self, node: UOp) -> str:
-        """Write a LOAD and return the name of what it read; a bool is a byte in memory."""
+        """Write a LOAD and return the name of its value; a bool is a byte in memory."""
         text, dtype = self._loaded(node), node.dtype
         if not dtype.is_bool:
             return self.operands.named(node, text)
@@ -141,14 +142,14 @@ class LLVMMemory:
         self.text.put(f"store {kind} {text}, ptr {pointer}{self._manner(node)}")
 
     def _manner(self, store: UOp) -> str:
-        """Return how to store: aligned to what, and non-temporal or not."""
+        """Return the suffix of a store: its alignment, and whether it is non-temporal."""
         if store in self.non_temporal:
             return f", align {alignment(store.src[0])}, !nontemporal !0"
         return f", align {_alignment(store.src[0])}"
 
     def _masked_store(self, store: UOp, kind: str, text: str) -> None:
-        """Store where the condition holds: at once where all of it does, which is nearly always;
-        lane by lane at an edge, where the machine is slow."""
+        """Store where the condition holds: all lanes at once where it holds in all, which is nearly
+        always; at an edge lane by lane, which is slow."""
         address, value, condition = store.src
         dtype, pointer = value.dtype, self.operands.operand(address)
         test = self.operands.operand(condition)
@@ -183,7 +184,7 @@ def _gep(is_inside: bool) -> str:
 
 
 def _alignment(address: UOp) -> int:
-    """Return the bytes an address is a multiple of: scratch is aligned, arguments need not be."""
+    """Return the alignment of an address in bytes: scratch is aligned, arguments need not be."""
     if memory(address).op is Ops.PARAM:
         return element_type(address).itemsize
     return alignment(address)

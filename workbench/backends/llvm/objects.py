@@ -1,4 +1,4 @@
-"""LLVM IR as an object file, compiled once: the next process finds it in the cache."""
+"""LLVM IR as an object file, compiled once for all processes: the file is cached on disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as LLVM operands: what name stands for a node now, and what a new one is called."""
+"""Values as LLVM operands: the current name of each node, and names for new values."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workbench.ir.node.uop import UOp
 
 
 class Operands:
-    """The values of one kernel. `values` has the name of what each node stands for now: that
-    of a register changes with every SET."""
+    """The values of one kernel. `values` has the current name of each node's value: that of a
+    register changes with every SET."""
 
     def __init__(self, ssa: SSAPlan, text: LLVMWriter):
         self.ssa, self.text = ssa, text
@@ -47,7 +47,7 @@ class Operands:
         return [self.operand(s, wide) for s in node.src]
 
     def named(self, node: UOp, instruction: str) -> str:
-        """Write an instruction under a name that says what its result is; return the name."""
+        """Write an instruction under a name derived from `node`; return the name."""
         register = self.ssa.names.get(node)
         if register is not None:
             return self.text.emit(
@@ -62,6 +62,6 @@ class Operands:
 
 
 def register_name(register: UOp) -> str:
-    """Return what the values of a REG are called: its accumulator and its place in it."""
+    """Return the name for values of a REG: its accumulator and its position in it."""
     name, lane = register.arg
     return f"{name}_{lane}"

@@ -15,13 +15,13 @@ from workbench.ir.node.uop import UOp
 def remainder(node: UOp, args: Sequence[str], text: LLVMWriter) -> str:
     """Return the instruction that completes a FMOD.
 
-    A float has p bits. A rounded quotient q = x / y, where it is below 2**p, truncates to that
-    of the exact one or to its neighbour n; x - n*y is a float, which an FMA gives without
-    rounding, and where it is below 0, y is put back. It is NaN where the answer is.
+    A float has p bits. A rounded quotient q = x / y below 2**p truncates to the integer n of the
+    exact one, or to its neighbour; x - n*y is a float, which an FMA gives without rounding, and
+    where it is below 0, y is added back. It is NaN where the answer is.
 
     A larger q is whole, and x - q*y is a float again, smaller by 2**p. So a loop, which is not
-    entered where all quotients are small, brings x down first; where q is infinite, by a
-    multiple of y, of which QUOTIENT_SCALE has the factor, or by one of that.
+    entered where all quotients are small, reduces x first; where q is infinite, with y scaled by
+    QUOTIENT_SCALE, once or twice.
     """
     return _Remainder(node.dtype, text).write(*args)
 
@@ -52,14 +52,14 @@ class _Remainder:
         text.begin(near)
         x, q = self._either(*values)
         rest = self._less(x, y, q)
-        # an infinite y times 0 is NaN, and all of x is left
+        # an infinite y times 0 is NaN; the remainder is x
         rest = self._select(self._compared(q, "oeq", 0.0), x, rest)
         more = self._op("fadd", rest, y)
         rest = self._select(self._compared(rest, "olt", 0.0), more, rest)
         return call("copysign", self.dtype, (rest, a))
 
     def _lower(self, x: str, y: str, q: str) -> str:
-        """Return x less a multiple of y that is nearly all of it."""
+        """Return x less a multiple of y that is nearly as large as x."""
         for _ in range(2):
             is_infinite = self._compared(self._call("fabs", q), "oeq", math.inf)
             factor = constant(QUOTIENT_SCALE[self.dtype.scalar], self.dtype)
@@ -80,7 +80,8 @@ class _Remainder:
         return self._and(is_large, is_number)
 
     def _either(self, one: Sequence[str], other: Sequence[str]) -> list[str]:
-        """Return the values of whichever block came before; each has its name, then its values."""
+        """Return phis of the values of two blocks; each argument has a block's name, then its
+        values."""
         pairs = zip(one[1:], other[1:], strict=True)
         return [
             self.text.step(f"phi {self.kind} [ {x}, %{one[0]} ], [ {y}, %{other[0]} ]")

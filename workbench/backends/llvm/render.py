@@ -1,14 +1,14 @@
 """Linear program -> LLVM IR text that reads like the loops it came from.
 
-One block per loop, tested at its end (a loop runs at least once), so that whatever was
-computed further up is at hand further down. Registers become phis. Values are named after
-what they are: `%g0` an axis, `%acc_s_0` an accumulator, `%p1_at3` an address in argument 1
-and `%p1_v3` a value loaded from there.
+One block per loop, tested at its end (a loop runs at least once), so that every value computed
+above is available below. Registers become phis. Values have telling names: `%g0` an axis,
+`%acc_s_0` an accumulator, `%p1_at3` an address in argument 1 and `%p1_v3` a value loaded from
+there.
 
     void name(ptr args, i64 lo, i64 hi, i64 thread)
 
-Here is the order of things; llvm_loops, llvm_memory, llvm_lanes and llvm_values know the
-instructions, llvm_operands the names; analysis.py says what the arguments are.
+This file has the order of the program; loops.py, memory.py, lanes.py and instructions.py have the
+instructions, operands.py the names; program/analysis.py has the arguments.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _NEVER_WRITTEN = frozenset(
 def render(linear: tuple[UOp, ...], target: Target) -> Source:
     """Return the LLVM IR of a linear program, whose first node is BLOCK with a KernelInfo.
 
-    Errors: CompileError for a program that no machine could run (an op that lowering should
-    have taken apart, a register read before it is set).
+    Errors: CompileError for a program that no machine could run (an op that lowering should have
+    decomposed, a register read before it is set).
     """
     info: KernelInfo = linear[0].arg
     plan, ssa = analyse(linear, target), construct_ssa(linear)
@@ -113,7 +113,7 @@ class _LLVMRenderer:
         self.loops = Loops(self.operands, self.text)
 
     def prologue(self) -> None:
-        """Fetch the arguments, set up scratch memory, and leave if there is nothing to do."""
+        """Load the arguments, set up scratch memory, and return if there are no steps."""
         self.text.begin("entry")
         self.memory.pointers()
         if self.plan.chunked is not None:
@@ -150,7 +150,7 @@ class _LLVMRenderer:
         if self.plan.chunked is not None:
             self.text.put("br label %done")
             self.text.begin("done")
-        if self.memory.non_temporal:  # such stores may overtake what is stored later
+        if self.memory.non_temporal:  # later stores may overtake non-temporal ones
             self.text.put("fence seq_cst")
         self.text.put("ret void")
 
@@ -160,7 +160,7 @@ class _LLVMRenderer:
         return self.operands.named(node, self._instruction(node))
 
     def _instruction(self, node: UOp) -> str:
-        """Return the last instruction of a value; those before it are written on the way."""
+        """Return the last instruction of a value; those before it are written."""
         step = self.text.step
         if node.op is Ops.FMOD:
             return remainder(node, self.operands.operands(node), self.text)

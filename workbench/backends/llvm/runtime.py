@@ -20,7 +20,7 @@ def load(source: Source) -> LLVMProgram:
 
 
 class LLVMProgram(NativeProgram):
-    """A kernel in machine code that LLVM made, compiled (or found in the cache) at once.
+    """A kernel in LLVM's machine code, compiled (or read from the cache) at construction.
 
     Errors: CompileError if LLVM refuses the text; DeviceError for buffers that do not fit.
     """

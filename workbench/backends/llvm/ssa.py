@@ -1,7 +1,8 @@
-"""What the LLVM renderer must know of a linear program besides the analysis: SSA and addresses.
+"""SSA form of a linear program, and the constant offsets of its addresses, for the LLVM renderer.
 
 LLVM's values never change, so a register that a loop changes becomes a phi at the loop's head,
-which must be known before the loop is written. Constant parts of indexes live on in addresses.
+which must be known before the loop is written. Constant parts of indexes become offsets of
+addresses.
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class SSAPlan:
-    """What a walk of a linear program finds.
+    """The values of a linear program in SSA form. `loop_carried` has, for the position of each
+    LOOP, its loop-carried registers; `folded` are sums that are only offsets of addresses; `names`
+    has the register that a value is computed for.
 
-    `loop_carried` has, for the position of each LOOP, the registers whose value goes round it;
-    `folded` are sums that live on in the offset of an address only; `names` has the register
-    that a value is computed for.
-
-    Units: zero_bytes is what the widest load under a condition reads.
+    Units: zero_bytes is the size of the widest load under a condition.
     """
 
     loop_carried: dict[int, tuple[UOp, ...]]
@@ -46,7 +45,7 @@ def construct_ssa(linear: tuple[UOp, ...]) -> SSAPlan:
 def _loop_carried(linear: tuple[UOp, ...]) -> dict[int, tuple[UOp, ...]]:
     """Return the registers each loop changes whose old value is read first in it.
 
-    A loop body runs from top to bottom, so the first thing that touches a register decides.
+    A loop body runs from top to bottom, so the first access of a register decides.
     """
     by_loop: dict[int, tuple[UOp, ...]] = {}
     open_loops: list[tuple[int, dict[UOp, bool], dict[UOp, None]]] = []

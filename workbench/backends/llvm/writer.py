@@ -9,10 +9,9 @@ from workbench.backends.program.names import Names
 
 
 class LLVMWriter(Names):
-    """Lines of LLVM IR. `depth` is how many loops are open; `block` is the one being written.
-
-    `positions` has, for each line, the positions in the program of what it is the code of;
-    `at` is the position that is being written.
+    """Lines of LLVM IR. `depth` is the number of open loops; `block` is the one being written.
+    `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
+    is the position that is being written.
     """
 
     def __init__(self, reserved: Iterable[str]):
@@ -34,7 +33,7 @@ class LLVMWriter(Names):
         return "%" + name
 
     def step(self, instruction: str) -> str:
-        """Add an instruction whose result is only a step on the way to another."""
+        """Add an instruction whose result only the next instructions use."""
         return self.emit(instruction, self.numbered("t"))
 
     def begin(self, block: str) -> None:

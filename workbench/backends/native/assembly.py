@@ -1,7 +1,7 @@
 """Assembly to read: instructions and the labels they jump to, each with its line of source.
 
-Compilers say in `.loc` directives which line of the source the instructions after it are for.
-Those directives, and all others, are taken out of the text.
+Compilers write `.loc` directives with the line of the source that the next instructions are for.
+These directives, and all others, are removed from the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"(?:^|\s+)(?:#(?:\s.*)?|#[A-Z_]+|//.*|;.*)$")
 
 class AsmLine(NamedTuple):
     """An instruction or a label. `source_line` is the number, from 1, of the line of the source
-    text that it is for; None for a label, and where the compiler does not say."""
+    text that it is for; None for a label, and where the compiler gives none."""
 
     text: str
     source_line: int | None
@@ -29,7 +29,7 @@ class AsmLine(NamedTuple):
 
 
 def readable(assembly: str) -> tuple[AsmLine, ...]:
-    """Return what a compiler wrote without directives, comments and needless labels."""
+    """Return a compiler's assembly without directives, comments and needless labels."""
     lines = list(_instructions(assembly))
     used = {w for line in lines if not line.is_label for w in _NAME.findall(line.text)}
     return tuple(
@@ -39,7 +39,7 @@ def readable(assembly: str) -> tuple[AsmLine, ...]:
 
 def code_loops(lines: Sequence[AsmLine]) -> list[range]:
     """Return the loops of some code, each from its label to a jump back to it, outer ones before
-    the ones inside of them."""
+    inner ones."""
     labels = {
         line.text[:-1]: place for place, line in enumerate(lines) if line.is_label
     }
@@ -69,5 +69,5 @@ def _instructions(assembly: str) -> Iterator[AsmLine]:
 
 
 def _is_shown(label: str, used: set[str]) -> bool:
-    """Whether something jumps to a label, or it is the function's name."""
+    """Whether a jump goes to a label, or it is the function's name."""
     return label in used or not label.startswith((".", "L", '"'))

@@ -1,4 +1,4 @@
-"""The memory of this process: what numpy, and the kernels of all devices that run here, read."""
+"""The memory of this process, which numpy and all devices on this processor share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from workbench.backends.memory import Bytes, Memory, memories
 
 HOST = "NPY"
-"""The name of host data, which no kernel reads before it is copied to a device."""
+"""The name of host data, which is copied to a device before a kernel reads it."""
 
 
 class HostMemory(Memory):
@@ -24,7 +24,7 @@ class HostMemory(Memory):
         return whole[first : first + size_bytes]
 
     def free(self, handle: Bytes) -> None:
-        """Python does when nobody has the array."""
+        """Do nothing: Python frees the array."""
 
     def copy_in(self, handle: Bytes, offset: int, data: Bytes) -> None:
         np.copyto(handle[offset : offset + data.size], data)
@@ -51,11 +51,11 @@ class HostMemory(Memory):
 
 
 host_memory = HostMemory()
-"""What devices that run in this process have in common."""
+"""The memory of all devices that run in this process."""
 data_memory = HostMemory()
 data_memory.spare_limit_bytes = (
     16 << 20
-)  # it is read once: small pieces are worth keeping
+)  # it is read once: small pieces are worth caching
 memories[HOST] = data_memory
 
 
@@ -64,7 +64,7 @@ def _address(array: Bytes) -> int:
 
 
 def available_bytes() -> int | None:
-    """Return how much memory can be had without swapping; None if the system does not say."""
+    """Return how many bytes are free without swapping; None if the system does not say."""
     limits = [n for n in (_system_available(), _container_available()) if n is not None]
     return min(limits, default=None)
 
@@ -77,7 +77,8 @@ def _system_available() -> int | None:
 
 
 def _container_available() -> int | None:
-    """Return what a container's limit leaves (cgroup 2); file caches can be dropped."""
+    """Return the bytes that are free under a container's limit (cgroup 2); file caches count as
+    free."""
     root = "/sys/fs/cgroup"
     limit, used = _number(f"{root}/memory.max"), _number(f"{root}/memory.current")
     if limit is None or used is None:
@@ -96,7 +97,7 @@ def _number(path: str) -> int | None:
 
 
 def _pairs(path: str) -> Iterator[tuple[str, int]]:
-    """Yield (word, number) of each line that begins so."""
+    """Yield (word, number) of each line that begins with a word and a number."""
     try:
         with open(path) as file:
             lines = file.readlines()

@@ -1,4 +1,4 @@
-"""This machine as the system describes it: its processor, and what its caches hold."""
+"""This machine as the system describes it: its processor, and the sizes of its caches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CPUINFO = Path("/proc/cpuinfo")
 MEMORY = "memory"
 LINE_BYTES = 64
-"""What moves between caches at once; a few processors have 128."""
+"""Bytes of a cache line; a few processors have 128."""
 Caches = tuple[tuple[str, int], ...]
 """(name, bytes) per level, the smallest first: ("L1", 32768)."""
 TYPICAL: Caches = (("L1", 32 << 10), ("L2", 512 << 10), ("L3", 8 << 20))
-"""Caches of a common processor, for where the system does not tell."""
+"""Caches of a common processor, where the system does not say."""
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -51,7 +51,7 @@ def level_of(size_bytes: int, levels: Sequence[tuple[str, int]]) -> str | None:
 
 @cache
 def cpu() -> str:
-    """Return what the processor is called."""
+    """Return the name of the processor."""
     try:
         named = re.search(r"^model name\s*:\s*(.+)$", CPUINFO.read_text(), re.MULTILINE)
     except OSError:

@@ -1,8 +1,7 @@
-"""Object files on disk, so that a kernel is compiled once and not once a session.
-
-Machine code from a file is run as it is. So the folder is the user's alone (mode 0700), a
-file is read only if the user owns it and nobody else may write to it, and what it holds must
-match the key and the digest that stand before it. Anything else is as good as absent.
+"""Object files on disk, so that a kernel is compiled once, not once a session. Machine code from a
+file is run unchecked. So the folder is the user's alone (mode 0700), a file is read only if the
+user owns it and no other user may write to it, and its content must match the key and the digest at
+its head. Any other file is ignored.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ _writes = itertools.count(1)
 def cache_folder() -> Path:
     """Return where caches live: $XDG_CACHE_HOME/workbench or the platform's equivalent.
 
-    A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from
-    whatever folder one works in.
+    A relative $XDG_CACHE_HOME is ignored, as its specification says: code would be read from the
+    current folder.
     """
     xdg_cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if xdg_cache.is_absolute():
@@ -46,7 +45,7 @@ def cache_folder() -> Path:
 
 
 def key_of(*parts: str) -> str:
-    """Return the key of what `parts` determine."""
+    """Return the key of an object file that `parts` determine."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -56,7 +55,7 @@ def key_of(*parts: str) -> str:
 
 
 def get(key: str) -> bytes | None:
-    """Return what was stored under `key`, or None. Warns about a file that is damaged."""
+    """Return the object file stored under `key`, or None. Warns about a damaged file."""
     folder = _safe_folder()
     if folder is None:
         return None
@@ -72,8 +71,8 @@ def get(key: str) -> bytes | None:
 
 
 def put(key: str, content: bytes) -> None:
-    """Store `content` under `key`. Without a cache it does nothing; where there is one that
-    cannot be written, as on a full disk, it warns, and the kernel is compiled each session."""
+    """Store `content` under `key`. Without a cache folder it does nothing; where one cannot be
+    written, as on a full disk, it warns, and the kernel is compiled each session."""
     folder = _safe_folder()
     if folder is None:
         return
@@ -88,7 +87,7 @@ def put(key: str, content: bytes) -> None:
 
 
 def trim(limit_bytes: int) -> None:
-    """Delete the oldest files until half of `limit_bytes` is left, if there are more."""
+    """Where files take more than `limit_bytes`, delete the oldest until they take half of it."""
     folder = _safe_folder()
     if folder is None:
         return
@@ -142,11 +141,11 @@ def _read(path: Path) -> bytes | None:
         try:
             return file.read()
         except OSError:
-            return b""  # as good as damaged
+            return b""  # treated as damaged
 
 
 def _safe_folder() -> Path | None:
-    """Return the folder of object files, made if need be; None where it cannot be trusted."""
+    """Return the folder of object files, created if necessary; None where it is not safe."""
     folder = cache_folder() / "objects"
     if not folder.is_absolute():  # a relative $HOME
         return None
@@ -162,7 +161,7 @@ def _safe_folder() -> Path | None:
 
 
 def _is_ours(about: os.stat_result) -> bool:
-    """Whether this user owns a file and nobody else may write to it."""
+    """Whether this user owns a file and no other user may write to it."""
     if not hasattr(os, "geteuid"):  # Windows keeps a user's folders by access lists
         return True
     shared = stat.S_IWGRP | stat.S_IWOTH

@@ -1,7 +1,6 @@
-"""JSON files in the user's cache folder: the user's alone, written whole, never believed.
-
-Whoever reads a file says of what type it must be. One that is damaged, too large, or of another
-form is a warning; reading deletes nothing. A folder that others may write to is not used.
+"""JSON files in the user's cache folder: private, written atomically, validated when read. A caller
+that reads a file names its type. A file that is damaged, too large, or of another type is a
+warning; reading deletes nothing. A folder that others may write to is not used.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from workbench.base.files import replace_file
 from workbench.base.typed import to_json, typed_json
 
 MOST_BYTES = 4 << 20
-"""A larger file is not ours."""
+"""Most bytes of a file; a larger one is not ours."""
 T = TypeVar("T")
 
 
 def read_json(folder: str, name: str, kind: type[T]) -> T | None:
-    """Return what the file `name` of a cache folder says, as a value of a type; None where there
-    is none, and, with a warning, where it cannot be read."""
+    """Return the content of the file `name` in a cache folder as a value of type `kind`; None where
+    there is none, and, with a warning, where it cannot be read."""
     path = _folder(folder)
     if path is None:
         return None
@@ -39,8 +38,8 @@ def read_json(folder: str, name: str, kind: type[T]) -> T | None:
 def update_json(
     folder: str, name: str, kind: type[T], change: Callable[[T | None], T]
 ) -> None:
-    """Keep what `change` makes of what a file says (None: there is none, or it is damaged). What
-    the disk does not hand out now may be whole: with a warning, it stays as it is."""
+    """Write the value that `change` returns for a file's content (None: there is no file, or it is
+    damaged). A file that cannot be read at present is left as it is, with a warning."""
     path = _folder(folder)
     if path is None:
         return
@@ -48,7 +47,7 @@ def update_json(
     try:
         current = _read(path / name, kind)
     except ValueError:
-        pass  # nothing is lost that somebody could read
+        pass  # a damaged file may be overwritten
     except OSError as error:
         warn(f"{path / name} cannot be read ({error}); it stays as it is")
         return
@@ -66,8 +65,8 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 
 def write_json(folder: str, name: str, data: Any, most_files: int = 400) -> None:
-    """Keep `data`, a value of such a type; the oldest of more than `most_files` files go. Without
-    a cache folder it does nothing."""
+    """Write `data`; of more than `most_files` files the oldest are deleted. Without a cache folder
+    it does nothing."""
     path = _folder(folder)
     if path is None:
         return
@@ -88,7 +87,7 @@ def _keep_newest(folder: Path, most_files: int) -> None:
 
 
 def warn(message: str) -> None:
-    """Tell the user of a cache that something is wrong with it."""
+    """Warn the user of a fault of a cache."""
     warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 

@@ -1,4 +1,4 @@
-"""What devices on this machine's own processor share."""
+"""The base of devices on this machine's own processor."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ class Processor(DeviceInfo):
 
 
 def cache_bytes() -> tuple[int, int, int]:
-    """Return the bytes of the two caches that a core has for itself, and of the largest; those of
-    a common processor where the system does not tell. It reads a few small files, once: half a
-    millisecond."""
+    """Return the bytes of the two caches that each core has, and of the largest; those of a common
+    processor where the system does not say. It reads a few small files, once, in 0.5 ms."""
     with no_fork:
         from workbench.backends.native.machine import TYPICAL, caches
 

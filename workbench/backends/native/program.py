@@ -1,8 +1,7 @@
-"""Launching machine code: what all devices that run on this machine's processor share.
-
-A launch passes one array of pointers and the steps (lo, hi) of the chunked loop that it does.
-A kernel that takes long is launched in slices of at most 50 ms, so that Ctrl-C works in the
-middle of it; one that is known to be short is one call, of less than a microsecond.
+"""Launching machine code, for all devices on this machine's processor. A launch passes one array of
+pointers and the steps (lo, hi) of the chunked loop that it runs. A long kernel is launched in
+slices of at most 50 ms, so that Ctrl-C works in the middle of it; a kernel that is known to be
+short is one call, of less than a microsecond.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from workbench.base.unpicklable import Unpicklable
 
 SLICE_S = 0.05
 KEPT_PROGRAMS = 1024
-"""How many Programs a runtime remembers by their Source."""
+"""Programs that a runtime memoises by their Source."""
 KernelCall = Callable[[int, int, int], None]
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
@@ -44,7 +43,7 @@ class NativeProgram(Unpicklable, ABC):
         pointers = len(source.params) + bool(source.scratch_bytes)
         self._array = ctypes.c_uint64 * pointers
         self._steps = 1 if source.extent is None else source.extent
-        # How many steps one slice may take: 1 until a launch has shown how long a step is.
+        # Steps of one slice: 1 until a launch has measured a step.
         self._slice = 1 if self._steps > 1 else self._steps
 
     def __repr__(self) -> str:
@@ -57,11 +56,12 @@ class NativeProgram(Unpicklable, ABC):
     def bind(self, buffers: Sequence[Buffer]) -> NativeLaunch:
         """Return a function that launches the kernel on `buffers`, with the pointers packed."""
         self._check(buffers)
-        # the last ones may be inputs that simplification has made needless
+        # the last ones may be inputs that simplification removed
         return NativeLaunch(self, buffers[: len(self.source.params)])
 
     def pack(self, addresses: Sequence[int], buffers: list[Buffer]) -> Any:
-        """Return an array of pointers, the last to scratch memory of its own, put in `buffers`."""
+        """Return an array of pointers, the last to new scratch memory, which is added to
+        `buffers`."""
         own = list(addresses)
         if self.source.scratch_bytes:
             scratch = Buffer(self.device, dtypes.uint8, self.source.scratch_bytes)
@@ -104,10 +104,8 @@ class NativeProgram(Unpicklable, ABC):
         return _Kernel(self._code.address)
 
     def _run_slices(self, kernel: KernelCall, arguments: int) -> None:
-        """Run slice by slice, and learn from the longest one how many steps a slice may take.
-
-        Slices aim at half the limit and grow eightfold at most: what a few steps took says
-        little about many.
+        """Run slice by slice, and set the steps of a slice by the longest one so far. Slices aim at
+        half the limit and grow eightfold at most: the time of a few steps says little about many.
         """
         position, length, measured = 0, self._slice, (0, 0.0)
         while position < self._steps:
@@ -174,8 +172,8 @@ class NativeLaunch:
         self._run(self._kernel, self._arguments)
 
     def move(self, slot: int, buffer: Buffer) -> None:
-        """Let a slot be `buffer`, which must be of the same dtype and size, and begin with a cache
-        line where the Source says `aligned`; one that the kernel does not use is left alone."""
+        """Set a slot to `buffer`, which must be of the same dtype and size, and begin with a cache
+        line where the Source says `aligned`; a slot that the kernel does not use is ignored."""
         if slot < self._slots:
             self._buffers[slot] = buffer
             for part in self._parts:

@@ -1,10 +1,10 @@
 """Threads that run parts of one kernel, woken in a few microseconds.
 
-A worker lives in machine code: it spins on a ticket, takes parts of the job while there are
-any, and spins again. After about a millisecond without work it comes back to Python and sleeps
-on a lock, so that an idle notebook burns nothing. The caller takes parts as well: on a busy
-machine, where the workers get no core, it does them all, and has lost nothing. Nothing here
-holds Python's lock while a kernel runs. Source of the idea: the pools of OpenMP runtimes.
+A worker runs in machine code: it spins on a ticket, takes parts of the job while there are any, and
+spins again. After about a millisecond without work it returns to Python and sleeps on a lock, so
+that an idle notebook uses no processor time. The caller takes parts as well: on a busy machine,
+where the workers get no core, it runs them all without waiting. No thread holds Python's lock while
+a kernel runs. Source of the idea: the pools of OpenMP runtimes.
 
     kernel(args[part], lo, hi, part)      for part in 0..parts-1, at once
 """
@@ -27,7 +27,7 @@ SPINS = 20_000
 LINE = 16
 """Words of a cache line pair: neighbouring lines are fetched together."""
 PARTS = 1 << 16
-"""More than the parts of any job: how far the ticket counts."""
+"""A number greater than the parts of any job, by which the ticket counts jobs."""
 
 
 def cores() -> int:
@@ -38,7 +38,7 @@ def cores() -> int:
 
 
 def _other_cores() -> set[int] | None:
-    """Return the cores that this process may use but for the one it is on, None if unknown."""
+    """Return the cores that this process may use without the current one, None if unknown."""
     here = _current_core()
     if here is None or not hasattr(os, "sched_setaffinity"):
         return None
@@ -47,7 +47,7 @@ def _other_cores() -> set[int] | None:
 
 @lru_cache(maxsize=1)
 def _current_core() -> Callable[[], int] | None:
-    """Return the system's question on which core a thread is, None where there is none."""
+    """Return the system's function for the current core of a thread, None where there is none."""
     if os.name != "posix":
         return None
     question: Callable[[], int] | None = getattr(
@@ -57,7 +57,7 @@ def _current_core() -> Callable[[], int] | None:
 
 
 class ThreadPool:
-    """The workers, and the words they share with whoever hands out a job."""
+    """The workers, and the words of memory that they share with the caller."""
 
     def __init__(self) -> None:
         code = _functions()
@@ -85,12 +85,12 @@ class ThreadPool:
             try:
                 self._post(self._shared, kernel, arguments, lo, hi, parts)
                 self._wake()
-            finally:  # after Ctrl-C, too: what is posted works on memory of the caller's
+            finally:  # after Ctrl-C, too: a posted job uses the caller's memory
                 self._share(self._shared)
 
     def _wake(self) -> None:
-        """Ring all bells. A worker wakes on the core of who rings, and would wait there until
-        the system moves it, for the caller is busy with its own part: it is sent elsewhere."""
+        """Wake all workers. A worker wakes on the caller's core, and would wait there while the
+        caller runs its own part, so it is moved to another core."""
         elsewhere = _other_cores() if self._asleep else None
         while self._asleep:
             bell, thread = self._asleep.pop()
@@ -111,17 +111,17 @@ class ThreadPool:
             bell.acquire()
             sleeper = bell, threading.get_native_id()
             self._asleep.append(sleeper)
-            # A job posted before the bell hung there rang nothing: look before sleeping.
+            # A job posted before the lock was there woke no worker: look before sleeping.
             if self._ticket.value >> 16 == ticket >> 16:
                 bell.acquire()
             else:
-                with suppress(ValueError):  # the bell has been taken and rung meanwhile
+                with suppress(ValueError):  # it is awake already
                     self._asleep.remove(sleeper)
 
 
 @lru_cache(maxsize=1)
 def pool() -> ThreadPool:
-    """Return the process's pool; it is made on first use, and again in a forked child."""
+    """Return the process's pool, which starts on first use, and anew in a forked child."""
     return ThreadPool()
 
 
@@ -223,7 +223,7 @@ out:
   ret void
 }}
 """)
-"""A worker; posting a job; doing one's share of it, until all parts are done."""
+"""A worker; posting a job; the caller's share of it, until all parts are done."""
 
 
 def _text() -> str:

@@ -1,13 +1,12 @@
-"""What every renderer must know of a linear program before it writes the first line.
-
-The arguments, the arrays in scratch memory and where in it they lie, and which loops a launch
-does only a part of. C and LLVM have the same frame round a kernel:
+"""Program analysis: the facts of a linear program that every renderer needs before the first line.
+They are its arguments, its arrays with their offsets in scratch memory, and the loops of which a
+launch runs a part. C and LLVM have the same frame around a kernel:
 
     name(args, lo, hi, thread)
 
-`args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and
-`hi` are the steps of the chunked loop that this launch does, `thread` is its step of the loop
-over threads, where there is one.
+`args` holds a pointer per argument and then, if it is large, one to scratch memory; `lo` and `hi`
+are the steps of the chunked loop that this launch runs, `thread` is its step of the loop over
+threads, where there is one.
 """
 
 from __future__ import annotations
@@ -25,16 +24,15 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 ALIGNMENT_BYTES = 64
-"""Arrays in scratch memory begin at a multiple of this."""
+"""Alignment of arrays in scratch memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnalysis:
-    """The findings of one walk.
-
-    `params` are in order of their slots, `scratch` (arrays, with their offset in scratch
-    memory) in order of appearance; `on_stack` says that the kernel keeps its scratch memory
-    itself; `chunked` is the axis of the loop that a launch may do a part of.
+    """The facts of a linear program. `params` are in order of their slots, `scratch` (arrays, with
+    their offset in scratch memory) in order of appearance; `on_stack` says that the kernel's
+    scratch memory is on its stack; `chunked` is the axis of the loop of which a launch may run a
+    part.
 
     Units: scratch_bytes.
     """
@@ -48,12 +46,12 @@ class ProgramAnalysis:
 
     @property
     def slots(self) -> int:
-        """How many arguments a launch hands in; what follows them is scratch memory."""
+        """The number of arguments of a launch; the pointer to scratch memory follows them."""
         return len(signature(self.params))
 
 
 def analyse(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
-    """Walk a linear program once and return what a renderer needs to know."""
+    """Walk a linear program once and return its analysis."""
     scratch, scratch_bytes = _scratch(linear)
     chunked = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "chunked"]
     threads = [
@@ -102,14 +100,14 @@ def element_type(node: UOp) -> DType:
 
 
 def alignment(address: UOp) -> int:
-    """Return the bytes, at most ALIGNMENT_BYTES, that the distance of an address from where its
-    memory begins is a multiple of."""
+    """Return the largest number of bytes, at most ALIGNMENT_BYTES, that divides the distance of an
+    address from the beginning of its memory."""
     step = divisor(address.src[1]) * element_type(address).itemsize
     return math.gcd(ALIGNMENT_BYTES, step)
 
 
 def about(title: str, plan: ProgramAnalysis) -> list[str]:
-    """Return the words above a function: its title and its arguments."""
+    """Return the comment above a function: its title and its arguments."""
     lines = [" ".join(title.split())]
     for param in plan.params:
         lines.append(f"  p{param.slot}  {param.dtype.scalar.name}[{param.length}]")
@@ -126,7 +124,7 @@ def finished(
     aligned: Sequence[int] = (),
 ) -> Source:
     """Return the Source of a kernel from its lines: those before the body, the body's with the
-    positions in the program of what they are code of, and those behind it."""
+    positions in the program of the nodes whose code they are, and those after it."""
     lines, positions = body
     return Source(
         name=name,

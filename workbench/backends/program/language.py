@@ -1,4 +1,4 @@
-"""A language that kernels are shown in: what a page needs to know to show a text of it."""
+"""A language of kernels' sources: its label, and patterns for showing its text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`name` is the tab's label, `title` says what it is. The others are regular expressions
-    that Python and JavaScript read alike: `head` matches the line where the kernel begins (""
-    where nothing stands before it), `comment` a comment, `word` what is set in bold."""
+    """`name` is the tab's label, `title` its description. The others are regular expressions that
+    Python and JavaScript read alike: `head` matches the line where the kernel begins ("" where it
+    is the first line), `comment` a comment, `word` a word in bold."""
 
     name: str
     title: str

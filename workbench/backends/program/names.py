@@ -1,4 +1,4 @@
-"""Names that are used once: generated code may define each only one time."""
+"""Unique names: generated code may define each only once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Names:
-    """Hands out names. `spell` turns a wish into what the language allows; `joint` stands
+    """Returns unique names. `spell` turns a text into an identifier of the language; `joint` stands
     between a name and the number that its second use gets."""
 
     def __init__(self, reserved: set[str], spell: Callable[[str], str], joint: str):
@@ -14,7 +14,8 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
-        """Return `name` as the language has it, with a number behind it from its second use on."""
+        """Return `name` as an identifier of the language, with a number after it from its second
+        use on."""
         name = self._spell(name)
         unique_name, number = name, 1
         while unique_name in self._used:

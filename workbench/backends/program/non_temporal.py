@@ -1,11 +1,9 @@
-"""Which stores of a kernel are non-temporal: they leave the caches alone.
-
-A store brings its cache line in before it changes it, and throws out another line that somebody
-may want: two moves more than the one that is needed, of what goes back to memory anyway. Machines
-have stores that leave the caches alone ("non-temporal": Intel's optimization manual, 7.4.1). They
-pay where a kernel touches more than the last cache holds and reads at least what it writes;
-elsewhere they lose, for the next kernel finds nothing in the cache (measured: bench/gains.py).
-And they need lines that are written whole, one store right after the other.
+"""Which stores of a kernel are non-temporal: they bypass the caches. A store loads its cache line
+before it changes it, and evicts another line: two transfers more than the one to memory. Machines
+have stores that bypass the caches ("non-temporal": Intel's optimization manual, 7.4.1). They are
+faster where a kernel touches more than the last cache holds and reads at least as many bytes as it
+writes; elsewhere they are slower, since the next kernel finds nothing in the cache (measured:
+bench/gains.py). They need lines that are written whole, one store right after the other.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 LINE_BYTES = ALIGNMENT_BYTES
-"""What goes to memory at once."""
+"""Bytes of a cache line."""
 LEAST_BYTES = 16
-"""A vector: machines have no such stores of less."""
+"""Bytes of a vector: machines have no shorter non-temporal stores."""
 
 
 def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UOp]:
@@ -42,7 +40,7 @@ def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UO
     written = sum(min(nbytes, _size(place)) for place, nbytes in stored.items())
     if read < written or read + written <= target.non_temporal_bytes:
         return frozenset()
-    return frozenset(  # a tail behind a mask counts as if all of it were written
+    return frozenset(  # a masked tail counts as if all of it were written
         store
         for loop, stores in _bodies(linear)
         for store in _in_lines(loop, stores)
@@ -52,8 +50,8 @@ def non_temporal_stores(linear: tuple[UOp, ...], target: Target) -> frozenset[UO
 
 
 def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
-    """Yield the STOREs to PARAMs of each loop's body, and its RANGE where no other loop comes
-    between those of one step and the next."""
+    """Yield the STOREs to PARAMs of each loop's body, with its RANGE where no other loop stands in
+    the body."""
     around: list[tuple[UOp | None, list[UOp]]] = []
     for node in linear:
         if node.op is Ops.LOOP:
@@ -68,7 +66,7 @@ def _bodies(linear: tuple[UOp, ...]) -> Iterator[tuple[UOp | None, list[UOp]]]:
 
 def _in_lines(loop: UOp | None, stores: Sequence[UOp]) -> Iterator[UOp]:
     """Yield the STOREs of a body that fill cache lines: neighbours that are whole lines together,
-    or that the next step of the loop goes on from."""
+    or that the next step of the loop continues."""
     rows: dict[tuple[UOp, frozenset[tuple[UOp, int]]], list[tuple[int, UOp]]] = {}
     for store in stores:
         nbytes = store.src[1].dtype.itemsize
@@ -103,7 +101,7 @@ def _runs(row: Sequence[tuple[int, UOp]]) -> Iterator[list[UOp]]:
 
 
 def _moved(linear: tuple[UOp, ...]) -> tuple[Counter[UOp], Counter[UOp]]:
-    """Return the bytes that a run loads from each PARAM, and those that it stores."""
+    """Return the bytes that a run loads from each PARAM, and those that it stores to each."""
     loaded: Counter[UOp] = Counter()
     stored: Counter[UOp] = Counter()
     for node, trips in executed(linear):

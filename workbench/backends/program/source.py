@@ -1,4 +1,4 @@
-"""Source: what a renderer makes of a kernel, and all that a runtime needs to load it."""
+"""Source: the text of a kernel, and the facts that a runtime needs to load it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Source:
     it has that run at once, each with scratch memory of its own; `aligned` are the slots whose
     memory must begin at a multiple of 64 bytes, as a Buffer does; `block` is the lowered
     statement tree, for the emulator. `lines` has, for each line of the text, the positions in
-    the linear program of the nodes whose code it is (none for a brace or a comment); it is
-    empty where nobody knows.
+    the linear program of the nodes whose code it is (none for a brace or a comment); it is empty
+    where that is unknown.
 
-    Units: scratch_bytes is the memory that a launch hands in beside the arguments; it is 0
-    where the kernel keeps its scratch on the stack.
+    Units: scratch_bytes is the scratch memory that a launch passes; 0 where it is on the kernel's
+    stack.
     """
 
     name: str
@@ -42,8 +42,7 @@ class Source:
 
 
 def signature(params: Iterable[UOp]) -> tuple[tuple[DType, int], ...]:
-    """Return (dtype, elements) by slot from PARAMs; a slot that none of them has is void and
-    empty."""
+    """Return (dtype, elements) by slot from PARAMs; a slot without a PARAM is void and empty."""
     by_slot = {p.slot: (p.dtype.scalar, p.length) for p in params}
     slots = range(max(by_slot, default=-1) + 1)
     return tuple(by_slot.get(slot, (dtypes.void, 0)) for slot in slots)

@@ -1,4 +1,4 @@
-"""What is known of a value before it is computed, and a renderer can make use of."""
+"""Facts of a value that are known before it is computed, for renderers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 QUOTIENT_SCALE = {dtypes.float32: 2.0**100, dtypes.float64: 2.0**1000}
-"""A divisor whose quotient overflows holds this factor; with it twice, if it must, no quotient
+"""Factor by which a divisor is scaled where the quotient overflows; scaled twice, no quotient
 overflows."""
 
 

@@ -1,5 +1,5 @@
-"""The PYTHON device. A fork waits for an import: in a child that got one half of a module nobody
-completes it."""
+"""The PYTHON device. A fork waits for an import: in a child, a module that is half imported would
+stay so."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What the emulator works out once per kernel: loops, the steps of each statement, and where
-storage lives."""
+"""The emulator's plan of a kernel: its loops, the steps of each statement, and the loop that owns
+each storage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
 
 Path = tuple[int, ...]
-"""Where a loop stands: its number among its parent's children, outermost first."""
+"""The position of a loop: its number among its parent's children, outermost first."""
 
 
 Access = tuple[UOp, tuple[UOp, ...], tuple[UOp, ...]]
@@ -22,8 +22,8 @@ _REACHES = (Ops.LOAD, Ops.STORE, Ops.ACCUMULATE)
 
 @dataclass(frozen=True, slots=True)
 class EmulatorStatement:
-    """A STORE or ACCUMULATE. `steps`: each value that it needs, sources first, with those that
-    nothing needs afterwards; `lanes`: its lane axes; `accesses`: what each INDEX reaches."""
+    """A STORE or ACCUMULATE. `steps`: the values that it needs, sources first, each with those that
+    no later step needs; `lanes`: its lane axes; `accesses`: the access of each INDEX."""
 
     node: UOp
     steps: tuple[tuple[UOp, tuple[UOp, ...]], ...]
@@ -33,8 +33,8 @@ class EmulatorStatement:
 
 @dataclass(frozen=True, slots=True)
 class EmulatorLoop:
-    """A loop, and the storage that each of its iterations has for itself. `lanes` is how many
-    elements one iteration keeps at once; `independent` if the iterations may run together."""
+    """A loop, and the storage that each iteration has. `lanes` is the number of elements of one
+    iteration; `independent` says that iterations may run together."""
 
     axis: UOp
     body: tuple[EmulatorLoop | EmulatorStatement, ...]
@@ -49,7 +49,7 @@ class EmulatorLoop:
 
 @dataclass(frozen=True, slots=True)
 class EmulatorPlan:
-    """A whole kernel; `storage` is what all its loops share."""
+    """A whole kernel; all its loops share `storage`."""
 
     name: str
     body: tuple[EmulatorLoop | EmulatorStatement, ...]

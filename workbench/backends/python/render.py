@@ -10,7 +10,7 @@ from workbench.ir.text.readable import to_expr
 
 
 def render(block: UOp, target: Target) -> Source:
-    """Return the tree as a Source: the emulator walks the tree, people read the text."""
+    """Return the tree as a Source: the emulator walks the tree; the text is for reading."""
     return Source(
         name=block.arg.name,
         language="workbench IR",

@@ -1,9 +1,9 @@
 """The PYTHON device: numpy runs the statement tree, all lanes of many work-items in lock step.
 
-Loops whose iterations are independent are not run: each is a dimension of numpy arrays, and
-so is each lane axis. A statement runs for all of them before the next one begins,
-so barriers cost nothing. REDUCE loops run in sequence. Where the lanes would be too many, the
-outermost loops run in pieces. Every access to a buffer is checked against its size.
+A loop whose iterations are independent is a dimension of numpy arrays, and so is each lane axis. A
+statement runs for all of them before the next one begins, so barriers cost nothing. REDUCE loops
+run in sequence. Where there are too many lanes, the outermost loops run in pieces. Every access
+to a buffer is checked against its size.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Run:
 
     def __init__(self, plan: EmulatorPlan, params: Sequence[Array], lanes_at_once: int):
         self.plan, self.lanes_at_once = plan, lanes_at_once
-        # Lanes that a gate shuts out read element 0, which an empty buffer lacks.
+        # Masked lanes read element 0, which an empty buffer lacks.
         memory = [p if p.size else np.zeros(1, p.dtype) for p in params]
         self.state = State(plan.name, memory)
 

@@ -21,10 +21,8 @@ Array = Any  # numpy arrays of any dtype, and numpy scalars
 
 @dataclass(slots=True)
 class State:
-    """Where a launch stands: the loops that are open, and the memory that is alive.
-
-    `first` and `count` describe a loop's steps in flight; a loop run in sequence has its
-    value in `first` and no place among `axes`.
+    """The state of a launch: its open loops and its storage. `first` and `count` have a loop's
+    steps in flight; a loop that runs in sequence has its value in `first` and is not among `axes`.
     """
 
     name: str
@@ -35,7 +33,7 @@ class State:
     storage: dict[UOp, Array] = field(default_factory=dict)
 
     def open_storage(self, defines: Sequence[UOp]) -> None:
-        """Begin with arrays full of values that show: what is read was to be written first."""
+        """Allocate arrays full of conspicuous values: a read before a write shows in the answer."""
         lanes = tuple(self.count[axis] for axis in self.axes)
         for define in defines:
             dtype, shape = define.dtype, lanes + define.memory_shape
@@ -94,7 +92,7 @@ class _Frame:
         if np.ndim(index) == 0:
             if 0 <= index < size:
                 return
-        # as unsigned numbers those below 0 are the greatest: one look at each is enough
+        # as unsigned numbers those below 0 are the greatest: one comparison is enough
         elif index.size == 0 or _greatest(index.view(np.uint64), axis=None) < size:
             return
         wrong = (index < 0) | (index >= size)
@@ -108,7 +106,7 @@ class _Frame:
         )
 
     def _position(self, at: UOp, lane: tuple[Any, ...]) -> str:
-        """Name the axes that an index depends on, and where they stand in a lane."""
+        """Return the axes that an index depends on, with their values in a lane, for an error."""
         words = []
         for axis in sorted(at.ranges, key=lambda r: r.axis_name):
             value = self.state.first.get(axis, 0)
@@ -133,8 +131,8 @@ class _Frame:
     ) -> tuple[Array, Any]:
         """Return (array, key): `array[key]` are the elements of storage, lane by lane.
 
-        Where each index is an axis from end to end, or one number, the array is a view with
-        a dimension per axis and the key is everything; else the key gathers.
+        Where each index is an axis from end to end, or one number, the array is a view with a
+        dimension per axis and the key selects all of it; else the key gathers.
         """
         define = self.statement.accesses[at][0]
         offsets = [self.values[index] for index in indexes]
@@ -159,7 +157,7 @@ class _Frame:
         view = data[(*picks, ...)].transpose([places.index(i) for i in sorted(places)])
         dims = range(len(self.axes))
         spread = tuple(slice(None) if i in places else None for i in dims)
-        # the ellipsis keeps a view where nothing is left
+        # the ellipsis makes it a view where no index is left
         return view[(*spread, ...)], ...
 
     def _covers(self, index: UOp, size: int) -> bool:
@@ -259,7 +257,7 @@ _greatest = np.maximum.reduce
 _ELEMENTWISE: dict[Ops, Callable[..., Array]] = {
     op: unwrap(row.python) for op, row in OPS.items() if row.python is not None
 }
-"""Meanings without a context of their own for numpy's warnings: a launch has one."""
+"""Functions without a context of their own for numpy's warnings: a launch has one."""
 _MEANINGS: dict[Ops, Callable[[_Frame, UOp], Array]] = {
     Ops.CONST: _constant,
     Ops.RANGE: _range,

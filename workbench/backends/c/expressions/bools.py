@@ -46,12 +46,12 @@ _ON_MASKS: dict[Ops, tuple[str, int]] = {
 
 
 def is_about_bools(node: UOp, count: int) -> bool:
-    """Whether a node makes bools, or works on vectors of them."""
+    """Whether a node gives bools, or reads vectors of them."""
     return node.dtype.is_bool or count > 1 and any(s.dtype.is_bool for s in node.src)
 
 
 def about_bools(values: COperands, node: UOp, count: int) -> Expression:
-    """Return such a node over `count` lanes as an expression over its operands."""
+    """Return a node of bools over `count` lanes as an expression over its operands."""
     if node.dtype.is_bool:
         return _bool(values, node) if count == 1 else _mask(values, node, count)
     if node.op is Ops.WHERE:
@@ -86,8 +86,8 @@ def _bool(values: COperands, node: UOp) -> Expression:
 
 
 def _mask(values: COperands, node: UOp, count: int) -> Expression:
-    """A comparison makes a mask as wide as what it compares; masks that come together are
-    made equally wide first."""
+    """Return a mask. A comparison gives one as wide as its operands; masks of different widths are
+    converted to one width first."""
     op, source = node.op, node.src[0]
     if op is not Ops.WHERE and not source.dtype.is_bool:
         return _compared(values, node, count)
@@ -108,7 +108,7 @@ def _mask(values: COperands, node: UOp, count: int) -> Expression:
 
 
 def _compared(values: COperands, node: UOp, count: int) -> Expression:
-    """A mask that says of numbers how they compare, or whether they are not 0."""
+    """Return the mask of a comparison of numbers, or of their test against 0."""
     op, source = node.op, node.src[0]
     values.mask_bits[node] = source.dtype.bits
     if op in (Ops.CAST, Ops.BITCAST):

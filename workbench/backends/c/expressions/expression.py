@@ -1,4 +1,4 @@
-"""C expressions: words, and how tightly they bind, so that parentheses stand only where needed."""
+"""C expressions: text, and how tightly it binds, so that parentheses stand only where needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOSE = 2  # what takes anything
 
 
 def paren(text: Expression, tight: int) -> str:
-    """Return the words of an expression, in parentheses if it binds less than `tight`."""
+    """Return the text of an expression, in parentheses if it binds less than `tight`."""
     words, binds = text
     return words if binds >= tight else f"({words})"
 

@@ -1,7 +1,6 @@
-"""The small functions that stand before a kernel, for what is not one operator of C.
-
-Each is written only into the kernels that call it, and only once. `Prelude` hands out their
-names; what a function needs (types, other functions) comes before it.
+"""The small functions before a kernel, for operations that C has no operator for. A kernel has only
+those that it calls, each once. `Prelude` returns their names; the types and functions that a
+function uses come before it.
 """
 
 from __future__ import annotations
@@ -112,7 +111,8 @@ class Prelude:
         )
 
     def divide(self, op: Ops, dtype: DType) -> str:
-        """A quotient or rest where INT_MIN / -1 may come up, at which machines trap: it wraps."""
+        """A quotient or remainder that wraps where INT_MIN / -1 is possible: machines trap
+        there."""
         kind = self.type(dtype)
         name = f"{'quotient' if op is Ops.CDIV else 'rest'}_{vector_name(dtype)}"
         head = f"{kind} %({kind} a, {kind} b)"
@@ -125,7 +125,8 @@ class Prelude:
         return self._add(name, head, f"return ({kind}){{{lanes}}};")
 
     def remainder(self, dtype: DType) -> str:
-        """What is left of a float, with the sign of a: llvm_remainder says why it is exact."""
+        """The remainder of floats, with the sign of a: backends/llvm/remainder.py says why it is
+        exact."""
         kind, name = self.type(dtype), f"remainder_{vector_name(dtype)}"
         head = f"{kind} %({kind} a, {kind} b)"
         if dtype.count > 1:
@@ -153,7 +154,7 @@ class Prelude:
         )
 
     def saturate(self, source: DType, dtype: DType) -> str:
-        """A float as an integer: truncated, clamped to what there is, 0 for NaN."""
+        """A float as an integer: truncated, clamped to its limits, 0 for NaN."""
         name = f"{vector_name(dtype)}_from_{vector_name(source)}"
         least, most = constant(dtype.min, dtype), constant(dtype.max, dtype)
         low = constant(float(dtype.min), source)
@@ -182,7 +183,7 @@ class Prelude:
         return self._add(name, head, *lines, about="clamped; NaN: 0")
 
     def bits(self, source: DType, dtype: DType) -> str:
-        """The same bits as another type."""
+        """The same bits, read as another type."""
         kind, source_type = self.type(dtype), self.type(source)
         return self._add(
             f"{vector_name(dtype)}_bits_of_{vector_name(source)}",
@@ -193,7 +194,7 @@ class Prelude:
         )
 
     def combine(self, op: Ops, dtype: DType) -> str:
-        """The lanes of a vector combined: its halves with each other, until one is left."""
+        """The lanes of a vector combined: its halves with each other, until one lane is left."""
         vector, half = self.type(dtype), dtype.vec(dtype.count // 2)
         name, scalar = f"{_COMBINED[op]}_{vector}", self._lane(dtype)
         head = f"{scalar} %({vector} x)"
@@ -235,7 +236,7 @@ class Prelude:
         )
 
     def store_where(self, dtype: DType) -> str:
-        """Elements to p[at] on where the mask holds; elsewhere memory is left alone."""
+        """Elements to p[at] on where the mask holds; elsewhere memory is unchanged."""
         kind, mask = self.element(dtype), self.mask(_bits(dtype), dtype.count)
         vector = self.type(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
         return self._add(
@@ -271,7 +272,7 @@ def _bits(dtype: DType) -> int:
 
 
 def _fitting(text: str, dtype: DType) -> str:
-    """Return a constant so that its type is the element's, which a vector insists on."""
+    """Return a constant of exactly the element's type, which a vector requires."""
     return f"({scalar_type(dtype)}){text}"
 
 

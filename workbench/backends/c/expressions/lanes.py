@@ -1,4 +1,4 @@
-"""Lanes in C: what builds vectors of scalars, takes them apart and combines them."""
+"""Lanes in C: building vectors of scalars, extracting lanes and combining them."""
 
 from __future__ import annotations
 
@@ -56,4 +56,4 @@ LANES = {
     Ops.SHUFFLE: shuffle,
     Ops.HREDUCE: combined,
 }
-"""What there is for each op that moves values between lanes."""
+"""The function of each op that moves values between lanes."""

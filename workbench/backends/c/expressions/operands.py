@@ -1,4 +1,4 @@
-"""Values as C operands: the text of every value made so far, in the form its user needs.
+"""Values as C operands: the text of every value computed so far, as its user needs it.
 
 A text is a name, or an expression that stands where it is used. A value that is the same in
 every lane stays a scalar as long as an operator takes one beside a vector. A vector of bools
@@ -45,7 +45,7 @@ class COperands:
     # operands
 
     def text(self, node: UOp) -> Expression:
-        """Return the expression that stands for a value."""
+        """Return the expression of a value."""
         if node.op is Ops.CONST and node.dtype.count == 1:
             return signed(constant(node.arg, node.dtype))
         if node.op is Ops.AFTER:
@@ -59,7 +59,7 @@ class COperands:
         return self.texts[node]
 
     def vector(self, node: UOp, count: int) -> Expression:
-        """Return a value as a vector of `count` lanes, whatever it is (1: as it is)."""
+        """Return a value as a vector of `count` lanes; unchanged where `count` is 1."""
         if count == 1 or not is_splat(node):
             return self.text(node)
         dtype = node.dtype.vec(count)
@@ -84,7 +84,7 @@ class COperands:
         return call("__builtin_convertvector", text[0], kind)
 
     def mask_width(self, *nodes: UOp) -> int:
-        """Return the bits at which masks that come together are best combined."""
+        """Return the width, in bits, at which several masks are best combined."""
         return max((self.mask_bits[n] for n in nodes if n in self.mask_bits), default=8)
 
     def _lanes(self, node: UOp) -> Expression:
@@ -95,7 +95,7 @@ class COperands:
         return lanes([-bool(v) for v in node.arg], _bytes(node.dtype)), ATOM
 
     def scalar_of(self, node: UOp, tight: int = LOOSE) -> str:
-        """Return the one value of all lanes, in the element's type: a vector insists on it."""
+        """Return the one value of all lanes, in the element's type, which a vector requires."""
         if is_constant(node):
             scalar = node if node.is_const else node.src[0]
             return constant(scalar.arg, node.dtype.scalar)
@@ -122,7 +122,7 @@ class COperands:
 
 
 def is_splat(node: UOp) -> bool:
-    """Whether all lanes hold one value, which is at hand as a scalar."""
+    """Whether all lanes have one value that exists as a scalar."""
     return node.op in (Ops.CONST, Ops.BROADCAST)
 
 

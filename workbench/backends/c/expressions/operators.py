@@ -1,8 +1,8 @@
 """Operators: an elementwise node as a C expression over its operands, scalars and vectors alike.
 
-C computes what is narrower than int in int, so such a result is cast back; what C has no sign
-for (a maximum, a saturating cast) is a function of the prelude. Results that are bools, and
-what is done with masks, are in c_bools.
+C computes types narrower than int in int, so such a result is cast back; operations without an
+operator in C (a maximum, a saturating cast) are functions of the prelude. bools.py has results that
+are bools, and operations on masks.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def arithmetic(values: COperands, node: UOp, count: int) -> Expression:
 
 
 def product(values: COperands, node: UOp) -> Expression:
-    """Return the product in an FMA: the compiler is told to fuse it with the sum around it."""
+    """Return the product of an FMA: the compiler fuses it with the sum around it."""
     a, b = values.pair(node.src[0], node.src[1], MUL, UNARY)
     both_scalar = all(is_splat(s) for s in node.src[:2])
     if node.dtype.count > 1 and both_scalar:
@@ -95,7 +95,7 @@ def _infix(values: COperands, node: UOp, sign: str, binds: int) -> Expression:
 
 
 def _narrowed(values: COperands, node: UOp, text: Expression) -> Expression:
-    """Bring a result back to a type narrower than int, in which C computes."""
+    """Cast a result back to its type where that is narrower than int, in which C computes."""
     dtype = node.dtype
     if dtype.count > 1 or not dtype.is_int or dtype.bits >= 32:
         return text

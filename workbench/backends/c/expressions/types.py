@@ -35,7 +35,7 @@ def scalar_type(dtype: DType) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """Return the C type of one element in memory, where a bool takes one byte."""
+    """Return the C type of one element in memory, where a bool is one byte."""
     return "uint8_t" if dtype.is_bool else scalar_type(dtype)
 
 
