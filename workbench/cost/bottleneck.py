@@ -1,7 +1,6 @@
-"""One sentence that says what a kernel waits for, with the numbers that say so.
-
-It is read off the cost: the part that takes longest, and in the loop where most time goes by
-what its steps wait for. Nothing has to run for it.
+"""The predicted bottleneck of a kernel: what it waits for, with the numbers. It follows from the
+cost, without running anything: the part that takes longest, and in the loop with most of the time
+the part that its steps wait for.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Bottleneck(Printed):
-    """`what` a kernel waits for, in a word or two, and `why`: numbers that say so."""
+    """`what` a kernel waits for, in a word or two, and `why`, in numbers."""
 
     what: str
     why: str
@@ -40,8 +39,8 @@ class Bottleneck(Printed):
 def bottleneck(
     cost: Cost, target: Target, measured_s: float | None = None
 ) -> Bottleneck:
-    """Return what a kernel of this cost waits for on a target. `measured_s` is what a run
-    took, if that is known: no part of it takes longer."""
+    """Return the bottleneck of a kernel of this cost on a target. `measured_s` is the measured time
+    of a run, if it is known: no part takes longer than that."""
     launch = cost.launch_s
     if measured_s is not None:
         launch = min(launch, measured_s)
@@ -105,6 +104,6 @@ def _counts(loop: LoopWork) -> str:
 
 
 def sums_needed(loop: LoopWork, speeds: Speeds) -> int:
-    """Return how many independent accumulators are needed for none to wait: how many instructions
-    can begin while one is under way."""
+    """Return how many independent accumulators are needed so that none waits: as many as
+    instructions can begin while one is in flight."""
     return max(1, round(speeds.fma_s / loop.sum_s))

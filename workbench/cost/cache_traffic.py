@@ -1,11 +1,10 @@
-"""How many bytes one run of a kernel brings into a cache, from its loop nest alone.
-
-One rule does it. What a single step of a loop touches either fits the cache or does not. If it
-fits, the whole loop brings each line that it touches once: what the next step uses again is
-still there. If not, each step brings what its body brings. Threads have caches of their own.
-A cache finds a line by the low bits of its address: lines that lie 4 KiB apart, as in a column of
-a matrix, crowd into a part of it, and take the place of all that lies between them.
-Source of the idea: the capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
+"""The bytes that one run of a kernel loads into a cache, from its loop nest alone. There is one
+rule. If the data that a single step of a loop touches fit in the cache, the whole loop loads each
+line once: data that the next step uses again are still there. If not, each step loads the bytes of
+its body. Each thread has caches of its own. A cache selects the place of a line by the low bits of
+its address: lines that are 4 KiB apart, as in a column of a matrix, compete for a few places, and
+take as much of the cache as all that lies between them. Source of the idea: the capacity-miss
+models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
 """
 
 from __future__ import annotations
@@ -23,21 +22,22 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
 WAYS = 8
-"""Lines with the same low bits that a cache holds, at least: L1 has 8 or 12, others more."""
+"""Fewest lines with the same low bits that fit in a cache: L1 has 8 or 12, others more."""
 Key = tuple[UOp, bool]
 """A buffer, and whether it is written."""
 Lines = Counter[Key]
 
 
 class BufferUse(NamedTuple):
-    """What is in use of one buffer: its runs, and how many lines they are in all."""
+    """The lines of one buffer that are in use: its runs, and how many lines they have in all."""
 
     runs: tuple[Runs, ...]
     lines: int
     itemsize: int
 
     def bytes_of(self, cache_bytes: int) -> int:
-        """Return how much of a cache this takes, with all that is crowded out."""
+        """Return how many bytes of a cache they take, including places that competing lines make
+        useless."""
         total = 0
         for number, length, step in self.runs:
             apart = min(step * self.itemsize, cache_bytes // WAYS)
@@ -46,8 +46,8 @@ class BufferUse(NamedTuple):
 
 
 class Traffic:
-    """What a statement tree moves, for caches of any size. What is `non_temporal` is written past
-    them: it does not come in first."""
+    """The bytes that a statement tree moves, for caches of any size. STOREs in `non_temporal`
+    bypass them: their lines are not loaded first."""
 
     def __init__(self, block: UOp, non_temporal: Collection[UOp] = ()):
         self.block, self.non_temporal = block, non_temporal
@@ -55,19 +55,21 @@ class Traffic:
         self._uses: dict[tuple[UOp, bool], Mapping[Key, BufferUse]] = {}
 
     def into(self, cache_bytes: int, shared: bool) -> int:
-        """Return the bytes that one run brings into a cache, and takes back from it; runs follow
-        each other, so that what fits is there already. `shared` by all threads, or one each."""
+        """Return the bytes that one run loads into a cache and writes back from it. Runs follow
+        each other, so that data which fit are there already. The cache is `shared` by all threads,
+        or each thread has one."""
         moved = self._root(self.block, cache_bytes, shared)
         written = sum(count for (_, writes), count in moved.items() if writes)
         both = sum(
             max(moved[b, False], moved[b, True])
             for b in {b for b, _ in moved}.difference(self.non_temporal)
         )
-        # what is written comes in first, and goes back
+        # a line that is written is loaded first, and written back
         return LINE_BYTES * (both + written)
 
     def _root(self, node: UOp, cache_bytes: int, shared: bool) -> Lines:
-        """Return what a run moves, where the run before left all that fits."""
+        """Return the bytes that a run moves after another run, which has left in the cache all that
+        fits."""
         below = _below(node)
         if not shared and len(below) == 1 and _is_threads(below[0]):
             loop = below[0]
@@ -77,7 +79,7 @@ class Traffic:
         return self._in_turn(node, cache_bytes)
 
     def _run(self, node: UOp, cache_bytes: int) -> Lines:
-        """Return what one run of a loop, or of a statement, brings in."""
+        """Return the bytes that one run of a loop, or of a statement, loads."""
         if node.op is not Ops.LOOP or self._fits(node, cache_bytes):
             return Counter({k: h.lines for k, h in self._touched(node, True).items()})
         return _times(node.src[0].extent, self._in_turn(node, cache_bytes))
@@ -89,14 +91,14 @@ class Traffic:
         return total
 
     def _fits(self, node: UOp, cache_bytes: int) -> bool:
-        """Whether a cache holds what one step of a loop touches."""
+        """Whether the data that one step of a loop touches fit in a cache."""
         most: dict[UOp, int] = {}
         for (buffer, _), footprint in self._touched(node, False).items():
             most[buffer] = max(most.get(buffer, 0), footprint.bytes_of(cache_bytes))
         return sum(most.values()) <= cache_bytes
 
     def _touched(self, node: UOp, whole: bool) -> Mapping[Key, BufferUse]:
-        """Return what a run of a loop or statement touches: `whole`, or in one step."""
+        """Return the data that a loop or statement touches: in a `whole` run, or in one step."""
         if (node, whole) in self._uses:
             return self._uses[node, whole]
         is_nest = node.op in (Ops.LOOP, Ops.BLOCK)

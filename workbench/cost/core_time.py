@@ -1,11 +1,10 @@
-"""How long a core takes for a kernel whose data lies in the first cache, from its program.
-
-In each loop of the linear program six things can be what it waits for: multiply-adds and other
-arithmetic (two instructions a cycle, fewer of some kinds), loads, stores, the number of
-instructions at all, sums that wait for themselves from step to step (the chain), and results that
-wait for each other within a step that is too long for the next to begin meanwhile (the path). A
-step takes as long as the slowest of them: a processor does the others meanwhile.
-Source of the idea: IACA's and OSACA's port models, in small.
+"""The time of a core for a kernel whose data are in the first cache, from its linear program. In
+each loop of the program a step can wait for one of six parts: multiply-adds and other arithmetic
+(two instructions a cycle, fewer of some kinds), loads, stores, the number of all instructions,
+accumulators that wait for themselves from step to step (the chain), and results that wait for each
+other within a step that is too long for the next one to overlap (the path). A step takes as long as
+the slowest of them: a processor overlaps the others. Source of the idea: IACA's and OSACA's port
+models, in small.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from workbench.measure.speeds import Speeds
 ISSUED = 5
 """Instructions that begin in a cycle."""
 FMA_CYCLES = 4
-"""What a multiply-add takes: it tells how long a cycle is."""
+"""Cycles of a multiply-add; its measured time gives the length of a cycle."""
 IN_FLIGHT = 256
-"""Instructions under way at once: how far ahead of a result that is late others can begin."""
+"""Instructions in flight at once: how far ahead of a late result others can begin."""
 FORWARDED_CYCLES = 8
-"""To store a number and load it again: what a sum that lost its register waits for."""
+"""Cycles from storing a number to loading it again, which a spilled accumulator waits for."""
 LOOP_INSTRUCTIONS = 2
 CHAINED = frozenset({Ops.FMA, Ops.ADD, Ops.MUL, Ops.MAX, Ops.MIN})
 PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
@@ -36,10 +35,10 @@ PARTS = ("chain", "path", "arithmetic", "loads", "stores", "issue")
 class LoopWork:
     """One step of a loop, apart from the loops in it.
 
-    `arithmetic` counts instructions, `fmas` those that multiply and add, `vectors` those that
-    take more than one number, `width` the most that one takes; `live` is registers needed at
-    once, `sums` the chains that run side by side. Units: `seconds` by part, see PARTS; `sum_s`
-    is what an instruction of a sum takes where none waits.
+    `arithmetic` counts instructions, `fmas` multiply-adds, `vectors` those on vectors, `width`
+    their greatest number of elements; `live` is the number of registers needed at once, `sums` that
+    of independent accumulators. Units: `seconds` by part, see PARTS; `sum_s` is the time of an
+    accumulator's instruction where none waits.
     """
 
     axis: UOp | None
@@ -59,12 +58,12 @@ class LoopWork:
 
     @property
     def own_s(self) -> float:
-        """What one step takes apart from the loops in it."""
+        """The seconds of one step without the loops in it."""
         return max(self.seconds.values(), default=0.0)
 
     @property
     def total_s(self) -> float:
-        """What a run of the loop takes, all steps."""
+        """The seconds of a run of the loop, all steps."""
         return self.trips * (self.own_s + sum(loop.total_s for loop in self.inner))
 
     @property
@@ -73,7 +72,7 @@ class LoopWork:
         return max(self.seconds, key=lambda part: self.seconds[part])
 
     def find(self, axis: UOp | None) -> LoopWork | None:
-        """Return the loop over an axis of that name, this one or one in it."""
+        """Return the loop over the axis named `axis`, this one or one in it."""
         if (
             axis is None
             or self.axis is not None
@@ -83,7 +82,7 @@ class LoopWork:
         return next((f for f in (i.find(axis) for i in self.inner) if f), None)
 
     def hottest(self) -> tuple[LoopWork, float]:
-        """Return the loop in which most time goes by, and how much in all its runs."""
+        """Return the loop that takes most of the time, and its seconds in all runs."""
         candidates = [(self, self.trips * self.own_s)]
         candidates += [
             (loop, self.trips * s) for loop, s in (i.hottest() for i in self.inner)
@@ -101,7 +100,7 @@ class _ProgramReader:
         self.linear, self.target, self.speeds = linear, target, speeds
         self.cycle_s = speeds.fma_s / FMA_CYCLES
         lanes = target.vector_width(4)
-        # Where a register's worth takes two slots, half of it takes one.
+        # Where a whole register takes two slots, half of one takes one slot.
         self.full_slots = max(1.0, speeds.vector_s("f32", lanes) / speeds.scalar_s)
 
     def read(self) -> LoopWork:
@@ -158,7 +157,7 @@ class _ProgramReader:
                 spilled * 2 * self.target.vector_bytes / self.speeds.copy["L1"].one
             )
             chain_s += FORWARDED_CYCLES * self.cycle_s if chain_s else 0.0
-        # most loads are operands of what computes, and no instructions of their own
+        # most loads are operands of arithmetic, not instructions of their own
         issued += loop.loads / 2 + loop.stores + spilled * 2
         lead = max(1.0, IN_FLIGHT / max(1.0, issued))
         parts = (
@@ -168,7 +167,8 @@ class _ProgramReader:
         loop.seconds = dict(zip(PARTS, parts, strict=True))
 
     def _path_s(self, own: Sequence[UOp]) -> float:
-        """Return how long the longest run of results takes of which each needs the one before."""
+        """Return the seconds of the longest sequence of results of which each needs the one
+        before."""
         length: dict[UOp, int] = {}
         for node in own:
             step = int(node.op in CHAINED and node.dtype.kind != "index")
@@ -192,7 +192,8 @@ class _ProgramReader:
         return max(self.cycle_s, 2 * size / self.speeds.copy["L1"].one)
 
     def _chain(self, own: Sequence[UOp]) -> tuple[float, int]:
-        """Return how long the longest sum waits for itself in a step, and how many sums run."""
+        """Return the seconds for which an accumulator waits for itself in a step, at most, and the
+        number of accumulators."""
         links: dict[UOp, dict[UOp, int]] = {}
         for node in own:
             step = int(node.op in CHAINED and node.dtype.kind != "index")
@@ -212,7 +213,7 @@ def _computes(node: UOp) -> bool:
     if node.dtype.kind == "index" or node.op is Ops.CONST:
         return False
     if node.op is Ops.BROADCAST:
-        # of a number that is loaded, or constant, it is part of the load
+        # the broadcast of a loaded or constant number is part of the load
         return node.src[0].op not in (Ops.LOAD, Ops.CONST)
     lane_ops = (Ops.STACK, Ops.EXTRACT, Ops.SHUFFLE, Ops.HREDUCE)
     return node.op in ELEMENTWISE or node.op in lane_ops
@@ -229,8 +230,8 @@ def _instructions(node: UOp) -> float:
 
 def live_registers(own: Sequence[UOp], target: Target) -> int:
     """Return the most vector registers that one step of an innermost loop needs at once:
-    its sums all the time, and what it computes from where it is made to where it is last used.
-    Constants can be read from memory, and are not counted."""
+    its accumulators all the time, and a value from its instruction to its last use. Constants can
+    be read from memory, and are not counted."""
     last: dict[UOp, int] = {}
     sums: set[UOp] = set()
     for place, node in enumerate(own):
@@ -249,7 +250,7 @@ def live_registers(own: Sequence[UOp], target: Target) -> int:
     ends: dict[int, int] = {}
     for place, node in enumerate(own):
         live -= ends.pop(place, 0)
-        # the sum's next value takes the register of the one before
+        # the accumulator's next value takes the register of the one before
         if node in inside and last.get(node, -1) > place and not _updates(node, sums):
             live += _registers(node, target)
             end = last[node]

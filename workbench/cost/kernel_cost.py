@@ -1,10 +1,9 @@
-"""What a kernel costs by its loop nest alone, before anything has run: work, bytes from each level
-of memory, and the time that follows on this machine.
-
-Three models that a person can follow on paper: `work` (what each step of each loop waits for),
-`traffic` (what the loops bring into each cache), and speeds measured once on this machine. A run
-takes as long as the slowest of them; a processor overlaps them, though never quite.
-Source of the idea: the roofline of Williams, Waterman and Patterson, with a roof for each level.
+"""The cost of a kernel by its loop nest alone, before it runs: work, bytes from each level of
+memory, and the predicted time on this machine. It has three simple models: `work` (the part that
+each step of each loop waits for), `traffic` (the bytes that the loops load into each cache), and
+speeds measured once on this machine. A run takes as long as the slowest part; a processor overlaps
+the others, but not completely. Source of the idea: the roofline of Williams, Waterman and
+Patterson, with a roof for each level.
 """
 
 from __future__ import annotations
@@ -32,17 +31,16 @@ from workbench.measure.units import bytes_text
 from workbench.pipeline import stages
 
 REST = 0.15
-"""Share of the time of the parts that are not the slowest that a run takes longer: parts overlap,
-but never quite."""
+"""Share of the time of the other parts that is added to the slowest one: parts overlap, but not
+completely."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Printed):
-    """What one run of a kernel costs, warm: the run before left in each cache what fits.
-
-    `bytes_from` has, for each level, what comes from there towards the core and goes back:
-    "L1" is what loads and stores move. `seconds` has what each part would take alone, on
-    `threads` threads: "core" and the levels below L1. `predicted_s` is what a run takes.
+    """The cost of one warm run of a kernel: the run before left in each cache the data that fit.
+    `bytes_from` has, for each level, the bytes that move from there towards the core and back: "L1"
+    has those of loads and stores. `seconds` has the time of each part alone, on `threads` threads:
+    "core" and the levels below L1. `predicted_s` is the time of a run.
     """
 
     estimates: Estimates
@@ -63,7 +61,7 @@ class Cost(Printed):
 
     @property
     def launch_s(self) -> float:
-        """What a launch takes that does nothing, on as many threads."""
+        """The time of an empty launch on as many threads."""
         return self.speeds.launch(self.threads)
 
     @property
@@ -73,14 +71,12 @@ class Cost(Printed):
 
     @property
     def limit(self) -> str:
-        """What takes longest: "core", or a level of memory."""
+        """The slowest part: "core", or a level of memory."""
         return max(self.seconds, key=lambda part: self.seconds[part])
 
     def roofs(self, threads: int | None = None) -> dict[str, float]:
-        """Return the most operations a second that each level lets through: "peak" of the
-        arithmetic, and for each level its bandwidth times operations per byte that come from it.
-
-        A level that nothing comes from is absent.
+        """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
+        its bandwidth times the operations per byte from it. A level without traffic is absent.
         """
         parts = self.threads if threads is None else threads
         flops = self.estimates.flops
@@ -120,10 +116,9 @@ def cost(
     original: UOp | None = None,
     caches: Caches | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds.
-
-    `original` is it without opts: its operations and bytes are what the algorithm needs. `caches`
-    are this machine's where None. Errors: CompileError where it cannot be lowered.
+    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds. `original`
+    is the kernel without opts: its operations and bytes are those of the algorithm. `caches` are
+    this machine's where None. Errors: CompileError where it cannot be lowered.
     """
     levels = caches or machine.caches() or machine.TYPICAL
     with unobserved():
@@ -138,11 +133,11 @@ def cost(
     names = [*speeds.read]
     bytes_from = {names[0]: counts.bytes_loaded + counts.bytes_stored}
     for place, (below, (_, size)) in enumerate(zip(names[1:], levels, strict=True)):
-        # two caches are a core's own, what comes after them is shared
+        # each core has two caches; later levels are shared
         bytes_from[below] = traffic.into(size, shared=place >= 2)
     together = min(threads, target.cores)
     kind = float_kind(kernel) or "f32"
-    # cores at work together may each be slower than one alone, by as much as the peaks tell
+    # cores that work together may each be slower than one alone, by the ratio of the peaks
     peak = speeds.peak[kind]
     seconds = {"core": core.total_s * peak.of(1) / peak.of(together)}
     for level in names[1:]:
@@ -159,7 +154,7 @@ def _threads(linear: Sequence[UOp]) -> int:
 
 
 def float_kind(kernel: UOp) -> str | None:
-    """Return which peak a kernel is held against: "f64" if it computes in float64, "f32" if in
+    """Return the peak that a kernel is compared with: "f64" if it computes in float64, "f32" if in
     other floats, None if in none."""
     bits = {n.dtype.bits for n in kernel.toposort() if n.dtype.is_float}
     return None if not bits else "f64" if 64 in bits else "f32"

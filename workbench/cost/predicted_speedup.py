@@ -1,4 +1,4 @@
-"""The predicted speed-up of an opt, before it is tried: how many times faster, and why."""
+"""The predicted speed-up of an opt, before it is measured: how many times as fast, and why."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from workbench.measure.speeds import Speeds
 from workbench.measure.units import bytes_text
 
 SAME = 0.02
-"""A prediction that differs by less says nothing."""
+"""A smaller relative difference counts as none."""
 
 
 class PredictedSpeedup(NamedTuple):
-    """What is predicted of an opt. `ratio`: how many times faster, so that 2.0 is half the time;
-    None where the result cannot be lowered. `why`: the number that changes; "" for none."""
+    """The prediction for an opt. `ratio`: how many times as fast, so that 2.0 is half the time;
+    None where the result cannot be lowered. `why`: the number that changes most; "" for none."""
 
     opt: Opt
     ratio: float | None
@@ -33,7 +33,7 @@ class PredictedSpeedup(NamedTuple):
 def predicted_speedups(
     kernel: UOp, opts: Iterable[Opt], target: Target, speeds: Speeds
 ) -> Iterator[PredictedSpeedup]:
-    """Yield what is predicted of each opt on a machine of these speeds, in the order given. Each
+    """Yield the prediction for each opt on a machine of these speeds, in the order of `opts`. Each
     takes some milliseconds, so a caller may stop early.
 
     Errors: CompileError where the kernel itself cannot be lowered.
@@ -53,8 +53,8 @@ def predicted_speedups(
 
 
 def change(now: Cost, then: Cost, target: Target) -> str:
-    """Return what changes most from one cost to another, in numbers: first of what `now` waits
-    for, else of what `then` waits for; "" where nothing does."""
+    """Return the number that changes most from one cost to another: of the part that `now` waits
+    for, else of the part that `then` waits for; "" where none changes."""
     if then.threads != now.threads:
         return f"threads: {now.threads} -> {then.threads}"
     if abs(now.predicted_s / then.predicted_s - 1) < SAME:

@@ -1,7 +1,6 @@
-"""How fast this machine moves bytes: reading, and copying, what fits a cache, or memory.
-
-A working set is walked again and again by vector loads (and stores), so that after the first
-time it lies in the smallest cache that holds it. Source of the idea: McCalpin's STREAM.
+"""This machine's bandwidth of reading and of copying, for each cache and for memory. Vector loads
+(and stores) walk a working set again and again, so that after the first time it lies in the
+smallest cache that it fits. Source of the idea: McCalpin's STREAM.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from workbench.base.dtypes import dtypes
 from workbench.measure.timing import measure
 
 _UNROLLED = 8
-"""Vectors per step: enough loads under way, and few enough registers."""
+"""Vectors per step: enough loads in flight, and few enough registers."""
 _LEAST_RUN = 1 << 20
-"""Bytes that one run moves at least: its launch then costs nothing worth mentioning."""
+"""Fewest bytes that one run moves, so that the time of its launch is negligible."""
 _MOST = 256 << 20
-"""Bytes of memory that measuring may take."""
+"""Most bytes of memory that a measurement allocates."""
 _BUDGET_S = 0.02
 
 
@@ -37,9 +36,9 @@ class Walk(NamedTuple):
 
 
 def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...]:
-    """Return how many bytes each thread walks for each level: half of a cache, for other things
-    lie in it too, and three times the last one for memory. Two caches are a core's own; what
-    comes after them is shared.
+    """Return how many bytes each thread walks for each level: half of a cache, which other data
+    use, too, and three times the last one for memory. Each core has two caches; later levels are
+    shared.
 
     >>> working_sets((("L1", 32768), ("L2", 1 << 20)), threads=2)
     (('L1', 16384), ('L2', 524288), ('memory', 8388608))
@@ -53,8 +52,8 @@ def working_sets(caches: Caches, threads: int = 1) -> tuple[tuple[str, int], ...
 
 
 def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
-    """Return how fast a working set of that number of bytes per thread is read, or one half of it
-    is copied to the other, by that many threads together.
+    """Return the bandwidth of `threads` threads together, each of which reads a working set of
+    `size_bytes`, or copies one half of it to the other.
 
     Units: bytes a second; a byte copied counts twice. Errors: DeviceError without llvmlite.
     """
@@ -63,7 +62,7 @@ def bandwidth(size_bytes: int, threads: int = 1, copies: bool = False) -> float:
 
 
 def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
-    """Return what `bandwidth` measures: a working set of that number of bytes per thread."""
+    """Return the Walk that `bandwidth` measures: a working set of `size_bytes` per thread."""
     vector = jit.host().vector_bytes
     step = vector * _UNROLLED * (2 if copies else 1)
     steps = max(1, size_bytes // step)
@@ -77,7 +76,7 @@ def walk(size_bytes: int, threads: int, copies: bool) -> Walk:
 @lru_cache(maxsize=1)
 def _memory(size: int) -> Buffer:
     buffer = Buffer(Device.processor.name, dtypes.uint8, size)
-    buffer.array[:] = 1  # a page that was never written is one page of zeros for all
+    buffer.array[:] = 1  # pages that were never written share one page of zeros
     return buffer
 
 
@@ -123,7 +122,7 @@ _COPY = (
   %y$n = or $kind %x$n, zeroinitializer"""
 )
 _USED = "  store $kind %y$n, ptr %mine, align 4"
-"""What was read is used, or it need not have been."""
+"""A use of the loaded values, without which the loads could be removed."""
 
 
 def _source(

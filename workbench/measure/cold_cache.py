@@ -1,7 +1,5 @@
-"""Caches with nothing useful in them: how a kernel meets data that nobody has used for a while.
-
-The cores together copy one half of a large buffer to the other; what was in their caches has
-then gone to memory.
+"""Cold caches: the time of a kernel whose data have not been used for a while. The cores together
+copy one half of a large buffer to the other, which evicts all other data from their caches.
 """
 
 from __future__ import annotations
@@ -15,14 +13,14 @@ from workbench.measure.bandwidth import walk
 from workbench.measure.timing import Run, Samples, rounds, seconds_of
 
 LEAST = 64 << 20
-"""Bytes that are walked at least; if possible it is twice the size of the largest cache."""
+"""Fewest bytes that are copied; if possible, twice the size of the largest cache."""
 MOST = 256 << 20
-"""Bytes that are walked at most."""
+"""Most bytes that are copied."""
 ROUNDS = 5
 
 
 def measure_cold(runs: Mapping[str, Run], number: int = ROUNDS) -> dict[str, Samples]:
-    """Return times of several runs from so many of the `cold_rounds`."""
+    """Return the times of several runs, from `number` of the `cold_rounds`."""
     *_, times = islice(cold_rounds(runs), number)
     return times
 
@@ -30,11 +28,9 @@ def measure_cold(runs: Mapping[str, Run], number: int = ROUNDS) -> dict[str, Sam
 def cold_rounds(
     runs: Mapping[str, Run], before: Callable[[], None] = lambda: None
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times taken so far, after each of the `rounds`, where every run begins with
-    emptied caches. They are longer than warm ones: what a launch takes that must wake sleeping
-    threads is in them too.
-
-    Errors: DeviceError where llvmlite is missing; what `before` raises.
+    """Yield all times so far, after each of the `rounds`, where every run begins with cold caches.
+    They include waking sleeping threads, which warm runs do not. Errors: DeviceError where llvmlite
+    is missing; any error that `before` raises.
     """
     largest = max((size for _, size in machine.caches()), default=0)
     size, parts = min(MOST, max(LEAST, 2 * largest)), cores()

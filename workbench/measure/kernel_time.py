@@ -1,4 +1,4 @@
-"""Timing a kernel: with its spread, and against what this machine can do at its best."""
+"""Timing a kernel: with its spread, and as a share of this machine's peak."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from workbench.measure.cold_cache import measure_cold
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Timing(Printed):
-    """How long one run takes. `samples_s` are seconds per run; `fraction_of_peak` is the share
-    of the peak of as many threads: of the best multiply-adds that this machine was ever seen to
-    do, in this session or before (None on an emulator, and without floats);
-    `cold_s` is the median where caches were emptied before each run (None: not measured);
-    `bound` says what the kernel waits for, by its form ("": nobody knows); the times of an
-    emulator say nothing of the kernel."""
+    """The time of one run. `samples_s` are seconds per run; `fraction_of_peak` is the share of the
+    peak of as many threads: of the fastest multiply-adds that were measured on this machine, in
+    this session or before (None on an emulator, and without floats); `cold_s` is the median with
+    cold caches (None: not measured); `bound` is the predicted bottleneck ("": unknown). The times
+    of an emulator say nothing about the kernel."""
 
     device: str
     median_s: float

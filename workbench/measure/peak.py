@@ -1,7 +1,5 @@
-"""What this machine can do at best with numbers in registers: multiply-adds, nothing else.
-
-A kernel's speed is told as a share of these (see `speeds`). And what a launch takes that does
-nothing at all.
+"""This machine's peak: multiply-adds of numbers in registers, and nothing else. A kernel's speed is
+given as a share of it (see `speeds`). The time of an empty launch is measured here, too.
 """
 
 from __future__ import annotations
@@ -17,15 +15,15 @@ from workbench.backends.llvm.runtime import load
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import DType, dtypes
 
-# A multiply-add takes about 4 cycles and two can begin in each: 8 must be under way, and 12
-# with their two operands still fit the 16 registers of AVX.
+# A multiply-add takes about 4 cycles, and two can begin in each: 8 must be in flight; 12
+# accumulators and two operands still fit in the 16 registers of AVX.
 _SUMS = 12
 _STEPS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """A loop that does nothing but multiply-adds: `run()` does `flops` of them."""
+    """A loop of multiply-adds alone: `run()` executes `flops` operations."""
 
     run: Callable[[], None]
     flops: int
@@ -39,7 +37,7 @@ class Peak:
 def run_peak(
     dtype: DType = dtypes.float32, threads: int = 1, sums: int = _SUMS, lanes: int = 0
 ) -> Peak:
-    """Return the multiply-add loop of a float dtype, on that many threads of the pool.
+    """Return the multiply-add loop of a float dtype, on `threads` threads of the pool.
 
     `sums` is the number of independent accumulators: with one, each multiply-add waits for the one
     before. `lanes` is the vector width, in elements per instruction: 0 stands for a whole register.
@@ -55,7 +53,7 @@ def run_peak(
 
 @lru_cache
 def run_nothing(threads: int = 1) -> Callable[[], None]:
-    """Return a launch of a kernel that does nothing, on that many threads of the pool.
+    """Return a launch of an empty kernel on `threads` threads of the pool.
 
     Errors: DeviceError where llvmlite is missing.
     """

@@ -1,9 +1,8 @@
-"""Kernels timed beside each other: in turns, so that what disturbs one disturbs all, and told
-apart only where the samples tell them apart.
-
-Samples of one round are pairs: they were taken within milliseconds of each other. So it is the
-ratio within rounds that is judged, and not the difference of two medians. How far its median can
-be trusted is found by drawing the rounds again at random. Source: Efron's bootstrap (1979).
+"""Kernels timed beside each other, in turns, so that a disturbance affects all of them; a
+difference counts only where the samples show it. Samples of one round are pairs, taken within
+milliseconds of each other. So ratios within rounds are compared, not the difference of two medians.
+The confidence interval of the median ratio comes from resampling the rounds. Source: Efron's
+bootstrap (1979).
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from workbench.measure.timing import Run, Samples, interleave
 
 DRAWS = 2000
 SURE = 0.99
-"""Of the draws this share lies between `low` and `high`."""
+"""Share of the resampled medians that lies between `low` and `high`."""
 LEAST = 0.01
-"""Share below which a difference counts as none: the clock and the machine are not better."""
+"""A smaller relative difference counts as none: clock and machine are not more precise."""
 FEWEST = 6
-"""With fewer rounds than this nobody can be 99 % sure of anything."""
+"""Fewest rounds for an interval of 99 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as fast one run is as another: the median of rounds, and between which
-    values it lies with 99 % probability."""
+    """How many times as fast one run is as another: the median of rounds, and its interval of 99 %
+    probability."""
 
     median: float
     low: float
@@ -38,7 +37,7 @@ class Ratio:
 
     @property
     def is_measurable(self) -> bool:
-        """Whether there is a difference that the samples show."""
+        """Whether the samples show a difference."""
         sure = self.rounds >= FEWEST and not self.low <= 1 <= self.high
         return sure and abs(self.median - 1) >= LEAST
 
@@ -55,8 +54,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SideBySide(Printed):
-    """Runs that were timed in turns. `ratios` tell of each how many times as fast it is as the
-    first."""
+    """Runs that were timed in turns. `ratios` say how many times as fast each is as the first."""
 
     samples: Mapping[str, Samples]
     ratios: Mapping[str, Ratio]
@@ -75,7 +73,7 @@ class SideBySide(Printed):
 def side_by_side(
     runs: Mapping[str, Run], budget_s: float = 1.0, samples: int = 41
 ) -> SideBySide:
-    """Return times of runs, in turns, each held against the first."""
+    """Return the times of runs, taken in turns, and the ratio of each to the first."""
     timings = interleave(runs, budget_s, samples, warms=True)
     first = next(iter(timings.values())).samples_s
     return SideBySide(

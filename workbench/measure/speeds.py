@@ -1,12 +1,9 @@
-"""What this machine can do at its best, measured once and kept on disk.
-
-A measurement on a busy machine is too low and never too high: so several are taken, in rounds,
-and the best of each counts; a cache that comes out slower than what lies behind it was disturbed,
-and is measured again. Figures that stay impossible are not kept for other sessions. Measuring
-takes a second or two, and waits until asked.
-
-Whoever owns a session asks for `speeds()` once and hands them on: what follows from them is a
-function of them. A peak is a measurement as well: a kernel that beats it raises it (`beaten`).
+"""The greatest speeds of this machine, measured once and stored on disk. A measurement on a busy
+machine is too low and never too high: so there are several rounds, and the best of each speed
+counts; a cache that seems slower than the next level was disturbed, and is measured again.
+Measurements that stay impossible are not stored. Measuring takes a second or two, and is done on
+demand. A session calls `speeds()` once and passes the result on: predictions are functions of it. A
+peak is a measurement as well: a kernel that exceeds it raises it (`beaten`).
 """
 
 from __future__ import annotations
@@ -34,14 +31,14 @@ _BUDGET_S = 0.03
 _ROUNDS = 3
 """Rounds in which every level is measured."""
 _MOST_ROUNDS = 8
-"""Rounds at most, with those that something disturbed."""
+"""Most rounds, including disturbed ones."""
 _PAUSE_S = 0.03
-"""Between rounds: whoever disturbed one may be done by the next."""
+"""Seconds between rounds: a disturbance of one may have ended by the next."""
 _SLACK = 0.8
-"""Of two levels that are as fast as each other, one may come out slower by this factor."""
+"""Of two equally fast levels one may be measured slower by this factor."""
 PLAUSIBLE = 1.5
-"""What beats a peak by more than this did fewer operations than are counted: a compiler saw
-through it. It raises no peak."""
+"""A kernel that exceeds a peak by more than this factor does not raise it: it executes fewer
+operations than are counted, because a compiler removed some."""
 _lock = free_lock()
 _measuring = free_lock()
 _by_place: dict[tuple[str, str], Speeds] = {}
@@ -55,16 +52,17 @@ class Rate:
     all: Positive
 
     def of(self, threads: int) -> float:
-        """Return the speed of `threads` threads: they share what all have together."""
+        """Return the speed of `threads` threads, at most that of all together."""
         return min(self.one * threads, self.together)
 
     def raised(self, threads: int, speed: float) -> Rate:
-        """Return the rate of a machine on which that number of threads reached `speed`."""
+        """Return the rate of a machine on which `threads` threads reached `speed`."""
         return Rate(max(self.one, speed / threads), max(self.all, speed))
 
     @property
     def together(self) -> float:
-        """The speed of all threads; what came out below that of one was disturbed."""
+        """The speed of all threads; at least that of one, since a lower measurement was
+        disturbed."""
         return max(self.all, self.one)
 
 
@@ -72,11 +70,11 @@ class Rate:
 class Speeds:
     """The speeds of a machine.
 
-    `peak` has the multiply-adds of "f32" and "f64" in operations a second (a multiply-add is
-    two); `read` and `copy` have bytes a second for each cache and "memory", the fastest first.
-    Units: fma_s is what a vector multiply-add takes when each waits for the one before,
-    scalar_s what one of single numbers takes when none waits; launch_s what a launch takes that
-    does nothing, hand_over_s how much longer one takes that all threads take part in.
+    `peak` has the multiply-adds of "f32" and "f64" in operations per second (a multiply-add is
+    two); `read` and `copy` have bytes per second for each cache and "memory", the fastest first.
+    Units: fma_s is the seconds of a vector multiply-add that waits for the one before, scalar_s of
+    a scalar one that does not wait; launch_s is the seconds of an empty launch, hand_over_s how
+    much longer one on all threads takes.
     """
 
     peak: Mapping[str, Rate]
@@ -88,24 +86,25 @@ class Speeds:
     hand_over_s: Amount
 
     def launch(self, threads: int) -> float:
-        """Return the seconds of a launch on that number of threads that does nothing."""
+        """Return the seconds of an empty launch on `threads` threads."""
         return self.launch_s + (self.hand_over_s if threads > 1 else 0.0)
 
     def share(self, kind: str | None, threads: int, speed: float) -> float | None:
-        """Return a speed, in operations a second, as a share of the peak of `threads` threads; None
-        where there is none: for a kernel without floats, and one that does less than is counted."""
+        """Return a speed, in operations per second, as a share of the peak of `threads` threads;
+        None for a kernel without floats, and for one that executes fewer operations than are
+        counted."""
         if kind is None or not speed:
             return None
         fraction = speed / self.peak[kind].of(threads)
         return min(fraction, 1.0) if fraction < 1 + 1e-9 else None
 
     def is_beaten(self, kind: str | None, threads: int, speed: float) -> bool:
-        """Whether a kernel of `threads` threads that reached `speed` operations a second was faster
-        than the peak."""
+        """Whether a kernel of `threads` threads with `speed` operations per second exceeds the
+        peak."""
         return kind is not None and speed > (1 + 1e-9) * self.peak[kind].of(threads)
 
     def raised(self, kind: str, threads: int, speed: float) -> Speeds:
-        """Return the speeds of a machine on which `threads` threads reached `speed` operations a
+        """Return the speeds of a machine on which `threads` threads reached `speed` operations per
         second."""
         if not self.is_beaten(kind, threads, speed):
             return self
@@ -113,25 +112,25 @@ class Speeds:
         return replace(self, peak={**self.peak, kind: rate})
 
     def vector_s(self, kind: str, lanes: int) -> float:
-        """Return what a multiply-add of `lanes` numbers takes at best, when none waits."""
+        """Return the least seconds of a multiply-add of `lanes` numbers, when none waits."""
         return 2 * lanes / self.peak[kind].one
 
 
 def speeds() -> Speeds:
-    """Return the speeds of this machine: as known, or measured now.
+    """Return the speeds of this machine, from disk or measured now.
 
     Errors: DeviceError where llvmlite is missing.
     """
-    with _measuring:  # two threads that ask at once get the same
+    with _measuring:  # two threads that call at once get the same speeds
         return earlier_speeds() or measured()
 
 
 def beaten(
     machine_speeds: Speeds, kind: str | None, threads: int, speed: float
 ) -> Speeds:
-    """Return `machine_speeds` with a peak above a kernel that reached `speed` operations a
-    second: measured again, where it was beaten, and if that is not enough raised to what the
-    kernel did, as far as that is plausible. This process remembers it, no other one."""
+    """Return `machine_speeds` with a peak of at least the `speed` (operations per second) of a
+    kernel: where it is exceeded, the peak is measured again, and, if that is not enough, raised to
+    the kernel's speed, as far as that is plausible. Only this process stores it."""
     if kind is None or not machine_speeds.is_beaten(kind, threads, speed):
         return machine_speeds
     with _measuring:
@@ -149,7 +148,7 @@ def beaten(
 
 
 def earlier_speeds() -> Speeds | None:
-    """Return the speeds that this session or another one measured here; None if none did."""
+    """Return the speeds that this session or an earlier one measured; None if none did."""
     place = _place()
     with _lock:
         if place not in _by_place:
@@ -160,8 +159,8 @@ def earlier_speeds() -> Speeds | None:
 
 
 def measured() -> Speeds:
-    """Measure this machine, and return the best speeds so far. A speed that cannot be right is
-    mended for this session, and not stored on disk: the next one measures again."""
+    """Measure this machine, and return the best speeds so far. An impossible speed is corrected for
+    this session, and not stored on disk: the next session measures again."""
     before, fresh, place = earlier_speeds(), _measure(), _place()
     best = fresh if before is None else _best(before, fresh)
     mended = replace(best, read=_mended(best.read), copy=_mended(best.copy))
@@ -173,8 +172,8 @@ def measured() -> Speeds:
 
 
 def disturbed(rates: Mapping[str, Rate]) -> list[str]:
-    """Return the levels, the fastest first, whose speeds cannot be right: clearly slower than the
-    level behind them, or with all threads than with one."""
+    """Return the levels, the fastest first, whose speeds are impossible: clearly slower than the
+    next level, or slower with all threads than with one."""
     behind = [*list(rates.values())[1:], None]
     return [
         level
@@ -189,7 +188,7 @@ def _is_slower(rate: Rate, other: Rate) -> bool:
 
 
 def _mended(rates: Mapping[str, Rate]) -> dict[str, Rate]:
-    """Return speeds of which none is below that of the level behind it, or below one thread's."""
+    """Return speeds raised where one is below that of the next level, or below one thread's."""
     monotone: dict[str, Rate] = {}
     behind = Rate(0.0, 0.0)
     for level, rate in reversed([*rates.items()]):
@@ -217,8 +216,7 @@ def _measure() -> Speeds:
 
 
 def _walks(threads: int, copies: bool) -> dict[str, Rate]:
-    """Return the best of several rounds for every level; further rounds are for those that were
-    disturbed."""
+    """Return the best of several rounds for every level; disturbed levels get more rounds."""
     levels = machine.caches() or machine.TYPICAL
     alone, shared = dict(working_sets(levels)), dict(working_sets(levels, threads))
     best = dict.fromkeys(alone, Rate(0.0, 0.0))
@@ -273,7 +271,7 @@ def _place() -> tuple[str, str]:
 
 
 def _makes_sense(speeds_on_disk: Speeds) -> bool:
-    """Whether speeds are of the levels that this machine has, and none was disturbed."""
+    """Whether speeds have the levels of this machine, and none was disturbed."""
     peak, read, copy = speeds_on_disk.peak, speeds_on_disk.read, speeds_on_disk.copy
     levels = [n for n, _ in working_sets(machine.caches() or machine.TYPICAL)]
     if not list(read) == list(copy) == levels or list(peak) != list(FLOATS):

@@ -1,4 +1,4 @@
-"""Timing that can be trusted: repeated, batched when short, alternated when compared."""
+"""Reliable timing: repeated, batched when short, in turns when compared."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ Run = Callable[[], object]
 T = TypeVar("T")
 
 SAMPLE_S = (
-    50e-6  # a sample is at least this long: well above what reading the clock takes
+    50e-6  # a sample is at least this long: well above the time of reading the clock
 )
 SETTLE_S = 0.005
-"""The threads of a library go on spinning for a few milliseconds after its work; the next
-one should not have to share the cores with them."""
+"""Seconds after a library's run: its threads go on spinning for a few milliseconds, and must not
+share the cores with the next run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Times of one run each, in the order in which they were taken.
-
-    Units: seconds. `batch` runs were timed together, and each sample is their mean.
+    """Times of runs, in the order in which they were taken. Units: seconds. `batch` runs were timed
+    together, and a sample is their mean.
     """
 
     samples_s: tuple[float, ...]
@@ -34,17 +33,17 @@ class Samples:
 
     @property
     def median_s(self) -> float:
-        """The run in the middle: half of them took longer."""
+        """The median: half of the runs took longer."""
         return statistics.median(self.samples_s)
 
     @property
     def min_s(self) -> float:
-        """The quickest run: the least disturbed one."""
+        """The shortest run, which was disturbed least."""
         return min(self.samples_s)
 
     @property
     def spread_s(self) -> float:
-        """Half the distance between the quartiles: what the median may be off by."""
+        """Half the distance between the quartiles, an estimate of the median's error."""
         if len(self.samples_s) < 2:
             return 0.0
         low, _, high = statistics.quantiles(self.samples_s, n=4, method="inclusive")
@@ -52,7 +51,7 @@ class Samples:
 
 
 def measure(run: Run, budget_s: float = 0.2, samples: int = 15) -> Samples:
-    """Return times of `run`, warm: up to `samples` of them, fewer if `budget_s` is over."""
+    """Return warm times of `run`: up to `samples`, fewer if `budget_s` is over."""
     return interleave({"run": run}, budget_s, samples)["run"]
 
 
@@ -65,8 +64,8 @@ def interleave(
     """Return times of several runs taken in turn, so that drift of the machine cancels.
 
     All get as many samples, at least one, and together they stay within `budget_s` if a single
-    round does. With `warms` a run that is not timed goes before each sample: what ran last has
-    filled the caches with its own data.
+    round does. With `warms` an untimed run comes before each sample, because the other runs have
+    filled the caches with their data.
     """
     with no_garbage_collection():
         stop = time.perf_counter() + budget_s
@@ -81,7 +80,7 @@ def timed_rounds(
     before: Callable[[], None] = lambda: None,
     warms: bool = False,
 ) -> Iterator[dict[str, Samples]]:
-    """Yield all times taken so far, after each of the `rounds`; short runs are batched."""
+    """Yield all times so far, after each of the `rounds`; short runs are batched."""
     batches = {name: _batch(run) for name, run in runs.items()}
 
     def sampler(name: str) -> Callable[[], float]:
@@ -120,8 +119,8 @@ def rounds(
 ) -> Iterator[dict[str, tuple[T, ...]]]:
     """Yield all samples so far, after each round; every other round goes backwards.
 
-    Whoever asks for the next round decides whether there is one; `before` is called ahead of
-    each sample, and may raise to end it all.
+    The caller ends it by asking for no further round; `before` is called ahead of each sample, and
+    may raise to end it.
     """
     samples: dict[str, list[T]] = {name: [] for name in samplers}
     for number in count():
@@ -132,7 +131,7 @@ def rounds(
 
 
 def _batch(run: Run) -> int:
-    """Return how many runs make a sample; running them warms up."""
+    """Return how many runs are one sample, after running them to warm up."""
     run()
     batch = 1
     while True:
@@ -143,7 +142,7 @@ def _batch(run: Run) -> int:
 
 
 def seconds_of(run: Run) -> float:
-    """Return the seconds of one run: by the clock of its device, where that has its own."""
+    """Return the seconds of one run, by the clock of its device, where it has one."""
     return _sample(run, 1)
 
 

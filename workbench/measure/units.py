@@ -1,4 +1,4 @@
-"""Figures with their units, as text."""
+"""Numbers with their units, as text."""
 
 from __future__ import annotations
 

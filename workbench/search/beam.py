@@ -1,13 +1,13 @@
-"""A beam search over lists of opts. How a candidate is measured is handed in.
+"""A beam search over lists of opts. The function that measures candidates is an argument.
 
-It goes in levels. At each level the best candidates that have something left to try (one of each
-line of descent first, `width` in all) are varied a few times, and what comes of it joins
-them. Candidates of one level share its time, whatever one run of theirs takes. Every candidate is
-measured in turn with one and the same other, the best start, so that the drift of the machine
-cancels; seconds are those of the other times a ratio. (In turn with the best so far it would
-be a product of ratios, each of them chosen because it was small.) At the end the best is
-measured against the start once more: it never returns worse than it was given. Source of the
-idea: beam search over opts as in tinygrad and Halide's autoscheduler.
+It goes in levels. At each level the best candidates that have moves left (one of each line of
+descent first, `width` in all) are varied a few times, and the new candidates join them. Candidates
+of one level share its time equally, however long their runs are. Every candidate is measured in
+turns with one anchor, the best start, so that the drift of the machine cancels; its seconds are
+those of the anchor times a ratio. (Measured in turns with the best so far, they would be a product
+of ratios, each of them selected for being small.) At the end the best is measured against the start
+once more: the result is never slower than the start. Source of the idea: beam search over opts as
+in tinygrad and Halide's autoscheduler.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from workbench.search.candidate import (
 from workbench.search.moves import Move, applied, moves
 
 PORTION = 12
-"""Candidates that are made of another one at one level."""
+"""New candidates from one candidate at one level."""
 CLAIM = 0.95
 """A candidate is measured again where it seems to take less than this share of the best time."""
 FAR = 1.25
-"""A candidate that takes this many times as long as the best of its line is not varied."""
+"""A candidate that takes this many times as long as the best of its line of descent is not
+varied."""
 GIVE_UP = 2.0
-"""A line is given up where its best takes this many times as long as the best of all."""
+"""A line of descent is given up where its best takes this many times as long as the best of all."""
 PATIENCE = 4
-"""Levels before a line may be given up."""
+"""Levels before a line of descent may be given up."""
 LEAP = 1.5
-"""A candidate is varied next where it is this many times as fast as the one it comes from."""
+"""A candidate is varied next where it is this many times as fast as its parent."""
 FIRST_RUN = 3.0
-"""Runs of the candidate it comes from, in the time of which a first run must end."""
+"""A first run must end within the time of this many runs of its parent."""
 HOPELESS = 1.5
-"""A candidate is given up where its later runs take this many times as long as those of the one
-that it comes from."""
+"""A candidate is given up where its later runs take this many times as long as its parent's."""
 LEAST_LIMIT_S = 0.05
 """Seconds that a first run may always take."""
 CONFIRMED = 3
@@ -54,12 +54,12 @@ CONFIRMED = 3
 CLEARLY = 0.97
 """A candidate counts as faster where it takes at most this share of the best start's time."""
 ANCHOR_TOO_SLOW = 3.0
-"""All are measured beside the best so far once it is this many times as fast as the anchor."""
+"""The best so far becomes the anchor once it is this many times as fast as the anchor."""
 
 
 @dataclass(slots=True)
 class _Node:
-    """A candidate that was measured, and the moves that are left to try after it."""
+    """A measured candidate, and the moves from it that are not tried yet."""
 
     candidate: Candidate
     kernel: UOp
@@ -83,8 +83,8 @@ class _Search:
     anchor: _Node | None = None
 
     def begin(self, starts: Sequence[Move]) -> None:
-        """Measure the starts, each by itself: one may be very much slower than another. All of
-        them, even where one takes all the time: the next may be a hundred times as fast."""
+        """Measure the starts, each by itself: one may be much slower than another. All are
+        measured, even where one takes all the time: the next may be a hundred times as fast."""
         for line, start in enumerate(starts):
             kernel = applied(self.kernel, start.opts, self.target)
             if kernel is None or kernel in self.visited:
@@ -95,18 +95,18 @@ class _Search:
         self.anchor = self.best()
 
     def anchored(self) -> _Node | None:
-        """Return what candidates are measured beside."""
+        """Return the anchor: the candidate that others are measured with."""
         best, anchor = self.best(), self.anchor
         if anchor is None or (best and best.seconds * ANCHOR_TOO_SLOW < anchor.seconds):
             self.anchor = best
         return self.anchor
 
     def best(self) -> _Node | None:
-        """Return the fastest so far."""
+        """Return the fastest candidate so far."""
         return min(self.nodes, key=lambda n: n.seconds, default=None)
 
     def level(self, nodes: Sequence[_Node], at_once: int) -> None:
-        """Vary each of `nodes` a few times, in turn by the time that has gone into each."""
+        """Vary each of `nodes` a few times, next the one that has had the least time."""
         rest = {n.candidate: islice(self._fresh(n), PORTION) for n in nodes}
         seconds_by_candidate = {n.candidate: 0.0 for n in nodes}
         while rest and not self.is_over():
@@ -137,7 +137,7 @@ class _Search:
         return least
 
     def _fresh(self, node: _Node) -> Iterator[tuple[Move, UOp]]:
-        """Yield the moves that are left to try after a node, without what has been tried
+        """Yield the moves from a node that are not tried yet, without kernels that were tried
         elsewhere."""
         for move, kernel in node.moves:
             if self.is_over():
@@ -148,8 +148,8 @@ class _Search:
         node.is_open = False
 
     def _sure(self, measurement: Measured, kernel: UOp, against: _Node) -> Measured:
-        """Return what is measured of a candidate: once more, thoroughly, where it would be the
-        best. Whoever disturbs the other candidate makes this one look good."""
+        """Return the measurement of a candidate, repeated thoroughly where it would be the best: a
+        disturbance of the anchor makes this one look good."""
         best = self.best() or against
         if (
             measurement.ratio is None
@@ -187,7 +187,8 @@ class _Search:
         return candidate
 
     def beam(self, level: int, width: int) -> list[_Node]:
-        """Return what to vary next: the best of each line that is alive, then the best of all."""
+        """Return the candidates to vary next: the best of each live line of descent, then the best
+        of all."""
         best: dict[int, float] = {}
         for node in self.nodes:
             best[node.line] = min(best.get(node.line, node.seconds), node.seconds)
@@ -204,8 +205,8 @@ class _Search:
         return (ranked + [n for n in open_nodes if n not in ranked])[:width]
 
     def confirm(self) -> tuple[int, float | None]:
-        """Return the best when measured once more, and how many times as fast as the first start
-        it is: first held against the best start, then against the first one."""
+        """Return the best candidate when measured once more, and how many times as fast as the
+        first start it is. It is compared with the best start, then with the first one."""
         ranked = sorted(self.nodes, key=lambda n: n.seconds)
         first = next((n for n in self.nodes if n.candidate.number == 0), None)
         starts = [n for n in ranked if n.candidate.parent is None]
@@ -216,14 +217,14 @@ class _Search:
             if node.seconds < best.seconds and self._ratio(node, best) < CLEARLY:
                 best = node
                 break
-        if first is None:  # it took longer than it was given: whatever ran is faster
+        if first is None:  # it was over its limit: whatever ran is faster
             return best.candidate.number, None
         ratio = 1.0 if best is first else self._ratio(best, first)
         return (best.candidate.number, 1.0 / ratio) if ratio < 1.0 else (0, 1.0)
 
     def _ratio(self, node: _Node, other: _Node) -> float:
-        """Return how many times another's time a candidate takes, measured thoroughly; infinity
-        where something is wrong with it, which is noted."""
+        """Return a candidate's time as a multiple of another's, measured thoroughly; infinity where
+        the candidate fails, which its note then says."""
         (measurement,) = self.measure(other.kernel, [node.kernel], None, True)
         if measurement.error:
             number = node.candidate.number
@@ -245,12 +246,11 @@ def search(
     report: Callable[[Candidate], None] = lambda candidate: None,
     at_once: int = 1,
 ) -> SearchOutcome:
-    """Return what a search from `starts`, lists of opts for `kernel`, finds for `target`.
-
-    The first start is what must not get worse; it is among the candidates in any case. `is_over`
-    ends it; so does Ctrl-C, and Stopped from it or from `measure`: then the best so far is
-    returned as it was measured. `report` is called with every candidate, and `at_once` candidates
-    are measured at a time.
+    """Return the outcome of a search for `target` from `starts`, lists of opts for `kernel`. The
+    result is never slower than the first start, which is always a candidate. `is_over` ends it; so
+    does Ctrl-C, and SearchStopped from it or from `measure`: then the best so far is returned as it
+    was measured. `report` is called with every candidate, and `at_once` candidates are measured at
+    a time.
     """
     state = _Search(kernel, target, measure, is_over, report)
     try:
@@ -272,7 +272,8 @@ def search(
 
 
 def _best_so_far(state: _Search) -> int:
-    """Return the best by more than noise, without measuring it again; else the first start."""
+    """Return the best candidate, if it is faster than the first start by more than noise; else the
+    first start. Nothing is measured again."""
     best = state.best()
     start = next((n.seconds for n in state.nodes if n.candidate.number == 0), None)
     if best is None or (start is not None and best.seconds > CLEARLY * start):

@@ -1,4 +1,4 @@
-"""The values of a search: how candidates are measured, and what came of each."""
+"""The values of a search: how candidates are measured, and the result of each."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from workbench.search.moves import Opts
 
 
 class SearchStopped(Exception):
-    """Raised by whoever measures or is asked: somebody wants the search to end."""
+    """Raised by `measure` or `is_over` where a user stops the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of one candidate. Units: seconds of one run; `ratio` is to the other in the same
-    turns. `digest` names the program; `same` one that was measured before; else `error`."""
+    """The measurement of one candidate. Units: seconds of one run; `ratio` is to the time of the
+    other in the same turns. `digest` names the program, `same` an equal program that was measured
+    before; without a time, `error` says why."""
 
     seconds: float | None = None
     ratio: float | None = None
@@ -28,16 +29,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When to give a candidate up: after `first_s` seconds of its first run, or when it takes
-    `ratio` times as long as the one it is measured against."""
+    """Limits of a candidate: it is given up after `first_s` seconds of its first run, or when it
+    takes `ratio` times as long as the one it is measured against."""
 
     first_s: float
     ratio: float
 
 
 class Measure(Protocol):
-    """Measures `kernels`, each in turn with `against`, in their order. Without `patience` it
-    takes the time that there is; `thorough` is longer, and compares the answers."""
+    """Measures `kernels`, each in turns with `against`, in their order. Without `patience` a
+    candidate may take all the time that is left; `thorough` takes more samples, and compares the
+    answers."""
 
     def __call__(
         self,
@@ -50,8 +52,8 @@ class Measure(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A kernel that was tried: `opts` on the un-optimised kernel, `how` they come from those of
-    `parent` (None: a start). `seconds` is None where it was not measured; `note` says why."""
+    """A candidate: `opts` on the un-optimised kernel; `how` they differ from those of `parent`
+    (None: a start). `seconds` is None where it was not measured; `note` says why."""
 
     number: int
     parent: int | None
@@ -64,7 +66,7 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
     """All candidates, the number of the best, and how many times as fast as the first start it was
-    when both were measured last (None: they were not). `ended` says why the search did."""
+    in the last measurement of both (None: there was none). `ended` says why the search ended."""
 
     candidates: tuple[Candidate, ...]
     best: int

@@ -1,7 +1,7 @@
 """How a search measures candidates: in the worker process, or on an executor.
 
-In the worker a candidate runs on the kernel's own data, sent there once. On an executor, which may
-be many machines away, it runs on seeded random data that is made there.
+In the worker a candidate runs on the kernel's own data, which are sent once. On an executor, which
+may be on other machines, it runs on seeded random data generated there.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ COMPILE_S = 10.0
 MARGIN_S = 2.0
 """Seconds that an answer may take beyond the search's end."""
 LATE_S = 0.5
-"""How far beyond the search's end an executor's answer is waited for."""
+"""Seconds beyond the search's end for which an executor's answer is awaited."""
 FOREVER = 1e9
 START_SHARE = 0.35
-"""A start may take this share of all the time: also when another one has taken much of it, as
-without any candidate that was timed a search is of no use."""
+"""Share of the budget that a start may take, also after another one has taken much of it: without a
+timed candidate a search is useless."""
 Row = dict[str, Any]
 Clock = Callable[[], float]
 """Seconds since some moment."""
@@ -46,8 +46,8 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class _Measuring:
-    """What both ways share: the kernel, when the search ends by its clock, how long one run may
-    take, and which programs were measured."""
+    """The base of both ways to measure: the kernel, the end of the search by its clock, the limit
+    of one run, and the programs that were measured."""
 
     kernel: UOp
     device: str
@@ -80,7 +80,7 @@ class _Measuring:
         )
 
     def read(self, answer: Row) -> Measured:
-        """Return what an answer says of a candidate."""
+        """Return the measurement of a candidate from an answer."""
         if "error" in answer:
             return Measured(error=": ".join(filter(None, _words(answer["error"]))))
         if "same" in answer:
@@ -91,7 +91,7 @@ class _Measuring:
             return Measured(digest=answer["digest"], error=text)
         if answer.get("differs"):
             return Measured(error="WRONG: its answer is not that of the start")
-        # The least is what it takes when nobody else is on the machine.
+        # The least time is that of an undisturbed run.
         least_s = min(answer["samples"])
         return Measured(least_s, least_s / min(answer["against"]), answer["digest"])
 
@@ -102,9 +102,9 @@ def _words(error: Row) -> list[str]:
 
 @dataclass(slots=True)
 class OnWorker(_Measuring):
-    """Measures in a worker process; `data` makes the kernel's buffers by slot. `key` names
-    them there. `stop` is asked before each candidate and when it begins to run: a stop of the
-    worker itself reaches only a task that is there."""
+    """Measures in a worker process; `data` returns the kernel's buffers by slot, and `key` names
+    them there. `stop` is asked before each candidate and when it begins to run, because stopping
+    the worker itself ends only a task that it has."""
 
     worker: Worker = field(default_factory=Worker)
     data: Callable[[], Sequence[Buffer]] = tuple
@@ -125,7 +125,7 @@ class OnWorker(_Measuring):
         quiet_s = rules.limit_s + COMPILE_S + rules.budget_s
         if self.worker.pid is None:
             quiet_s += START_S
-        else:  # what is late is given up with the search
+        else:  # a late answer is given up with the search
             left_s = self.ends_at - self.clock()
             quiet_s = max(1.0, min(quiet_s, max(left_s, rules.limit_s) + MARGIN_S))
         task = {
@@ -140,7 +140,7 @@ class OnWorker(_Measuring):
             answer = self.worker.ask(task, self._heard, quiet_s)
         except TaskStopped:
             raise SearchStopped from None
-        except WorkbenchError as error:  # it crashed or hung: the next one starts anew
+        except WorkbenchError as error:  # the next task starts a new process
             return Measured(error=f"{error.what}: {error.because}")
         return self.read(answer)
 
@@ -176,7 +176,7 @@ class OnExecutor(_Measuring):
         late = self.clock() + rules.limit_s + COMPILE_S + rules.budget_s + START_S
         late = min(
             late, self.ends_at + LATE_S
-        )  # what is late is given up with the search
+        )  # a late answer is given up with the search
         try:
             for future in pending:
                 yield self._answer(future, late)
@@ -201,7 +201,7 @@ class OnExecutor(_Measuring):
         except TimeoutError:
             waited = f"in {waits_s:.3g} s" if waits_s else "before the time was over"
             return Measured(error=f"no answer came from the executor {waited}")
-        except Exception as error:  # whatever an executor of somebody else raises
+        except Exception as error:  # any error of a user's executor
             return Measured(
                 error=f"the executor failed: {type(error).__name__}: {error}"
             )

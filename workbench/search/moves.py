@@ -1,7 +1,6 @@
-"""What a search tries next: one opt more, or one opt of the list otherwise, or without it.
-
-The first of these come in an order that shows a little of everything early: one of each op and
-axis in turn, middling amounts before small and great ones.
+"""The moves of a search: add an opt, change one opt of the list, or remove it. Opts to add come in
+an order that tries each kind and axis early: one of each in turn, medium amounts before small and
+large ones.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from workbench.ir.opt.apply import actions, apply_if_legal, resolve
 from workbench.ir.opt.opt import Opt, OptKind
 
 MIDDLING = 12
-"""The amount that is tried first."""
+"""The medium amount: amounts near it are tried first."""
 Opts = tuple[Opt, ...]
 
 
 class Move(NamedTuple):
-    """A list of opts, and in words how it comes from the one before."""
+    """A list of opts, and in words how it differs from the one before."""
 
     opts: Opts
     how: str
@@ -31,7 +30,8 @@ class Move(NamedTuple):
 def moves(
     kernel: UOp, opts: Opts, current: UOp, target: Target
 ) -> Iterator[tuple[Move, UOp]]:
-    """Yield what to try after `opts`, which made `current` of `kernel`, and what it makes."""
+    """Yield the moves from `opts`, with which `kernel` became `current`, each with the kernel that
+    it gives."""
     for pair in zip_longest(
         _longer(opts, current, target), _varied(kernel, opts, target)
     ):
@@ -56,7 +56,7 @@ def applied(kernel: UOp, opts: Opts, target: Target) -> UOp | None:
 
 
 def in_turns(opts: Sequence[Opt]) -> list[Opt]:
-    """Return opts so that one of each op and axis comes before the second of any."""
+    """Return opts in an order in which one of each op and axis comes before the second of any."""
     turns: dict[tuple[OptKind, str], int] = {}
     keys: list[tuple[int, int, int, Opt]] = []
     for opt in sorted(opts, key=_distance):
@@ -67,7 +67,7 @@ def in_turns(opts: Sequence[Opt]) -> list[Opt]:
 
 
 def _distance(opt: Opt) -> float:
-    """Return how far an amount is from a middling one; the whole axis comes last."""
+    """Return the distance of an amount from the medium one; the whole axis comes last."""
     if not isinstance(opt.arg, int):
         return 0.0
     return abs(math.log2(opt.arg / MIDDLING)) if opt.arg else math.inf
@@ -81,7 +81,7 @@ def _varied(kernel: UOp, opts: Opts, target: Target) -> Iterator[tuple[Move, UOp
 
 
 def _changed(opts: Opts, target: Target) -> Iterator[Move]:
-    """Yield `opts` with one of them otherwise or left out, the last ones first."""
+    """Yield `opts` with one of them changed or left out, the last ones first."""
     for place in reversed(range(len(opts))):
         opt, before, after = opts[place], opts[:place], opts[place + 1 :]
         others = [Opt(opt.op, opt.axis, n) for n in opt.op.amounts_on(target)]

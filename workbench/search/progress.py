@@ -1,4 +1,4 @@
-"""A bar that shows how a search goes: in a terminal, in a notebook as a widget."""
+"""The progress bar of a search: in a terminal, or in a notebook as a widget."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ Report = Callable[[Candidate], None]
 
 @contextmanager
 def progress(budget_s: float, is_shown: bool) -> Iterator[Report]:
-    """Hand out what is to be called with every candidate."""
+    """Yield the function to call with every candidate."""
     if not is_shown:
         yield lambda candidate: None
         return
     with catch_warnings():
-        simplefilter("ignore")  # it speaks of widgets that are missing
-        tqdm = import_module(
-            "tqdm.auto"
-        ).tqdm  # loaded by those who search, and no others
+        simplefilter("ignore")  # it warns of missing widgets
+        tqdm = import_module("tqdm.auto").tqdm  # loaded for searches alone
         bar = tqdm(
             total=round(budget_s, 1), desc="search", leave=False, mininterval=0.2,
             bar_format="{desc} |{bar}| {n:.0f}/{total:.0f} s{postfix}",

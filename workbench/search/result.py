@@ -1,6 +1,5 @@
-"""What a search found: the kernel, every candidate, and how they came from another.
-
-It prints as a tree, and as plain data it can be stored, sent, and read back for the same kernel.
+"""The result of a search: the kernel, every candidate, and how one differs from its parent. It
+prints as a tree, and as plain data it can be stored, sent, and loaded again for the same kernel.
 """
 
 from __future__ import annotations
@@ -35,12 +34,11 @@ PRINTED = 40
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult(Printed, Generic[K]):
-    """`kernel` is the best candidate; `tried` has all of them, the one that was given first.
-
-    `best` is the number of the best. `speedup` is how many times as fast as the given one it
-    was when the two were measured last, in turns; None where the search was interrupted, or
-    the given one did not end in time. `ended` says why the search ended; `is_kept` that it ran
-    earlier and was found in the cache. Units: `seconds` that it took.
+    """`kernel` is the best candidate; `tried` has all of them, the start first. `best` is the
+    number of the best. `speedup` is how many times as fast as the start it was in their last
+    measurement, in turns; None where the search was interrupted, or the start did not end in time.
+    `ended` says why the search ended; `is_kept` that the result is an earlier one, from the cache.
+    Units: `seconds` of the whole search.
     """
 
     kernel: K
@@ -54,7 +52,7 @@ class SearchResult(Printed, Generic[K]):
     is_kept: bool = False
 
     def form(self, number: int) -> K:
-        """Return the kernel of a candidate, by the number that stands before it in `tree()`.
+        """Return the kernel of a candidate, by its number in `tree()`.
 
         Errors: WorkbenchError for a number that no candidate has; KernelOptError where opts no
         longer apply.
@@ -81,8 +79,8 @@ class SearchResult(Printed, Generic[K]):
         )
 
     def tree(self) -> str:
-        """Return all that was tried, a line each, below what it comes from: its number (`*`: the
-        best), its time, how it differs, and what came of it where it was not timed."""
+        """Return all candidates, a line each, below their parents: the number (`*`: the best), the
+        time, how it differs, and why it was not timed."""
         numbers = {t.number for t in self.tried}
         return "\n".join([self._headline(), *self._rows(None, "", numbers)])
 
@@ -99,7 +97,7 @@ class SearchResult(Printed, Generic[K]):
         )
 
     def _printed_numbers(self) -> set[int]:
-        """Return the numbers of the best and of all that they come from."""
+        """Return the numbers of the best candidates and of all their ancestors."""
         parents = {t.number: t.parent for t in self.tried}
         best_numbers = [t.number for t in self.ranked()[:PRINTED]]
         numbers = {t.number for t in self.tried if t.parent is None}
@@ -128,7 +126,7 @@ class SearchResult(Printed, Generic[K]):
     # as plain data
 
     def to_saved(self) -> SavedSearch:
-        """Return all of it as plain data, of a type."""
+        """Return the result as a struct of plain data."""
         return SavedSearch(
             VERSION,
             kernel_key(self.given),
@@ -141,20 +139,19 @@ class SearchResult(Printed, Generic[K]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain data that JSON can say."""
+        """Return the result as plain data for JSON."""
         data: dict[str, Any] = msgspec.to_builtins(self.to_saved())
         return data
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
-
-        Errors: WorkbenchError where the file cannot be written; what was there stays.
+        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
         """
         write_whole(path, lambda: to_json(self.to_saved()))
 
     @staticmethod
     def load(path: str | PathLike[str], kernel: K) -> SearchResult[K]:
-        """Return what was saved of a search of `kernel`: its opts are applied again.
+        """Return the saved result of a search of `kernel`; opts are applied again.
 
         Errors: WorkbenchError where it cannot be read; ParseError for another file;
         KernelOptError where opts no longer apply.
@@ -170,7 +167,7 @@ class SearchResult(Printed, Generic[K]):
 
     @staticmethod
     def from_dict(data: Mapping[str, Any], kernel: K) -> SearchResult[K]:
-        """Return the search of `kernel` that `to_dict` said. Errors: as `load`."""
+        """Return the result for `kernel` from the data of `to_dict`. Errors: as `load`."""
         try:
             saved = typed(data, SavedSearch)
         except ValueError as error:
@@ -179,7 +176,7 @@ class SearchResult(Printed, Generic[K]):
 
     @staticmethod
     def from_saved(saved: SavedSearch, kernel: K) -> SearchResult[K]:
-        """Return the search of `kernel` that `to_saved` said. Errors: as `load`."""
+        """Return the result for `kernel` from the struct of `to_saved`. Errors: as `load`."""
         if saved.kernel != kernel_key(kernel):
             raise ParseError(NOT_OF_KERNEL, "it is of another kernel")
         result = SearchResult(
@@ -196,7 +193,7 @@ class SearchResult(Printed, Generic[K]):
 
 
 class SavedOpt(Struct, array_like=True, forbid_unknown_fields=True):
-    """An opt as a list: what, on which axis, by how much."""
+    """An opt as a list: kind, axis, argument."""
 
     op: str
     axis: str | int | None
@@ -204,7 +201,7 @@ class SavedOpt(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class SavedCandidate(Struct, forbid_unknown_fields=True):
-    """A candidate; `parent` is the place of one before it."""
+    """A candidate; `parent` is the position of an earlier one."""
 
     parent: Count | None
     opts: list[SavedOpt]
@@ -214,7 +211,7 @@ class SavedCandidate(Struct, forbid_unknown_fields=True):
 
 
 class SavedSearch(Struct, forbid_unknown_fields=True):
-    """A search as plain data; `kernel` is what `kernel_key` says."""
+    """A search as plain data; `kernel` is the key of `kernel_key`."""
 
     v: Literal[1]
     kernel: str
@@ -234,7 +231,7 @@ class SavedSearch(Struct, forbid_unknown_fields=True):
 
 
 def kernel_key(kernel: RunnableKernel) -> str:
-    """Return what names the un-optimised kernel and the opts that a search of it starts from."""
+    """Return a key of the un-optimised kernel and of the opts that a search of it starts from."""
     opts = " ".join(map(str, kernel.applied_opts))
     return key_of(to_text(kernel.original), opts, *kernel.rules_off)[:32]
 

@@ -1,4 +1,4 @@
-"""`Kernel.search`: puts together the beam search, a way to measure, progress and the cache."""
+"""`Kernel.search`: joins the beam search, a way to measure, progress and the cache."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ FOLDER = "searches"
 CONFIRM_SHARE = 0.2
 """Share of the budget that is reserved for the last measurement, at most `CONFIRM_S`."""
 CONFIRM_S = 1.0
-"""Seconds that are reserved for the last measurement at most, or `RUNS` runs if those are more."""
+"""Most seconds that are reserved for the last measurement, or `RUNS` runs if those take longer."""
 RUNS = 1.2
-"""Runs of the given kernel that the last measurement may always take."""
+"""Runs of the start that the last measurement may always take."""
 RUN_SHARE = 0.05
-"""One run of a candidate may take this share of the budget: of a slow one only leaps count."""
+"""Share of the budget that one run of a candidate may take."""
 AT_ONCE = 4
-"""Candidates that an executor gets at a time where it does not say how many it takes."""
+"""Candidates that an executor gets at a time where it has no number of workers."""
 
 
 def run(
@@ -56,15 +56,13 @@ def run(
     report: Callable[[Candidate], None] = lambda candidate: None,
     clock: Clock = time.monotonic,
 ) -> SearchResult[K]:
-    """Return what a search finds (see `Kernel.search`).
-
-    A caller that has a `worker` hands it in; another is ended with the search. `stop` is asked
-    between candidates, and `report` is called with each. `clock` says how much of the budget is
-    over.
+    """Return the result of a search (see `Kernel.search`). A `worker` of the caller goes on after
+    the search; without one the search starts its own and ends it. `stop` is asked between
+    candidates, and `report` is called with each. `clock` measures the budget.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device
-    # another process does not know what was registered in this one, or knows another thing
+    # another process lacks what was registered in this one, or has something else by its name
     is_own = executor is None and not added_rules() and not OptOps.registered
     cached_result = _cached(kernel, width, budget_s) if cached and is_own else None
     if cached_result is not None:
@@ -105,7 +103,7 @@ def run(
         )
     result = _result(kernel, outcome, device, clock() - began)
     is_whole = outcome.ended not in ("stopped", "interrupted")
-    # Where nothing was timed the processes were killed, or too slow: not so the next time.
+    # Without a timed candidate it is not cached: a killed or slow process may do better next time.
     if is_own and is_whole and result.ranked():
         _write_cache(result, width, budget_s)
     return result
@@ -201,7 +199,7 @@ def _name(kernel: RunnableKernel, width: int) -> str:
 
 
 class CachedSearch(Struct, forbid_unknown_fields=True):
-    """A search in the cache, and the seconds that it had."""
+    """A search in the cache, and its budget in seconds."""
 
     budget_s: Amount
     result: SavedSearch

@@ -1,1 +1,1 @@
-"""A process of our own that compiles, times and checks kernels, whatever they do to it."""
+"""A worker process that compiles, times and checks kernels; a kernel that crashes ends only it."""

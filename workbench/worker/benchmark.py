@@ -1,4 +1,4 @@
-"""One candidate against another: run in turns, and given up when it is hopeless."""
+"""The benchmark of one candidate against another: in turns, with limits on slow ones."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from workbench.worker.time_limit import OverTime, within
 FAIR_ROUNDS = 3
 """Rounds that every candidate gets before it may be given up."""
 LEAST_ROUNDS = 7
-"""Rounds before timing may end early."""
+"""Fewest rounds before timing may end early."""
 SETTLED = 0.005
 """Timing ends early where the error of each median is at most this share of it."""
 SLOW = 0.25
-"""Share of the budget: a candidate whose run takes more is not run in turns but a few times."""
+"""Share of the budget: a candidate whose run takes more is run a few times alone, not in turns."""
 VERY_SLOW = 5.0
 """Budgets: a candidate whose run takes more is run once."""
 Array = np.ndarray[Any, Any]
@@ -40,10 +40,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSettings:
-    """How a benchmark is run. Units: seconds. `limit_s` is for the first run; a candidate that
+    """Settings of a benchmark. Units: seconds. `limit_s` limits the first run; a candidate that
     takes `hopeless` times as long as the other is given up; `digests` name programs that were
-    measured before; `compares` says that answers are compared too; no further run of a slow
-    candidate begins that would not end within `left_s`."""
+    measured before; `compares` says whether answers are compared, too; a run of a slow candidate
+    begins only if it would end within `left_s`."""
 
     budget_s: float
     samples: int
@@ -63,11 +63,10 @@ def run_benchmark(
     go_on: Callable[[], None] = lambda: None,
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
-    """Return what came of `candidate`: "samples" beside those of "against", in seconds; or "same",
-    the digest of a program that it equals; or "over", the limit that it broke; or "error".
-
-    `silent` is called with the seconds that the first run may take, before it begins.
-    Errors: what `go_on` raises, which is called now and then.
+    """Return the result for `candidate`: "samples" and those of "against", in seconds; or "same",
+    the digest of an equal program; or "over", the limit that it exceeded; or "error". `silent` is
+    called before the first run, with the seconds that it may take. Errors: those of `go_on`, which
+    is called between runs.
     """
     stop = time.perf_counter() + rules.left_s
     try:
@@ -86,7 +85,7 @@ def run_benchmark(
         return row | {"over": rules.limit_s}
     except WorkbenchError as error:
         return {"error": error_row(error)}
-    if candidate == against:  # by itself
+    if candidate == against:  # run alone
         times = _alone(run, first_s, rules, stop)
         return row | {"samples": times, "against": times}
     other_s, expected = _first_run(other, others, outputs)
@@ -114,7 +113,7 @@ def _alone(
 def _first_run(
     run: Run, buffers: Sequence[Buffer], outputs: Sequence[int]
 ) -> tuple[float, list[Array]]:
-    """Return the seconds of a run, and what it wrote."""
+    """Return the seconds of a run, and its outputs."""
     for slot in outputs:
         buffers[slot].copy_in(np.zeros(buffers[slot].nbytes, np.uint8))
     seconds = seconds_of(run)
@@ -159,7 +158,7 @@ def _are_settled(times: dict[str, Samples]) -> bool:
 
 
 def is_settled(samples: Samples) -> bool:
-    """Whether more samples would not say more: the median's error is small."""
+    """Whether the error of each median is so small that more samples are needless."""
     count = len(samples.samples_s)
     error = samples.spread_s / count**0.5
     return count >= LEAST_ROUNDS and error <= SETTLED * samples.median_s

@@ -3,9 +3,9 @@
     {"ast": IR text, "device": name, "source": edited text or None, "rules_off": [name, ...],
      "program": {..}}
 
-The last two may be left out. Where the source was edited it takes the place of what would be
-rendered; everything else that a launch needs is that of the kernel. Another process does not
-know the rules that were registered in this one: there is a "program" then, compiled here.
+The last two may be left out. An edited source replaces the rendered one; everything else that a
+launch needs is the kernel's. Another process lacks the rules that were registered in this one: then
+"program" has the program, compiled here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Run = Callable[[], object]
 
 
 def row_of(ast: UOp, device: str, rules_off: Sequence[str]) -> Row:
-    """Return a kernel as another process reads it."""
+    """Return a kernel as plain data for another process."""
     row: Row = {
         "ast": to_text(ast), "device": device, "source": None, "rules_off": list(rules_off),
     }  # fmt: skip
@@ -78,8 +78,8 @@ def _program_row(source: Source) -> Row:
 
 
 def _source(row: Row) -> Source:
-    """Return the source that `_program_row` describes. Errors: WorkbenchError where there is
-    none."""
+    """Return the source of a row of `_program_row`. Errors: WorkbenchError where it is not
+    valid."""
     if "error" in row:
         error = row["error"]
         raise WorkbenchError(error["what"], error["because"], error["try"])

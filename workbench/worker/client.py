@@ -1,7 +1,6 @@
-"""The parent's side of the worker process: tasks in, results out, and no way to hurt us.
-
-A worker that crashes, hangs or does not stop is ended and started anew with the next task; what
-happened is an error that says so.
+"""The parent's side of the worker process: it sends tasks and receives results. A worker that
+crashes, hangs or does not stop is ended, the task raises an error that says so, and the next task
+starts a new process.
 """
 
 from __future__ import annotations
@@ -31,39 +30,39 @@ from workbench.worker import protocol
 from workbench.worker.time_limit import uninterrupted
 
 NICE = 5
-"""Niceness of a worker: its work must not be in the way of the user's own."""
+"""Niceness of a worker: it must not slow down the user's own programs."""
 STOPS_WITHIN_S = 0.5
 """Seconds in which a worker must stop before it is ended."""
 QUIET_S = 60.0
 """Seconds of silence after which a worker counts as hanging."""
 LATE = 1.5
-"""A limit that a worker announced is over after this many times as long, and `LATE_S` more."""
+"""A worker is late after this many times the limit that it announced, and `LATE_S` more."""
 LATE_S = 1.0
 """Seconds that a worker gets beyond a limit that it announced."""
 LAST_WORDS = 2000
-"""Bytes of a worker's last output that are stored."""
+"""Most bytes of a worker's last output that are stored."""
 LAST_WORDS_S = 20.0
 """Seconds that a busy machine may take to end a process that crashed."""
 DATA_BYTES = 1 << 30
-"""Bytes of data that a worker holds; the oldest go first."""
+"""Most bytes of data that a worker stores; the oldest are dropped first."""
 AFTER = {
     "SIGSEGV": "look for an index outside its buffer",
     "SIGBUS": "look for an index outside its buffer",
     "SIGKILL": "close what holds much memory, and run it again",
 }
-"""What to try, by the signal that ended a worker."""
+"""What to try after a signal ended a worker."""
 Row = dict[str, Any]
 Progress = Callable[[Row], None]
 MODULE = "workbench.worker.process"
 
 
 class WorkerEnded(WorkbenchError):
-    """The worker process crashed or hung, of which the program that it ran is to blame, or was
-    killed, of which it may not be."""
+    """The worker process crashed or hung, because of the program that it ran, or was killed,
+    perhaps for another reason."""
 
 
 class TaskStopped(WorkbenchError):
-    """The task was stopped because somebody asked for it."""
+    """The task was stopped on request."""
 
     def __init__(self) -> None:
         super().__init__("stopped", "somebody asked for it")
@@ -71,8 +70,7 @@ class TaskStopped(WorkbenchError):
 
 class Worker:
     """A worker process, started with the first data. `close` it, or use it in a `with` block.
-
-    `nice` is how far it stands back behind other programs; 0 where somebody waits for it.
+    `nice` is its niceness; 0 where a user waits for it.
     """
 
     def __init__(self, nice: int = NICE) -> None:
@@ -90,15 +88,15 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None where there is none."""
+        """The process id, None where no process runs."""
         return None if self._process is None else self._process.pid
 
     def serves(self, device: str) -> bool:
-        """Whether it has a device: not one that was registered in this process."""
+        """Whether it has a device, which is false of devices registered in this process."""
         return Device.is_own(device)
 
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
-        """See to it that the worker has the data `key`; `make` returns the buffers by slot, and
+        """Send the data `key` unless the worker has them; `make` returns the buffers by slot, and
         whether each is only written."""
         process = self._running()
         if key in process.data_bytes:
@@ -118,12 +116,10 @@ class Worker:
     def ask(
         self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
     ) -> Row:
-        """Return the result of a task, waiting for it. It runs where its data were sent to: a
-        process that has ended since is not started anew.
-
-        Units: quiet_s, seconds without a sign of life after which the worker is ended.
-        Errors: TaskStopped, also where somebody closed the worker; WorkerEnded; WorkbenchError
-        with what went wrong in the task.
+        """Return the result of a task, waiting for it. It runs in the process that has its data:
+        one that has ended since is not started anew. Units: quiet_s, seconds without a message
+        after which the worker is ended. Errors: TaskStopped, also where the worker was closed;
+        WorkerEnded; WorkbenchError with the error of the task.
         """
         with self._lock:
             process = self._process
@@ -137,7 +133,7 @@ class Worker:
             self._current = None
 
     def stop(self) -> None:
-        """Abandon the task at hand: within half a second it returns, or the worker is ended."""
+        """Stop the current task: within half a second it returns, or the worker is ended."""
         with self._lock:
             process, number = self._process, self._current
             if process is not None and number is not None:
@@ -183,14 +179,14 @@ class Worker:
                 continue  # left over from a task that was stopped
             if (
                 message["kind"] == "stop" and not stopping
-            ):  # who asks twice waits no longer
+            ):  # a second call waits no longer
                 process.send({"do": "stop", "task": number})
                 deadline, stopping = time.monotonic() + STOPS_WITHIN_S, True
             elif message["kind"] == "progress" and not stopping:
                 quiet = _quiet(message["value"], quiet_s)
                 if progress is not None:
                     progress(message["value"])
-                deadline = time.monotonic() + quiet  # whoever listens may take long
+                deadline = time.monotonic() + quiet  # `progress` may take long
             elif message["kind"] == "done":
                 answer: Row = message["value"]
                 return answer
@@ -204,13 +200,13 @@ class Worker:
 
 
 class _Process:
-    """One life of a worker: its pipes, and what it said last."""
+    """One process of a worker: its pipes, and its last output."""
 
     def __init__(self, nice: int) -> None:
         self.messages: queue.SimpleQueue[Row] = queue.SimpleQueue()
         self.data_bytes: OrderedDict[str, int] = OrderedDict()
         self.is_ended = False
-        """Whether we ended it: then it did not crash."""
+        """Whether this process ended it: then it did not crash."""
         self._last_words = b""
         self._parent = os.getpid()
         self._process = subprocess.Popen(
@@ -229,7 +225,7 @@ class _Process:
 
     @property
     def is_ours(self) -> bool:
-        """Whether this process started it, and not the one that this is a fork of."""
+        """Whether this process started it, not a parent that forked this one."""
         return self._parent == os.getpid()
 
     @property
@@ -245,12 +241,12 @@ class _Process:
             pass  # ended: `messages` says so
         except (
             BaseException
-        ):  # interrupted: what follows half a message is not understood
+        ):  # interrupted: the bytes after half a message cannot be decoded
             self.end()
             raise
 
     def end(self) -> None:
-        """End the process, and what it started; one that is another process's goes on."""
+        """End the process and its children; a process of a forked parent goes on."""
         self.is_ended = True
         if not self.is_ours:
             return
@@ -268,7 +264,7 @@ class _Process:
                     stream.close()
 
     def ending(self) -> tuple[int, str]:
-        """Return the exit status and the last line that was said."""
+        """Return the exit status and the last line of output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=LAST_WORDS_S)
         self._reader.join(LAST_WORDS_S)
@@ -295,7 +291,7 @@ class _Process:
 
 
 def _quiet(progress: Row, quiet_s: float) -> float:
-    """Return the seconds that a worker may be silent for: less than ever where it says so."""
+    """Return the seconds that a worker may be silent: the limit that it announced, or `quiet_s`."""
     silent_s = progress.get("silent_s")
     return quiet_s if silent_s is None else min(quiet_s, LATE * silent_s + LATE_S)
 
@@ -303,7 +299,8 @@ def _quiet(progress: Row, quiet_s: float) -> float:
 def slots_and_bytes(
     buffers: Sequence[tuple[Buffer, bool]],
 ) -> tuple[list[tuple[str, int]], list[memoryview]]:
-    """Return the dtype and size of each buffer, and its bytes: none of what is only written."""
+    """Return the dtype and size of each buffer, and its bytes: none of a buffer that is only
+    written."""
     slots = [(buffer.dtype.name, buffer.size) for buffer, _ in buffers]
     nothing = memoryview(b"")
     blobs = [
@@ -314,7 +311,8 @@ def slots_and_bytes(
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment with this package importable, and nothing of the user's folder."""
+    """Return the environment with this package importable, but not modules of the current
+    folder."""
     home = str(Path(__file__).resolve().parents[2])
     installed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     if home in installed:
@@ -337,7 +335,7 @@ def _crashed(process: _Process) -> WorkerEnded:
     name = _signal_name(-status) if status < 0 else ""
     if name:
         how = f"its process was ended by {name}"
-    if name == "SIGKILL":  # nothing that a program does by itself
+    if name == "SIGKILL":  # not an error of the program
         how += ", by the system, as it does when memory runs out, or by somebody"
     because = f"{how}: {last_line}" if last_line else how
     what = "the program was killed" if name == "SIGKILL" else "the program crashed"

@@ -1,4 +1,4 @@
-"""The data that candidates run on, in the memory of whichever device runs one."""
+"""The data of candidates, in the memory of the device that runs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.backends.memory import Memory
 
 
 class KernelData:
-    """A kernel's buffers by slot in this process's memory, and copies of them in any other one.
+    """A kernel's buffers by slot in this process's memory, and copies of them in other memories.
     Devices that share a memory run on the same buffers."""
 
     def __init__(self, buffers: Sequence[Buffer]):

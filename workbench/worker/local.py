@@ -1,5 +1,4 @@
-"""A worker's tasks done in this process: for devices that were registered here, and that a new
-process would not have."""
+"""A worker in this process, for devices that were registered here, which another process lacks."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from workbench.worker.server import StopRequest, WorkerServer
 
 
 class LocalWorker(Worker):
-    """Does what a Worker does, where it is asked. A program that crashes takes this process down,
-    and one that hangs is not ended: it is a device of the user's own."""
+    """Does the tasks of a Worker in the calling thread. A program that crashes ends this process,
+    and one that hangs is not ended: the device is the user's own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,15 +31,15 @@ class LocalWorker(Worker):
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return os.getpid()
 
     def serves(self, device: str) -> bool:
-        """Whether it has a device: all of them."""
+        """Whether it has a device, which is always true."""
         return True
 
     def hold(self, key: str, make: Callable[[], Sequence[tuple[Buffer, bool]]]) -> None:
-        """See to it that the data `key` are there (see `Worker.hold`)."""
+        """Store the data `key` unless they are there (see `Worker.hold`)."""
         if key not in self._keys:
             slots, blobs = slots_and_bytes(make())
             self._server.hold(key, slots, blobs)
@@ -49,7 +48,7 @@ class LocalWorker(Worker):
     def ask(
         self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
     ) -> Row:
-        """Return the result of a task. Errors: TaskStopped; what goes wrong in the task."""
+        """Return the result of a task. Errors: TaskStopped; any error of the task."""
         self._is_stopped, self._progress = False, progress
         tasks = {
             "measure": self._server.measure,
@@ -62,7 +61,7 @@ class LocalWorker(Worker):
             raise TaskStopped() from None
 
     def stop(self) -> None:
-        """Abandon the task at hand where it looks up next."""
+        """Stop the current task at its next report."""
         self._is_stopped = True
 
     def close(self) -> None:
@@ -75,5 +74,5 @@ class LocalWorker(Worker):
 
 
 def worker_for(device: str, nice: int) -> Worker:
-    """Return a worker that has a device: another process if every process has it."""
+    """Return a worker that has a device: another process if every process has the device."""
     return Worker(nice) if Device.is_own(device) else LocalWorker()

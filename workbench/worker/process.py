@@ -1,9 +1,9 @@
-"""The worker process: kernels are timed, checked and, where edited by hand, run here.
+"""The worker process, which times and checks kernels and runs edited ones.
 
     python -m workbench.worker.process NICE      started by `client.Worker`, never by hand
 
-It never imports the user's program. It ends when its parent does: when its input ends, or the
-parent is another. What a kernel prints goes to stderr.
+It never imports the user's program. It ends with its parent: when its input ends, or it has another
+parent. A kernel's output goes to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPORT_EVERY_S = 0.05
 
 
 class Connection:
-    """The way to the parent: messages in are sorted by a thread, which answers to nobody."""
+    """The connection to the parent; a thread of its own reads the messages."""
 
     def __init__(self, incoming: IO[bytes], outgoing: IO[bytes]):
         self._incoming, self._outgoing = incoming, outgoing
@@ -41,7 +41,7 @@ class Connection:
                     self._stopped = head["task"]
                 else:
                     self._messages.put((head, blobs))
-        finally:  # the parent has ended, or talks nonsense
+        finally:  # the parent has ended, or its message is not valid
             os._exit(0)
 
     def next(self) -> tuple[Any, Any]:
@@ -51,24 +51,24 @@ class Connection:
         return head, blobs
 
     def is_stopped(self) -> bool:
-        """Whether somebody stopped the task at hand."""
+        """Whether the current task was stopped."""
         return self._stopped >= self._task
 
     def report(self, progress: dict[str, Any]) -> None:
-        """Send progress, not too often where it is only numbers."""
+        """Send progress; numbers alone not too often."""
         is_due = time.monotonic() - self._reported > REPORT_EVERY_S
         if is_due or progress["text"] != self._text:
             self._reported, self._text = time.monotonic(), progress["text"]
             self.answer("progress", progress)
 
     def answer(self, kind: str, value: Any) -> None:
-        """Send something about the task at hand."""
+        """Send a message about the current task."""
         message = {"task": self._task, "kind": kind, "value": value}
         protocol.send(self._outgoing, message)
 
 
 def main(nice: int) -> None:
-    """Do tasks until the input ends; other programs come before this one by `nice`."""
+    """Do tasks until the input ends, at the niceness `nice`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the user's program
     parent = os.getppid()
     Thread(target=_leave_with, args=(parent,), daemon=True).start()

@@ -1,8 +1,8 @@
-"""Messages between two processes on pipes: a JSON head, and raw bytes behind it.
+"""Messages between two processes on pipes: a JSON head, and raw bytes after it.
 
     8 bytes: length of the head | head | the bytes of each blob, whose sizes the head gives
 
-Nothing is pickled: what is read can be data only.
+Nothing is pickled: a message can contain only data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import IO, Any
 
 _LENGTH = struct.Struct("<Q")
 MOST_HEAD = 1 << 30
-"""Bytes of a head; a longer one is not a message of ours."""
+"""Most bytes of a head; a longer one is not a valid message."""
 Head = dict[str, Any]
 Blob = bytes | bytearray | memoryview
 
@@ -32,8 +32,8 @@ def send(stream: IO[bytes], head: Head, blobs: Sequence[Blob] = ()) -> None:
 def receive(stream: IO[bytes]) -> tuple[Head, list[bytearray]]:
     """Return the next message, waiting for it.
 
-    Errors: EOFError where the stream ended, in the middle of a message too; ValueError for
-    what is not a message.
+    Errors: EOFError where the stream ends, also in the middle of a message; ValueError for bytes
+    that are not a message.
     """
     (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
     if length > MOST_HEAD:

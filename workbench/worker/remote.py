@@ -1,4 +1,4 @@
-"""Measuring a candidate in another process that somebody else runs: text in, text out.
+"""Measuring a candidate in a process of a user's executor: text in, text out.
 
 An executor (of processes, of threads, or Dask's) is given `benchmark_text` and a JSON text.
 """
@@ -17,10 +17,8 @@ from workbench.worker.kernel_data import KernelData
 
 
 def benchmark_text(task: str) -> str:
-    """Return what a benchmark on seeded data gives (see `run_benchmark`).
-
-    The task has the un-optimised "kernel" as text, the "candidate", what it is "against", and the
-    "rules".
+    """Return the result of a benchmark on seeded data (see `run_benchmark`). The task has the
+    un-optimised "kernel" as text, the "candidate", the one it runs "against", and the "rules".
     """
     request = json.loads(task)
     rules = BenchmarkSettings(
@@ -32,7 +30,7 @@ def benchmark_text(task: str) -> str:
             row = run_benchmark(
                 request["candidate"], request["against"], data, slots, rules
             )
-    except Exception as error:  # it must come back as text
+    except Exception as error:  # every error must be returned as text
         row = {"error": error_row(error)}
     return json.dumps(row)
 

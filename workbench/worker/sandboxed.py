@@ -1,4 +1,4 @@
-"""Buffers that tell whether a program wrote where it may not: edited source is not verified."""
+"""Buffers that detect writes outside of their bounds: edited source is not verified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ FILL = 0xA5
 
 
 class SandboxedBuffer:
-    """A copy of a buffer, on a device, between two strips of memory that nobody may write to."""
+    """A copy of a buffer, on a device, between two strips of memory that no program may write
+    to."""
 
     def __init__(self, original: Buffer, device: str):
         self._original, strip = original, STRIP_BYTES // max(1, original.dtype.itemsize)
@@ -23,7 +24,7 @@ class SandboxedBuffer:
         self.buffer.copy_from(original)
 
     def spoilt(self, slot: int, is_output: bool) -> str:
-        """Return what was written where it may not be; "" for nothing."""
+        """Return a text about a write outside of the buffer, or to an input; "" for none."""
         contents = self._bytes()
         strips = np.concatenate([contents[:STRIP_BYTES], contents[-STRIP_BYTES:]])
         if np.any(strips != FILL):

@@ -1,4 +1,4 @@
-"""What the worker process does with kernels: times them in turns, and checks them.
+"""The tasks of the worker process: timing kernels in turns, and checking them.
 
 Candidates come as data (see `candidate.py`).
 """
@@ -29,13 +29,12 @@ Report = Callable[[Row], None]
 
 
 class StopRequest(Exception):
-    """Somebody stopped the task."""
+    """The task was stopped."""
 
 
 class WorkerServer:
-    """The worker's side: holds the data that kernels run on, and does tasks.
-
-    `report` sends progress; `is_stopped` says whether somebody stopped the task.
+    """The worker's side: it stores the data of kernels, and does tasks. `report` sends progress;
+    `is_stopped` says whether the task was stopped.
     """
 
     def __init__(self, report: Report, is_stopped: Callable[[], bool]):
@@ -50,7 +49,7 @@ class WorkerServer:
         slots: Sequence[tuple[str, int]],
         blobs: Sequence[bytearray | memoryview],
     ) -> None:
-        """Keep the buffers of a kernel, by slot; an empty blob stands for an output."""
+        """Store the buffers of a kernel, by slot; an empty blob stands for an output."""
         buffers = []
         for (name, size), blob in zip(slots, blobs, strict=True):
             dtype = dtypes.named(name)
@@ -60,7 +59,7 @@ class WorkerServer:
         self._data[key] = KernelData(buffers)
 
     def drop(self, key: str) -> None:
-        """Forget data."""
+        """Drop data."""
         self._data.pop(key, None)
 
     # tasks
@@ -68,9 +67,9 @@ class WorkerServer:
     def measure(self, task: Row) -> Row:
         """Return samples of every kernel, warm and if asked cold, taken in turns.
 
-        A kernel runs on its own "data", if it names some, else on those of the task. One that
-        fails has an error instead. What was measured when the task is stopped
-        is returned. "silent_s", which may be left out, is how long a first run may take.
+        A kernel runs on its own "data", if it names some, else on those of the task. A kernel that
+        fails has an error instead. A stopped task returns the samples so far. "silent_s", which may
+        be left out, is the limit of a first run.
         """
         runs: dict[str, Run] = {}
         rows: list[Row] = [{} for _ in task["kernels"]]
@@ -86,7 +85,7 @@ class WorkerServer:
                 took = time.perf_counter() - start
                 if took < task["budget_s"]:
                     runs[str(place)] = run
-                else:  # it is not run again: one sample says enough
+                else:  # a slow kernel is not run again: one sample is enough
                     rows[place]["samples"] = [took]
             except StopRequest:
                 return {"kernels": rows}
@@ -119,7 +118,7 @@ class WorkerServer:
             self._continue(number, ROUNDS, "timing, cold")
 
     def benchmark(self, task: Row) -> Row:
-        """Return what comes of one candidate against another (see `run_benchmark`)."""
+        """Return the benchmark of one candidate against another (see `run_benchmark`)."""
         rules = BenchmarkSettings(
             **task["rules"] | {"digests": tuple(task["rules"]["digests"])}
         )
@@ -131,8 +130,8 @@ class WorkerServer:
         )  # fmt: skip
 
     def check(self, task: Row) -> Row:
-        """Return whether a kernel's answer is that of the un-optimised kernel, interpreted.
-        "silent_s", which may be left out, is how long it may run."""
+        """Return whether a kernel's answer is that of the interpreted un-optimised kernel.
+        "silent_s", which may be left out, is the limit of its run."""
         originals = self._data[task["data"]].buffers
         original = parsed(task["original"])
         slots = original.outputs
@@ -156,8 +155,8 @@ class WorkerServer:
     def _continue(
         self, step: int, total: int, text: str, silent_s: float | None = None
     ) -> None:
-        """Report, and how long nothing will be heard, where that is known: who waits need not
-        wait for longer. Errors: Stopped."""
+        """Report progress, and the seconds until the next report, where known: the parent waits no
+        longer. Errors: StopRequest."""
         message = {"done": step, "total": total, "text": text, "silent_s": silent_s}
         self._report(message)
         self._go_on()

@@ -1,8 +1,6 @@
-"""A limit of time on running a kernel, for as far as it listens; and no limit for a moment.
-
-Kernels that take long are launched in slices, and between two of them Python looks for
-signals. So an alarm ends a slow kernel that the runtime can slice; one that it cannot is the
-business of whoever waits for this process, and may end it.
+"""A time limit on running a kernel, and a block that signals do not interrupt. Long kernels are
+launched in slices, between which Python handles signals. So an alarm ends a slow kernel that the
+runtime can slice; another one is ended by the parent, which may end this process.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from types import FrameType
 
 
 class OverTime(Exception):
-    """A kernel ran for longer than it was given."""
+    """A kernel ran longer than its limit."""
 
 
 @contextmanager
@@ -41,12 +39,12 @@ def within(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block: a process that is half started has nobody who
-    would end it. Only the main thread hears of Ctrl-C."""
+    """Defer Ctrl-C until the end of the block: nobody would end a process that is half started.
+    Only the main thread receives Ctrl-C."""
     is_main = threading.current_thread() is threading.main_thread()
     if (
         not is_main or signal.getsignal(signal.SIGINT) is None
-    ):  # not Python's to put back
+    ):  # a handler outside of Python cannot be restored
         yield
         return
     pressed: list[int] = []
