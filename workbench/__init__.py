@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
     with no_fork:  # in a child that got one half of a module nobody completes it
         if name == "Kernel":  # a kernel made from text shows its picture too
-            import_module("workbench.viz.still.formatters").register_all()
+            import_module("workbench.viz.formatters").register_all()
         value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from workbench import Device, Kernel
+from workbench import Kernel
 from workbench.backends.native.assembly import code_loops
-from workbench.viz.model.loops import loop_nest
+from workbench.viz.model.loops import kernel_nest
 from workbench.viz.text.nest import nest_text
 
 MULTIPLY_ADD = re.compile(r"\b(v?fn?madd|fmla|fmadd)")
@@ -25,7 +25,7 @@ class Text(str):
 def nest(kernel: Kernel) -> Text:
     """Return the loops of a kernel. Per buffer: elements moved by one step of the loop, and
     bytes touched by one whole run of it."""
-    return Text(nest_text(loop_nest(kernel.ast, Device[kernel.device].target)))
+    return Text(nest_text(kernel_nest(kernel)))
 
 
 def table(kernels: Mapping[str, Kernel]) -> Text:

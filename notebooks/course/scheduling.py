@@ -11,13 +11,13 @@ from course.look import Text
 from workbench import Exploration, Kernel, Tensor, explore
 from workbench.ir.node.ops import Ops
 from workbench.ir.schedule.item import Decision
-from workbench.viz.model.decisions import decisions_text
+from workbench.viz.text.tables import Decisions
 
 
 def reasons(ex: Exploration) -> Text:
     """Return a line for each value that is stored, and for each that would be computed more than
     once, with the reason and its figures. Copies of data to the device are left out."""
-    return Text(decisions_text(tuple(d for d in ex.decisions if _is_telling(d))))
+    return Text(Decisions(filter(_is_telling, ex.decisions)))
 
 
 def figures(ex: Exploration, op: Ops) -> dict[str, int]:

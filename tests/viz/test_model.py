@@ -16,12 +16,14 @@ from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.model import rewrites
-from workbench.viz.model.decisions import decisions_text
+from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.loops import loop_nest
-from workbench.viz.model.passes import opts_by_op, pass_rows, passes_text
+from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.title import decoded
 from workbench.viz.model.words import bytes_text, plural
+from workbench.viz.text.decisions import decisions_text
 from workbench.viz.text.nest import nest_text
+from workbench.viz.text.passes import passes_text
 
 TILE = (
     Opt(OptOps.UPCAST, "g1", 4),
@@ -103,7 +105,10 @@ def test_a_name_says_whether_it_reduces_and_its_loops(title: str) -> None:
 
 
 def test_decisions_have_reasons() -> None:
-    check_golden("decisions_matmul.txt", decisions_text(matmul().decisions))
+    decisions = matmul().decisions
+    text = decisions_text(printed_decisions(decisions), len(decisions))
+    check_golden("decisions_matmul.txt", text)
+    assert str(decisions) == text
 
 
 def test_passes_in_order_with_their_counts() -> None:
@@ -125,18 +130,6 @@ def test_nested_and_idle_passes() -> None:
         "  inner  changed nothing",
         "broken   failed: ValueError: no",
     ]
-
-
-def test_opts_by_kind() -> None:
-    opts = [
-        Opt(OptOps.UPCAST, "g0", 2),
-        Opt(OptOps.UPCAST, "g0", 4),
-        Opt(OptOps.ORDER, "a", "b"),
-    ]
-    assert opts_by_op(opts) == (
-        ("UPCAST", ('UPCAST("g0", 2)', 'UPCAST("g0", 4)')),
-        ("ORDER", ('ORDER("a", "b")',)),
-    )
 
 
 def rewriting() -> PassRecord:

@@ -15,8 +15,6 @@ from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.forced_decisions import forced_by
-from workbench.viz.model.decisions import decisions_text
-from workbench.viz.model.passes import pass_rows, passes_text
 from workbench.viz.model.words import (
     bytes_text,
     figure_text,
@@ -142,8 +140,8 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
                 f"and {plural(len(self.kernels) - MOST_KERNELS, 'more kernel')}"
             )
         if self.decisions:
-            parts.append("decisions\n" + _indented(decisions_text(self.decisions)))
-        parts.append("passes\n" + _indented(passes_text(pass_rows(self.passes))))
+            parts.append("decisions\n" + _indented(str(self.decisions)))
+        parts.append("passes\n" + _indented(str(self.passes)))
         return "\n\n".join(parts)
 
     def __repr__(self) -> str:

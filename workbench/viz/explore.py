@@ -9,10 +9,9 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
-from workbench.viz import exploration
+from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
 from workbench.viz.session.show import LivePage
-from workbench.viz.still import formatters
 from workbench.viz.text.pane import PANES, Pane
 
 

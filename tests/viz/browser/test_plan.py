@@ -14,9 +14,9 @@ from tests.viz.browser.browser import COPIED, drawn, new_page, session_page, sho
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.formatters import exploration_bundle
 from workbench.viz.page.document import export_html, packed
 from workbench.viz.record.record import build
-from workbench.viz.still.formatters import exploration_bundle
 
 Record = dict[str, Any]
 

@@ -25,10 +25,11 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
+from workbench.viz.model.words import LABEL
 from workbench.viz.record import passes
 from workbench.viz.record import record as record_module
 from workbench.viz.record.about import expression_key
-from workbench.viz.record.nodes import LABEL, TEXT
+from workbench.viz.record.nodes import TEXT
 from workbench.viz.record.offers import in_turns, why
 from workbench.viz.record.record import Recorder, build
 

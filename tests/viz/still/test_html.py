@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from base64 import b64decode
 from dataclasses import replace
@@ -12,16 +13,18 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.viz.support import array, matmul, softmax
+from workbench.base.context import Context
 from workbench.base.display import bundle
 from workbench.base.source import SourceLine
 from workbench.ir.node.axis import AxisType
 from workbench.ir.opt.opt import Opt, OptOps
 from workbench.tensor.tensor import Tensor
-from workbench.viz import explore
+from workbench.viz import explore, formatters
 from workbench.viz.exploration import MOST_KERNELS
 from workbench.viz.model.graph import folded
 from workbench.viz.model.kinds import PATTERNS, ink
-from workbench.viz.still import formatters
+from workbench.viz.schema.variant import OfferRow
+from workbench.viz.still.cards import offers_part
 from workbench.viz.still.html import source
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.style import DARK, LIGHT
@@ -203,6 +206,36 @@ def test_the_default_opts_say_why() -> None:
         assert escape(step.why) in html
         assert all(name in html for name, _ in step.counts_in_words)
     assert "Why these opts" not in picture(kernel.apply(*kernel.legal_opts()[:1]))
+
+
+def test_opts_by_kind() -> None:
+    opts = [
+        Opt(OptOps.UPCAST, "g0", 2),
+        Opt(OptOps.ORDER, "a", "b"),
+        Opt(OptOps.UPCAST, "g0", 4),
+    ]
+    offers = [
+        OfferRow(str(o), o.op.name, [], o.op.here, o.op.on_a_gpu, None, "", None, None)
+        for o in opts
+    ]
+    html = offers_part(offers)
+    words = re.findall(r'<div class="capt">(.*?)</div>', html)
+    assert words == [escape(OptOps.UPCAST.caption), escape(OptOps.ORDER.caption)]
+    groups = re.findall(r'<div class="opts">(.*?)</div>', html)
+    assert [re.findall(r"<code>(.*?)</code>", group) for group in groups] == [
+        [escape('UPCAST("g0", 2)'), escape('UPCAST("g0", 4)')],
+        [escape('ORDER("a", "b")')],
+    ]
+    assert "3 possible opts" in html and "2 UPCAST, 1 ORDER" in html
+
+
+def test_a_kernel_is_shown_on_its_own_device() -> None:
+    """The card of a kernel that was pickled had the code of the default device."""
+    own = explore(Tensor([1.0, 2.0], device="PYTHON") * 2).kernels[0]
+    for kernel in (own, pickle.loads(pickle.dumps(own))):
+        with Context(LIVE=0):
+            html = picture(kernel)
+        assert kernel.device == "PYTHON" in html and "device LLVM" not in html
 
 
 def test_long_source_is_cut() -> None:

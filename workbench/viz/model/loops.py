@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from workbench.backends.device import Device
 from workbench.backends.native.machine import caches, level_of
 from workbench.base.dtypes import dtypes
 from workbench.base.target import Target
@@ -26,7 +27,9 @@ from workbench.ir.nest.footprint import strides, touched
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
+from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import to_expr
+from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
 from workbench.viz.model.words import bytes_text
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
@@ -38,6 +41,15 @@ Links = Callable[[UOp], tuple[list[int], list[int]]]
 def unlinked(node: UOp) -> tuple[list[int], list[int]]:
     """Return the links of a row that belongs to no record."""
     return [], []
+
+
+def kernel_nest(kernel: Kernel, links: Links = unlinked) -> Nest:
+    """Return the loop nest of a kernel on its device, by the rules that it has.
+
+    Errors: CompileError where the kernel needs more scratch than the device gives.
+    """
+    with without(kernel.rules_off):
+        return loop_nest(kernel.ast, Device[kernel.device].target, links)
 
 
 def loop_nest(kernel: UOp, target: Target, links: Links = unlinked) -> Nest:

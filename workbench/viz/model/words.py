@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.words import plural as plural
 from workbench.measure.units import bytes_text as bytes_text
+
+LABEL = 40
+"""Characters of a label; a longer one ends in an ellipsis."""
+
+
+def short(text: str) -> str:
+    """Return `text` as a label: one line, not long."""
+    line = " ".join(text.split())
+    return line if len(line) <= LABEL else line[: LABEL - 1] + "\u2026"
 
 
 def shape_text(shape: Sequence[int]) -> str:
@@ -23,6 +32,14 @@ def kernel_number(place: int) -> int:
     """Return the number that readers know a kernel by: they count from 1, in the page, in
     pictures and in words. `place` is that of Python, from 0, as in `Exploration.kernels`."""
     return place + 1
+
+
+def explained(make: Callable[[], str]) -> str:
+    """Return the text that `make` makes, or that of its error: a rule may raise anything."""
+    try:
+        return make()
+    except Exception as error:
+        return error_text(error)
 
 
 def error_text(error: BaseException) -> str:

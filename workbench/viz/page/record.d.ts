@@ -264,11 +264,14 @@ export interface PlanRegion {
 }
 
 /**
- * Why a value is stored or fused; `figures` are those that decided, by name.
+ * Why a value is stored or fused; `figures` are those that decided, by name. `value` says
+ * what it is, `name` does too, but where a kernel ends with it: there it is what that
+ * computes.
  */
 export interface DecisionRow {
   node: number;
   name: string;
+  value: string;
   stored: boolean;
   reason: string;
   figures: Array<NamedNumber>;
@@ -464,6 +467,24 @@ export interface RuleRow {
   file: string;
   line: number;
   set: string;
+}
+
+/**
+ * A pass, and what came of it: how often rules fired in it, the busiest first. `depth`
+ * counts the passes that it ran inside of; `changed` is False where it left its input as it
+ * was; `unit` is what a match is called; `dropped` of the `matches` are not kept.
+ */
+export interface PassRow {
+  name: string;
+  doc: string;
+  depth: number;
+  unit: string;
+  seconds: number;
+  changed: boolean;
+  error: string | null;
+  matches: number;
+  dropped: number;
+  rules: Array<NamedNumber>;
 }
 
 /**

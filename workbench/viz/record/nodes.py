@@ -17,11 +17,9 @@ from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import own_name
 from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.lines import UserLines
-from workbench.viz.model.words import shape_text
+from workbench.viz.model.words import shape_text, short
 from workbench.viz.record.readings import Readings
 
-LABEL = 40
-"""Characters of a label; a longer one ends in an ellipsis."""
 TEXT = 2000
 """Characters of an argument that are kept; a longer one says how long it was."""
 COLUMNS = (
@@ -154,12 +152,6 @@ def arg_text(arg: Any) -> str:
     if isinstance(arg, Enum):
         return arg.name
     return str(arg) if isinstance(arg, (str, DType)) else repr(arg)
-
-
-def short(text: str) -> str:
-    """Return `text` as a label: one line, not long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LABEL else line[: LABEL - 1] + "\u2026"
 
 
 def bounded(text: str) -> str:

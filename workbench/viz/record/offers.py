@@ -12,6 +12,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt import apply as opts
 from workbench.ir.opt.opt import Opt, OptKind, axes
+from workbench.ir.rewriting.rewrite import without
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.schema.variant import OfferRow, RefusedRow
@@ -32,7 +33,8 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     """Return the possible opts of a kernel, those first that are predicted to gain most, and those
     that are not, with the reason: of what differs only in its amount and has the same reason, the
     first. Without `speeds` nothing is predicted."""
-    legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
+    with without(kernel.rules_off):
+        legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
     refusals: dict[tuple[OptKind, object, str], RefusedRow] = {}
     for opt, because in refused.items():
         refusals.setdefault((opt.op, opt.axis, because), RefusedRow(str(opt), because))
@@ -40,6 +42,11 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
     offers = [_offer(kernel.ast, opt, predictions.get(opt)) for opt in legal]
     offers.sort(key=lambda offer: -(offer.predicted or 0.0))
     return offers, list(refusals.values())[:MOST_REFUSED]
+
+
+def offer_rows(kernel: Kernel) -> list[OfferRow]:
+    """Return the possible opts of a kernel, as the action table has them, without predictions."""
+    return [_offer(kernel.ast, opt, None) for opt in kernel.legal_opts()]
 
 
 def _predicted(

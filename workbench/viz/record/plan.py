@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from workbench.base.errors import WorkbenchError
 from workbench.ir.node.uop import UOp
 from workbench.viz.exploration import Exploration
+from workbench.viz.model.decisions import decision_row
 from workbench.viz.model.graph import (
     GraphNode,
     TensorGraph,
@@ -16,9 +17,8 @@ from workbench.viz.model.graph import (
     is_cut,
 )
 from workbench.viz.model.lines import UserLines
-from workbench.viz.model.title import value_name
-from workbench.viz.model.words import shape_text
-from workbench.viz.record.nodes import Lines, Nodes, short
+from workbench.viz.model.words import short
+from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.schema.plan import (
     DecisionRow,
     PlanEdge,
@@ -27,7 +27,6 @@ from workbench.viz.schema.plan import (
     PlanRegion,
     RoutePoint,
 )
-from workbench.viz.schema.variant import NamedNumber
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.picture import Box, Point, picture
 
@@ -119,26 +118,9 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[DecisionRow]:
     kernel_of = zip(computed, ex.kernels, strict=True)
     titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
     return [
-        DecisionRow(
-            node=nodes.add(d.node),
-            name=decided_name(d.node, titles.get(d.node, "")),
-            stored=d.stored,
-            reason=d.reason,
-            figures=[
-                NamedNumber(k.replace("_", " "), v) for k, v in d.estimates.items()
-            ],
-            kernel=kernels.get(d.node),
-            forced=d.forced,
-            asked=d.name == "store-asked",
-        )
+        decision_row(d, nodes.add(d.node), kernels.get(d.node), titles.get(d.node, ""))
         for d in ex.decisions
     ]
-
-
-def decided_name(node: UOp, title: str) -> str:
-    """Return what a decision is about, a stored value as the heading of its kernel says it:
-    "matmul+bias+relu 64x64", "add 64x64"."""
-    return f"{short(title or value_name(node))} {shape_text(node.shape)}"
 
 
 def kernels_of(ex: Exploration) -> Mapping[UOp, int]:

@@ -28,7 +28,6 @@ from workbench.viz.model.families import family_rows
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.provenance import links_of
-from workbench.viz.model.title import decoded
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key, language_rows
@@ -41,7 +40,6 @@ from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
 from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
 from workbench.viz.record.recipe import recipe
 from workbench.viz.record.rules import RuleRows
-from workbench.viz.schema.record import KernelRow
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -151,7 +149,9 @@ class Recorder:
         room = FIRST_SHOWN
         for number, kernel in enumerate(ex.kernels):
             variant = self._append(number, kernel, "plain", None)
-            row = self._kernel_row(kernel, variant, places.get(own[number]))
+            line, inner = self._lines.add(kernel.line), self._lines.inner(kernel.line)
+            decision = places.get(own[number])
+            row = rows.kernel_row(kernel, line, inner, decision, variant)
             self.record["kernels"].append(to_builtins(row))
             room -= len(kernel.ast.toposort())
             if room >= 0:
@@ -418,22 +418,6 @@ class Recorder:
         row = rows.variant_row(number, kernel, name, parent)
         self.record["variants"].append(to_builtins(row))
         return len(self.kernels) - 1
-
-    def _kernel_row(
-        self, kernel: Kernel, variant: int, decision: int | None
-    ) -> KernelRow:
-        estimates = kernel.estimates
-        return KernelRow(
-            title=bounded(kernel.title or kernel.name),
-            name=kernel.name,
-            decoded=decoded(kernel.original),
-            line=self._lines.add(kernel.line),
-            inner=self._lines.inner(kernel.line),
-            flops=estimates.flops,
-            bytes=estimates.bytes,
-            decision=decision,
-            root=variant,
-        )
 
     def _linker(self, compiled: Compiled, number: int) -> Linker:
         value = [i.nodes[0] for i in self.exploration.items if i.kernel is not None][

@@ -19,10 +19,12 @@ from workbench.kernel.kernel import Compiled, Kernel
 from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
-from workbench.viz.model.loops import loop_nest
+from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.title import decoded
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
+from workbench.viz.schema.record import KernelRow
 from workbench.viz.schema.variant import (
     AxisRow,
     CodeLink,
@@ -71,6 +73,29 @@ def variant_row(
     )
 
 
+def kernel_row(
+    kernel: Kernel,
+    line: int | None = None,
+    inner: Sequence[int] = (),
+    decision: int | None = None,
+    root: int = 0,
+) -> KernelRow:
+    """Return what a kernel computes, and its work. A record has the user's `line`, those that it
+    called, the `decision` to store what it computes, and its un-optimised variant, the `root`."""
+    estimates = kernel.estimates
+    return KernelRow(
+        title=bounded(kernel.title or kernel.name),
+        name=kernel.name,
+        decoded=decoded(kernel.original),
+        line=line,
+        inner=list(inner),
+        flops=estimates.flops,
+        bytes=estimates.bytes,
+        decision=decision,
+        root=root,
+    )
+
+
 def step_rows(steps: HeuristicSteps) -> list[StepRow]:
     """Return the steps of the default opts: what each applied, why, and its figures by name."""
     return [
@@ -116,7 +141,7 @@ def nest_row(kernel: Kernel, nodes: Nodes, linker: Linker | None = None) -> Nest
             return [nodes.add(node)], []
         return linker.statement(node)
 
-    nest = loop_nest(kernel.ast, Device[kernel.device].target, links)
+    nest = kernel_nest(kernel, links)
     _lead_loops(nest.rows)
     return nest
 
@@ -134,6 +159,12 @@ def _lead_loops(rows: Sequence[NestRow]) -> None:
 
 
 # code
+
+
+def source_row(compiled: Compiled) -> CodeRow:
+    """Return the whole source of a kernel, as the compiler of its device reads it."""
+    language = compiled.built.source.language
+    return CodeRow(language, compiled.device, compiled.source.split("\n"), [])
 
 
 def readable_code(stages: Stages) -> CodeRow:

@@ -51,10 +51,12 @@ class PlanRegion(Struct, forbid_unknown_fields=True):
 
 
 class DecisionRow(Struct, forbid_unknown_fields=True):
-    """Why a value is stored or fused; `figures` are those that decided, by name."""
+    """Why a value is stored or fused; `figures` are those that decided, by name. `value` says what
+    it is, `name` does too, but where a kernel ends with it: there it is what that computes."""
 
     node: int
     name: str
+    value: str
     stored: bool
     reason: str
     figures: list[NamedNumber]

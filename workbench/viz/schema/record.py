@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
-from workbench.viz.schema.variant import TimingRow, VariantRow
+from workbench.viz.schema.variant import NamedNumber, TimingRow, VariantRow
 
 
 class ExpressionRow(Struct, forbid_unknown_fields=True):
@@ -124,6 +124,23 @@ class RuleRow(Struct, forbid_unknown_fields=True):
     file: str
     line: int
     set: str
+
+
+class PassRow(Struct, forbid_unknown_fields=True):
+    """A pass, and what came of it: how often rules fired in it, the busiest first. `depth` counts
+    the passes that it ran inside of; `changed` is False where it left its input as it was; `unit`
+    is what a match is called; `dropped` of the `matches` are not kept."""
+
+    name: str
+    doc: str
+    depth: int
+    unit: str
+    seconds: float
+    changed: bool
+    error: str | None
+    matches: int
+    dropped: int
+    rules: list[NamedNumber]
 
 
 class RecordedPass(Struct, forbid_unknown_fields=True):

@@ -1,126 +1,93 @@
-"""The HTML of a kernel: a card with its loops, its decisions, what can be done next, its code."""
+"""The HTML of a kernel, a program, a pass and a plan: cards with tables and folds, from rows."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from workbench.backends.device import Device
-from workbench.base.context import LIVE
-from workbench.base.trace import PassRecord, unobserved
-from workbench.ir.opt.opt import OptOps
-from workbench.ir.schedule.item import Decision
-from workbench.kernel.inputs import FromSchedule
-from workbench.kernel.kernel import Compiled, Kernel
 from workbench.measure.kernel_time import seconds_text
-from workbench.viz.model.decisions import MOST_DECISIONS, decision_cells
+from workbench.viz.model.graph import TensorGraph
 from workbench.viz.model.kinds import KIND_LOOKS
-from workbench.viz.model.loops import loop_nest
-from workbench.viz.model.passes import opts_by_op, outcome, pass_rows
-from workbench.viz.model.title import decoded
-from workbench.viz.model.words import (
-    bytes_text,
-    error_text,
-    figure_text,
-    kernel_number,
-    plural,
+from workbench.viz.model.rewrites import RewriteStep
+from workbench.viz.model.words import bytes_text, figure_text, kernel_number, plural
+from workbench.viz.schema.plan import DecisionRow
+from workbench.viz.schema.record import KernelRow, LineRow, PassRow
+from workbench.viz.schema.variant import (
+    BufferRow,
+    CodeRow,
+    Nest,
+    NestRow,
+    OfferRow,
+    StepRow,
 )
-from workbench.viz.schema.variant import BufferRow, Nest, NestRow
 from workbench.viz.still.html import bars, chip, code, fold, muted, source, table, tag
 from workbench.viz.still.palette import kernel_colour
+from workbench.viz.still.svg import graph_picture, graph_rows
+from workbench.viz.text.decisions import decision_cells
+from workbench.viz.text.passes import outcome
 
 NAMED = "the function's name in the source"
+COUNTS = {
+    "loads": "loads", "stores": "stores", "fmas": "FMAs", "other": "other operations",
+    "barriers": "barriers",
+}  # fmt: skip
+"""What counts are called."""
 
 
-def kernel_card(
-    kernel: Kernel, number: int | None, decisions: Sequence[Decision], deadline: float
+def card(parts: Sequence[str], number: int | None = None) -> str:
+    """Return parts as a card; `number` is the place of its kernel in an exploration."""
+    style = {} if number is None else {"style": f"--wb-k:{kernel_colour(number)}"}
+    return tag("div", "".join(parts), "card", **style)
+
+
+def failed(words: str) -> str:
+    """Return why a part is not there."""
+    return tag("div", escape(words), "bad")
+
+
+# a kernel
+
+
+def kernel_title(
+    kernel: KernelRow, where: str, opts: Sequence[str], number: int | None
 ) -> str:
-    """Return a kernel as a card: its loops, text, decisions, opts and code; `number` is its place
-    in an exploration. What is not begun by the `deadline` says how to ask for it."""
-    parts = [_kernel_title(kernel, number), _loops_part(kernel, not number)]
-    parts.append(fold("Kernel as text", source(str(kernel))))
-    if decisions:
-        parts.append(_decisions_part(decisions))
-    parts.append(
-        _in_time(deadline, lambda: _opts_part(kernel), "Possible opts: .legal_opts()")
-    )
-    parts.append(
-        _in_time(deadline, lambda: _compiled_part(kernel), "Source: .compile().source")
-    )
-    colour = "" if number is None else f"--wb-k:{kernel_colour(number)}"
-    return tag("div", "".join(parts), "card", **({"style": colour} if colour else {}))
-
-
-def _in_time(deadline: float, make: Callable[[], str], otherwise: str) -> str:
-    """Return what `make` makes if there is time left, else how to ask for it. A page that is
-    written to be read later (LIVE is 0) has the time, and is the same on every machine."""
-    is_in_time = LIVE.value < 1 or time.perf_counter() < deadline
-    return make() if is_in_time else tag("div", code(otherwise))
-
-
-def _kernel_title(kernel: Kernel, number: int | None) -> str:
-    estimates = kernel.estimates
+    """Return what a kernel computes, `where` it was asked for, its work, and its opts."""
     parts = [] if number is None else [badge(number)]
-    parts.append(tag("b", escape(kernel.title or kernel.name)))
-    if kernel.line is not None:
-        parts.append(muted(str(kernel.line)))
+    parts.append(tag("b", escape(kernel.title)))
+    parts += [muted(where)] if where else []
     parts.append(
         muted(
-            f"{figure_text(estimates.flops)} operations, {bytes_text(estimates.bytes)}: "
-            f"{estimates.intensity:.3g} per byte"
+            f"{figure_text(kernel.flops)} operations, {bytes_text(int(kernel.bytes))}: "
+            f"{kernel.flops / max(1, kernel.bytes):.3g} per byte"
         )
     )
-    about = ". ".join(filter(None, [NAMED, decoded(kernel.original)]))
+    about = ". ".join(filter(None, [NAMED, kernel.decoded]))
     parts.append(tag("span", code(kernel.name), "mu", title=about))
-    applied = ", ".join(str(opt) for opt in kernel.applied_opts)
+    applied = ", ".join(opts)
     opts_part = tag("div", "Applied: " + code(applied), "capt") if applied else ""
-    return tag("div", " ".join(parts), "title") + opts_part + _steps_part(kernel)
+    return tag("div", " ".join(parts), "title") + opts_part
 
 
-def _steps_part(kernel: Kernel) -> str:
+def steps_part(steps: Sequence[StepRow]) -> str:
     """Return why a kernel has the default opts; "" for one that has others."""
-    if not kernel.steps:
+    if not steps:
         return ""
     rows = [
         (
             escape(step.name),
-            ", ".join(code(str(opt)) for opt in step.opts),
+            ", ".join(code(opt) for opt in step.opts),
             escape(step.why),
-            muted(
-                ", ".join(
-                    f"{name} {figure_text(n)}" for name, n in step.counts_in_words
-                )
-            ),
+            muted(", ".join(f"{f.name} {figure_text(f.value)}" for f in step.figures)),
         )
-        for step in kernel.steps
+        for step in steps
     ]
     summary = f"Why these opts: {plural(len(rows), 'step')} of the default"
     heads = ["step", "opts", "because", "figures"]
     return fold(summary, table(heads, rows, ["", "w", "w", "w"]))
 
 
-def _device(kernel: Kernel) -> str:
-    """Return the device that a kernel's own tensor is on."""
-    if isinstance(kernel.data, FromSchedule):
-        return kernel.data.run.items[kernel.data.number].device
-    return Device.DEFAULT
-
-
-def nest_of(kernel: Kernel) -> Nest | str:
-    """Return the loops, or why there are none: a rule that raises must not hide the rest."""
-    try:
-        with unobserved():
-            return loop_nest(kernel.ast, Device[_device(kernel)].target)
-    except Exception as error:
-        return error_text(error)
-
-
-def _loops_part(kernel: Kernel, explains: bool) -> str:
+def nest_part(nest: Nest, explains: bool) -> str:
     """Return the loop table; where it `explains`, with a sentence on how to read it."""
-    nest = nest_of(kernel)
-    if isinstance(nest, str):
-        return _failed(nest)
     heads = [tag("th", "loop"), tag("th", "steps", "n")]
     heads += [tag("th", _buffer_head(b), "n b", colspan="2") for b in nest.buffers]
     names = [b.name for b in nest.buffers]
@@ -161,63 +128,62 @@ def _loop_row(row: NestRow, names: Sequence[str]) -> str:
     return tag("tr", "".join(cells))
 
 
-def _decisions_part(decisions: Sequence[Decision]) -> str:
+def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
+    """Return why a kernel is one: the first of `count` decisions, the stored value's before the
+    others; "" where there are none."""
+    if not decisions:
+        return ""
     rows = []
-    for decision in decisions[:MOST_DECISIONS]:
-        value, result, reason, estimates = (escape(c) for c in decision_cells(decision))
+    for decision in decisions:
+        value, result, reason, estimates = map(escape, decision_cells(decision))
         rows.append((value, tag("b", result), reason, tag("span", estimates, "mu")))
     summary = f"Why this kernel: {escape(decisions[0].reason)}"
-    if len(decisions) > 1:
-        summary += muted(f"; {plural(len(decisions) - 1, 'value')} fused into it")
-    if len(decisions) > MOST_DECISIONS:
+    if count > 1:
+        summary += muted(f"; {plural(count - 1, 'value')} fused into it")
+    if count > len(decisions):
         rows.append(("...", "", ".decisions has them all", ""))
-    return fold(
-        summary, table(["value", "", "because", "figures"], rows, ["", "", "w", "w"])
-    )
+    heads = ["value", "", "because", "figures"]
+    return fold(summary, table(heads, rows, ["", "", "w", "w"]))
 
 
-def _failed(words: str) -> str:
-    return tag("div", escape(words), "bad")
-
-
-def _opts_part(kernel: Kernel) -> str:
-    try:
-        legal = kernel.legal_opts()
-    except Exception as error:
-        return _failed(error_text(error))
+def offers_part(offers: Sequence[OfferRow]) -> str:
+    """Return the possible opts of a kernel, by what they do."""
+    by_op: dict[str, list[OfferRow]] = {}
+    for offer in offers:
+        by_op.setdefault(offer.op, []).append(offer)
     groups = []
-    for op, listed in opts_by_op(legal):
-        chips = "".join(code(text) for text in listed)
-        groups.append(tag("div", escape(OptOps[op].caption), "capt"))
-        groups.append(tag("div", chips, "opts"))
-    kinds = ", ".join(f"{len(listed)} {op}" for op, listed in opts_by_op(legal))
-    return fold(f"{plural(len(legal), 'possible opt')} {muted(kinds)}", "".join(groups))
+    for op, listed in by_op.items():
+        caption = f"{op} here: {listed[0].does}. On a GPU: {listed[0].on_gpu}."
+        groups.append(tag("div", escape(caption), "capt"))
+        groups.append(tag("div", "".join(code(o.opt) for o in listed), "opts"))
+    kinds = ", ".join(f"{len(listed)} {op}" for op, listed in by_op.items())
+    summary = f"{plural(len(offers), 'possible opt')} {muted(kinds)}"
+    return fold(summary, "".join(groups))
 
 
-def _compiled_part(kernel: Kernel) -> str:
-    try:
-        compiled = kernel.compile(_device(kernel))
-    except Exception as error:
-        passes = kernel.observed(_device(kernel))
-        return _failed(error_text(error)) + passes_part(
-            "Compiling, as far as it came", passes
-        )
-    source_part = fold(source_summary(compiled), source(compiled.source))
-    return source_part + passes_part("Compiling", compiled.passes)
+def program_part(program: CodeRow, is_open: bool = False) -> str:
+    """Return the source of a kernel under what it is."""
+    lines = f"{len(program.lines):,} lines"
+    about = f"{program.language} for device {program.device}, {lines}"
+    body = source("\n".join(program.lines))
+    return fold(f"Source {muted(about)}", body, is_open)
 
 
-def source_summary(compiled: Compiled) -> str:
-    """Return in a line what the source of a kernel is."""
-    lines = compiled.source.count("\n") + 1
-    language = compiled.built.source.language
-    return (
-        f"Source {muted(f'{language} for device {compiled.device}, {lines:,} lines')}"
-    )
+def counts_part(name: str, program: CodeRow, counts: Mapping[str, int]) -> str:
+    """Return which program it is, and what one run of it does."""
+    words = [f"{figure_text(counts[key])} {word}" for key, word in COUNTS.items()]
+    words.append(f"{bytes_text(counts['bytes_loaded'])} loaded")
+    words.append(f"{bytes_text(counts['bytes_stored'])} stored")
+    about = muted(f"{program.language} for device {program.device}")
+    head = tag("div", tag("b", escape(name)) + about, "title")
+    return head + tag("div", escape("One run: " + ", ".join(words)), "capt")
 
 
-def passes_part(what: str, records: Sequence[PassRecord]) -> str:
+# passes
+
+
+def passes_part(what: str, rows: Sequence[PassRow]) -> str:
     """Return a fold with a table of passes; `what` they did is its summary."""
-    rows = pass_rows(records)
     total = sum(r.seconds for r in rows if not r.depth)
     counts = [plural(len(rows), "pass")]
     for unit in ("decision", "opt", "rewrite"):
@@ -226,7 +192,7 @@ def passes_part(what: str, records: Sequence[PassRecord]) -> str:
     summary = f"{what}: {', '.join(counts)} {muted(seconds_text(total))}"
     cells = []
     for row in rows:
-        busiest = ", ".join(f"{name} {count}" for name, count in row.rules[:4])
+        busiest = ", ".join(f"{rule.name} {rule.value}" for rule in row.rules[:4])
         more = f", and {len(row.rules) - 4} more" if len(row.rules) > 4 else ""
         state = "" if row.changed or row.error else "off"
         cells.append(
@@ -240,6 +206,74 @@ def passes_part(what: str, records: Sequence[PassRecord]) -> str:
         )
     heads = ["pass", "outcome", "time", "what holds after it", "rules"]
     return fold(summary, table(heads, cells, ["", "", "n", "w", "w"]))
+
+
+def pass_part(row: PassRow, steps: Sequence[RewriteStep], difference: str) -> str:
+    """Return a pass with its first rewrites, and what it changed as a whole."""
+    folds = [
+        fold(
+            f"{s.number}. {code(s.rule)} {muted(s.doc)}",
+            (code(s.rule_text) if s.rule_text != s.rule else "")
+            + (source(s.difference) if s.difference else ""),
+        )
+        for s in steps
+    ]
+    more = row.matches - row.dropped - len(steps)
+    folds += [muted(f"and {more:,} more")] if more else []
+    about = muted(f"{outcome(row)}, {seconds_text(row.seconds)}")
+    head = tag("div", tag("b", escape(row.name)) + about, "title")
+    whole = "The whole pass as a difference"
+    difference_part = fold(whole, source(difference), is_open=not folds)
+    end = difference_part if difference else ""
+    return "".join([head, tag("div", escape(row.doc), "capt"), *folds, end])
+
+
+# a plan
+
+
+def headline(expression: str, line: LineRow | None, summary: str, nothing: str) -> str:
+    """Return what was explored (the user's `line`, where it is known, else an `expression` in
+    words), and what became of it."""
+    first = escape(expression) if line is None else code(line.text)
+    parts = [tag("span", first, "expr")]
+    if line is not None:
+        parts.append(tag("span", escape(line.where), "sum"))
+    parts.append(tag("span", escape(summary), "sum"))
+    nothing_part = tag("div", escape(nothing)) if nothing else ""
+    return tag("div", " ".join(parts), "head") + nothing_part
+
+
+def graph_part(graph: TensorGraph) -> str:
+    """Return the tensor graph, drawn and as a table; "" for one without nodes."""
+    if not graph.nodes:
+        return ""
+    names = [
+        tag("span", f"{badge(i)} {escape(title)}", style=f"--wb-k:{kernel_colour(i)}")
+        for i, title in enumerate(graph.titles)
+    ]
+    legend = tag("div", " ".join(names), "legend") if names else ""
+    note = tag(
+        "div",
+        "Each coloured region is one kernel. A framed value with a number is what that kernel "
+        "stores; a heavy line is a value that goes through memory from one kernel to the next.",
+        "capt",
+    )
+    picture = tag("div", graph_picture(graph), "scroll")
+    heads = ["value", "size", "computed from", "kernels", "line"]
+    cells = [[escape(cell) for cell in row] for row in graph_rows(graph)]
+    listed = fold("The graph as a table", table(heads, cells, ["", "", "w", "", ""]))
+    return fold(
+        "Plan: the tensor graph, cut into kernels",
+        legend + picture + note + listed,
+        True,
+    )
+
+
+def titles_part(titles: Sequence[str], first: int) -> str:
+    """Return kernels that are not shown in full, by title; `first` is the place of the first."""
+    rows = [(str(kernel_number(n)), escape(t)) for n, t in enumerate(titles, first)]
+    summary = f"{plural(len(rows), 'more kernel')}, by title"
+    return fold(summary, table(["kernel", "computes"], rows))
 
 
 def badge(place: int) -> str:

@@ -8,23 +8,24 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from workbench.backends.device import Device
 from workbench.base.display import Printed
-from workbench.base.trace import Match, PassRecord, unobserved
+from workbench.base.trace import Match, PassRecord
 from workbench.ir.opt.opt import Opt
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
 from workbench.viz.model import rewrites
-from workbench.viz.model.decisions import decisions_text
-from workbench.viz.model.loops import loop_nest
-from workbench.viz.model.passes import outcome, pass_rows
+from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.provenance import scheduled
-from workbench.viz.model.words import error_text, kernel_number
+from workbench.viz.model.words import explained, kernel_number
 from workbench.viz.record.links import readable
 from workbench.viz.record.variants import readable_code, variant_row
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.text.decisions import decisions_text
 from workbench.viz.text.nest import nest_text
+from workbench.viz.text.passes import outcome
 
 PANES = {
     "loops": "tune", "plan": "plan", "rewrites": "rewrites", "code": "tune", "results": "tune",
@@ -70,25 +71,18 @@ def plan_text(ex: ScheduledTensors) -> str:
     """Return the kernels, and the decisions that made them."""
     kernels = [_head(i, k) for i, k in enumerate(ex.kernels)]
     nothing = [ex.nothing_to_do] if ex.nothing_to_do else []
-    return "\n".join([ex.headline, *nothing, *kernels, decisions_text(ex.decisions)])
+    decisions = decisions_text(printed_decisions(ex.decisions), len(ex.decisions))
+    return "\n".join([ex.headline, *nothing, *kernels, decisions])
 
 
 def loops_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the loop nest of a kernel, with what each loop touches."""
-    try:
-        with unobserved():
-            nest = loop_nest(kernel.ast, Device[kernel.device].target)
-    except Exception as error:  # a rule may raise anything
-        return error_text(error)
-    return nest_text(nest)
+    return explained(lambda: nest_text(kernel_nest(kernel)))
 
 
 def code_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:
     """Return the C of a kernel."""
-    try:
-        return "\n".join(readable_code(readable(kernel)[0]).lines)
-    except Exception as error:
-        return error_text(error)
+    return explained(lambda: "\n".join(readable_code(readable(kernel)[0]).lines))
 
 
 def rewrites_text(ex: ScheduledTensors, number: int, kernel: Kernel) -> str:

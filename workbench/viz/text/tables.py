@@ -5,8 +5,10 @@ from __future__ import annotations
 from workbench.base.display import Printed
 from workbench.base.trace import PassRecord
 from workbench.ir.schedule.item import Decision
-from workbench.viz.model.decisions import decisions_text
-from workbench.viz.model.passes import pass_rows, passes_text
+from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.passes import pass_rows
+from workbench.viz.text.decisions import decisions_text
+from workbench.viz.text.passes import passes_text
 
 
 class PassTable(Printed, tuple[PassRecord, ...]):
@@ -24,4 +26,4 @@ class Decisions(Printed, tuple[Decision, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return decisions_text(self) or "no decisions"
+        return decisions_text(printed_decisions(self), len(self)) or "no decisions"

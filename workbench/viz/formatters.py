@@ -1,0 +1,183 @@
+"""Mimebundles: what Jupyter shows for an Exploration, a Kernel, a Compiled and a PassRecord.
+
+Everything is one HTML fragment without scripts or anything from outside, and a text form. Both
+print the rows that a record has of it: only those that are printed are built.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from workbench.base.context import LIVE
+from workbench.base.display import Bundle, register
+from workbench.base.trace import PassRecord
+from workbench.ir.schedule.item import Decision
+from workbench.kernel.kernel import Compiled, Kernel
+from workbench.viz.exploration import MOST_KERNELS, Exploration
+from workbench.viz.model import rewrites
+from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.passes import pass_rows
+from workbench.viz.model.words import error_text, explained, plural
+from workbench.viz.record.offers import offer_rows
+from workbench.viz.record.variants import (
+    counts_row,
+    kernel_row,
+    source_row,
+    step_rows,
+)
+from workbench.viz.schema.record import LineRow
+from workbench.viz.still import cards
+from workbench.viz.still.html import code, fold, page, source, tag
+from workbench.viz.text.nest import nest_text
+from workbench.viz.text.pane import Pane
+from workbench.viz.text.passes import passes_text
+
+DETAIL_S = 0.25
+"""Compiling and listing opts for a picture stops after this long; what is left says so."""
+MOST_STEPS = 40
+"""Rewrites of one pass shown with their text."""
+
+
+def register_all() -> None:
+    """Fill the table of pictures."""
+    register(Exploration, exploration_bundle)
+    register(Kernel, kernel_bundle, kernel_text)
+    register(Compiled, compiled_bundle, compiled_text)
+    register(PassRecord, pass_bundle, pass_text)
+    register(Pane, pane_bundle)
+
+
+def exploration_bundle(ex: Exploration, detail_s: float | None = None) -> Bundle:
+    """Return the picture of an Exploration: headline, graph, kernels, passes.
+
+    Units: detail_s, seconds that compiling and listing opts for it may take.
+    """
+    if ex.show:
+        return pane_bundle(Pane(ex, ex.show))
+    detail_s = DETAIL_S if detail_s is None else detail_s
+    deadline = time.perf_counter() + detail_s
+    line = None if ex.line is None else LineRow(str(ex.line), ex.line.text)
+    expression = f"explore of {plural(len(ex.tensors), 'tensor')}"
+    parts = [
+        cards.headline(expression, line, ex.headline, ex.nothing_to_do),
+        cards.graph_part(ex.graph),
+    ]
+    for number, kernel in enumerate(ex.kernels[:MOST_KERNELS]):
+        decisions = _decisions_of(ex, number)
+        parts.append(_kernel_card(kernel, number, decisions, deadline))
+    rest = [kernel.title for kernel in ex.kernels[MOST_KERNELS:]]
+    parts += [cards.titles_part(rest, MOST_KERNELS)] if rest else []
+    parts.append(cards.passes_part("Scheduling", pass_rows(ex.passes)))
+    return {"text/html": page(*parts), "text/plain": str(ex)}
+
+
+def pane_bundle(pane: Pane) -> Bundle:
+    """Return the picture of one pane of an Exploration: its text, the plan with its graph."""
+    text = str(pane)
+    graph = cards.graph_part(pane.exploration.graph) if pane.name == "plan" else ""
+    return {"text/html": page(graph, source(text)), "text/plain": text}
+
+
+def kernel_bundle(kernel: Kernel) -> Bundle:
+    """Return the picture of a Kernel: its loops, text, opts and source."""
+    deadline = time.perf_counter() + DETAIL_S
+    html = page(_kernel_card(kernel, None, (), deadline))
+    return {"text/html": html, "text/plain": kernel_text(kernel)}
+
+
+def kernel_text(kernel: Kernel) -> str:
+    """Return a Kernel as text: what it is, its loops, and why it has the default opts."""
+    why = f"\nthe default opts:\n{kernel.steps}" if kernel.steps else ""
+    loops = explained(lambda: nest_text(kernel_nest(kernel)))
+    return f"{kernel!r}\n{loops}{why}"
+
+
+def compiled_bundle(compiled: Compiled) -> Bundle:
+    """Return the picture of a Compiled: source, statement tree, passes, counts."""
+    program = source_row(compiled)
+    parts = [
+        cards.counts_part(compiled.built.source.name, program, counts_row(compiled)),
+        cards.program_part(program, is_open=True),
+        fold("Statement tree", source(rewrites.text(compiled["lowered"]))),
+        cards.passes_part("Compiling", pass_rows(compiled.passes)),
+    ]
+    return {"text/html": page(cards.card(parts)), "text/plain": compiled_text(compiled)}
+
+
+def compiled_text(compiled: Compiled) -> str:
+    """Return a Compiled as text: its source, and its passes."""
+    return f"{compiled.source}\n\n{passes_text(pass_rows(compiled.passes))}"
+
+
+def pass_bundle(record: PassRecord) -> Bundle:
+    """Return the picture of a PassRecord: its rewrites, and what it changed as a whole."""
+    count = min(len(record.matches), MOST_STEPS)
+    steps = [rewrites.step(record, number) for number in range(1, count + 1)]
+    whole = rewrites.pass_difference(record)
+    (row,) = pass_rows([record])
+    html = page(cards.card([cards.pass_part(row, steps, whole)]))
+    return {"text/html": html, "text/plain": pass_text(record)}
+
+
+def pass_text(record: PassRecord) -> str:
+    """Return a PassRecord as text: what came of it, and what it changed as a whole."""
+    lines = [passes_text(pass_rows([record])), record.doc]
+    return "\n".join([*lines, rewrites.pass_difference(record)])
+
+
+# a kernel's card
+
+
+def _kernel_card(
+    kernel: Kernel, number: int | None, decisions: Sequence[Decision], deadline: float
+) -> str:
+    """Return a kernel as a card: its loops, text, decisions, opts and code; `number` is its place
+    in an exploration. What is not begun by the `deadline` says how to ask for it."""
+    where = "" if kernel.line is None else str(kernel.line)
+    applied = [str(opt) for opt in kernel.applied_opts]
+    parts = [
+        cards.kernel_title(kernel_row(kernel), where, applied, number),
+        cards.steps_part(step_rows(kernel.steps)),
+        _part(lambda: cards.nest_part(kernel_nest(kernel), not number)),
+        fold("Kernel as text", source(str(kernel))),
+        cards.decisions_part(printed_decisions(decisions), len(decisions)),
+    ]
+    for make, otherwise in (
+        (lambda: cards.offers_part(offer_rows(kernel)), "Possible opts: .legal_opts()"),
+        (lambda: _compiled_part(kernel), "Source: .compile().source"),
+    ):
+        is_in_time = LIVE.value < 1 or time.perf_counter() < deadline
+        # a page that is written to be read later has the time, and is the same everywhere
+        parts.append(_part(make) if is_in_time else tag("div", code(otherwise)))
+    return cards.card(parts, number)
+
+
+def _part(make: Callable[[], str]) -> str:
+    """Return a part, or why there is none: a rule that raises must not hide the rest."""
+    try:
+        return make()
+    except Exception as error:
+        return cards.failed(error_text(error))
+
+
+def _compiled_part(kernel: Kernel) -> str:
+    try:
+        compiled = kernel.compile()
+    except Exception as error:
+        passes = pass_rows(kernel.observed(kernel.device))
+        as_far = cards.passes_part("Compiling, as far as it came", passes)
+        return cards.failed(error_text(error)) + as_far
+    passes = pass_rows(compiled.passes)
+    program = cards.program_part(source_row(compiled))
+    return program + cards.passes_part("Compiling", passes)
+
+
+def _decisions_of(ex: Exploration, number: int) -> tuple[Decision, ...]:
+    """Return the decisions about what kernel `number` stores and fuses, the stored one first."""
+    kernels = [item for item in ex.items if item.kernel is not None]
+    own = kernels[number]
+    below = set(own.computed({node for item in ex.items for node in item.nodes}))
+    fused = [d for d in ex.decisions if not d.stored and d.node in below]
+    return (*own.decisions, *fused)

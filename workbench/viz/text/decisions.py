@@ -1,0 +1,28 @@
+"""Decisions as text: the value, what became of it, why, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from workbench.viz.model.words import figure_text, plural
+from workbench.viz.schema.plan import DecisionRow
+
+
+def decisions_text(decisions: Sequence[DecisionRow], count: int) -> str:
+    """Return a line per decision, and how many more there are of `count`."""
+    cells = [decision_cells(decision) for decision in decisions]
+    widths = [max((len(row[i]) for row in cells), default=0) for i in range(3)]
+    lines = []
+    for row in cells:
+        aligned = [f"{c:{w}}" for c, w in zip(row, widths, strict=False)]
+        lines.append("  ".join([*aligned, row[3]]).rstrip())
+    if count > len(decisions):
+        lines.append(f"and {plural(count - len(decisions), 'more decision')}")
+    return "\n".join(lines)
+
+
+def decision_cells(decision: DecisionRow) -> tuple[str, str, str, str]:
+    """Return (value, "stored" or "fused", reason, figures) of a decision as words."""
+    estimates = [f"{f.name} {figure_text(f.value)}" for f in decision.figures]
+    outcome = "stored" if decision.stored else "fused"
+    return decision.value, outcome, decision.reason, ", ".join(estimates)
