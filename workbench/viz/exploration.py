@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from workbench.base.display import Displayed
 from workbench.base.files import write_whole
@@ -21,14 +21,12 @@ from workbench.viz.model.words import (
     kernel_number,
     plural,
 )
+from workbench.viz.page.panel import pane_of
 from workbench.viz.planned import planned
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.text.pane import Pane
 from workbench.viz.text.tables import Decisions, PassTable
 from workbench.viz.view import checked_view
-
-if TYPE_CHECKING:
-    pass
 
 MOST_KERNELS = 12
 """Kernels shown in full; further ones are counted or listed by title."""
@@ -62,31 +60,41 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
     @property
     def loops(self) -> Pane:
         """The loop nests of the kernels, alone."""
-        return Pane(self, "loops")
+        return self.pane("loops")
 
     @property
     def plan(self) -> Pane:
         """The tensor graph cut into kernels, and why it is cut there, alone."""
-        return Pane(self, "plan")
+        return self.pane("plan")
 
     @property
     def results(self) -> Pane:
         """The variants of the kernels that were tried here, with times and checks, alone."""
-        return Pane(self, "results")
+        return self.pane("results")
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
         """Return passes and rewrites of a kernel (its place, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        return Pane(self, "rewrites", None if kernel is None else self.form(kernel))
+        return self.pane("rewrites", kernel)
 
     def code(self, kernel: Kernel | int | None = None) -> Pane:
         """Return the C of a kernel (its place, or a variant of it; None: of all).
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
-        return Pane(self, "code", None if kernel is None else self.form(kernel))
+        return self.pane("code", kernel)
+
+    def pane(self, name: str, kernel: Kernel | int | None = None) -> Pane:
+        """Return a pane by its name, of a kernel (its place, or a variant of it; None: of all):
+        one of those above, or that of a panel of your own.
+
+        Errors: WorkbenchError for a pane that does not exist, and for a kernel of another
+        exploration.
+        """
+        pane_of(name, "ex.pane({})")
+        return Pane(self, name, None if kernel is None else self.form(kernel))
 
     def replan(self, changes: Mapping[UOp | Tensor, bool | None]) -> Exploration:
         """Return the Exploration with some decisions forced: a value is stored (True: "cut

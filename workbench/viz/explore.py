@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from workbench.base.display import register
 from workbench.base.errors import WorkbenchError
 from workbench.base.source import calls
@@ -11,8 +9,9 @@ from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
+from workbench.viz.page.panel import pane_of
 from workbench.viz.session.show import LivePage
-from workbench.viz.text.pane import PANES, Pane
+from workbench.viz.text.pane import Pane
 
 
 def explore(
@@ -28,11 +27,8 @@ def explore(
     rule that does not exist.
     """
     _check(tensors)
-    if not isinstance(show, str) or show not in ("", *PANES):
-        near = get_close_matches(str(show).lower(), PANES, 1)
-        hint = f'explore(y, show="{near[0] if near else "loops"}")'
-        listed = "there are " + ", ".join(PANES)
-        raise WorkbenchError(f"there is no pane {show!r:.40}", listed, hint)
+    if show != "":
+        pane_of(show, "explore(y, show={})")
     formatters.register_all()
     page = LivePage()
     register(Exploration, page.bundle)

@@ -17,8 +17,8 @@ from workbench.base.errors import WorkbenchError
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import Exploration
 from workbench.viz.explore import explore
+from workbench.viz.page.panel import panes
 from workbench.viz.session.show import session_of
-from workbench.viz.text.pane import PANES
 
 
 def load(shell: Any) -> None:
@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--opt", action="append", default=[], help="opts for the first kernel"
     )
     parser.add_argument(
-        "-s", "--show", default="", choices=["", *PANES], help="one pane"
+        "-s", "--show", default="", choices=["", *panes()], help="one pane"
     )
     return parser
 

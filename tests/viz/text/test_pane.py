@@ -16,8 +16,8 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.viz.exploration import Exploration
+from workbench.viz.page.panel import panes
 from workbench.viz.session import show
-from workbench.viz.text.pane import PANES
 
 WITHOUT_LINE = re.compile(r"  (test_pane\.py|<string>):\d+|\d+ \w?s\b")
 A = np.random.default_rng(0).standard_normal((8, 16)).astype(np.float32)
@@ -42,8 +42,8 @@ def test_panes_print_what_they_show(ex: Exploration) -> None:
 
 
 def test_one_pane_prints_that_pane(ex: Exploration) -> None:
-    assert set(PANES) == {"loops", "plan", "rewrites", "code", "results"}
-    for name in PANES:
+    assert set(panes()) == {"loops", "plan", "rewrites", "code", "results"}
+    for name in panes():
         alone = explore(*ex.tensors, show=name)
         pane = getattr(ex, name)
         pane = pane() if callable(pane) else pane
@@ -88,7 +88,7 @@ def test_results_are_those_of_the_workbench(
 
 @pytest.mark.parametrize("make", [lambda: Tensor(2.0) + 1, lambda: Tensor(A)])
 def test_nothing_to_compute_is_said_by_every_pane(make: Callable[[], Tensor]) -> None:
-    for name in PANES:
+    for name in panes():
         assert "Nothing to compute" in str(explore(make(), show=name)), name
     with pytest.raises(WorkbenchError, match="it has 0 kernels"):
         explore(make()).code(0)

@@ -1,0 +1,67 @@
+"""The variants that were tried as text, with times, checks and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import to_builtins
+
+from workbench.kernel.kernel import Kernel
+from workbench.measure.speeds import Speeds
+from workbench.viz.page.panel import Panel
+from workbench.viz.record.variants import variant_row
+from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.session.timing_rows import timing_text
+from workbench.viz.text.kernels import kernels_text
+
+
+def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:
+    """Return the variants that were tried where the exploration is shown; the plain ones where
+    nobody tried any."""
+    rows, speeds = _tried(ex), _speeds(ex)
+
+    def results_of(place: int, kernel: Kernel) -> str:
+        own = [row for row in rows if row["kernel"] == place]
+        return "\n".join(line for row in own for line in _result(row, speeds))
+
+    return kernels_text(ex, kernels, results_of)
+
+
+def _tried(ex: ScheduledTensors) -> list[dict[str, Any]]:
+    """Return the rows of the variants of an exploration, as the record has them."""
+    session = ex.display.session
+    if session is None:
+        return [
+            to_builtins(variant_row(i, k, "plain", None))
+            for i, k in enumerate(ex.kernels)
+        ]
+    with session.lock:
+        return [dict(row) for row in session.record["variants"]]
+
+
+def _speeds(ex: ScheduledTensors) -> Speeds | None:
+    """Return the speeds that an exploration's record has; None where it has none yet."""
+    session = ex.display.session
+    return None if session is None else session.recorder.speeds
+
+
+def _result(row: Mapping[str, Any], speeds: Speeds | None) -> Iterator[str]:
+    opts = ", ".join(row["opts"]) or "no opts"
+    how = [*row["rules_off"], *(["source edited by hand"] if row["edited"] else [])]
+    yield f"  {row['name']}: {'; '.join([opts, *how])}"
+    yield f"    {timing_text(row['timing'], speeds) if row['timing'] else 'not timed'}"
+    remarks = [
+        row["check"] and row["check"]["text"],
+        row["error"] and _error_text(row["error"]),
+    ]
+    for words in (*remarks, row["note"]):
+        if words:
+            yield f"    {words}"
+
+
+def _error_text(error: Mapping[str, str]) -> str:
+    return f"failed: {error['what']}: {error['because']}".rstrip(": ")
+
+
+PANEL = Panel(pane="results", mode="tune", text=results_text)
