@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# at once, not on first use: loading the module would put it where the class belongs
+# at once, not on first use: importing the module would bind it to the class's name
 from workbench.base.dtypes import dtypes as dtypes
 from workbench.base.forking import no_fork
 
@@ -64,8 +64,8 @@ __all__ = ["Context", "dtypes", *_HOME]
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
-    with no_fork:  # in a child that got one half of a module nobody completes it
-        if name == "Kernel":  # a kernel made from text shows its picture too
+    with no_fork:  # in a forked child a module that is half imported would stay so
+        if name == "Kernel":  # a kernel read from text has its picture, too
             import_module("workbench.viz.formatters").register_all()
         value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value

@@ -1,6 +1,5 @@
-"""What has run: one logger, `workbench`, with a line per kernel at INFO, and running totals.
-
-`Context(DEBUG=2)` shows the lines; `logging.getLogger("workbench")` hands them on.
+"""The log of kernel runs: one logger, `workbench`, with a line per kernel at INFO, and totals.
+`Context(DEBUG=2)` shows the lines; `logging.getLogger("workbench")` receives them.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ _estimate = lru_cache(maxsize=1024)(estimate)
 class _Memory(type):
     @property
     def mem_used(cls) -> int:
-        """Bytes that tensors and running kernels hold now, on all devices of this process."""
-        apart = memories[HOST]  # the user's data, on their way to a device
+        """Bytes that tensors and running kernels use now, on all devices of this process."""
+        apart = memories[HOST]  # the user's data before they are copied to a device
         return sum(m.pool.used_bytes for m in {*memories.values()} - {apart})
 
 
 class GlobalCounters(metaclass=_Memory):
-    """Totals since the start or the last `reset()`, and `mem_used`, the bytes held now.
-
-    Units: global_ops are arithmetic operations by the algorithm; global_mem bytes, each that a
-    kernel touches once (see `Estimates`); time_sum_s seconds spent in kernels, launches included.
+    """Totals since the start or the last `reset()`, and `mem_used`, the bytes in use now. Units:
+    global_ops are arithmetic operations by the algorithm; global_mem are bytes, each element that a
+    kernel touches counted once (see `Estimates`); time_sum_s seconds spent in kernels, launches
+    included.
     """
 
     kernel_count: int = 0
@@ -50,7 +49,7 @@ class GlobalCounters(metaclass=_Memory):
 
 
 def ran(plain: UOp, tuned: UOp, device: str, seconds: float) -> None:
-    """Count one run of a kernel, and log it where somebody listens."""
+    """Count one run of a kernel, and log it if the logger is enabled."""
     estimates = _estimate(plain)
     GlobalCounters.kernel_count += 1
     GlobalCounters.global_ops += estimates.flops

@@ -1,6 +1,5 @@
-"""Running schedules: which BUFFER holds which memory, and what has been computed already.
-
-BUFFER nodes are pure IR; the memory behind each lives here, as long as the node does.
+"""Running schedules: the memory of each BUFFER, and the values that are computed already. BUFFER
+nodes are pure IR; this file has the memory of each, as long as the node lives.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ _uids = count()
 
 @dataclass(slots=True)
 class Capture:
-    """What has run in a `capturing` block: items in order, and BUFFERs that are a piece of
-    another one's memory, with where it begins."""
+    """The items that have run in a `capturing` block, in order, and BUFFERs that are a piece of
+    another one's memory, with their offsets."""
 
     items: list[ScheduleItem] = field(default_factory=list)
     pieces: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
@@ -54,7 +53,7 @@ _capture: ContextVar[Capture | None] = ContextVar("capture", default=None)
 
 @contextmanager
 def capturing() -> Iterator[Capture]:
-    """Note what is run in the block."""
+    """Record the items that run in the block."""
     capture = Capture()
     token = _capture.set(capture)
     try:
@@ -64,12 +63,12 @@ def capturing() -> Iterator[Capture]:
 
 
 def is_capturing() -> bool:
-    """Whether what is run now is noted."""
+    """Whether items that run now are recorded."""
     return _capture.get() is not None
 
 
 def host_buffer(array: Array) -> UOp:
-    """Return a BUFFER on the host that holds a private, contiguous copy of `array`."""
+    """Return a BUFFER on the host with a private, contiguous copy of `array`."""
     dtype = dtypes.from_numpy(array.dtype.newbyteorder("="))
     memory = Buffer(HOST, dtype, array.size)
     np.copyto(memory.array.reshape(array.shape), array)
@@ -77,7 +76,7 @@ def host_buffer(array: Array) -> UOp:
 
 
 def buffer_on(memory: Buffer, shape: Shape) -> UOp:
-    """Return a new BUFFER of `shape` on memory that there is."""
+    """Return a new BUFFER of `shape` on existing memory."""
     arg = (f"memory{next(_uids)}", memory.device, shape)
     node = UOp(Ops.BUFFER, memory.dtype, (), arg)
     _memory[node] = memory
@@ -97,25 +96,24 @@ def device_of(outputs: Sequence[UOp]) -> str:
 def planned(
     outputs: Sequence[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
 ) -> tuple[Schedule, tuple[UOp, ...]]:
-    """Return the schedule of `outputs` and the outputs simplified; what was computed before is
-    used, and a piece of it that lies in one stretch is looked at where it is. `forced` says of
-    simplified values that they are stored (True) or fused (False)."""
+    """Return the schedule of `outputs` and the simplified outputs. Values that were computed before
+    are reused, and a contiguous piece of one is read in place. `forced` stores (True) or fuses
+    (False) simplified values."""
     roots = [_in_place(_with_computed(o)) for o in outputs]
     return make_schedule(roots, device_of(outputs), forced)
 
 
 def schedule(outputs: Sequence[UOp]) -> tuple[ScheduleItem, ...]:
-    """Return what computing `outputs` would run, in order; runs nothing."""
+    """Return the items that would compute `outputs`, in order, without running them."""
     return planned(outputs)[0].items
 
 
 def realize(
     outputs: Sequence[UOp], others: Callable[[], Iterable[UOp]] = tuple
 ) -> list[UOp]:
-    """Compute `outputs`; return nodes (BUFFERs, reshaped where need be) that hold them.
-
-    Returns when the work is done. A value on the way is freed after its last reader, unless it
-    is a part of one of `others`: then it stays, as long as its node does.
+    """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
+    done. An intermediate value is freed after its last reader, unless it is a part of one of
+    `others`: then it lives as long as its node.
     """
     plan, simple = planned(outputs)
     results = [node.substitute(plan.stored) for node in simple]
@@ -141,8 +139,8 @@ def _spare(
     outputs: Sequence[UOp],
     others: Callable[[], Iterable[UOp]],
 ) -> set[UOp]:
-    """Return the BUFFERs of values on the way that nothing needs when they have been read."""
-    if is_capturing():  # what replays them sees to their memory
+    """Return the BUFFERs of intermediate values that are not needed after their last reader."""
+    if is_capturing():  # a replay has its own memory for them
         return set()
     inner = set(plan.stored.values()).difference(UOp.sink(*results).toposort())
     if not inner:
@@ -153,7 +151,7 @@ def _spare(
 
 
 def _with_computed(node: UOp) -> UOp:
-    """Return the graph with every value that was computed before as its BUFFER."""
+    """Return the graph with every value that was computed before replaced by its BUFFER."""
     changes = {n: _computed[n] for n in node.toposort() if n in _computed}
     return node.substitute(changes) if changes else node
 
@@ -177,8 +175,8 @@ def _in_place(node: UOp) -> UOp:
 
 
 def _stretch(node: UOp) -> tuple[UOp, int] | None:
-    """Return the BUFFER, and the place in it, whose elements from there on are those of a
-    shrunken `node` in order; None if they are not neighbours, or there are none."""
+    """Return the BUFFER and the offset of a shrunken `node` whose elements lie there in order; None
+    if they are not neighbours, or there are none."""
     start, is_piece = 0, False
     while node.op in (Ops.RESHAPE, Ops.SHRINK) and node.size:
         source = node.src[0]
@@ -223,7 +221,7 @@ def memory_of(node: UOp) -> Buffer:
 
 
 def is_realized(node: UOp) -> bool:
-    """Whether a value needs no work: memory holds it, or it is known."""
+    """Whether a value needs no work: it is in memory, or a known constant."""
     under = base(node)
     return under.op is Ops.BUFFER or is_known(under)
 
@@ -243,7 +241,8 @@ def to_numpy(node: UOp) -> Array:
 
 
 def read(buffer: UOp) -> Array:
-    """Return a flat copy of what a BUFFER holds. Errors: JitError while a function is captured."""
+    """Return a flat copy of the contents of a BUFFER. Errors: JitError while a function is
+    captured."""
     if is_capturing():
         raise JitError(
             "cannot read values while a function is captured",

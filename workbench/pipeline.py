@@ -1,5 +1,5 @@
-"""The order of things: the only file that knows which pass follows which. Everybody else asks it
-for the `stages` of a kernel, up to the one that is wanted.
+"""The pipeline: the only file that knows the order of the passes. All others call it for the
+`stages` of a kernel, up to the one that they need.
 
 Tensor --schedule--> items --Kernel + opts--> lower --> render --> load --> run
 """
@@ -54,32 +54,32 @@ DEVICE_PASSES: Mapping[str, RuleSet] = {
     "half-precision": ALL_HALF_PRECISION_RULES,
     "decompose": DECOMPOSE_RULES,
 }
-"""Those that leave only operations that the device has."""
+"""The passes that leave only operations of the device."""
 COMPILE_PASSES: Mapping[str, RuleSet] = {
     "simplify-index": SIMPLIFY,
     "simplify-kernel": KERNEL_RULES,
     **DEVICE_PASSES,
 }
-"""Those that opts and lowering use."""
+"""The passes that opts and lowering use."""
 
 STAGES = ("kernel", "tree", "lowered", "linear", "source", "program")
 """The stages of a kernel on a device, in their order."""
 Key = tuple[UOp, DeviceInfo, RulesInForce]
-"""A kernel, a device (one that is registered anew is another), and the rules."""
+"""A kernel, a device (one that is registered again is another), and the rules."""
 _programs: dict[Key, Stages] = {}
 _tuned: dict[Key, UOp] = {}
 _lock = free_lock()
 T = TypeVar("T")
 KEPT_KERNELS = 1024
-"""Kernels that stay compiled; an older one is found in the disk cache again."""
+"""Compiled kernels in memory; older ones are read from the disk cache again."""
 _ABSENT: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stages(Unpicklable):
-    """What became of a kernel on a device, by stage: it with its opts, its statement tree, the same
-    in operations that the device has, its linear program, the source of that, and the program
-    ready to run. A stage that nobody asked for is None."""
+    """The stages of a kernel on a device: the kernel with its opts, its statement tree, that tree
+    in operations of the device, its linear program, the source, and the program ready to run. A
+    stage that was not requested is None."""
 
     kernel: UOp
     tree: UOp = _ABSENT
@@ -102,11 +102,12 @@ def build(kernel: UOp, device: str) -> Stages:
 
 
 def _remember(table: dict[Key, T], key: Key, value: T) -> T:
-    """Return what `table` holds for `key`, `value` if nothing; the oldest of many is dropped."""
+    """Return the entry of `table` for `key`, which is `value` if there was none; the oldest of too
+    many is dropped."""
     if key[2] != rules_in_force():
-        return value  # a rule was added meanwhile, and may have had a part in it
+        return value  # a rule was added meanwhile, and may have been used
     with _lock:
-        table[key] = entry = table.pop(key, value)  # last in line again
+        table[key] = entry = table.pop(key, value)  # the newest again
         while len(table) > KEPT_KERNELS:
             del table[next(iter(table))]
         return entry
@@ -118,11 +119,10 @@ def stages(
     upto: str = "program",
     opts: Sequence[Opt] = (),
 ) -> Stages:
-    """Return the stages up to the one called `upto` of a kernel with `opts` applied to it; from
-    `begin` on, where that is some stages of it already. An observer sees every pass.
-
-    Only what is to be loaded is verified first. A Target that is not a device's own is enough up to
-    "linear". Errors: as `build`, and KernelOptError for an opt that is not legal.
+    """Return the stages of a kernel, with `opts` applied to it, up to the one named `upto`; `begin`
+    is the kernel, or Stages to continue from. An observer sees every pass. Only a program that will
+    be loaded is verified. A Target without a device is enough up to "linear". Errors: as `build`,
+    and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
     reached = (
@@ -181,7 +181,7 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
         missing = _missing(reached.lowered)
         if not missing:
             raise
-        # what a device's own compiler says of it is about another text than the reader's
+        # the error of a device's compiler would be about a text other than the user's
         detail = "" if error.stage == info.name.lower() else f": {error.because}"
         names = " and ".join(missing)
         because = f"the device {info.name} needs what is switched off, {names}{detail}"
@@ -194,7 +194,7 @@ def _rendered(reached: Stages, info: DeviceInfo, last: int) -> Stages:
 def _source(info: DeviceInfo, reached: Stages) -> Source:
     tree, lowered, linear = reached.tree, reached.lowered, reached.linear
     if rules_off():
-        # what their absence leaves undone, a device need not be able to refuse
+        # a device need not be able to refuse nodes that these rules would have replaced
         with unobserved():
             _checked(lowered, "lowered", "verify-lowered")
             _checked(linear, "linear", "verify-linear")
@@ -205,8 +205,8 @@ def _source(info: DeviceInfo, reached: Stages) -> Source:
 
 
 def _missing(lowered: UOp) -> list[str]:
-    """Return the rules that are switched off and would have made of a statement tree what every
-    device can do."""
+    """Return the rules that are switched off and whose ops are left in a statement tree, though not
+    every device has them."""
     off = rules_off()
     rules = [rule for rule in rules_of(DEVICE_PASSES) if rule.name in off]
     nodes = lowered.toposort() if rules else ()
@@ -222,25 +222,25 @@ def _missing(lowered: UOp) -> list[str]:
 
 
 def _staged(stage: str, state: UOp, run: Any) -> Any:
-    """Run one stage; a failure says where, and shows the state before it."""
+    """Run one stage; an error names the stage, and has the state before it."""
     try:
         return run()
     except DeviceError:
-        raise  # nothing is wrong with the kernel
+        raise  # not an error of the kernel
     except CompileError as error:
         error.last_good = error.last_good or to_expr(state)
         raise
     except Exception as error:
         because = f"{type(error).__name__}: {error}"
-        where = getattr(error, "stage", stage)  # the pass, where one was running
-        good = getattr(error, "state", state)  # what went into that pass
+        where = getattr(error, "stage", stage)  # the pass, if one was running
+        good = getattr(error, "state", state)  # the input of that pass
         raise CompileError(
             where, because, to_expr(good if is_ir(good) else state)
         ) from error
 
 
 def rules_of(*passes: Mapping[str, RuleSet]) -> tuple[Rule, ...]:
-    """Return the rules of passes, those too that somebody registered."""
+    """Return the rules of passes, including registered ones."""
     sets = [with_added(rules, name) for some in passes for name, rules in some.items()]
     return tuple(dict.fromkeys(rule for each in sets for rule in each.rules))
 
@@ -258,8 +258,8 @@ def _checked(state: UOp | tuple[UOp, ...], level: Level, stage: str) -> None:
 
 
 def tuned(kernel: UOp, device: str) -> UOp:
-    """Return `kernel` with the default opts for `device`: what `realize` runs. Some devices
-    run kernels plain."""
+    """Return `kernel` with the default opts for `device`, as `realize` runs it. Some devices run
+    kernels without opts."""
     info = Device[device]
     if info.runs_plain:
         return kernel
@@ -278,7 +278,7 @@ Recorded = tuple[Stages, tuple[PassRecord, ...]]
 def recorded(
     begin: UOp | Stages, device: str, upto: str = "program", opts: Sequence[Opt] = ()
 ) -> Recorded:
-    """Return `stages` with the same arguments, and the record of every pass, from kernel to
+    """Return `stages` with the same arguments, and the records of all passes, from kernel to
     program."""
     with observe() as watching:
         reached = stages(begin, device, upto, opts)

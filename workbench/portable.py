@@ -1,8 +1,7 @@
-"""Graphs as values that pickle takes.
-
-A BUFFER names memory of the process that it is in: somewhere else the same name is other memory,
-or none. So a node that is one is not pickled by itself; a graph is, with what its memory holds.
-It is a list of nodes, each after its sources: nested as they are, graphs are too deep for pickle.
+"""Graphs as values that can be pickled. A BUFFER names memory of its process: in another process
+the same name is other memory, or none. So a node is not pickled by itself, but a graph is, with the
+contents of its memory. It is a list of nodes, each after its sources: nested graphs are too deep
+for pickle.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ class Node:
     arg: Any
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return the node, given those before it."""
+        """Return the node, whose sources are among `nodes`."""
         return UOp(self.op, self.dtype, tuple(nodes[n] for n in self.sources), self.arg)
 
 
 @dataclass(frozen=True, slots=True)
 class PickledMemory:
-    """What a BUFFER of a shape on a device holds."""
+    """The contents of a BUFFER of a shape on a device."""
 
     device: str
     dtype: DType
@@ -45,9 +44,8 @@ class PickledMemory:
     values: Array
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return a BUFFER of this process that holds the same.
-
-        Errors: DeviceError for a device that there is not here.
+        """Return a BUFFER of this process with the same contents. Errors: DeviceError for a device
+        that is missing here.
         """
         if self.device == HOST:
             return host_buffer(self.values.reshape(self.shape))
@@ -57,13 +55,13 @@ class PickledMemory:
 
 @dataclass(frozen=True, slots=True)
 class Portable:
-    """A graph and its data; `roots` says where in the list the values asked for are."""
+    """A graph and its data; `roots` are the positions of its roots in the list."""
 
     nodes: tuple[Node | PickledMemory, ...]
     roots: tuple[int, ...]
 
     def restored(self) -> list[UOp]:
-        """Return the values as nodes of this process. Its memory is its own."""
+        """Return the roots as nodes of this process, with memory of their own."""
         nodes: list[UOp] = []
         for node in self.nodes:
             nodes.append(node.restored(nodes))
@@ -71,7 +69,7 @@ class Portable:
 
 
 def portable(*roots: UOp) -> Portable:
-    """Return a graph with what its memory holds now.
+    """Return a graph with the present contents of its memory.
 
     Errors: JitError while a function is captured: each replay would have the same.
     """

@@ -1,14 +1,14 @@
-"""What a notebook cell, or a package of somebody else, adds to the workbench.
+"""Registration: what a notebook cell, or another package, adds to the workbench.
 
     register(OptKind("HALVE", here="two halves", on_a_gpu="the same", why_not=.., apply=..))
     register(RuleSet("mine", [Rule("double", x + x, x * 2)]), into="simplify-tensor")
     register(MyDevice())
     register(Renderer("SHADER", Language(..), target, render))
 
-From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in text
-that is read; rules in their pass, in Rewrites with their names and docs, among those that can be
-switched off; a device in the menu, with its language; a renderer's text beside that of the
-devices. Nothing is to be changed for that.
+From then on it is everywhere: opts in `OptOps`, in offers and refusals, in searches and in parsed
+text; rules in their pass, in Rewrites with their names and docs, among those that can be switched
+off; a device in the menu, with its language; a renderer's text beside that of the devices. The
+package itself need not be changed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 def register(thing: Thing, into: str | None = None) -> Thing:
     """Add an opt, a device, or a rule set, which goes `into` a pass, before the rules there.
-    Return it. What was registered by the same name before is replaced, so that a cell can be
-    run again; what is compiled already stays what it is, and is compiled anew where asked for.
+    Return it. It replaces what was registered by the same name, so that a cell can be run again;
+    compiled kernels stay as they are, and are compiled again on request. A rule must preserve the
+    value, and must not undo another one; `kernel.check()` says whether a kernel's answer is right.
+    In a worker process a kernel runs as it was compiled here.
 
-    A rule must keep the value, and must not undo another one; `kernel.check()` says whether a
-    kernel's answer is right. In a worker process a kernel runs as it was compiled here.
-
-    Errors: RegisterError, or DeviceError for a device, where it cannot be: its name is that of
-    something else, a rule names on its right side what its left side does not, an amount of an
-    opt is not a whole number.
+    Errors: RegisterError, or DeviceError for a device, for example where its name is taken, where
+    the right side of a rule has a name that its left side lacks, or where an amount of an opt is
+    not a whole number.
     """
     if isinstance(thing, RuleSet):
         _check_rules(thing, into)
@@ -70,9 +69,8 @@ def register(thing: Thing, into: str | None = None) -> Thing:
 
 
 def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
-    """Take out what was registered: itself, or its name.
-
-    Errors: RegisterError where nothing of that name was registered.
+    """Remove a registered thing: `thing` is the thing, or its name. Errors: RegisterError where
+    nothing of that name is registered.
     """
     name = thing if isinstance(thing, str) else thing.name
     if name in (kind.name for kind in OptOps.registered):
@@ -86,7 +84,7 @@ def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
 
 
 def _check_rules(rules: RuleSet, into: str | None) -> None:
-    """Errors: RegisterError where a rule set cannot be put into a pass."""
+    """Errors: RegisterError where a rule set cannot be added to a pass."""
     what = f"cannot register the rule set {rules.name!s:.40}"
     passes = ", ".join(_PASSES)
     if into not in _PASSES:
@@ -110,8 +108,8 @@ def _check_rules(rules: RuleSet, into: str | None) -> None:
 
 
 def _names(but: str) -> Iterator[tuple[str, str]]:
-    """Yield the names of all rules, each with that of its set; those of the set `but`, which is
-    registered anew, are free."""
+    """Yield the names of all rules, each with that of its set, without those of the set `but`,
+    which is registered again."""
     for rules in _PASSES.values():
         yield from ((rule.name, rules.name) for rule in rules.rules)
     for added in added_rules():

@@ -1,8 +1,7 @@
-"""What was captured, run again on other memory: the kernels are launched, nothing is scheduled.
-
-Only what depends on the inputs runs again. A launch has its pointers packed already; before a
-run those that lead to inputs and to results are changed. Results have fresh memory each time:
-what an earlier run returned stays as it was.
+"""Replays: a capture run again on other memory, by launching its kernels without scheduling. Only
+items that depend on the inputs run again. A launch has its pointers packed already; before a run
+those of inputs and results are changed. Results have new memory each time: the results of earlier
+runs are unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ class _Copy:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """Where a step uses memory: its slot, and the piece of the memory that it sees (None: all)."""
+    """A use of memory by a step: the step's slot, and the piece of the memory that it uses (None:
+    all)."""
 
     step: Launch
     slot: int
@@ -46,7 +46,7 @@ class _Use:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A Launch, and what is counted when it has run (None: it is a copy)."""
+    """A Launch, and the kernel to count when it has run (None: it is a copy)."""
 
     step: Launch
     kernel: tuple[UOp, UOp, str] | None
@@ -55,7 +55,7 @@ class _Step:
 class Replay:
     """A captured run. `count` kernels and copies run again; `Replay(memory, ...)` runs them.
 
-    `inputs` are the BUFFERs that stand for the inputs, `outputs` those that hold results.
+    `inputs` are the BUFFERs of the inputs, `outputs` those of the results.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class Replay:
 
     @property
     def count(self) -> int:
-        """How many kernels and copies a run has."""
+        """The number of kernels and copies of a run."""
         return len(self._launches)
 
     def __call__(self, memory: Sequence[Buffer]) -> list[Buffer]:
         """Run on the memory of each input; return that of each output."""
         for place, input_buffer in enumerate(memory):
             if input_buffer is not self._last[place]:
-                self._last[place] = None  # should Ctrl-C come before all have moved
+                self._last[place] = None  # for Ctrl-C before all have moved
                 _move(self._inputs[place], input_buffer)
                 self._last[place] = input_buffer
         buffers = [*memory]
@@ -108,7 +108,7 @@ class Replay:
         ]
 
     def launch(self) -> None:
-        """Run the kernels on the memory of the last run; nothing is counted."""
+        """Run the kernels on the memory of the last run, without counting them."""
         for launch in self._launches:
             launch.step(False)
         for device in self._queues:
@@ -130,9 +130,9 @@ class Replay:
     def _shared(
         self, items: Sequence[ScheduleItem], inner: set[UOp]
     ) -> dict[UOp, Buffer]:
-        """Return the memory of the BUFFERs that hold values on the way: one that no later item
-        reads hands its memory on, to the next of its size. It is not the memory of the capture:
-        a tensor that outlives the function may still hold that."""
+        """Return the memory of the BUFFERs of intermediate values: after its last reader, a
+        BUFFER's memory is used by the next one of its size. It is not the memory of the capture,
+        which a tensor that outlives the function may still use."""
         readers: dict[UOp, int] = {}
         for place, item in enumerate(items):
             readers.update((self._root(b)[0], place) for b in item.buffers)
@@ -158,7 +158,7 @@ class Replay:
         return memory.window(start, node.size)
 
     def _root(self, node: UOp) -> tuple[UOp, int]:
-        """Return the BUFFER whose memory a BUFFER sees, and where it begins there."""
+        """Return the BUFFER whose memory a BUFFER uses, and its offset there."""
         start = 0
         while node in self._pieces:
             node, first = self._pieces[node]
@@ -189,8 +189,8 @@ class Replay:
     def _result(
         self, node: UOp, places: dict[UOp, int]
     ) -> tuple[int, tuple[int, int] | None, Buffer]:
-        """Return where the memory of a result is: its place among inputs and fresh memory (-1:
-        it is always the same), and which piece of it."""
+        """Return the memory of a result: its position among inputs and new memory (-1: it is always
+        the same), and which piece of it."""
         buffer = memory_of(node)
         return places.get(self._root(node)[0], -1), self._piece(node), buffer
 

@@ -1,6 +1,6 @@
 """Checking a kernel's answer against the un-optimised kernel on the reference interpreter.
 
-Up to 2**24 lane-steps the whole kernel is interpreted, in float64; beyond that whole outputs
+Up to 2**24 lane-steps the whole kernel is interpreted, in float64; of a larger one output positions
 are sampled with a fixed seed.
 """
 
@@ -70,7 +70,7 @@ def check(
             checked += expected.size
             error, limit = compare(actual, expected, reduce_steps(part))
             if error > limit:
-                # the kernel's own dtypes may lose more here, by cancellation: no opt's fault
+                # the kernel's own dtypes may lose more by cancellation, which is not an opt's fault
                 narrow = dict(zip(slots, interpret_kernel(part, empty), strict=True))
                 error, limit = as_narrow(actual, expected, narrow[slot][mask], limit)
             worst, allowed = max(worst, error), max(allowed, limit)
@@ -79,14 +79,14 @@ def check(
 
 
 def blank(inputs: Sequence[Array], slots: Sequence[int]) -> list[Array]:
-    """Return the arrays of a kernel with zeros where it writes: what one run left behind is
-    nothing that the next may read."""
+    """Return the arrays of a kernel with zeros for its outputs: a run must not read the results of
+    the run before."""
     return [np.zeros_like(a) if i in slots else a for i, a in enumerate(inputs)]
 
 
 def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
-    """Return (greatest error, tolerance): rounding grows with the root of the reduction, which
-    is made in float32 at least."""
+    """Return (greatest error, tolerance): rounding errors grow with the square root of the length
+    of the reduction, which is computed in float32 at least."""
     errors = closeness.errors(actual, expected)
     kind = dtypes.from_numpy(actual.dtype)
     if not kind.is_float:
@@ -98,8 +98,9 @@ def compare(actual: Array, expected: Array, steps: int) -> tuple[float, float]:
 def as_narrow(
     actual: Array, expected: Array, narrow: Array, limit: float
 ) -> tuple[float, float]:
-    """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where
-    that overflows to an infinity or NaN so must `actual`; elsewhere it may err 8 times as much."""
+    """Return (greatest error, tolerance) beside the reference in the kernel's own dtypes: where it
+    overflows to an infinity or NaN, so must `actual`; elsewhere the error may be 8 times as
+    large."""
     overflows = ~np.isfinite(narrow) & np.isfinite(expected)
     if np.any(np.isfinite(actual[overflows])):
         return math.inf, limit
@@ -113,7 +114,7 @@ def _greatest(actual: Array, expected: Array) -> float:
 
 
 def reduce_steps(kernel: UOp) -> int:
-    """Return how many values the longest reduction of a kernel combines."""
+    """Return the number of values that the longest reduction of a kernel combines."""
     steps = [
         math.prod(r.extent for r in n.src[1:])
         for n in kernel.toposort()
@@ -123,7 +124,7 @@ def reduce_steps(kernel: UOp) -> int:
 
 
 def lane_steps(kernel: UOp) -> int:
-    """Return how many loop steps all statements of a kernel take together."""
+    """Return the number of lane-steps of all statements of a kernel together."""
     kernel_statements = statements(kernel).values()
     return sum(
         math.prod(r.extent for r in (*s.nest, *s.lanes, *s.reduction_lanes))
@@ -132,7 +133,7 @@ def lane_steps(kernel: UOp) -> int:
 
 
 def _parts(kernel: UOp) -> Iterator[UOp]:
-    """Yield the kernel whole, or, where that is too much, with output axes fixed at sampled
+    """Yield the whole kernel, or, where it is too large, kernels with output axes fixed at sampled
     positions."""
     if lane_steps(kernel) <= FULL_STEPS:
         yield kernel
@@ -152,7 +153,7 @@ def _parts(kernel: UOp) -> Iterator[UOp]:
 
 
 def _marked(kernel: UOp) -> UOp:
-    """Return the kernel that writes 1 wherever `kernel` writes."""
+    """Return a kernel that writes 1 to each element that `kernel` writes."""
     changes = {}
     for end in kernel.src:
         store = end.src[0]

@@ -1,8 +1,6 @@
-"""Which rewrite was it? The first state of a compilation that computes something else.
-
-The result of every pass is checked. In the first that is wrong the rewrites are bisected: the
-state before the one that is named is right, the one after it wrong. Source of the idea: git
-bisect; bugpoint (LLVM).
+"""The first wrong rewrite of a compilation. The result of every pass is checked. In the first wrong
+pass the rewrites are bisected: the state before the first wrong rewrite is right, the one after it
+is wrong. Source of the idea: git bisect; bugpoint (LLVM).
 """
 
 from __future__ import annotations
@@ -18,16 +16,16 @@ from workbench.ir.rewriting.rewrite import replay
 from workbench.ir.text.readable import to_expr
 
 Oracle = Callable[[Any], "str | None"]
-"""Says of a state what is wrong with it: "" where it is right, None where nobody can say."""
+"""Return what is wrong with a state: "" where it is right, None where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FirstWrongRewrite(Printed):
-    """Where a value goes wrong. `stage` is the pass; `number` is the rewrite in it, from 1, of
-    `rewrites`, and `rule` what made it: 0 and None where the pass is a function. `before` and
-    `after` are the node that it changed (the whole state, of a function); `problem` says how
-    the result is wrong. `unsure` names what else it may have been: passes and rewrites right
-    before it, whose results cannot be computed."""
+    """The first wrong rewrite. `stage` is the pass; `number` is the rewrite in it, from 1, of
+    `rewrites`, and `rule` its rule: 0 and None where the pass is a function. `before` and `after`
+    are the node and its replacement (the whole state, of a function); `problem` says how the result
+    is wrong. `unsure` names the passes and rewrites right before it whose results cannot be
+    computed: each of them may be the first wrong one instead."""
 
     stage: str
     number: int
@@ -56,7 +54,7 @@ class FirstWrongRewrite(Printed):
 def first_wrong(
     records: Sequence[PassRecord], oracle: Oracle
 ) -> FirstWrongRewrite | None:
-    """Return what made the first wrong state of passes in execution order, or None."""
+    """Return the first wrong rewrite of passes in execution order, or None."""
     unsure: list[str] = []
     for record, inside in _outermost(records):
         failed = record.error is not None
@@ -74,7 +72,7 @@ def first_wrong(
 def _outermost(
     records: Sequence[PassRecord],
 ) -> list[tuple[PassRecord, list[PassRecord]]]:
-    """Return the passes that ran in no other, each with those that ran inside of it."""
+    """Return the outermost passes, each with those that ran inside of it."""
     groups: list[tuple[PassRecord, list[PassRecord]]] = []
     names = {r.name for r in records}
     for record in records:
@@ -86,7 +84,7 @@ def _outermost(
 
 
 def _while_right(records: list[PassRecord], oracle: Oracle) -> list[PassRecord]:
-    """Return the passes as far as what goes into them is right."""
+    """Return the passes up to the first whose input is wrong."""
     for place, record in enumerate(records):
         if oracle(record.before):
             return records[:place]
@@ -96,7 +94,7 @@ def _while_right(records: list[PassRecord], oracle: Oracle) -> list[PassRecord]:
 def _in_pass(
     record: PassRecord, problem: str, oracle: Oracle, unsure: tuple[str, ...]
 ) -> FirstWrongRewrite:
-    """Return the rewrite of a pass, from a right state to a wrong one, that is to blame."""
+    """Return the first wrong rewrite of a pass that turned a right state into a wrong one."""
     matches = record.matches
     changes = [m for m in matches if m.before is not m.after]
     whole = not changes or record.dropped or not isinstance(record.before, UOp)

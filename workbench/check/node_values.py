@@ -1,7 +1,6 @@
-"""The values of one node, on the data that a kernel runs on: by the reference interpreter.
-
-A node of a kernel has a value per position of the axes that are open at it; `at` fixes some. A
-node of the tensor level has one per element. What would be too many is looked at in part.
+"""The values of one node on a kernel's data, computed by the reference interpreter. A node of a
+kernel has a value for each position of the axes that are open at it; `at` fixes some. A node of the
+tensor level has one for each element. Of too many values a part is computed.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ MOST_ELEMENTS = 1 << 25
 class NodeValues(Printed):
     """The values of a node: `array` has an axis for each of `axes`; `at` are the axes that stand
     at one position, `chosen` those of them that were fixed because there are too many values.
-    An index that is not there (gated) is -1."""
+    An index whose gate is closed is -1."""
 
     text: str
     dtype: str
@@ -46,22 +45,22 @@ class NodeValues(Printed):
 
     @property
     def nans(self) -> int:
-        """How many values are NaN."""
+        """The number of values that are NaN."""
         return int(np.count_nonzero(np.isnan(self._floats))) if self._is_float else 0
 
     @property
     def infinite(self) -> int:
-        """How many values are infinite."""
+        """The number of values that are infinite."""
         return int(np.count_nonzero(np.isinf(self._floats))) if self._is_float else 0
 
     @property
     def min(self) -> float | None:
-        """The least value, NaN apart; None where there is none."""
+        """The least value that is not NaN; None where there is none."""
         return self._extreme(np.min)
 
     @property
     def max(self) -> float | None:
-        """The greatest value, NaN apart; None where there is none."""
+        """The greatest value that is not NaN; None where there is none."""
         return self._extreme(np.max)
 
     @property
@@ -101,7 +100,7 @@ def values_in_kernel(
     `at` positions by axis name, `order` the names of its loops, outermost first.
 
     Errors: WorkbenchError for a node without a value, an axis that is not open at it, and a
-    position that is not there.
+    position out of range.
     """
     _check_node(node, "kernel.values")
     value = _value_of(node)
@@ -171,7 +170,7 @@ def values_of_tensor(node: UOp, at: Mapping[str, int]) -> NodeValues:
 
 
 def memory_below(nodes: Mapping[UOp, None]) -> dict[UOp, Array]:
-    """Return what the BUFFERs among `nodes` hold, in their shapes."""
+    """Return the contents of the BUFFERs among `nodes`, in their shapes."""
     buffers = [n for n in nodes if n.op is Ops.BUFFER]
     return {n: memory_of(n).as_array().reshape(n.shape) for n in buffers}
 
@@ -201,7 +200,8 @@ def _check_positions(at: object, sizes: Mapping[str, int]) -> None:
 
 
 def _value_of(node: UOp) -> UOp:
-    """Return the value to look at: of a STORE or a STAGE what it keeps, of an INDEX where."""
+    """Return the value of a node to compute: of a STORE or a STAGE the stored value, of an INDEX
+    the position."""
     if node.op is Ops.END:
         node = node.src[0]
     if node.op in (Ops.STAGE, Ops.STORE):
@@ -233,7 +233,7 @@ def _storing(
     ranges: Sequence[UOp],
 ) -> UOp:
     """Return the kernel that stores `value` at every position of its axes in argument `slot`.
-    An axis that is fixed is changes, unless a reduction below runs over it, too."""
+    A fixed axis is substituted, unless a reduction below runs over it, too."""
     changes = {
         r: UOp.index(fixed[r.axis_name])
         for r in axes

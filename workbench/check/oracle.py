@@ -1,8 +1,6 @@
-"""Checking the states of a kernel's compilation: does it still compute what it should?
-
-Graphs are computed by the reference interpreter, statement trees by the emulator, programs by
-running them; each result is held against the reference, in float64, with the tolerance of
-`check`.
+"""Checking the states of a kernel's compilation against the reference. The reference interpreter
+computes graphs, the emulator statement trees, and the device programs; each result is compared with
+the reference, in float64, with the tolerance of `check`.
 """
 
 from __future__ import annotations
@@ -39,12 +37,12 @@ from workbench.pipeline import stages
 
 Array = np.ndarray[Any, Any]
 MOST_STEPS = 1 << 22
-"""Lane-steps of a kernel whose states are all computed."""
+"""Most lane-steps of a kernel whose states are all computed."""
 
 
 class Reference(NamedTuple):
-    """What a computation should give: an array per output in float64, and the same in their own
-    dtypes; `steps` is the length of the longest reduction."""
+    """The expected result of a computation: an array per output in float64, and the same in their
+    own dtypes; `steps` is the length of the longest reduction."""
 
     wide: Mapping[int, Array]
     narrow: Mapping[int, Array]
@@ -64,7 +62,7 @@ class Reference(NamedTuple):
 
 
 def check_size(kernel: UOp) -> None:
-    """Errors: WorkbenchError for a kernel that is too large to be computed again and again."""
+    """Errors: WorkbenchError for a kernel that is too large to be computed repeatedly."""
     steps = lane_steps(kernel)
     if steps > MOST_STEPS:
         because = (
@@ -78,9 +76,8 @@ def check_size(kernel: UOp) -> None:
 def reference_of(
     kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]
 ) -> Reference:
-    """Return what the reference interpreter gives for a kernel.
-
-    Errors: WorkbenchError where that is too much to do again for every state.
+    """Return the result of the reference interpreter for a kernel. Errors: WorkbenchError where it
+    takes too many steps to repeat for every state.
     """
     check_size(kernel)
     empty = blank(inputs, slots)
@@ -107,7 +104,7 @@ class KernelOracle:
         try:
             with unobserved():
                 return self.reference.problem(run(state))
-        except Exception as error:  # whatever it is: the state before had none
+        except Exception as error:  # any error: the state before had none
             return f"it fails: {error}"
 
     def _runner(self, state: Any) -> Callable[[Any], dict[int, Array]] | None:
@@ -133,8 +130,8 @@ class KernelOracle:
     def _run_on(
         self, device: str, program: Any, params: Sequence[DType] = ()
     ) -> dict[int, Array]:
-        """Run a program on copies of the inputs; `params` has the dtypes that it takes, where
-        they are not the kernel's own: it may take half-precision floats as integers."""
+        """Run a program on copies of the inputs; `params` has the dtypes of its arguments, where
+        they are not the kernel's own: half-precision floats may be integers in it."""
         buffers = []
         for slot, array in enumerate(self.inputs):
             own = dtypes.from_numpy(array.dtype)
@@ -148,8 +145,8 @@ class KernelOracle:
 
 
 def _slots_differ(block: UOp) -> bool:
-    """Whether a parameter has two dtypes: half-precision floats on their way to be held as
-    integers."""
+    """Whether a parameter has two dtypes: half-precision floats of which only some are integers
+    yet."""
     params = {n for n in block.toposort() if n.op is Ops.PARAM}
     return len({p.slot for p in params}) < len(params)
 
@@ -164,8 +161,8 @@ def _ordered(kernel: UOp) -> UOp:
 def observed(
     original: UOp, opts: Sequence[Opt], rules_off: Sequence[str], device: str
 ) -> tuple[PassRecord, ...]:
-    """Return the record of every pass from a kernel, and opts applied to it, to its program, as
-    far as it comes: the last has the error, where there is one."""
+    """Return the records of the passes from a kernel, with opts applied to it, to its program, up
+    to the first error, which the last record has."""
     with without(rules_off), observe() as watching, suppress(Exception):
         stages(original, device, opts=opts)
     return tuple(watching.records)

@@ -1,1 +1,1 @@
-"""Kernel, the thin facade: a kernel state from ir/opt plus how to get its inputs."""
+"""Kernel: a kernel with opts, and the source of its inputs."""

@@ -1,4 +1,4 @@
-"""Reading the plain values that a Kernel's methods take: a value of another kind is refused."""
+"""Checking the plain arguments of a Kernel's methods."""
 
 from __future__ import annotations
 

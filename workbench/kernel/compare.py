@@ -1,4 +1,4 @@
-"""Two forms of a kernel side by side: opts, counts, source, answers and, if asked, times."""
+"""Two variants of a kernel side by side: opts, counts, source, answers and, on request, times."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from workbench.kernel.runnable import RunnableKernel
 from workbench.measure.side_by_side import SideBySide
 
 MOST_LINES = 40
-"""Lines of difference that are printed."""
+"""Most lines of difference that are printed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Printed):
-    """What differs between two kernels, in pairs: this one, the other. `difference` is that of
-    their sources, unified, "" where they are equal; `error` is the greatest difference of their
+    """The differences of two kernels, in pairs: this one, the other. `difference` is the unified
+    diff of their sources, "" where they are equal; `error` is the greatest difference of their
     answers, within `tolerance` where they are `equal` (None where the two compute different
     things); `times` were measured in turns: "this" and "other"."""
 
@@ -68,7 +68,7 @@ class Comparison(Printed):
 def compared(
     one: RunnableKernel, other: RunnableKernel, device: str, budget_s: float = 0.0
 ) -> Comparison:
-    """Return what differs between two kernels on a device, timed for `budget_s` seconds."""
+    """Return the differences of two kernels on a device, timed for `budget_s` seconds."""
     if not isinstance(other, type(one)):
         because = f"{type(other).__name__} is not a Kernel"
         raise WorkbenchError("cannot compare", because, "k.compare(k.optimized())")

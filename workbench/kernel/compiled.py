@@ -1,4 +1,4 @@
-"""Compiled: a kernel compiled for a device, with the record of how."""
+"""Compiled: a kernel compiled for a device, with the record of its passes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.pipeline import Recorded, Stages
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Compiled(Unpicklable, Displayed):
-    """A kernel compiled for a device, with the record of how. Nothing has run yet."""
+    """A kernel compiled for a device, with the record of its passes. It has not run."""
 
     device: str
     built: Stages
@@ -28,7 +28,7 @@ class Compiled(Unpicklable, Displayed):
 
     @property
     def source(self) -> str:
-        """The program as the device's compiler reads it."""
+        """The text that the device's compiler reads."""
         return self.built.source.text
 
     @property
@@ -43,7 +43,7 @@ class Compiled(Unpicklable, Displayed):
     def assembly_lines(self) -> tuple[AsmLine, ...]:
         """The machine code without directives; each instruction with its line of the source.
 
-        It is compiled anew for this. Errors: as `assembly`.
+        This compiles it again. Errors: as `assembly`.
         """
         lines: tuple[AsmLine, ...] = self._of_program("assembly_lines")
         return lines
@@ -74,7 +74,7 @@ class Compiled(Unpicklable, Displayed):
 
 
 def compiled(device: str, record: Recorded, estimates: Estimates) -> Compiled:
-    """Return all stages of a kernel on a device, and their record, with what they cost."""
+    """Return a kernel compiled for a device, with its record and estimates."""
     stages, passes = record
     counts = count(stages.linear, barriers(stages.kernel))
     return Compiled(device, stages, passes, estimates, counts)

@@ -1,8 +1,6 @@
-"""Where a kernel's data comes from when it is run by hand.
-
-From an expression: its producers run first, on the same device, into memory of their own; a
-buffer that a tensor holds is never written. From IR text alone: seeded random numbers. Of a kernel
-that was pickled: the inputs that it had.
+"""The source of a kernel's data when a user runs it. Of an expression: its producers run first, on
+the same device, into memory of their own; a tensor's buffer is never written. Of IR text alone:
+seeded random numbers. Of a pickled kernel: its inputs.
 """
 
 from __future__ import annotations
@@ -24,8 +22,8 @@ from workbench.pipeline import build, tuned
 
 @dataclass(slots=True)
 class Run:
-    """A schedule run apart from its tensors: memory per device, and how many items have
-    run there (`counts`)."""
+    """A run of a schedule apart from its tensors: memory per device, and the number of items that
+    have run there (`counts`)."""
 
     items: tuple[ScheduleItem, ...]
     memory: dict[str, dict[UOp, Buffer]] = field(default_factory=dict)
@@ -51,7 +49,7 @@ class Run:
     def _buffer(
         self, node: UOp, device: str, memory: dict[UOp, Buffer], fill: bool
     ) -> Buffer:
-        """Return this run's own memory for a BUFFER; what a tensor holds is copied in."""
+        """Return this run's own memory for a BUFFER, with a copy of a tensor's data."""
         if node not in memory:
             buffer = memory[node] = Buffer(device, node.dtype, node.size)
             if fill:
@@ -59,8 +57,8 @@ class Run:
         return memory[node]
 
     def buffers(self, number: int, device: str) -> list[Buffer]:
-        """Return the buffers of item `number` by slot: fresh ones for its outputs, and its inputs,
-        producers run."""
+        """Return the buffers of item `number` by slot: new ones for its outputs, and its inputs,
+        after running their producers."""
         memory, item = self.upto(number, device), self.items[number]
         written = item.slots
         return [
@@ -85,11 +83,11 @@ class FromSchedule:
         return self.on or self.run.items[self.number].device
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
-        """Return the kernel's buffers by slot: fresh outputs, and the inputs."""
+        """Return the kernel's buffers by slot: new outputs, and the inputs."""
         return self.run.buffers(self.number, device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The inputs as they are: the memory of a run is this process's."""
+        """Pickle the inputs as data: the memory of a run is this process's."""
         written = self.run.items[self.number].slots
         arguments = tuple(
             (b.dtype, b.size if slot in written else b.to_numpy())
@@ -107,7 +105,7 @@ class PickledData:
     arguments: tuple[tuple[DType, Array | int], ...]
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
-        """Return the kernel's buffers by slot: fresh outputs, and copies of the inputs."""
+        """Return the kernel's buffers by slot: new outputs, and copies of the inputs."""
         return [
             Buffer(device, dtype, elements)
             if isinstance(elements, int)
@@ -124,7 +122,7 @@ class Seeded:
 
     @property
     def device(self) -> str:
-        """No device of its own: "" stands for the default."""
+        """The default device, as ""."""
         return ""
 
     def buffers(self, kernel: UOp, device: str) -> list[Buffer]:
@@ -143,7 +141,7 @@ class Seeded:
 
 
 def arrays(buffers: Sequence[Buffer], written: Sequence[int]) -> list[Array]:
-    """Return copies of a kernel's inputs by slot; zeros for what it writes."""
+    """Return copies of a kernel's inputs by slot, and zeros for its outputs."""
     return [
         np.zeros(b.size, b.dtype.numpy) if slot in written else b.to_numpy()
         for slot, b in enumerate(buffers)

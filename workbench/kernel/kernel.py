@@ -1,4 +1,4 @@
-"""Kernel: a kernel with opts applied, and everything one can do with it. Immutable."""
+"""Kernel: a kernel with opts applied, with all its public methods. Immutable."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ NOWHERE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel(RunnableKernel, Displayed):
-    """A RunnableKernel that is searched, timed, compared, looked into and handed on."""
+    """A RunnableKernel with searches, times, comparisons, inspection and export."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its graphs, and its inputs' data: producers run first, if they have not."""
+        """Pickle its graphs, and its inputs' data, after running their producers."""
         names = [field.name for field in fields(self)[2:]]
         values = {name: getattr(self, name) for name in names}
         return _restored, (portable(self.ast, self.original), values)
@@ -57,7 +57,7 @@ class Kernel(RunnableKernel, Displayed):
     ) -> Kernel:
         """Return the kernel that `text` (see `to_text`) describes, on seeded random data.
 
-        `shape` is that of its first output (flat where None) and `title` what it is called.
+        `shape` is that of its first output (flat where None), and `title` its name on the page.
         Errors: ParseError, VerifyError; ShapeError for a shape of another size.
         """
         ast = graph_of(text)
@@ -67,12 +67,12 @@ class Kernel(RunnableKernel, Displayed):
         shapes = (shape, *[(length,) for length in others])
         return Kernel(ast, ast, data, shapes, title=str(title) or ast.arg.name)
 
-    # looking
+    # properties
 
     @property
     def cost(self) -> Cost:
-        """What a run costs by the kernel's form: work, bytes from each level of memory, and the
-        time that is predicted of this machine (whose speeds are measured once, in a second).
+        """The cost of a run by the kernel's loop nest: work, bytes from each level of memory, and
+        the predicted time on this machine (whose speeds are measured once, in a second).
 
         Errors: DeviceError where llvmlite is missing.
         """
@@ -80,7 +80,8 @@ class Kernel(RunnableKernel, Displayed):
 
     @property
     def target(self) -> Target:
-        """What costs are computed for: the device, if it is this machine's processor, else that."""
+        """The target of costs: the kernel's device, if it is this machine's processor, else the
+        processor."""
         return performance.processor(self.device)
 
     def bound(self) -> Bottleneck:
@@ -104,12 +105,12 @@ class Kernel(RunnableKernel, Displayed):
         cached: bool = True,
         progress: bool = True,
     ) -> SearchResult[Self]:
-        """Return the fastest form that a beam search of `width` finds, never one that is slower
-        than this one; every form that was tried is in it.
+        """Return the result of a beam search of `width`: the fastest candidate, never slower than
+        this kernel, and all others.
 
-        Forms run in a process of ours, or on an `executor`: any of `concurrent.futures`, and
-        Dask's `client.get_executor()`. Ctrl-C returns the best so far. A search of the same
-        kernel that had as much time is found in the cache, unless `cached` is False.
+        Candidates run in a worker process, or on an `executor`: any of `concurrent.futures`, and
+        Dask's `client.get_executor()`. Ctrl-C returns the best so far. An earlier search of the
+        same kernel with at least this budget is read from the cache, unless `cached` is False.
 
         Units: budget_s is seconds. Errors: DTypeError for a budget that is not in seconds, or a
         width that is not a count.
@@ -119,10 +120,10 @@ class Kernel(RunnableKernel, Displayed):
     def time(
         self, device: str | None = None, budget_s: float = 0.5, cold: bool = False
     ) -> Timing:
-        """Return how long one run takes, with its spread and its share of the machine's peak;
-        `cold`: and how long it takes where caches were emptied before each run.
+        """Return the time of one run, with its spread and its share of the machine's peak; with
+        `cold`, also the time with cold caches.
 
-        Units: budget_s is seconds of measuring, warming up apart. Errors: DTypeError unless it
+        Units: budget_s is seconds of measuring, without warming up. Errors: DTypeError unless it
         is a number, 0 or more.
         """
         budget_s = arguments.budget(budget_s)
@@ -134,8 +135,8 @@ class Kernel(RunnableKernel, Displayed):
         device: str | None = None,
         budget_s: float = 1.0,
     ) -> SideBySide:
-        """Return this kernel's time ("this") beside those of others, and of any functions, by
-        name, all in turns. Where the samples show no difference it says so.
+        """Return the times of this kernel ("this"), of others and of functions, by name, measured
+        in turns. Where the samples show no difference, the text says so.
 
             k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})
         """
@@ -145,30 +146,29 @@ class Kernel(RunnableKernel, Displayed):
     def compare(
         self, other: Kernel, device: str | None = None, budget_s: float = 0.0
     ) -> Comparison:
-        """Return what differs: opts, counts, source and answers; and times, measured in turns for
-        `budget_s` seconds, where that is not 0."""
+        """Return the differences: of opts, counts, source and answers, and, unless `budget_s` is 0,
+        of times, measured in turns for `budget_s` seconds."""
         return compared(self, other, self._device(device), arguments.budget(budget_s))
 
-    # looking closer
+    # inspection
 
     def values(self, node: UOp, at: Mapping[str, int] = NOWHERE) -> NodeValues:
         """Return the values of a node of `ast`, or of a state of the passes before lowering, on
         the expression's own data. `at` fixes positions by axis name: {"g0": 1}.
 
-        Errors: WorkbenchError for a node without values, and a position that is not there.
+        Errors: WorkbenchError for a node without values, and for a position out of range.
         """
         return values_in_kernel(node, at, self._inputs(self.device), self.order)
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
-        """Return the first opt or rewrite, from the un-optimised kernel to the program, after
-        which the answer is wrong; None where it never is.
-
-        Errors: WorkbenchError where the kernel is too large to be computed again and again.
+        """Return the first opt or rewrite, from the un-optimised kernel to the program, after which
+        the answer is wrong; None where it is right. Errors: WorkbenchError where the kernel is too
+        large to be computed repeatedly.
         """
         name = self._device(device)
         return bisected(self.original, self.observed(name), name, self._inputs(name))
 
-    # handing on
+    # export
 
     def to_python(self) -> str:
         """Return self-contained code that binds `kernel`: this kernel, on seeded data."""
@@ -176,9 +176,8 @@ class Kernel(RunnableKernel, Displayed):
 
 
 def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
-    """Return the kernel that was pickled as these graphs and other fields.
-
-    Errors: DeviceError for a device that there is not here.
+    """Return the kernel of pickled graphs and fields. Errors: DeviceError for a device that is
+    missing here.
     """
     if values["data"].device:
         Device.canonical(values["data"].device)

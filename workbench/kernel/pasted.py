@@ -1,4 +1,4 @@
-"""Kernels as code that can be pasted elsewhere, and read again from IR text."""
+"""Kernels as Python code to paste, and kernels read from IR text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from workbench.kernel.runnable import RunnableKernel
 
 
 def graph_of(text: object) -> UOp:
-    """Return the kernel that IR text describes, every gated index inside its buffer.
+    """Return the kernel of IR text, with every gated index inside its buffer.
 
-    Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that is wrong.
+    Errors: ParseError for a text that is not a kernel; VerifyError for a kernel that breaks a rule.
     """
     if not isinstance(text, str):
         raise ParseError(

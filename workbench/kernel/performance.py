@@ -1,5 +1,5 @@
-"""The performance of a kernel: what it costs by its loop nest, and how long it takes, alone and
-beside others. Here is what `Kernel`'s methods of the same names do."""
+"""The performance of a kernel: its cost by its loop nest, and its time, alone and beside others.
+`Kernel`'s methods call these functions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Run = Callable[[], object]
 
 
 def processor(device: str) -> Target:
-    """Return the target that costs are computed for: another device's kernels as this machine's
-    processor, whose speeds are measured, would run them."""
+    """Return the target of costs: for another device's kernels it is this machine's processor,
+    whose speeds are measured."""
     info = Device[device]
     return (info if info.is_processor else Device.processor).target
 
 
 def cost_of(kernel: RunnableKernel, device: str, machine: Speeds) -> Cost:
-    """Return what a run on a device costs by the kernel's loop nest, on a machine of these
+    """Return the cost of a run on a device by the kernel's loop nest, on a machine of these
     speeds."""
     with without(kernel.rules_off):
         return cost(kernel.ast, processor(device), machine, kernel.original)
 
 
 def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> Timing:
-    """Return how long a kernel takes; on a real device with what it waits for."""
+    """Return the time of a kernel; on a device that is not an emulator, with its bottleneck."""
     with unobserved():
         built, run = kernel.built(device), kernel.launch(device)
         timing = measure_kernel(run, device, kernel.estimates, budget_s, cold)
@@ -49,7 +49,7 @@ def timed(kernel: RunnableKernel, device: str, budget_s: float, cold: bool) -> T
             waits = bottleneck(
                 cost_of(kernel, device, machine), processor(device), timing.median_s
             )
-        except WorkbenchError:  # a time is worth having without it
+        except WorkbenchError:  # the time is useful without it
             return timing
         share = machine.share(kind, threads, speed)
         return replace(timing, fraction_of_peak=share, bound=str(waits))
@@ -63,7 +63,7 @@ def beside(
 ) -> SideBySide:
     """Return a kernel's times ("this") beside those of other kernels and functions.
 
-    Errors: WorkbenchError for what is neither.
+    Errors: WorkbenchError for a value that is neither.
     """
     hint = 'k.compare_times({"auto": k.optimized(), "numpy": lambda: a @ b})'
     if not isinstance(others, Mapping):

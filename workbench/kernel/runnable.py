@@ -39,11 +39,11 @@ NOWHERE: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunnableKernel:
-    """A kernel. `ast` is its graph with `applied_opts` applied; `original` is it without.
-
-    `data` says where inputs come from; `shapes` are those of the outputs, as the user sees them;
-    `rules_off` names the rules that opts and compiling do without (see `without`). `steps` says,
-    of a kernel with the default opts, why it has each of them, with the figures (see `optimized`).
+    """A kernel. `ast` is its graph with `applied_opts` applied; `original` is the graph without
+    them. `data` is the source of its inputs; `shapes` are those of the outputs for the user;
+    `rules_off` names the rules that are switched off in opts and compilation (see `without`).
+    `steps` has, for a kernel with the default opts, the reason and the counts of each of them (see
+    `optimized`).
     """
 
     ast: UOp
@@ -63,13 +63,13 @@ class RunnableKernel:
 
     @property
     def device(self) -> str:
-        """The device of the kernel's data: where it runs unless another is named."""
+        """The device of the kernel's data, where it runs by default."""
         return self.data.device or Device.DEFAULT
 
     def _device(self, name: str | None) -> str:
         return self.device if name is None else Device.canonical(name)
 
-    # looking
+    # properties
 
     @property
     def name(self) -> str:
@@ -88,12 +88,12 @@ class RunnableKernel:
 
     @property
     def estimates(self) -> Estimates:
-        """What the algorithm needs: operations and bytes."""
+        """Operations and bytes of the algorithm."""
         return estimate(self.original)
 
     @property
     def counts(self) -> Counts:
-        """What the generated program does in one run (on its own device)."""
+        """Counts of the generated program in one run (on the kernel's device)."""
         with unobserved():
             return count(self.built(self.device).linear, barriers(self.ast))
 
@@ -104,12 +104,12 @@ class RunnableKernel:
     # opts
 
     def legal_opts(self) -> tuple[Opt, ...]:
-        """Return the legal opts of the action table; equal results are listed once."""
+        """Return the legal opts of the action table; of those with equal results, the first."""
         with without(self.rules_off):
             return opts.legal_opts(self.ast, Device[self.device].target)
 
     def why_not(self, opt: Opt) -> str | None:
-        """Return None where `opt` is legal, else the text that KernelOptError would carry."""
+        """Return None where `opt` is legal, else the text of its KernelOptError."""
         with without(self.rules_off):
             refusal = opts.why_not(self.ast, opt, Device[self.device].target)
         return None if refusal is None else str(opts.refusal_error(opt, refusal))
@@ -131,8 +131,7 @@ class RunnableKernel:
 
     def optimized(self) -> Self:
         """Return the un-optimised kernel with the default opts: what `realize` runs on a device
-        that compiles (an emulator runs kernels without opts). Why it has them is in its
-        `steps`:
+        that compiles (an emulator runs kernels without opts). Its `steps` say why it has them:
 
             print(k.optimized().steps)
         """
@@ -143,9 +142,8 @@ class RunnableKernel:
 
     def without(self, *rules: str) -> Self:
         """Return the kernel with rules switched off, by name: its opts are applied, and it is
-        compiled, without them.
-
-        Errors: WorkbenchError for a rule that kernels are not made with.
+        compiled, without them. Errors: WorkbenchError for a name that no rule of opts and
+        compilation has.
         """
         check_names(rules, rules_of(COMPILE_PASSES))
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))
@@ -165,7 +163,7 @@ class RunnableKernel:
     def run(self, device: str | None = None) -> tuple[Array, ...]:
         """Return the outputs on the expression's own data, in the tensor's shape.
 
-        No buffer that a tensor holds is written; repeated runs agree.
+        It writes no tensor's buffer; repeated runs agree.
         """
         name, slots = self._device(device), self.original.outputs
         with unobserved():
@@ -175,7 +173,7 @@ class RunnableKernel:
         return tuple(a.reshape(s) for a, s in zip(results, self.shapes, strict=True))
 
     def check(self, device: str | None = None) -> CheckResult:
-        """Compare the answer with the un-optimised kernel on the reference interpreter."""
+        """Compare the answer with that of the un-optimised kernel on the reference interpreter."""
         name, slots = self._device(device), self.original.outputs
         with unobserved():
             buffers = self.data.buffers(self.original, name)
@@ -198,8 +196,8 @@ class RunnableKernel:
             return build(self.ast, Device.canonical(device))
 
     def observed(self, device: str) -> tuple[PassRecord, ...]:
-        """Return the record of every pass of compiling, as far as it comes: the last one has
-        the error, where there is one."""
+        """Return the records of the passes of compiling, up to the first error, which the last
+        record has."""
         return observed(self.original, self.applied_opts, self.rules_off, device)
 
     def _inputs(self, device: str) -> list[Array]:

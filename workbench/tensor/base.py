@@ -1,8 +1,6 @@
-"""What every tensor is: a node of the graph, and the device it belongs to.
-
-The methods come in files by idea, each a mix-in over Base that knows no other; `Tensor` is all
-of them. What a mix-in uses of others stands in Base as a declaration, for the type checker.
-Nothing computes until `realize`.
+"""Base of all tensors: a node of the graph, and its device. The methods are in files by topic, each
+a mix-in over Base that imports no other; `Tensor` joins them. Methods that mix-ins use of each
+other are declared in Base, for the type checker. Nothing is computed before `realize`.
 """
 
 from __future__ import annotations
@@ -38,13 +36,14 @@ if TYPE_CHECKING:
     from workbench.tensor.operands.axes import Axes
 
 _alive: WeakValueDictionary[int, Base] = WeakValueDictionary()
-"""All tensors by identity, but for those that were made of memory: nothing is kept for them."""
+"""All tensors by identity, without those that were made from memory, which need no intermediate
+values."""
 Operand: TypeAlias = "Base | Const | np.ndarray[Any, Any]"
 
 
 def nodes_alive() -> list[UOp]:
-    """Return the nodes of all tensors that may need what is on the way to them."""
-    # A copy of the references first: another thread may make a tensor meanwhile.
+    """Return the nodes of all tensors that may need intermediate values."""
+    # Copy the references first: another thread may add a tensor meanwhile.
     tensors = [reference() for reference in _alive.valuerefs()]
     return [tensor.uop for tensor in tensors if tensor is not None]
 
@@ -59,8 +58,8 @@ class Base:
 
     uop: UOp
     requires_grad: bool | None
-    _device: str | None  # None: a constant, which is wherever it is needed
-    derivation: Derivation | None  # which lines made it; None: nobody's
+    _device: str | None  # None: a constant, which is on every device
+    derivation: Derivation | None  # the user's lines that made it, or None
 
     def __init__(
         self,
@@ -85,7 +84,7 @@ class Base:
             self.derivation = derived(self.uop, [before])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its graph, with the data that it is computed of. Elsewhere it has memory of its own."""
+        """Pickle its graph with its data. In another process it has memory of its own."""
         fields = (self._device, self.requires_grad)
         return _restored, (type(self), portable(self.uop), *fields)
 
@@ -97,7 +96,7 @@ class Base:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()  # nothing writes the memory of a value
 
-    if TYPE_CHECKING:  # what mix-ins use of each other; each is defined in its own file
+    if TYPE_CHECKING:  # methods that mix-ins use of each other, defined in other files
         # movement
         def reshape(self, *shape: Any) -> Self: ...
         def permute(self, *order: Any) -> Self: ...
@@ -147,7 +146,7 @@ class Base:
         def _fraction(self) -> DType: ...
         def _wide(self) -> Self: ...
 
-    # what it is
+    # properties
 
     @property
     def dtype(self) -> DType:
@@ -166,7 +165,7 @@ class Base:
 
     @property
     def device(self) -> str:
-        """The device it is computed on; a constant's is the default one."""
+        """Its device; for a constant, the default one."""
         return self._device or Device.DEFAULT
 
     def numel(self) -> int:
@@ -185,24 +184,23 @@ class Base:
         """Return whether the elements are floats."""
         return self.dtype.is_float
 
-    # how the mixins make tensors of nodes
+    # tensors from nodes, for the mix-ins
 
     @classmethod
     def _on(
         cls, uop: UOp, device: str | None, requires_grad: bool | None = None
     ) -> Self:
-        """Return a tensor of `uop`, a node on `device`, that no line of the user's has made."""
+        """Return a tensor of `uop`, a node on `device`, without a line of the user's code."""
         tensor = object.__new__(cls)
         tensor.uop, tensor._device = uop, device
         tensor.requires_grad, tensor.derivation = requires_grad, None
-        if uop.op is not Ops.BUFFER:  # a replay makes many of those
+        if uop.op is not Ops.BUFFER:  # a replay constructs many of them
             _alive[id(tensor)] = tensor
         return tensor
 
     def _with(self, uop: UOp, *others: Base) -> Self:
-        """Return a tensor of `uop`, which was made from this tensor and `others`.
-
-        Errors: ShapeError for more axes or elements than there can be.
+        """Return a tensor of `uop`, which was derived from this tensor and `others`. Errors:
+        ShapeError for too many axes or elements.
         """
         _refuse_axes(uop)
         tensor = self._on(uop, self._device)
@@ -217,8 +215,8 @@ class Base:
     def _lift(self, operand: Operand, what: str) -> Self:
         """Return `operand` as a tensor: a Python scalar takes this one's dtype where it fits.
 
-        Errors: DTypeError if it is not a tensor, a scalar or an array, or an int that this tensor's
-        dtype does not hold; `what` says what it is for.
+        Errors: DTypeError if it is not a tensor, a scalar or an array, or an int out of range of
+        this tensor's dtype; `what` names the operation.
         """
         if isinstance(operand, type(self)):
             return operand
@@ -237,7 +235,7 @@ class Base:
     def _meet(
         self, operand: Operand, what: str, reverse: bool = False
     ) -> tuple[UOp, UOp, Self]:
-        """Return both operands' nodes in one dtype and shape, this one's first (`reverse`:
+        """Return the nodes of both operands in one dtype and shape, this one's first (`reverse`:
         last), and `operand` as a tensor."""
         other = self._lift(operand, what)
         mine, others = matched(what, *promoted(self.uop, other.uop))
@@ -247,7 +245,7 @@ class Base:
 
 
 def _refuse_axes(uop: UOp) -> None:
-    """Refuse more axes than numpy has. Asking for the shape refuses too many elements."""
+    """Raise ShapeError for more axes than numpy has, or too many elements."""
     count = len(uop.shape)
     if count > MOST_AXES:
         raise shape_error(
@@ -274,9 +272,9 @@ def _restored(
     device: str | None,
     requires_grad: bool | None,
 ) -> Base:
-    """Return the tensor that was pickled as this graph.
+    """Return the tensor of a pickled graph.
 
-    Errors: DeviceError for a device that there is not here.
+    Errors: DeviceError for a device that is missing here.
     """
     own = None if device is None else canonical(device)
     (uop,) = graph.restored()

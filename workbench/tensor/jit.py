@@ -44,22 +44,21 @@ from workbench.tensor.tensor import Tensor
 P = ParamSpec("P")
 R = TypeVar("R")
 Kind = tuple[Shape, DType, str]
-"""What must stay the same of an input: shape, dtype, device."""
+"""The properties of an input that must stay the same: shape, dtype, device."""
 
 
 class TinyJit(Unpicklable, Generic[P, R]):
     """A function whose kernels are captured at its second call and replayed from the third on.
 
     Tensors among the arguments, also inside lists, tuples and dicts, are the inputs; they are
-    computed first where need be. Their shapes, dtypes and devices, and all other arguments,
-    must stay what they were at the second call. Tensors that are not arguments are constants.
-    What comes back has the form of what the function returned; its tensors are new ones with
-    memory of their own at each call, so that earlier results stay as they were. A result that
-    is a view of an input is one of the new input.
+    computed first where necessary. Their shapes, dtypes and devices, and all other arguments, must
+    be those of the second call. Tensors that are not arguments are constants. The result has the
+    structure of the function's result; its tensors are new at each call, with memory of their own,
+    so that earlier results are unchanged. A result that is a view of an input is a view of the new
+    input.
 
-    Errors: JitError where nothing can be captured, where random numbers are drawn or values
-    read inside the function, and where a later call does not fit.
-    Also known as: tinygrad's TinyJit; CUDA graphs.
+    Errors: JitError where the function runs no kernel, draws random numbers or reads values, and
+    where a later call does not fit. Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
     >>> [double(Tensor([n]).realize()).item() for n in range(4)]
@@ -75,19 +74,18 @@ class TinyJit(Unpicklable, Generic[P, R]):
         update_wrapper(self, function)
 
     def reset(self) -> None:
-        """Forget what was captured: the next call is the first again."""
+        """Drop the capture: the next call is the first again."""
         self._state.calls, self._state.captured = 0, None
 
     @property
     def count(self) -> int:
-        """How many kernels and copies a replay has; 0 before there is one."""
+        """The number of kernels and copies of a replay; 0 before there is one."""
         captured = self._state.captured
         return 0 if captured is None else captured.replay.count
 
     def launch(self) -> None:
-        """Run the kernels of the last call once more, on the same memory: what timing needs.
-
-        Errors: JitError where nothing has been captured yet.
+        """Run the kernels of the last call once more, on the same memory, for timing. Errors:
+        JitError before the capture.
         """
         with self._state.lock:
             if self._state.captured is None:
@@ -95,9 +93,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
             self._state.captured.replay.launch()
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        """As a method it captures for each object by itself, equal ones too, as long as it lives.
-
-        Errors: JitError for an object that cannot be watched, having __slots__ alone.
+        """Return the method bound to `owner`: each object, equal ones too, has a capture of its own
+        as long as it lives. Errors: JitError for an object without weak references, having
+        __slots__ alone.
         """
         if owner is None:
             return self
@@ -107,7 +105,7 @@ class TinyJit(Unpicklable, Generic[P, R]):
         return jit
 
     def _state_for(self, owner: Any) -> _State:
-        """Return the new state of an object, which goes when the object does."""
+        """Return the new state of an object, which is freed with the object."""
         try:
             finalize(owner, self._states.pop, id(owner), None).atexit = False
         except TypeError:
@@ -121,11 +119,11 @@ class TinyJit(Unpicklable, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if (
             engine.is_capturing()
-        ):  # another one captures this one's kernels with its own
+        ):  # another function captures this one's kernels with its own
             return self._function(*args, **kwargs)
         state = self._state
         with state.lock:
-            if state.rules != rules_in_force():  # what was captured has other rules
+            if state.rules != rules_in_force():  # the capture has other rules
                 state.calls, state.captured = 0, None
                 state.rules = rules_in_force()
             if state.captured is not None:
@@ -142,17 +140,17 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
 @dataclass(slots=True)
 class _State:
-    """How often a function was called, or a method of one object, and what was captured of it."""
+    """The number of calls of a function, or of a method of one object, and its capture."""
 
     calls: int = 0
     captured: _Captured | None = None
     rules: RulesInForce = field(default_factory=rules_in_force)
-    """The rules that it was captured with."""
+    """The rules of the capture."""
     lock: RLock = field(default_factory=free_rlock)
 
 
 class _Captured:
-    """A capture: what the inputs must be, the Replay, and the outline of the result."""
+    """A capture: the kinds of the inputs, the Replay, and the outline of the result."""
 
     def __init__(
         self, replay: Replay, kinds: list[Kind], others: Any, result: Any, name: str
@@ -174,8 +172,8 @@ class _Captured:
         return _filled(self._result, iter(outputs))
 
     def _look(self, inputs: list[Any]) -> None:
-        """See that inputs fit, and where their memory is. A node has the same memory as long as
-        it lives, so that the inputs of the last call need no second look."""
+        """Check that inputs fit, and return their memory. A node has the same memory as long as it
+        lives, so inputs of the last call need no second check."""
         memory: list[Buffer] = []
         for tensor, kind in zip(inputs, self._kinds, strict=True):
             buffer = _memory(tensor)
@@ -213,10 +211,9 @@ class _Captured:
 def _capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[_Captured, Any]:
-    """Run `function`, and return what replays it, and its result.
-
-    It is given tensors on BUFFERs of their own: nothing that was computed before depends on
-    them, so all that depends on the inputs is computed here, and is seen to.
+    """Run `function`, and return its capture and its result. It gets tensors on new BUFFERs: no
+    value that was computed before depends on them, so all that depends on the inputs is computed,
+    and captured, here.
     """
     name = getattr(function, "__name__", type(function).__name__)
     arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))
@@ -255,7 +252,7 @@ def _realize(result: Any) -> list[Tensor]:
 
 
 def _memory(tensor: Tensor) -> Buffer:
-    """Return the memory of an input, computed where need be; a constant gets some."""
+    """Return the memory of an input, computed where necessary; a constant gets memory."""
     node = base(tensor.uop)
     if node.op is not Ops.BUFFER:
         node = base(tensor.realize().uop)
@@ -270,13 +267,13 @@ def _kind(tensor: Tensor) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class _FreshTensor:
-    """Stands for a tensor of a result whose memory a replay hands out."""
+    """Placeholder for a tensor of a result whose memory a replay allocates."""
 
     shape: Shape
 
 
 def _outline(result: Any) -> Any:
-    """Return a result with what stands for each tensor; known ones are always the same."""
+    """Return a result with a placeholder for each tensor; known tensors stay."""
 
     def change(leaf: Any) -> Any:
         is_fresh = isinstance(leaf, Tensor) and not is_known(base(leaf.uop))
@@ -297,12 +294,12 @@ def _filled(outline: Any, memory: Iterator[Buffer]) -> Any:
 
 
 def _tensor(memory: Buffer, shape: Shape) -> Tensor:
-    """Return a tensor on memory; without the lines of the user's that every other one notes."""
+    """Return a tensor on memory, without a record of the user's lines."""
     return Tensor._on(engine.buffer_on(memory, shape), memory.device)
 
 
 def _refuse_arrays(others: Any, name: str) -> None:
-    """Refuse numpy arrays as arguments: they would be constants."""
+    """Raise JitError for numpy arrays as arguments, which would be constants."""
 
     def look(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray):

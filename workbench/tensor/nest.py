@@ -1,4 +1,4 @@
-"""Nests: lists, tuples and dicts, in each other, with tensors and other things in them."""
+"""Nests: nested lists, tuples and dicts, with tensors and other leaves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.tensor.tensor import Tensor
 
 
 class Hole:
-    """Stands for a tensor in a nest whose other parts are compared."""
+    """Placeholder for a tensor in a nest whose other parts are compared."""
 
     def __repr__(self) -> str:
         return "a tensor"
@@ -33,12 +33,12 @@ def tensors(nest: Any) -> Iterator[Tensor]:
 
 
 def changed(nest: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a nest of the same shape, with `change` of every leaf in it."""
+    """Return a nest of the same structure, with `change(leaf)` for every leaf."""
     if isinstance(nest, dict):
         return {key: changed(part, change) for key, part in nest.items()}
     if type(nest) in (list, tuple):
         return type(nest)([changed(part, change) for part in nest])
-    if isinstance(nest, tuple):  # a named one
+    if isinstance(nest, tuple):  # a named tuple
         return type(nest)(*[changed(part, change) for part in nest])
     return change(nest)
 
@@ -56,10 +56,9 @@ def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two nests without tensors are alike; what has no truth when compared is not.
-
-    Floats are alike as constants are: -0.0 is not 0.0, since 1 / -0.0 is another value than
-    1 / 0.0; and a NaN is what it was, though it is not equal to itself.
+    """Whether two nests without tensors are equal; leaves whose comparison is not a bool are not.
+    Floats are compared as constants: -0.0 is not 0.0, since 1 / -0.0 differs from 1 / 0.0; and NaN
+    equals NaN.
     """
     if type(a) is not type(b):
         return False
@@ -75,5 +74,5 @@ def same(a: Any, b: Any) -> bool:
         return bool(a == b and np.signbit(a) == np.signbit(b))
     try:
         return a is b or bool(a == b)
-    except Exception:  # whatever somebody else's == raises
+    except Exception:  # any error of a user's ==
         return False

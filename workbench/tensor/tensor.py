@@ -1,4 +1,4 @@
-"""Tensor: the way in. Operations build a graph; `realize` and the read-backs compute it.
+"""Tensor: the public class. Operations build a graph; `realize` and the read-backs compute it.
 
 The names, arguments and semantics are tinygrad 0.14's, and through it PyTorch's.
 """
@@ -66,14 +66,14 @@ class Tensor(
     def realize(self, *others: Tensor) -> Self:
         """Compute this tensor, and `others` with it, and return this one.
 
-        They then hold the result: what is built on them later does not compute it again.
+        They are then in memory: later graphs on them do not compute them again.
         """
         for device, tensors in _by_device((self, *others)).items():
-            # Only a graph without memory has no device of its own, and takes this one.
+            # Only a graph without memory has no device; it takes this one.
             with Context(DEV=device):
                 results = engine.realize([t.uop for t in tensors], nodes_alive)
             for tensor, result in zip(tensors, results, strict=True):
-                if tensor.derivation is not None:  # it is computed, and forgets of what
+                if tensor.derivation is not None:  # it forgets its sources
                     tensor.derivation = Derivation(result, tensor.derivation.calls)
                 tensor.uop = result
                 if constant_of(result) is None:
@@ -81,7 +81,7 @@ class Tensor(
         return self
 
     def schedule(self, *others: Tensor) -> tuple[ScheduleItem, ...]:
-        """Return what `realize` would run, in order. Nothing runs."""
+        """Return the items that `realize` would run, in order, without running them."""
         items: list[ScheduleItem] = []
         for device, tensors in _by_device((self, *others)).items():
             with Context(DEV=device):
@@ -91,9 +91,8 @@ class Tensor(
     # reading back
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a numpy array of the same shape; computes them if need be.
-
-        Dtypes: bfloat16, which numpy itself does not have, comes as float32.
+        """Return the values as a numpy array of the same shape; computes them if necessary. Dtypes:
+        bfloat16, which numpy lacks, becomes float32.
         """
         values = engine.to_numpy(self.realize().uop)
         return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values
@@ -130,10 +129,10 @@ class Tensor(
         value: Const = self.numpy().item()
         return value
 
-    # where it is
+    # devices and memory
 
     def to(self, device: str | None) -> Self:
-        """Return the tensor on `device`; None is the default one. On its own device: itself."""
+        """Return the tensor on `device` (None: the default one); itself if it is there."""
         from_device = self._device
         name = canonical(Device.DEFAULT if device is None else device)
         if name == from_device:
@@ -144,7 +143,8 @@ class Tensor(
         return tensor
 
     def contiguous(self) -> Self:
-        """Return the tensor stored: later kernels read it instead of computing it again."""
+        """Return the tensor, marked to be stored: later kernels read it instead of computing it
+        again."""
         if self.uop.op in (Ops.BUFFER, Ops.COPY, Ops.CONTIGUOUS):
             return self
         return self._with(UOp(Ops.CONTIGUOUS, self.dtype, (self.uop,)))

@@ -1,4 +1,4 @@
-"""Tensors made of numbers: no memory, and no kernel until they are stored."""
+"""Tensors of computed numbers, which need neither memory nor a kernel until they are stored."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Creation(Base):
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
 
-        Dtypes: that of the value, unless given; a float is cut off to an integer type.
-        Errors: DTypeError for an int that the type does not hold.
+        Dtypes: that of the value, unless given; a float is truncated to an integer type. Errors:
+        DTypeError for an int out of range of the type.
         """
         size, value = sizes((shape,), "full"), number(fill_value, "full: fill_value")
         kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
@@ -80,11 +80,11 @@ class Creation(Base):
         dtype: DType | str | None = None,
         device: str | None = None,
     ) -> Self:
-        """Return start, start + step, ... below `stop`; of one number, 0 .. that number - 1.
+        """Return start, start + step, ... below `stop`; `arange(n)` gives 0 .. n - 1.
 
-        Dtypes: int32 (int64 where one of the integers needs it), or float32 if a number given
-        is a float. Errors: ShapeError if `step` is 0; DTypeError if an integer of the range
-        is not one that `dtype` holds.
+        Dtypes: int32 (int64 where one of the integers needs it), or float32 if an argument is a
+        float. Errors: ShapeError if `step` is 0; DTypeError if an integer is out of range of
+        `dtype`.
         """
         if stop is None:
             start, stop = 0, start
@@ -96,7 +96,7 @@ class Creation(Base):
         if count and kind.is_int:
             for end in (start, start + (count - 1) * step):
                 constant(kind, int(end), "make a range")
-        # A fraction counts before an integer type cuts it off.
+        # A fraction counts before it is truncated to an integer type.
         within = alone if alone.is_float and not kind.is_float else wide_dtype(kind)
         value = numbered(count, within)
         if step < 0 and within.is_float:  # 0 times a negative float would be -0.0
@@ -116,7 +116,7 @@ class Creation(Base):
     ) -> Self:
         """Return `steps` numbers evenly spaced from `start` to `stop`, both included.
 
-        Dtypes: float32 unless given; integers are cut off. Errors: ShapeError if `steps` is
+        Dtypes: float32 unless given; integers are truncated. Errors: ShapeError if `steps` is
         negative.
         """
         count = whole(steps, "linspace: steps", 0)
@@ -156,9 +156,8 @@ class Creation(Base):
     def empty(
         cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
-        """Return memory that nothing is written to yet; float32 unless `dtype` is given.
-
-        It needs no kernel: for the operands of kernels that are looked at, not run.
+        """Return uninitialised memory; float32 unless `dtype` is given. It needs no kernel: for
+        operands of kernels that are inspected, not run.
         """
         size = sizes(shape, "empty")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)
@@ -190,7 +189,7 @@ class Creation(Base):
 
 
 def _steps(start: float, stop: float, step: float) -> int:
-    """Return how many steps there are below `stop`; exact for integers of any size."""
+    """Return the number of steps below `stop`; exact for integers of any size."""
     if step == 0:
         raise shape_error("cannot make a range", "its step is 0", "step=1")
     if not all(map(math.isfinite, (start, stop, step, (stop - start) / step))):

@@ -1,7 +1,7 @@
 """Random tensors: a stream of numbered draws, the same on every device.
 
-The element that takes draw n is a function of n and the seed alone (threefry.py). Seed and
-position reach a kernel as memory, so that every call runs one and the same kernel.
+The value of draw n is a function of n and the seed alone (threefry.py). A kernel reads the seed and
+the position from memory, so that every call runs the same kernel.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Stream:
             self.seed, self.position = seed, 0
 
     def take(self, count: int) -> tuple[int, int]:
-        """Return the seed and the first of `count` draws that are now taken."""
+        """Take `count` draws; return the seed and the number of the first one."""
         with self.lock:
             first = self.position
             self.position += count
@@ -55,7 +55,7 @@ _stream = _Stream()
 
 
 def draw_count() -> tuple[int, int]:
-    """Return the seed, and how many draws have been taken since it was set."""
+    """Return the seed, and the number of draws since it was set."""
     return _stream.seed, _stream.position
 
 
@@ -84,7 +84,7 @@ class Random(Creation):
     def rand(
         cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
-        """Return numbers from 0 up to, and without, 1, all equally likely.
+        """Return numbers of the uniform distribution from 0 up to, but not including, 1.
 
         Dtypes: float32, or another float, of which all bits are random.
         Errors: DTypeError if `dtype` is not a float.
@@ -110,7 +110,8 @@ class Random(Creation):
         dtype: DType | str | None = None,
         device: str | None = None,
     ) -> Self:
-        """Return numbers from `low` up to `high`, all equally likely; rounding may reach `high`.
+        """Return numbers of the uniform distribution from `low` up to `high`; rounding may reach
+        `high`.
 
         Errors: DTypeError if `dtype` is not a float.
         """
@@ -153,11 +154,9 @@ class Random(Creation):
         dtype: DType | str | None = None,
         device: str | None = None,
     ) -> Self:
-        """Return integers from `low` up to, and without, `high`, all equally likely (to within
-        (high - low) / 2**64).
-
-        Dtypes: int32 unless given. Errors: ShapeError if there is none; DTypeError if `dtype`
-        is not an integer, or does not hold them.
+        """Return integers of the uniform distribution from `low` up to, but not including, `high`
+        (to within (high - low) / 2**64). Dtypes: int32 unless given. Errors: ShapeError if there is
+        no such integer; DTypeError if `dtype` is not an integer type, or they are out of its range.
         """
         kind = dtypes.default_int if dtype is None else as_dtype(dtype)
         low, high = whole(low, "randint: low"), whole(high, "randint: high")
@@ -197,7 +196,7 @@ class Random(Creation):
         """Return `formula(word, word, kind)` of the next draws, one for each element."""
         empty = cls.full(
             shape, 0, kind, device
-        )  # refuses a shape before it takes draws
+        )  # raises for a bad shape before it takes draws
         count = empty.numel()
         seed, first = _stream.take(count)
         if not count:
@@ -215,7 +214,7 @@ def _words(start: UOp, count: int) -> tuple[UOp, UOp]:
         expanded(shrunk(start, ((i, i + 1),)), (count,)) for i in range(4)
     )
     x0 = numbered(count, dtypes.uint32) + low
-    # The draw's number has 64 bits: where its low word wrapped, one is carried.
+    # The draw's number has 64 bits: where its low word wraps, 1 is carried.
     return threefry2x32(x0, high + (x0 < low).cast(dtypes.uint32), k0, k1)
 
 

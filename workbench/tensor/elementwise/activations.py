@@ -1,4 +1,4 @@
-"""Activation functions: what a layer of a network ends with. Element by element."""
+"""Activation functions of neural networks, element by element."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from workbench.tensor.operands.refuse import shape_error
 class Activations(Base):
     """relu and its smooth relatives, sigmoid, tanh.
 
-    Dtypes: all but `relu` and `relu6` take integers and bools as float32. NaN stays NaN, and
-    at the infinities each has the value that it tends to.
+    Dtypes: all but `relu` and `relu6` take integers and bools as float32. NaN stays NaN; at the
+    infinities each has its limit.
     """
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class Activations(Base):
         return self.maximum(0)
 
     def relu6(self) -> Self:
-        """Return self, held between 0 and 6."""
+        """Return self, clamped to 0 and 6."""
         return self.relu().minimum(6)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
@@ -91,7 +91,7 @@ def _gated(x: UOp, y: UOp) -> UOp:
 def _hardswish(x: UOp) -> UOp:
     """Return x * relu6(x + 3) / 6."""
     gate = (x + 3.0).max(0.0).min(6.0)
-    # Below -3 the gate is 0: held there, minus infinity gives 0 and not NaN.
+    # Below -3 the gate is 0: clamped there, minus infinity gives 0 and not NaN.
     return x.max(-3.0) * gate * (1 / 6)
 
 

@@ -1,4 +1,4 @@
-"""Arithmetic: + - * / // % **, the bits, and what decides between elements.
+"""Arithmetic: + - * / // % **, bitwise operations, and selection between elements.
 
 Operands promote and broadcast (broadcast.py). On bool, + is "or" and * is "and". Integers wrap;
 integer division floors, and by zero gives 0.
@@ -145,7 +145,7 @@ class Arithmetic(Base):
         """Return self >> x of integers, which keeps the sign; 0 where x is out of range."""
         return self._shift(Ops.SHR, x, ">>", reverse)
 
-    # choosing
+    # selection
 
     def maximum(self, x: Operand) -> Self:
         """Return the greater of each pair; NaN if either is."""
@@ -167,7 +167,8 @@ class Arithmetic(Base):
         return self._with(UOp(Ops.WHERE, nodes[1].dtype, nodes), yes, no)
 
     def _branches(self, x: Operand, y: Operand) -> tuple[Self, Self]:
-        """Lift the branches: a scalar takes its dtype from the other one, if that has one."""
+        """Return the branches as tensors: a scalar takes the dtype of the other one, if that has
+        one."""
         x, y = plain(x), plain(y)
         if isinstance(x, bool | int | float) and isinstance(y, bool | int | float):
             free = self._with(UOp.const(dtypes.bool, False))
@@ -178,7 +179,7 @@ class Arithmetic(Base):
         yes = self._lift(x, "choose")
         return yes, yes._lift(y, "choose")
 
-    # how they are made
+    # helpers
 
     def _binary(self, op: Ops, x: Operand, what: str, reverse: bool = False) -> Self:
         a, b, other = self._meet(x, what, reverse)
@@ -199,7 +200,7 @@ class Arithmetic(Base):
         if isinstance(x, int) and not swapped:
             kind = dtypes.default_int if self.dtype.is_bool else self.dtype
             if not 0 <= x < kind.bits:
-                x = kind.bits  # shifts by this and by more are one
+                x = kind.bits  # longer shifts have the same result
         a, b, other = self._integers(x, sign, swapped)
         if a.dtype.is_bool:
             raise dtype_error(
@@ -210,7 +211,8 @@ class Arithmetic(Base):
         return self._with(a.alu(op, b), other)
 
     def _integers(self, x: Operand, sign: str, reverse: bool) -> tuple[UOp, UOp, Self]:
-        """Return operands as `_meet` does. Errors: DTypeError if they are, or meet in, floats."""
+        """Return operands as `_meet` does. Errors: DTypeError if they are, or promote to,
+        floats."""
         other = self._lift(x, f"apply {sign} to")
         _refuse_floats(sign, self.dtype, other.dtype)
         a, b, other = self._meet(other, f"apply {sign} to", reverse)

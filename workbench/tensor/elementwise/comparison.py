@@ -17,8 +17,8 @@ from workbench.tensor.operands.broadcast import expanded
 class ComparisonMixin(Base):
     """< <= > >= == !=, by operator and by PyTorch's names.
 
-    Dtypes: operands promote; the result is bool. A Python int that the tensor's integer type
-    cannot hold compares as the number it is, and is not wrapped.
+    Dtypes: operands promote; the result is bool. A Python int out of range of the tensor's integer
+    type compares as that number, without wrapping.
     """
 
     __slots__ = ()
@@ -58,7 +58,7 @@ class ComparisonMixin(Base):
     ) -> Self:
         x = plain(x)
         if self.dtype.is_int and type(x) is int and not self._holds(x):
-            # Every value of the type compares with x as 0 does.
+            # Every value of the type compares with x as 0 does, since x is out of range.
             answer = UOp.const(dtypes.bool, python(0, x))
             return self._with(expanded(answer, self.shape))
         a, b, other = self._meet(x, "compare")

@@ -1,4 +1,5 @@
-"""Division of nodes that are one dtype and shape: true, truncated, floored, and what is left."""
+"""Division of nodes of one dtype and shape: true, truncated and floored quotients, and
+remainders."""
 
 from __future__ import annotations
 
@@ -41,11 +42,10 @@ def remainder(a: UOp, b: UOp) -> UOp:
 
 
 def _floored(a: UOp, b: UOp) -> UOp:
-    """Return floor(a / b) of floats, rounded once; as numpy has it at zeros and infinities.
-
-    A quotient that is not a whole number lies between the same two as the exact one. One that is
-    was rounded by less than a half: down from it, or up to it, which the remainder tells. One of
-    more bits than the float it is computed in is whole, and rounded as a / b is.
+    """Return floor(a / b) of floats, rounded once; as numpy does at zeros and infinities. A rounded
+    quotient that is not a whole number lies between the same whole numbers as the exact one. One
+    that is whole was rounded by less than 1/2, up or down, which the sign of the remainder says. A
+    quotient of more bits than the float has is whole, and rounded as a / b is.
     """
     kind, (a, b) = a.dtype, _widened(a, b)
     rest, direct = a.alu(Ops.FMOD, b), a / b
@@ -60,15 +60,15 @@ def _floored(a: UOp, b: UOp) -> UOp:
 
 
 def _widened(a: UOp, b: UOp) -> tuple[UOp, UOp]:
-    """Return floats with enough more bits that rounding what comes of them back is as good as
-    rounding once; the more bits, the larger the quotients for which FMOD is quick."""
+    """Return floats of a wider dtype, with enough bits that rounding a result back equals rounding
+    once; with more bits FMOD is fast for larger quotients."""
     wide = dtypes.float32 if a.dtype.is_half_precision else dtypes.float64
     a, b = filled(a, b)
     return cast_to(a, wide), cast_to(b, wide)
 
 
 def _is_against(rest: UOp, b: UOp) -> UOp:
-    """Return whether a truncated remainder is not 0 and has the other sign than the divisor."""
+    """Return whether a truncated remainder is not 0 and its sign is not the divisor's."""
     differ = (rest < 0.0) ^ (b < 0.0)
     return differ & rest.ne(0.0)
 
@@ -76,7 +76,7 @@ def _is_against(rest: UOp, b: UOp) -> UOp:
 def _truncated(a: UOp, b: UOp) -> UOp:
     """Return the integer quotient rounded towards zero.
 
-    Floored and truncated differ by one where the signs differ and something is left over.
+    Floored and truncated quotients differ by 1 where the signs differ and the remainder is not 0.
     """
     a, b = filled(a, b)
     quotient = a // b

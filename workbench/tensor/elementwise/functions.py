@@ -17,7 +17,7 @@ from workbench.tensor.operands.refuse import shape_error
 class Functions(Base):
     """exp, log, sqrt, trigonometry, rounding, clip.
 
-    Dtypes: functions with fractions as values take integers and bools as float32.
+    Dtypes: functions whose values are fractions take integers and bools as float32.
     """
 
     __slots__ = ()
@@ -123,9 +123,8 @@ class Functions(Base):
         return self._with((x.like(0) < x).where(x.like(1), not_above))
 
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
-        """Return self, held between `min_` and `max_`; one of them may be None.
-
-        Dtypes: a Python int beyond an integer type's range bounds nothing on that side.
+        """Return self, clamped to `min_` and `max_`; one of them may be None. Dtypes: a Python int
+        out of range of an integer type is no limit on that side.
         Errors: ShapeError if both are None.
         """
         if min_ is None and max_ is None:

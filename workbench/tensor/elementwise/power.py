@@ -36,7 +36,7 @@ def whole_power(x: UOp, exponent: float) -> UOp | None:
 
 
 def power(x: UOp, y: UOp) -> UOp:
-    """Return x ** y of floats, as POW means it; a float below 32 bits is computed in 32."""
+    """Return x ** y of floats, by the op POW; a float below 32 bits is computed in 32."""
     kind = x.dtype
     x, y = (cast_to(v, wide_dtype(kind)) for v in filled(x, y))
     return cast_to(x.alu(Ops.POW, y), kind)

@@ -1,7 +1,7 @@
 """Indexing by tensors: where an index equals a position, that element is the one term of a sum.
 
-Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so
-every device has it, an index without such a position gives 0, and -0.0 may come as 0.0.
+Rewrite: x[index] -> sum over i of where(index == i, x[i], 0). It is computed, not loaded, so every
+device can do it; an index without such a position gives 0, and -0.0 may become 0.0.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _is_advanced(entry: object) -> bool:
 
 
 def _refuse_outside(entry: Any, axis: int, shape: Shape) -> None:
-    """Refuse a list or array with an index that the axis does not have."""
+    """Raise AxisError for a list or array with an index that the axis does not have."""
     size = shape[axis]
     if isinstance(entry, Base) or not size:
         return

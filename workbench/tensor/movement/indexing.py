@@ -101,7 +101,7 @@ def _on_axis(value: UOp, axis: int, lo: int, hi: int) -> UOp:
 
 
 def one_per_axis(indices: tuple[Any, ...], shape: Shape) -> list[Any]:
-    """Return `indices` with Ellipsis, and what is missing at the end, written out as slices."""
+    """Return `indices` with Ellipsis, and missing indices at the end, as full slices."""
     used = sum(entry is not None and entry is not Ellipsis for entry in indices)
     if used > len(shape):
         raise axis_error(

@@ -1,4 +1,4 @@
-"""Joining tensors along an axis, and taking them apart again."""
+"""Joining tensors along an axis, and splitting them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.tensor.operands.broadcast import expanded, promoted
 from workbench.tensor.operands.refuse import axis_error, dtype_error, shape_error
 
 MOST_PIECES = 1 << 20
-"""Tensors made by one call."""
+"""Most tensors that one call returns."""
 
 
 class Joining(Base):
@@ -143,7 +143,7 @@ def _joined(values: Sequence[UOp], axis: int) -> UOp:
     """Return `values`, equally shaped but for `axis`, one after the other along it.
 
     Rewrite: cat(a, b) -> where(position < len(a), pad(a after), pad(b before)), in halves.
-    Zeros added to what is elsewhere would do as well, but would lose the sign of -0.0.
+    Adding the padded tensors would be right, too, but would lose the sign of -0.0.
     """
     values = [v for v in values if v.shape[axis]] or values[:1]
     if len(values) == 1:

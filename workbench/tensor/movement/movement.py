@@ -126,10 +126,10 @@ class Movement(Base):
         """Return the tensor with `value` added around it.
 
         Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before
-        and after of the last axis, then of the one before it. A negative number cuts off.
-        Dtypes: the tensor's; a float `value` is cut off to an integer type.
-        Errors: ShapeError if `padding` fits neither form, or cuts off more than there is;
-        DTypeError for an integer `value` that the tensor's type does not hold.
+        and after of the last axis, then of the one before it. A negative number removes elements.
+        Dtypes: the tensor's; a float `value` is truncated to an integer type. Errors: ShapeError if
+        `padding` fits neither form, or removes too many elements; DTypeError for an integer `value`
+        out of range of the tensor's type.
         """
         if text(mode, "pad: mode") != "constant":
             raise dtype_error(
@@ -173,7 +173,7 @@ class Movement(Base):
         return self.reshape((*self.shape[:axis], 1, *self.shape[axis:]))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
-        """Return the tensor with the axes from `start_dim` to `end_dim` made one."""
+        """Return the tensor with the axes from `start_dim` to `end_dim` merged."""
         first = one_axis(start_dim, self.ndim, "flatten")
         last = one_axis(end_dim, self.ndim, "flatten")
         if first > last:
@@ -188,7 +188,7 @@ class Movement(Base):
         return self.reshape((*self.shape[:first], size, *self.shape[last + 1 :]))
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Self:
-        """Return the tensor with axis `dim` made several, of `sizes`; one may be -1.
+        """Return the tensor with axis `dim` split into axes of `sizes`; one may be -1.
 
         Errors: ShapeError unless their product is the size of the axis.
         """
@@ -199,7 +199,7 @@ class Movement(Base):
     def repeat(self, *repeats: Any) -> Self:
         """Return the tensor `repeats[i]` times after itself along axis i.
 
-        Shapes: numbers more than there are axes make new leading axes, as in PyTorch.
+        Shapes: more numbers than axes add leading axes, as in PyTorch.
         Errors: ShapeError for fewer numbers than axes. Also known as: numpy tile.
         """
         times = sizes(repeats, "repeat")
@@ -232,7 +232,7 @@ class Movement(Base):
         return self._with(reshaped(wide, (*before, size[0] * times, *after)))
 
 
-# On nodes: what would change nothing gives the node itself.
+# On nodes: a movement that changes nothing gives the node itself.
 
 
 def reshaped(value: UOp, shape: Shape) -> UOp:

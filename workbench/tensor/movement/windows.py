@@ -21,7 +21,7 @@ from workbench.tensor.operands.refuse import shape_error
 
 class Window(NamedTuple):
     """A window along one axis: `size` elements `dilation` apart, every `stride` elements, over
-    `before` and `after` elements of padding. `ceil` lets the last one stick out at the end."""
+    `before` and `after` elements of padding. With `ceil` the last one may extend beyond the end."""
 
     size: int
     stride: int
@@ -32,11 +32,11 @@ class Window(NamedTuple):
 
     @property
     def extent(self) -> int:
-        """Elements from the first to the last that a window sees."""
+        """Distance from the first to the last element of a window, both included."""
         return self.dilation * (self.size - 1) + 1
 
     def count(self, length: int) -> int:
-        """Return how many windows there are on an axis of `length`; below 1 if it is short."""
+        """Return the number of windows on an axis of `length`; below 1 if it is too short."""
         room = length + self.before + self.after - self.extent
         if not self.ceil:
             return room // self.stride + 1
@@ -58,7 +58,7 @@ def windows_of(
     padding: Any,
     ceil: bool = False,
 ) -> tuple[Window, ...]:
-    """Return a window per axis from arguments as written: one number for all axes, or one each.
+    """Return a window per axis from a call's arguments: one number for all axes, or one each.
 
     `padding` may also be PyTorch's flat form: before and after of the last axis first.
     Errors: ShapeError for a wrong number of numbers, or one that is too small.
@@ -112,7 +112,7 @@ def windows(value: UOp, each: Sequence[Window]) -> UOp:
 
 
 def _along(value: UOp, axis: int, window: Window) -> UOp:
-    """Return the windows along `axis`; what each sees becomes the last axis.
+    """Return the windows along `axis`; the elements of each are the last axis.
 
     Rewrite: copies of the axis, end to end, are cut into rows longer than it by `dilation`, so
     that each row begins `dilation` later than the one above: row j, column i is element
@@ -145,7 +145,7 @@ def padded_for(value: UOp, each: Sequence[Window], fill: Const) -> UOp:
 
 
 def check_fits(what: str, shape: Shape, each: Sequence[Window]) -> None:
-    """Refuse, as ShapeError, windows that are larger than the axes they slide along."""
+    """Raise ShapeError for windows that are larger than the axes they slide along."""
     for axis, window in enumerate(each, len(shape) - len(each)):
         if window.count(shape[axis]) < 1 or not shape[axis]:
             around = window.before + window.after

@@ -1,6 +1,5 @@
-"""Reading arguments that are plain values: numbers, whole numbers, flags and lists.
-
-A value of another kind is refused here, in words, before it can fail somewhere below.
+"""Checking arguments that are plain values: numbers, whole numbers, flags and lists. A value of
+another kind is an error here, before it can fail in a lower layer.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ MOST_AXES = 64
 
 
 def plain(value: Any) -> Any:
-    """Return numpy's scalars as Python's, and all else as it is."""
+    """Return numpy's scalars as Python's, and other values unchanged."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def number(value: Any, name: str) -> Const:
-    """Return a bool, an int or a float. `name` says whose it is.
+    """Return a bool, an int or a float. `name` is the argument's name, for errors.
 
     Errors: DTypeError for anything else, and for an int beyond every float.
     """
@@ -36,7 +35,7 @@ def number(value: Any, name: str) -> Const:
 
 
 def whole(value: Any, name: str, least: int | None = None) -> int:
-    """Return an integer, which is not below `least`.
+    """Return an integer that is at least `least`.
 
     Errors: DTypeError for a value that is not an integer, ShapeError for one that is too small.
     """
@@ -59,7 +58,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def text(value: Any, name: str) -> str:
-    """Return a word. Errors: DTypeError for what is none."""
+    """Return a string. Errors: DTypeError for a value of another type."""
     if isinstance(value, str):
         return value
     raise _another_kind(value, name, "a word in quotes")
@@ -68,7 +67,7 @@ def text(value: Any, name: str) -> str:
 def listed(items: Any, name: str) -> tuple[Any, ...]:
     """Return the items of a list, tuple, short range or 1-D array.
 
-    Errors: DTypeError for anything else, which may never end or have no order.
+    Errors: DTypeError for other iterables, which may be endless or unordered.
     """
     if isinstance(items, list | tuple):
         return tuple(items)
@@ -80,7 +79,7 @@ def listed(items: Any, name: str) -> tuple[Any, ...]:
 
 
 def short(value: object) -> str:
-    """Return how a value prints, cut to 40 characters."""
+    """Return the text of a value, cut to 40 characters."""
     printed = repr(value)
     return printed if len(printed) <= 40 else printed[:37] + "..."
 

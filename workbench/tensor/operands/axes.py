@@ -1,4 +1,4 @@
-"""Reading axes and shapes as people write them: negative, missing, one or many."""
+"""Reading axes and shapes in all their notations: negative, missing, one or many."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Axes = int | Sequence[int] | None
 def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
     """Return `axis` counted from 0. A scalar has the axes 0 and -1, as in PyTorch.
 
-    Errors: AxisError if there is no such axis; `extra` more are allowed at the end.
+    Errors: AxisError if there is no such axis; `extra` more axes are allowed at the end.
     """
     count = max(1, ndim + extra)
     axis = int(axis) if isinstance(axis, np.integer) else axis
@@ -37,7 +37,7 @@ def one_axis(axis: int, ndim: int, what: str, extra: int = 0) -> int:
 
 
 def many_axes(axes: Axes, ndim: int, what: str) -> tuple[int, ...]:
-    """Return the axes named, ascending; None means all. A scalar gives ().
+    """Return axes in ascending order; None means all. A scalar gives ().
 
     Errors: AxisError if one does not exist, ShapeError if it is named twice.
     """
@@ -64,7 +64,7 @@ def flat(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def sizes(args: tuple[Any, ...], what: str) -> Shape:
-    """Return a shape as written, in one tuple or several arguments.
+    """Return a shape, from one tuple or several arguments.
 
     Errors: ShapeError if a size is not an integer, or below 0.
     """
@@ -79,9 +79,9 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
 
 
 def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
-    """Return the shape `new` for a tensor of shape `old`: -1 is what remains, None is kept.
-
-    Errors: ShapeError if the number of elements differs, or -1 cannot be decided.
+    """Return the shape `new` for a tensor of shape `old`: -1 stands for the size that remains, None
+    for that of the same axis. Errors: ShapeError if the number of elements differs, or -1 is
+    ambiguous.
     """
     shape = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
     unknown = [i for i, size in enumerate(shape) if is_minus_one(size)]
@@ -103,7 +103,7 @@ def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
 
 
 def is_minus_one(size: object) -> bool:
-    """Whether a size is left to be worked out."""
+    """Whether a size is -1, the size that remains."""
     return isinstance(size, int) and size == -1
 
 

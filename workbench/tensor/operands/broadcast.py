@@ -1,9 +1,9 @@
-"""How operands meet: one dtype by promotion, one shape by broadcasting.
+"""Promotion of operands to one dtype, and broadcasting to one shape.
 
 Arrays promote by `dtypes.promote`. Python scalars are weak: they take the dtype of the tensor
 beside them, unless they are of a higher kind (bool < int < float), and then the default dtype
-of that kind. An int that the tensor's dtype does not hold is refused, as in numpy 2; wrapped,
-it would be another number.
+of that kind. An int out of range of the tensor's dtype is an error, as in numpy 2; wrapped, it
+would be another number.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ def scalar_dtype(value: Const) -> DType:
 
 
 def constant(dtype: DType, value: Const, what: str) -> UOp:
-    """Return the Python scalar `value` as `dtype`; a float is cut off where it must be.
-
-    Errors: DTypeError for an int that an integer type does not hold; `what` says what for.
+    """Return the Python scalar `value` as `dtype`; a float is truncated to an integer type. Errors:
+    DTypeError for an int out of range of an integer type; `what` names the operation.
     """
     if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
         raise dtype_error(
@@ -49,7 +48,7 @@ def constant(dtype: DType, value: Const, what: str) -> UOp:
 
 
 def weak_dtype(dtype: DType, value: Const) -> DType:
-    """Return the dtype that a tensor of `dtype` and the Python scalar `value` meet in."""
+    """Return the dtype that a tensor of `dtype` and the Python scalar `value` promote to."""
     alone = scalar_dtype(value)
     if alone.is_bool or dtype.is_float:
         return dtype
@@ -59,8 +58,8 @@ def weak_dtype(dtype: DType, value: Const) -> DType:
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """Return the dtype that formulas and sums of `dtype` are computed in: of float16 and
-    bfloat16 float32, of any other itself."""
+    """Return the dtype that formulas and sums of `dtype` are computed in: float32 for float16 and
+    bfloat16, else `dtype`."""
     return dtypes.float32 if dtype.is_half_precision else dtype
 
 
@@ -72,7 +71,7 @@ def cast_to(value: UOp, dtype: DType) -> UOp:
 
 
 def promoted(*values: UOp) -> tuple[UOp, ...]:
-    """Return `values`, all cast to the least dtype that holds every one of them."""
+    """Return `values`, all cast to the dtype that they promote to."""
     dtype = values[0].dtype
     for value in values[1:]:
         dtype = promote(dtype, value.dtype)
@@ -82,7 +81,7 @@ def promoted(*values: UOp) -> tuple[UOp, ...]:
 def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
     """Return `values` expanded to their common shape; constants stay as they are.
 
-    Errors: ShapeError naming both shapes if they do not broadcast; `what` says what for.
+    Errors: ShapeError naming both shapes if they do not broadcast; `what` names the operation.
     """
     shape = common_shape(what, *[v.shape for v in values])
     return tuple(v if v.is_const else expanded(v, shape) for v in values)
@@ -91,8 +90,8 @@ def matched(what: str, *values: UOp) -> tuple[UOp, ...]:
 def filled(*values: UOp) -> tuple[UOp, ...]:
     """Return `values`, constants among them expanded to the shape the others have.
 
-    For formulas that combine an operand with itself first: only a bare constant fits beside
-    any shape, and what is computed from constants alone is a scalar.
+    For formulas that combine an operand with itself first: only a bare constant fits beside any
+    shape, and a formula of constants alone is a scalar.
     """
     shape = next((v.shape for v in values if not v.is_const), ())
     return tuple(expanded(v, shape) for v in values)
@@ -116,7 +115,7 @@ def common_shape(what: str, *shapes: Shape) -> Shape:
 
 
 def expanded(value: UOp, shape: Shape) -> UOp:
-    """Return `value` broadcast to `shape`, which it is known to fit."""
+    """Return `value` broadcast to `shape`, which must fit."""
     if value.shape == shape:
         return value
     return UOp(Ops.EXPAND, value.dtype, (value,), shape)

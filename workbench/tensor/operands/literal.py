@@ -27,9 +27,8 @@ _KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy
 
 
 def as_dtype(dtype: DType | str) -> DType:
-    """Return the element type that `dtype` is or names.
-
-    Errors: DTypeError if there is none, or if tensors cannot have it.
+    """Return the element type that `dtype` is or names. Errors: DTypeError for another value, or a
+    type that tensors cannot have.
     """
     element_type = dtype if isinstance(dtype, DType) else _named(str(dtype))
     if (
@@ -46,7 +45,7 @@ def as_dtype(dtype: DType | str) -> DType:
 
 
 def literal(data: object, device: str, dtype: DType | None) -> UOp:
-    """Return `data` as a node on `device`, of `dtype` if given, else of the data's own.
+    """Return `data` as a node on `device`, of `dtype`, or of the data's own dtype where None.
 
     Dtypes: all bools give bool, ints int32 (int64 where one needs it), else float32; an array
     keeps its own. Errors: DTypeError for other data, ShapeError for a ragged list.
@@ -71,7 +70,7 @@ def literal(data: object, device: str, dtype: DType | None) -> UOp:
 def _from_array(array: np.ndarray[Any, Any], device: str, dtype: DType | None) -> UOp:
     own = _array_dtype(array)
     dtype = dtype or own
-    # A float that no integer holds is converted by the graph, where it saturates.
+    # The graph converts a float out of range of integers, where it saturates.
     on_host = not (own.is_float and dtype.is_int)
     if on_host and own is not dtype:
         with np.errstate(over="ignore"):
@@ -126,7 +125,7 @@ def _list_dtype(values: list[Const]) -> DType:
 
 
 _NUMBER_BYTES = 40
-"""What a Python number in a list takes, about."""
+"""Estimate of the bytes of a Python number in a list."""
 
 
 def _flatten(data: Sequence[Any]) -> tuple[Shape, list[Const]]:
@@ -211,7 +210,7 @@ def _named(name: str) -> DType | None:
 
 
 def _nearest(name: str) -> str:
-    """Return what to do instead of a numpy type that we do not have."""
+    """Return the hint for a numpy type without a dtype here."""
     if "complex" in name:
         return "the parts as two tensors: array.real, array.imag"
     if "float" in name:

@@ -12,7 +12,7 @@ from workbench.tensor.operands.broadcast import cast_to, expanded
 def numbered(count: int, dtype: DType | None = None) -> UOp:
     """Return 0, 1, .. count - 1 as `dtype`, shape (count,); None: as `position_dtype`.
 
-    Errors: ShapeError for more than 64-bit integers count.
+    Errors: ShapeError for more than 64-bit integers can count.
     """
     addressable((count,))
     own = position_dtype(count)

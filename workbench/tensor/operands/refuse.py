@@ -1,4 +1,4 @@
-"""Refusals of the front end: what / because / try, and the user's own line as where."""
+"""Errors of the front end: what / because / try, and the user's own line as where."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def shape_error(what: str, because: str, hint: str = "") -> ShapeError:
 
 
 def axis_error(what: str, because: str, hint: str = "") -> AxisError:
-    """Return the error for an axis or an index that is not there, with the user's line."""
+    """Return the error for an axis or an index out of range, with the user's line."""
     return AxisError(what, because, hint, where())
 
 
@@ -22,7 +22,7 @@ def dtype_error(what: str, because: str, hint: str = "") -> DTypeError:
 
 
 def device_error(what: str, because: str, hint: str = "") -> DeviceError:
-    """Return the error for a device that cannot do it, with the user's line."""
+    """Return the error for a device that cannot do an operation, with the user's line."""
     return DeviceError(what, because, hint, where())
 
 

@@ -17,10 +17,11 @@ from workbench.tensor.reductions.reduce import combined, sum_dtype
 
 _DIRECT = 32
 _BLOCK = 8
-"""Up to _DIRECT elements every one is combined anew, quadratic and one kernel; longer axes go
-in blocks of _BLOCK, each after what all blocks before it come to. In a block each element is
-one of _BLOCK lanes that take in its elements one by one: _BLOCK operations for each result, a
-vector at a time, and a kernel more for each power of _BLOCK."""
+"""Elements of a block. Up to _DIRECT elements every result is a reduction of its own, in one kernel
+and quadratic time; longer axes are cut into blocks, and each block is combined with the total of
+those before it. In a block each result is one of _BLOCK lanes, to which its elements are added one
+by one: _BLOCK operations per result, a vector at a time, and one more kernel for each power of
+_BLOCK."""
 
 
 class Cumulative(Base):
@@ -90,7 +91,7 @@ def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
     value = _padded(value, axis, (0, count * _BLOCK - size), identity)
     blocks = reshaped(value, (*lead, count, _BLOCK, *rest))
     totals = reshaped(combined(op, blocks, (axis + 1,)), (*lead, count, *rest))
-    # What is before a block is the total up to the block before; before the first, nothing.
+    # A block follows the total up to the block before; the first follows the identity.
     up_to = _cut(_running(op, totals, axis), axis, count - 1)
     before = reshaped(_padded(up_to, axis, (1, 0), identity), (*lead, count, 1, *rest))
     scan = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
@@ -116,7 +117,7 @@ def _cut(value: UOp, axis: int, size: int) -> UOp:
 
 
 def _identity(op: Ops, value: UOp) -> Const:
-    """Return what changes nothing: x op it = x."""
+    """Return the identity i of an op: x op i = x."""
     if op is Ops.MAX:
         return value.dtype.min
     return 1 if op is Ops.MUL and value.dtype is not dtypes.bool else 0

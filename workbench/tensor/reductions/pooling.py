@@ -1,4 +1,4 @@
-"""Pooling: the windows that slide over the last axes, each combined to one element."""
+"""Pooling: windows slide over the last axes, and each is combined to one element."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pooling(Base):
     Shapes: windows slide over as many of the last axes as `kernel_size` has numbers (one
     number: two axes). `stride` is the size of the window unless given; `padding` is a number
     for all sides, one per axis, or PyTorch's flat form, (left, right, top, bottom).
-    `ceil_mode` counts a last window that sticks out at the end.
+    With `ceil_mode` a last window may extend beyond the end.
     Errors: ShapeError if no window fits.
     """
 
@@ -99,7 +99,7 @@ class Pooling(Base):
         return each
 
     def _counts(self, each: Sequence[Window], with_padding: bool) -> Self | int:
-        """Return how many elements each window sees; what sticks out at the end never counts."""
+        """Return the number of elements of each window; elements beyond the end never count."""
         shape = self.shape[self.ndim - len(each) :]
         sides = [w.padding(n) for w, n in zip(each, shape, strict=True)]
         if flag(with_padding, "avg_pool2d: count_include_pad"):

@@ -30,21 +30,20 @@ class Reduce(Base):
     def sum(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
-        """Return the sum over `axis`; of nothing, 0.
-
-        Dtypes: bool and integers below 32 bits are summed, and given, in 32 bits; float16 and
-        bfloat16 are summed in float32; `dtype` is cast to before, and that of the result.
+        """Return the sum over `axis`; 0 over no elements. Dtypes: bool and integers below 32 bits
+        are summed in 32 bits, and so is the result; float16 and bfloat16 are summed in float32;
+        with `dtype` the values are cast before, and the result has it.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 
     def prod(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
-        """Return the product over `axis`; of nothing, 1. Dtypes: as `sum`."""
+        """Return the product over `axis`; 1 over no elements. Dtypes: as `sum`."""
         return self._accumulate(Ops.MUL, axis, keepdim, dtype, 1)
 
     def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Return the mean over `axis`; of nothing, NaN.
+        """Return the mean over `axis`; NaN over no elements.
 
         Dtypes: bool and integers give float32.
         """
@@ -71,11 +70,11 @@ class Reduce(Base):
         return self._combine(op, axis, keepdim, "min")
 
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Return whether any value over `axis` is true; of nothing, False."""
+        """Return whether any value over `axis` is true; False over no elements."""
         return self.cast(dtypes.bool)._combine(Ops.ADD, axis, keepdim, "any", False)
 
     def all(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Return whether all values over `axis` are true; of nothing, True."""
+        """Return whether all values over `axis` are true; True over no elements."""
         return self.cast(dtypes.bool)._combine(Ops.MUL, axis, keepdim, "all", True)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
@@ -115,7 +114,7 @@ class Reduce(Base):
             if empty is None and 0 not in shape:
                 raise self._nothing_to(what, axes)
             return self._with(expanded(self.uop.like(empty or 0), shape))
-        # An axis of size 1 has nothing to combine.
+        # An axis of size 1 needs no reduction.
         long = tuple(i for i in axes if self.shape[i] != 1)
         value = self.uop
         if long:
@@ -134,7 +133,7 @@ class Reduce(Base):
         if size == 0 and 0 not in reduced_shape(self.shape, (place,), False):
             raise self._nothing_to(what, (place,))
         best = (self.max if what == "argmax" else self.min)(axis, keepdim=True)
-        # A NaN makes the best one NaN, which nothing equals: then the NaNs themselves count.
+        # With a NaN the greatest is NaN, which equals nothing: then NaNs themselves are looked for.
         is_best = self.eq(best)
         if self.dtype.is_float:
             is_best = is_best | self.isnan()
@@ -152,15 +151,15 @@ class Reduce(Base):
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """Return the dtype that a sum of `dtype` has: at least 32 bits."""
+    """Return the dtype of a sum of `dtype`: at least 32 bits."""
     if dtype.is_float or dtype.bits >= 32:
         return dtype
     return dtypes.uint32 if dtype.kind == "uint" else dtypes.int32
 
 
 def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
-    """Return `value` combined over `axes`, which keep size 1; the one place where reductions
-    are made. float16 and bfloat16 are combined in float32, and the result is cast back."""
+    """Return `value` combined over `axes`, which keep size 1; all reductions are built here.
+    float16 and bfloat16 are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
     reduction = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
     return cast_to(reduction, value.dtype)

@@ -1,4 +1,4 @@
-"""Reductions that are made of others: variance, softmax, normalised layers."""
+"""Reductions built on others: variance, softmax, normalised layers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Statistics(Base):
     def var(
         self, axis: Axes = None, keepdim: bool = False, correction: int = 1
     ) -> Self:
-        """Return the variance over `axis`: squared distances from the mean, summed, over
-        count - `correction`; of too few elements, NaN.
+        """Return the variance over `axis`: the sum of squared distances from the mean over count -
+        `correction`; NaN of too few elements.
 
         Also known as: numpy var(ddof=correction).
         """
@@ -43,7 +43,7 @@ class Statistics(Base):
         return self.var(axis, keepdim, correction).sqrt()
 
     def softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
-        """Return e ** self over its sum along `axis`; `dtype` is cast to before.
+        """Return e ** self over its sum along `axis`; with `dtype` the values are cast before.
 
         The greatest value is subtracted first, so that nothing overflows.
         """
@@ -52,14 +52,14 @@ class Statistics(Base):
         return (powers / powers.sum(axis, keepdim=True)).cast(value._fraction())
 
     def log_softmax(self, axis: int = -1, dtype: DType | str | None = None) -> Self:
-        """Return the logarithm of `softmax`, without the loss of going through it."""
+        """Return the logarithm of `softmax`, without its loss of precision."""
         value = self if dtype is None else self.cast(dtype)
         apart = value._below_greatest(axis, "log_softmax")
         total = apart.exp().sum(axis, keepdim=True)
         return (apart - total.log()).cast(value._fraction())
 
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Return log(sum(e ** self)) over `axis`; of nothing, minus infinity.
+        """Return log(sum(e ** self)) over `axis`; minus infinity over no elements.
 
         The greatest value is subtracted first and added last; an infinite one as it is.
         """
