@@ -124,7 +124,7 @@ class Functions(Base):
 
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
         """Return self, clamped to `min_` and `max_`; one of them may be None. Dtypes: a Python int
-        out of range of an integer type is no limit on that side.
+        out of range of an integer type does not limit that side.
         Errors: ShapeError if both are None.
         """
         if min_ is None and max_ is None:

@@ -28,7 +28,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 class Movement(Base):
-    """reshape, permute, expand, shrink, pad, flip, and what is made of them."""
+    """reshape, permute, expand, shrink, pad, flip, and methods built on them."""
 
     __slots__ = ()
 
