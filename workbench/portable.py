@@ -87,5 +87,4 @@ def portable(*roots: UOp) -> Portable:
 
 
 def _memory(node: UOp) -> PickledMemory:
-    _, device, shape = node.arg
-    return PickledMemory(device, node.dtype, shape, read(node))
+    return PickledMemory(node.device, node.dtype, node.buffer_shape, read(node))

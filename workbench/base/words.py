@@ -10,3 +10,8 @@ def plural(count: int, word: str) -> str:
     if word.endswith("y"):
         return f"{count:,} {word[:-1]}ies"
     return f"{count:,} {word}{'es' if word.endswith(('s', 'ch')) else 's'}"
+
+
+def cut(text: str, most: int) -> str:
+    """Return `text` with at most that many characters; where some are missing, it says so."""
+    return text if len(text) <= most else text[: most - 1] + "\u2026"

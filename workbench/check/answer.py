@@ -18,6 +18,7 @@ from workbench.engine import Array
 from workbench.ir.meaning import closeness
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
 from workbench.ir.nest.loops import statements
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -156,7 +157,7 @@ def _marked(kernel: UOp) -> UOp:
     """Return a kernel that writes 1 to each element that `kernel` writes."""
     changes = {}
     for end in kernel.src:
-        store = end.src[0]
-        one = UOp.const(store.src[1].dtype.scalar, 1)
-        changes[store] = UOp(Ops.STORE, store.dtype, (store.src[0], one))
+        store = end.store
+        one = UOp.const(store.value.dtype.scalar, 1)
+        changes[store] = construct.store(store.place, one)
     return kernel.substitute(changes)

@@ -15,10 +15,13 @@ import numpy as np
 from workbench.base.display import Printed
 from workbench.base.dtypes import dtypes
 from workbench.base.errors import WorkbenchError
+from workbench.base.words import cut
 from workbench.check.answer import lane_steps
 from workbench.engine import memory_of
 from workbench.ir.meaning.interpret import interpret_tensor
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node import construct
+from workbench.ir.node.affine import row_major
 from workbench.ir.node.ops import OPS, Ops
 from workbench.ir.node.uop import KernelInfo, UOp, invalid, split_gate
 from workbench.ir.text.readable import to_expr
@@ -240,21 +243,15 @@ def _storing(
         if r.axis_name in fixed and r not in closed
     }
     loops = [r for r in axes if r not in changes]
-    flat = UOp.index(0)
-    for axis in loops:
-        flat = flat * axis.extent + axis
-    size = math.prod(r.extent for r in loops)
-    target = UOp(Ops.PARAM, value.dtype, (), (slot, size))
-    place = UOp(Ops.INDEX, value.dtype, (target, flat))
-    store = UOp(Ops.STORE, dtypes.void, (place, value.substitute(changes)))
+    shape = [r.extent for r in loops]
+    target = construct.param(value.dtype, slot, math.prod(shape))
+    place = construct.index(target, row_major(loops, shape))
+    store = construct.store(place, value.substitute(changes))
     order = tuple(
         r.axis_name for r in ranges if r not in changes and not r.axis_kind.is_lane
     )
-    return UOp.sink(
-        UOp(Ops.END, dtypes.void, (store, *loops)), arg=KernelInfo("values", order)
-    )
+    return UOp.sink(construct.end(store, loops), arg=KernelInfo("values", order))
 
 
 def _text(node: UOp) -> str:
-    line = to_expr(node).rpartition("\n")[2]
-    return line if len(line) <= 80 else f"{line[:78]}.."
+    return cut(to_expr(node).rpartition("\n")[2], 80)

@@ -29,6 +29,7 @@ from workbench.check.answer import (
 )
 from workbench.check.bisect import FirstWrongRewrite, first_wrong
 from workbench.ir.meaning.interpret_kernel import interpret_kernel
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt
@@ -154,8 +155,7 @@ def _slots_differ(block: UOp) -> bool:
 def _ordered(kernel: UOp) -> UOp:
     """Drop axes that a rewrite has made needless from the loop order."""
     present = {n.axis_name for n in kernel.toposort() if n.op is Ops.RANGE}
-    order = tuple(n for n in kernel.arg.order if n in present)
-    return kernel.replace(arg=kernel.arg._replace(order=order))
+    return construct.in_order(kernel, [n for n in kernel.arg.order if n in present])
 
 
 def observed(

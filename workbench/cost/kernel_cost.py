@@ -8,12 +8,12 @@ Patterson, with a roof for each level.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from workbench.backends.native import machine
 from workbench.backends.native.machine import Caches
-from workbench.backends.program.analysis import memory
+from workbench.backends.program.analysis import threads_of
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.base.display import Printed
 from workbench.base.target import Target
@@ -23,7 +23,6 @@ from workbench.cost.cache_traffic import Traffic
 from workbench.cost.core_time import LoopWork, work
 from workbench.ir.lower.barriers import barriers
 from workbench.ir.nest.estimates import Counts, Estimates, count, estimate
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.measure.kernel_time import seconds_text
 from workbench.measure.speeds import Speeds
@@ -124,10 +123,8 @@ def cost(
     with unobserved():
         lowered = stages(kernel, target, upto="linear")
     block, linear = lowered.lowered, lowered.linear
-    threads = _threads(linear)
-    non_temporal = {
-        memory(store.src[0]) for store in non_temporal_stores(linear, target)
-    }
+    threads = threads_of(linear)
+    non_temporal = {store.place.param for store in non_temporal_stores(linear, target)}
     counts, traffic = count(linear, barriers(kernel)), Traffic(block, non_temporal)
     core = work(linear, target, speeds)
     names = [*speeds.read]
@@ -146,11 +143,6 @@ def cost(
         estimate(kernel if original is None else original), counts, bytes_from, seconds, core,
         together, kind, speeds,
     )  # fmt: skip
-
-
-def _threads(linear: Sequence[UOp]) -> int:
-    loops = (n for n in linear if n.op is Ops.LOOP and n.role == "thread")
-    return max((loop.src[0].extent for loop in loops), default=1)
 
 
 def float_kind(kernel: UOp) -> str | None:

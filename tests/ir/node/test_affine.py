@@ -11,7 +11,8 @@ import pytest
 from tests.ir.lower.graphs import evaluate, variable
 from tests.support import count
 from workbench.base.dtypes import dtypes
-from workbench.ir.node.affine import divisor
+from workbench.ir.node.affine import divisor, row_major, terms
+from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -53,3 +54,10 @@ def test_what_is_computed_of_floats_has_no_divisor(value: float) -> None:
     index = UOp.const(dtypes.float32, value).cast(dtypes.index)
     assert divisor(index) == 1
     assert divisor(index * 16 + 4) == 4
+
+
+def test_row_major() -> None:
+    """The last axis is next to next: as numpy's strides, in elements."""
+    i, j, k = (UOp.range(n, f"g{n}", AxisType.GLOBAL) for n in (2, 3, 5))
+    assert terms(row_major([i, j, k], (2, 3, 5))) == ({i: 15, j: 5, k: 1}, 0)
+    assert terms(row_major([], ())) == ({}, 0)

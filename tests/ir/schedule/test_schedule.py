@@ -8,7 +8,7 @@ import pytest
 from tests.ir.schedule.support import COUNTS, A, B, C, agrees, kernels, planned, softmax
 from workbench import Context, Tensor, dtypes, engine
 from workbench.ir.meaning.interpret import interpret_tensor
-from workbench.ir.node.identity import identity
+from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import without

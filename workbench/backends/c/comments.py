@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterator
 
-from workbench.backends.program.analysis import memory
 from workbench.ir.nest.accesses import name_of
 from workbench.ir.nest.loops import tree_statements
 from workbench.ir.node.ops import Ops
@@ -76,7 +75,7 @@ class Follower:
             return lines[0]
         target = _SIGN.split(lines[-1], maxsplit=1)[0]
         nodes = leaf.src[1].toposort()
-        places = dict.fromkeys(memory(n.src[0]) for n in nodes if n.op is Ops.LOAD)
+        places = dict.fromkeys(n.place.param for n in nodes if n.op is Ops.LOAD)
         names = ", ".join(name_of(place) for place in places)
         functions = dict.fromkeys(n.op.name.lower() for n in nodes if n.op in _LONG)
         by = f", with {' and '.join(functions)}" if functions else ""
@@ -101,4 +100,4 @@ def _is_part_of(node: UOp, leaf: UOp) -> bool:
     place = leaf.place.memory
     if node.op is Ops.SET:
         return place.op is Ops.DEFINE and place.name == node.src[0].name
-    return memory(node.src[0]) is memory(place)
+    return node.place.param is place.param

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workbench.backends.program.analysis import memory
+from workbench.base.sequences import common_prefix
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -121,14 +121,14 @@ def _changes(linear: Sequence[UOp]) -> dict[UOp, list[int]]:
         if node.op is Ops.SET:
             changes.setdefault(node.src[0], []).append(position)
         elif node.op is Ops.STORE:
-            place = memory(node.src[0])
+            place = node.place.param
             if place.op is Ops.DEFINE:
                 changes.setdefault(place, []).append(position)
             else:
                 stores.append(position)
     for node in linear:  # arguments may share memory
-        if node.op is Ops.LOAD and memory(node.src[0]).op is Ops.PARAM:
-            changes[memory(node.src[0])] = stores
+        if node.op is Ops.LOAD and node.place.param.op is Ops.PARAM:
+            changes[node.place.param] = stores
     return changes
 
 
@@ -136,7 +136,7 @@ def _reads(node: UOp) -> list[UOp]:
     """Return the registers and the memory that a node itself reads, also through BROADCASTs."""
     reads = []
     if node.op is Ops.LOAD:
-        reads.append(memory(node.src[0]))
+        reads.append(node.place.param)
     pending = list(node.src)
     while pending:
         source = pending.pop()
@@ -168,15 +168,8 @@ def _find_beginnings(
             if source.op is Ops.REG:
                 firsts.setdefault(source, position)
                 path = insertion_points.get(source, paths[position])
-                insertion_points[source] = _common(path, paths[position])
+                insertion_points[source] = common_prefix(path, paths[position])
     for register, first in firsts.items():
         insertion_point = insertion_points[register]
         inner = paths[first][len(insertion_point) :]
         plan.begins.setdefault(inner[0] if inner else first, []).append(register)
-
-
-def _common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    shared = 0
-    while shared < min(len(a), len(b)) and a[shared] == b[shared]:
-        shared += 1
-    return a[:shared]

@@ -22,7 +22,6 @@ from workbench.backends.c.writer import CWriter
 from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,
     ProgramAnalysis,
-    memory,
 )
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
@@ -44,7 +43,7 @@ class CMemory:
         self.plan, self.values, self.text = plan, values, text
         self.prelude = values.prelude
         self.names: dict[UOp, str] = {}
-        self._written = {memory(n.src[0]) for n in linear if n.op is Ops.STORE}
+        self._written = {n.place.param for n in linear if n.op is Ops.STORE}
 
     def pointers(self) -> None:
         """Declare the arguments, and the arrays in scratch memory."""
@@ -68,11 +67,9 @@ class CMemory:
 
     def _place(self, address: UOp) -> tuple[str, str]:
         """Return (name of the memory, index) of an address."""
-        name = self.names.get(memory(address))
+        name = self.names.get(address.param)
         if name is None:
-            raise CompileError(
-                "render", f"{memory(address)!r} is used before its DEFINE"
-            )
+            raise CompileError("render", f"{address.param!r} is used before its DEFINE")
         return name, self.values.text(address.src[1])[0]
 
     def _vector_at(self, address: UOp, dtype: DType, constant: str) -> str:
@@ -99,7 +96,7 @@ class CMemory:
     def _load_vector(
         self, node: UOp, address: UOp, condition: Sequence[UOp]
     ) -> Expression:
-        dtype, place = node.dtype, memory(address)
+        dtype, place = node.dtype, address.param
         constant = "" if place in self._written or place.op is Ops.DEFINE else "const "
         if condition and condition[0].dtype.count > 1:
             mask = self._mask_of(condition[0], dtype)

@@ -28,7 +28,7 @@ class CRegisters:
 
     def begin(self, register: UOp, node: UOp) -> None:
         """Name a register; declare it unless `node`, the next one, is its first SET."""
-        name, lane = register.arg
+        name, lane = register.name, register.first_lane
         if len(self._parts.get(name, ())) > 1:
             name = f"{name}_{lane}"
         self.names[register] = name = self.text.unique(name)

@@ -48,7 +48,6 @@ from workbench.backends.program.analysis import (
     about,
     analyse,
     finished,
-    memory,
 )
 from workbench.backends.program.source import Source
 from workbench.base.dtypes import dtypes
@@ -208,7 +207,7 @@ class _CRenderer:
     def _stem(self, node: UOp) -> str:
         """Return the first part of a value's name, by its op."""
         if node.op is Ops.LOAD:
-            return f"{self.memory.names[memory(node.src[0])]}_v"
+            return f"{self.memory.names[node.place.param]}_v"
         if node.dtype is dtypes.index:
             return "at"
         return "is" if node.dtype.is_bool else "v"

@@ -20,7 +20,6 @@ from workbench.backends.program.analysis import (
     ProgramAnalysis,
     alignment,
     element_type,
-    memory,
 )
 from workbench.base.dtypes import dtypes
 from workbench.ir.nest.accesses import size_of
@@ -76,9 +75,8 @@ class LLVMMemory:
 
     def address(self, node: UOp) -> str:
         """Return a pointer; the constant part of the index is an offset of its own, so that
-        neighbouring addresses share the variable part and differ in an offset that an instruction
-        encodes."""
-        place, (rest, offset) = memory(node), split_offset(node.src[1])
+        neighbouring addresses share what varies and differ in what an instruction encodes."""
+        place, (rest, offset) = node.param, split_offset(node.src[1])
         kind, name = memory_type(place.dtype.scalar), self.operands.values[place]
         low, high, size = int(rest.vmin), int(rest.vmax), size_of(place)
         is_inside = low >= 0 and high <= size
@@ -185,6 +183,6 @@ def _gep(is_inside: bool) -> str:
 
 def _alignment(address: UOp) -> int:
     """Return the alignment of an address in bytes: scratch is aligned, arguments need not be."""
-    if memory(address).op is Ops.PARAM:
+    if address.param.op is Ops.PARAM:
         return element_type(address).itemsize
     return alignment(address)

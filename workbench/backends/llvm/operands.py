@@ -5,7 +5,6 @@ from __future__ import annotations
 from workbench.backends.llvm.instructions import constant, lanes
 from workbench.backends.llvm.ssa import SSAPlan
 from workbench.backends.llvm.writer import LLVMWriter
-from workbench.backends.program.analysis import memory
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.errors import CompileError
 from workbench.ir.node.ops import Ops
@@ -54,7 +53,7 @@ class Operands:
                 instruction, self.text.unique(register_name(register))
             )
         if node.op is Ops.LOAD:
-            place = self.values[memory(node.src[0])].removeprefix("%")
+            place = self.values[node.place.param].removeprefix("%")
             return self.text.emit(instruction, self.text.numbered(f"{place}_v"))
         if node.dtype is dtypes.index:
             return self.text.emit(instruction, self.text.numbered("idx"))
@@ -63,5 +62,4 @@ class Operands:
 
 def register_name(register: UOp) -> str:
     """Return the name for values of a REG: its accumulator and its position in it."""
-    name, lane = register.arg
-    return f"{name}_{lane}"
+    return f"{register.name}_{register.first_lane}"

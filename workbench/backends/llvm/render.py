@@ -35,7 +35,6 @@ from workbench.backends.program.analysis import (
     about,
     analyse,
     finished,
-    memory,
 )
 from workbench.backends.program.non_temporal import non_temporal_stores
 from workbench.backends.program.source import Source
@@ -74,7 +73,7 @@ def render(linear: tuple[UOp, ...], target: Target) -> Source:
     for position, node in enumerate(linear):
         writer.write(position, node)
     writer.finish()
-    non_temporal_slots = sorted({memory(s.place).slot for s in non_temporal})
+    non_temporal_slots = sorted({s.place.param.slot for s in non_temporal})
     head, foot = _frame(info.name, plan, ssa, non_temporal_slots)
     body = writer.text.lines, writer.text.positions
     return finished(info.name, "LLVM IR", plan, head, body, foot, non_temporal_slots)

@@ -54,21 +54,24 @@ def analyse(linear: tuple[UOp, ...], target: Target) -> ProgramAnalysis:
     """Walk a linear program once and return its analysis."""
     scratch, scratch_bytes = _scratch(linear)
     chunked = [n.src[0] for n in linear if n.op is Ops.LOOP and n.role == "chunked"]
-    threads = [
-        n.src[0].extent for n in linear if n.op is Ops.LOOP and n.role == "thread"
-    ]
     return ProgramAnalysis(
         params=_params(linear),
         scratch=scratch,
         scratch_bytes=scratch_bytes,
         on_stack=scratch_bytes <= target.stack_bytes,
         chunked=chunked[0] if chunked else None,
-        threads=threads[0] if threads else 1,
+        threads=threads_of(linear),
     )
 
 
+def threads_of(linear: Sequence[UOp]) -> int:
+    """Return how many threads a launch of a program takes: the steps of its thread loop."""
+    loops = (n for n in linear if n.op is Ops.LOOP and n.role == "thread")
+    return next((loop.src[0].extent for loop in loops), 1)
+
+
 def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    memories = {memory(n) for n in linear if n.op is Ops.INDEX}
+    memories = {n.param for n in linear if n.op is Ops.INDEX}
     return tuple(sorted((n for n in memories if n.op is Ops.PARAM), key=_slot))
 
 
@@ -87,16 +90,9 @@ def _scratch(linear: tuple[UOp, ...]) -> tuple[dict[UOp, int], int]:
     return offsets, total
 
 
-def memory(node: UOp) -> UOp:
-    """Return the PARAM or DEFINE that an address points into; AFTER only orders."""
-    while node.op in (Ops.INDEX, Ops.AFTER):
-        node = node.src[0]
-    return node
-
-
 def element_type(node: UOp) -> DType:
     """Return the dtype of one element of the memory an address points into."""
-    return memory(node).dtype.scalar
+    return node.param.dtype.scalar
 
 
 def alignment(address: UOp) -> int:

@@ -15,7 +15,6 @@ from workbench.backends.program.analysis import (
     ALIGNMENT_BYTES,
     alignment,
     element_type,
-    memory,
 )
 from workbench.base.target import Target
 from workbench.ir.nest.accesses import size_of
@@ -117,7 +116,7 @@ def _params(moved: Counter[UOp]) -> Counter[UOp]:
 
 
 def _place(access: UOp) -> UOp:
-    return memory(access.src[0])
+    return access.place.param
 
 
 def _size(place: UOp) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.base.errors import CompileError
+from workbench.base.sequences import common_prefix
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
 
@@ -67,17 +68,14 @@ def make_plan(block: UOp) -> EmulatorPlan:
 
 def access(index: UOp) -> Access:
     """Return (PARAM or DEFINE, indexes, conditions) of an INDEX."""
-    buffer, *indexes = index.src
-    while buffer.op is Ops.AFTER:
-        buffer = buffer.src[0]
     plain, gates = [], []
-    for part in indexes:
+    for part in index.indexes:
         part, gate = split_gate(part)
         while gate is not None:
             gates.append(gate)
             part, gate = split_gate(part)
         plain.append(part)
-    return buffer, tuple(plain), tuple(gates)
+    return index.param, tuple(plain), tuple(gates)
 
 
 def _body(
@@ -162,7 +160,7 @@ def _storage_by_owner(block: UOp) -> dict[Path, tuple[UOp, ...]]:
     owner: dict[UOp, Path] = {}
     for path, statement in _statements(block.src, ()):
         for define in leaves([statement], Ops.DEFINE):
-            owner[define] = _common(owner.get(define, path), path)
+            owner[define] = common_prefix(owner.get(define, path), path)
     owned: dict[Path, tuple[UOp, ...]] = {}
     for define, path in owner.items():
         owned[path] = (*owned.get(path, ()), define)
@@ -175,10 +173,3 @@ def _statements(children: Sequence[UOp], path: Path) -> Iterator[tuple[Path, UOp
             yield from _statements(child.src[1:], (*path, place))
         elif child.op is not Ops.DEFINE:
             yield path, child
-
-
-def _common(a: Path, b: Path) -> Path:
-    same = 0
-    while same < min(len(a), len(b)) and a[same] == b[same]:
-        same += 1
-    return a[:same]

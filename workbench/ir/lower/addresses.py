@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from workbench.base.trace import derived_from
 from workbench.ir.lower.lanes import At, Value, has_lanes, reads_memory
-from workbench.ir.node.affine import from_terms, terms
+from workbench.ir.node.affine import from_terms, row_major, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 from workbench.ir.rules.index import SIMPLIFY_INDEX
@@ -111,10 +111,8 @@ def _atom(node: UOp, lanes: At, value: Value) -> UOp:
 
 def flat(place: UOp) -> UOp:
     """Return the one flat index of an INDEX."""
-    if place.src[0].op is not Ops.DEFINE:
-        return place.src[1]
-    with derived_from(*place.src[1:]):
-        total = UOp.index(0)
-        for extent, index in zip(place.src[0].memory_shape, place.src[1:], strict=True):
-            total = total * extent + index
+    if place.memory.op is not Ops.DEFINE:
+        return place.flat_index
+    with derived_from(*place.indexes):
+        total = row_major(place.indexes, place.memory.memory_shape)
         return from_terms(*terms(total), UOp.index(0))

@@ -12,6 +12,7 @@ from itertools import product
 from workbench.base.dtypes import DType, dtypes
 from workbench.base.target import Target
 from workbench.ir.nest.vectors import width
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves
 
@@ -41,7 +42,8 @@ class VectorRegisters:
                 inner = value % self.width
                 value -= inner
             flat = flat * dim.extent + value
-        return UOp(Ops.REG, self.dtype.vec(self.width), (), (self.name, flat)), inner
+        register = construct.register(self.dtype.vec(self.width), self.name, flat)
+        return register, inner
 
     def element(self, lanes: At) -> UOp:
         """Return one element as a scalar."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from workbench.base.dtypes import dtypes
+from workbench.base.sequences import common_prefix
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.lower.addresses import flat
 from workbench.ir.lower.decompose import DECOMPOSE_RULES
 from workbench.ir.lower.expand import INT32, Expander, combine
 from workbench.ir.lower.lanes import VectorRegisters, lane_widths, spread
-from workbench.ir.lower.statement_tree import RUNNING
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, leaves, split_gate
 from workbench.ir.rewriting.passes import Pass
@@ -156,8 +157,7 @@ class _Linearizer:
             self._write(target, total, vector, here)
 
     def _current(self, target: UOp, vector: UOp | None, here: dict[UOp, int]) -> UOp:
-        load = UOp(Ops.LOAD, target.dtype, (target,), RUNNING)
-        return self.expander.value(load, vector, here)
+        return self.expander.value(construct.running(target), vector, here)
 
     def _write(
         self, target: UOp, value: UOp, vector: UOp | None, here: dict[UOp, int]
@@ -177,7 +177,7 @@ class _Linearizer:
         if count > 1 and stride != 1:
             self._scatter(target, value, vector, here, count)
             return
-        place = self._machine(UOp(Ops.INDEX, target.dtype, (target.src[0], index)))
+        place = self._machine(construct.index(target.memory, index))
         value = self._machine(value)
         self._emit(place)
         self._emit(value)
@@ -268,14 +268,8 @@ def _insertion_points(block: UOp) -> dict[str, tuple[UOp, ...]]:
             stack.extend((child, (*path, node)) for child in node.src[1:])
             continue
         for define in leaves([node], Ops.DEFINE):
-            common_path = insertion_points.get(define.name, path)
-            shared = 0
-            while (
-                shared < min(len(common_path), len(path))
-                and common_path[shared] is path[shared]
-            ):
-                shared += 1
-            insertion_points[define.name] = path[:shared]
+            before = insertion_points.get(define.name, path)
+            insertion_points[define.name] = common_prefix(before, path)
     return insertion_points
 
 

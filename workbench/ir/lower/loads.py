@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from workbench.base.dtypes import DType
 from workbench.ir.lower.addresses import Addresses, flat
 from workbench.ir.lower.lanes import At, Value, VectorRegisters, widened
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, split_gate
 
@@ -112,7 +113,7 @@ class Loads:
 
 
 def _read(load: UOp, at: UOp, dtype: DType, condition: tuple[UOp, ...]) -> UOp:
-    address = UOp(Ops.INDEX, load.dtype, (load.place.memory, at))
+    address = construct.index(load.place.memory, at)
     return UOp(Ops.LOAD, dtype, (address, *condition), load.arg)
 
 

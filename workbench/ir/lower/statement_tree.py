@@ -12,14 +12,11 @@ from workbench.base.target import Target
 from workbench.base.trace import derived_from
 from workbench.ir.nest.placement import Item, Loop
 from workbench.ir.nest.storage import StoragePlan, plan_storage
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.identity import identity
+from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import KernelInfo, Storage, UOp
-
-RUNNING = "running"
-"""The arg of a LOAD that reads an unfinished accumulator: another node than one that reads its
-result."""
+from workbench.ir.node.uop import KernelInfo, UOp
 
 
 def build_tree(sink: UOp, target: Target) -> UOp:
@@ -72,14 +69,15 @@ class _Emission:
             return
         assert loop is not None
         define, _, lanes = self.allocations[node]
-        name = define.name + "r"
-        arg = Storage(name, tuple(r.extent for r in lanes), "register")
-        self.registers[node] = register = UOp(Ops.DEFINE, node.dtype, (), arg)
+        name, shape = define.name + "r", tuple(r.extent for r in lanes)
+        register = construct.define(node.dtype, name, shape, "register")
+        self.registers[node] = register
         vector = self.vectors.axis(node)
         with derived_from(node):
-            inside, outside = _at(register, lanes), self._element(node)
-            before = _store(inside, _load(outside, RUNNING), vector)
-            after = _store(outside, _load(inside), vector)
+            inside = construct.index(register, *lanes)
+            outside = self._element(node)
+            before = construct.store(inside, construct.running(outside), vector)
+            after = construct.store(outside, construct.load(inside), vector)
         at = loop.body.index(around)
         loop.body[at : at + 1] = [before, around, after]
 
@@ -104,37 +102,39 @@ class _Emission:
         node = item.statement.node
         vector = self.vectors.axis(node)
         if item.init:
-            return _store(self._element(node), identity(node.arg, node.dtype), vector)
+            return construct.store(
+                self._element(node), identity(node.combines, node.dtype), vector
+            )
         here = item.insertion_point.path()
         reads = {
             n: self._read(n, here) for n in item.statement.reads if n.op is Ops.REDUCE
         }
         stages = [n for n in item.statement.reads if n.op is Ops.STAGE]
-        value = node.src[1] if node.op is Ops.STORE else node.src[0]
+        value = node.value if node.op is Ops.STORE else node.src[0]
         value = self._stage_reads(value, stages, here, reads)
         if node.op is Ops.STORE:
-            return _store(
-                self._stage_reads(node.src[0], stages, here, reads), value, vector
+            return construct.store(
+                self._stage_reads(node.place, stages, here, reads), value, vector
             )
         if node.op is Ops.REDUCE:
             register = self.registers.get(node)
             into = (
                 self._element(node)
                 if register is None
-                else _at(register, self.allocations[node].lanes)
+                else construct.index(register, *self.allocations[node].lanes)
             )
-            return UOp(Ops.ACCUMULATE, dtypes.void, (into, value), (node.arg, vector))
+            return construct.accumulate(into, value, node.combines, vector)
         define, array, lanes = self.allocations[node]
         indexes = tuple(self._stage_reads(s, stages, here, reads) for s in node.src[1:])
-        return _store(
-            _at(define, (*array, *lanes, *indexes)),
+        return construct.store(
+            construct.index(define, *array, *lanes, *indexes),
             value,
             vector,
         )
 
     def _element(self, node: UOp) -> UOp:
         define, array, lanes = self.allocations[node]
-        return _at(define, (*array, *lanes))
+        return construct.index(define, *array, *lanes)
 
     def _read(self, node: UOp, here: dict[UOp, Loop]) -> UOp:
         """Return the result of a reduction; lanes that its accumulator keeps apart are combined."""
@@ -142,11 +142,9 @@ class _Emission:
         define, array, lanes = self.allocations[node]
         place = tuple(a if a in here else zero for a in array)
         with derived_from(node):
-            value = _load(_at(define, (*place, *lanes)))
+            value = construct.load(construct.index(define, *place, *lanes))
             open_lanes = self.vectors.accumulator_lanes(self.placed.statements[node])
-            if not open_lanes:
-                return value
-            return UOp(Ops.REDUCE, node.dtype, (value, *open_lanes), node.arg)
+            return construct.reduce(value, open_lanes, node.combines)
 
     def _stage_reads(
         self,
@@ -166,7 +164,7 @@ class _Emission:
                 place = tuple(a if a in here else zero for a in array)
                 inner = tuple(s.substitute(changes) for s in node.src[1:])
                 with derived_from(node):
-                    changes[node] = _at(define, (*place, *lanes, *inner))
+                    changes[node] = construct.index(define, *place, *lanes, *inner)
         return value.substitute(changes)
 
     def _with_launch_loops(self, children: tuple[UOp, ...]) -> tuple[UOp, ...]:
@@ -181,15 +179,3 @@ class _Emission:
         if loop.src[0].axis_kind is AxisType.GLOBAL:
             return (loop.replace(arg="chunked"),)
         return children
-
-
-def _at(define: UOp, indexes: tuple[UOp, ...]) -> UOp:
-    return UOp(Ops.INDEX, define.dtype, (define, *indexes))
-
-
-def _load(at: UOp, arg: str | None = None) -> UOp:
-    return UOp(Ops.LOAD, at.dtype, (at,), arg)
-
-
-def _store(at: UOp, value: UOp, vector: str | None) -> UOp:
-    return UOp(Ops.STORE, dtypes.void, (at, value), vector)

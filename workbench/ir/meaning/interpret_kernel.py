@@ -55,7 +55,7 @@ def interpret_kernel(
 
 
 def _memory(param: UOp, arrays: Sequence[Array], widen: bool) -> Array:
-    slot, size = param.arg
+    slot, size = param.slot, param.length
     if slot >= len(arrays):
         raise VerifyError(f"no array was given for parameter {slot}")
     array = np.asarray(arrays[slot])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from workbench.ir.node.affine import row_major
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 
@@ -75,10 +76,6 @@ def size_of(buffer: UOp) -> int:
 
 def _flat(at: UOp) -> UOp:
     """Return the one flat index of an INDEX, with its gate."""
-    buffer, *indexes = at.src
-    if buffer.op is Ops.PARAM:
-        return indexes[0]
-    total, stride = UOp.index(0), 1
-    for index, extent in reversed(list(zip(indexes, buffer.memory_shape, strict=True))):
-        total, stride = total + index * stride, stride * extent
-    return total
+    if at.memory.op is Ops.PARAM:
+        return at.flat_index
+    return row_major(at.indexes, at.memory.memory_shape)

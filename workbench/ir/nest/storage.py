@@ -16,9 +16,11 @@ from workbench.base.target import Target
 from workbench.ir.nest.loops import Statement, statements
 from workbench.ir.nest.placement import Item, Loop, place_statements
 from workbench.ir.nest.vectors import Vectors, choose_vectors
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
-from workbench.ir.node.uop import Storage, UOp
+from workbench.ir.node.uop import UOp
+from workbench.ir.node.views import Space
 
 _NEVER_SPLIT = (AxisType.GLOBAL, AxisType.THREAD)
 
@@ -133,18 +135,18 @@ def _allocation(
     array = _array(statement, items)
     extents = [a.extent for a in array]
     if node.op is Ops.STAGE:
-        name, logical = node.arg
         lanes = statement.lanes
-        shape = (*extents, *(r.extent for r in lanes), *logical)
-        storage = Storage(name, shape, "scratch")
+        shape = (*extents, *(r.extent for r in lanes), *node.memory_shape)
+        define = construct.define(node.dtype, node.name, shape, "scratch")
     else:
         vector = vectors.axes[node]
         # the vector last, so that arrays keep its elements together
         lanes = tuple(sorted(statement.lanes, key=lambda r: r is vector))
         lanes += vectors.accumulator_lanes(statement)
         shape = (*extents, *(r.extent for r in lanes))
-        storage = Storage(f"acc{number}", shape, "scratch" if array else "register")
-    return Allocation(UOp(Ops.DEFINE, node.dtype, (), storage), array, lanes)
+        space: Space = "scratch" if array else "register"
+        define = construct.define(node.dtype, f"acc{number}", shape, space)
+    return Allocation(define, array, lanes)
 
 
 def _array(statement: Statement, items: list[Item]) -> tuple[UOp, ...]:

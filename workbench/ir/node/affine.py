@@ -6,7 +6,7 @@ An atom is any node but a sum or a product with a constant: a RANGE, a division,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -30,6 +30,14 @@ def terms(node: UOp) -> tuple[Terms, int]:
         else:
             coefficients[part] = coefficients.get(part, 0) + factor
     return {atom: factor for atom, factor in coefficients.items() if factor}, constant
+
+
+def row_major(indexes: Iterable[UOp], shape: Iterable[int]) -> UOp:
+    """Return the one index of an element in memory of `shape`, the last axis next to next."""
+    total = UOp.index(0)
+    for index, extent in zip(indexes, shape, strict=True):
+        total = total * extent + index
+    return total
 
 
 def from_terms(parts: Mapping[UOp, int], constant: int, zero: UOp) -> UOp:

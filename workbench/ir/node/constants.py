@@ -1,9 +1,16 @@
-"""Constants with a shape: EXPAND(CONST) is one value at every point, and needs no memory."""
+"""Constants: that which changes nothing when combined, and those with a shape. EXPAND(CONST) is
+one value at every point, and needs no memory."""
 
 from __future__ import annotations
 
-from workbench.ir.node.ops import MOVEMENT, Ops
+from workbench.base.dtypes import DType
+from workbench.ir.node.ops import MOVEMENT, REDUCTIONS, Ops
 from workbench.ir.node.uop import UOp
+
+
+def identity(combines: Ops, dtype: DType) -> UOp:
+    """Return what an accumulator of ADD, MUL, MAX or MIN starts from."""
+    return UOp.const(dtype, REDUCTIONS[combines].identity(dtype))
 
 
 def full(shape: tuple[int, ...], value: UOp) -> UOp:

@@ -1,5 +1,5 @@
-"""Names for the sources and the arg of a node, op by op: the one file that knows their
-positions."""
+"""Names for the sources and the arg of a node, op by op. This file and `construct.py`, which
+puts them there, are the only ones that know their positions."""
 
 from __future__ import annotations
 
@@ -104,6 +104,11 @@ class Views:
     def name(self) -> str:
         """The name of a STAGE, DEFINE, REG or VAR; a RANGE's is `axis_name`, too."""
         return self.arg[0]  # type: ignore[no-any-return]
+
+    @property
+    def first_lane(self) -> int:
+        """The position in its accumulator from which a REG holds lanes."""
+        return self.arg[1]  # type: ignore[no-any-return]
 
     @property
     def space(self) -> Space:

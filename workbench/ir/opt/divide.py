@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from workbench.ir.nest.loops import kinds, statements
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.opt import Opt, Refusal, ranges
@@ -35,7 +36,7 @@ def divide(
     if whole:
         order.remove(name)
     changed = kernel.substitute({old: inner if whole else outer * amount + inner})
-    return settled(changed.replace(arg=kernel.arg._replace(order=tuple(order))))
+    return settled(construct.in_order(changed, order))
 
 
 def settled(kernel: UOp) -> UOp:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.base.display import Printed
+from workbench.base.words import cut
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, Way, fits_kind, op_names
 from workbench.ir.rewriting.rewrite import Rule, RuleSet
@@ -128,7 +129,8 @@ class _FailureReader:
         if pat.value is not None and node.arg != pat.value:
             return f"the constant is {node.arg}, and {pat.value!r} is needed"
         if pat.arg is not None and node.arg != pat.arg:
-            return f"its arg is {_words(node.arg)}, and {_words(pat.arg)} is needed"
+            arg, needed = (cut(str(a), MOST_TEXT) for a in (node.arg, pat.arg))
+            return f"its arg is {arg}, and {needed} is needed"
         if pat.name is not None:
             binding = self.bound.setdefault(pat.name, node)
             if binding is not node:
@@ -178,9 +180,5 @@ def _doc(function: Callable[..., Any]) -> str:
 
 def _short(node: UOp | None) -> str:
     """Return a node as one line of text."""
-    return "nothing" if node is None else _words(to_expr(node).rpartition("\n")[2])
-
-
-def _words(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= MOST_TEXT else f"{text[: MOST_TEXT - 2]}.."
+    text = "nothing" if node is None else to_expr(node).rpartition("\n")[2]
+    return cut(text, MOST_TEXT)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.base.dtypes import dtypes
+from workbench.ir.node import construct
 from workbench.ir.node.affine import from_terms, terms
 from workbench.ir.node.ops import COMPARE, Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
@@ -151,12 +152,12 @@ def _placed(value: UOp, axis: UOp, at: UOp, valid: UOp) -> UOp | None:
     loads = [n for n in value.toposort() if n.op is Ops.LOAD and axis in n.ranges]
     changes: dict[UOp, UOp] = {}
     for load in loads:  # a load inside an index comes before the load that it indexes
-        target, *indices = load.src[0].src
+        target, indices = load.place.memory, load.place.indexes
         if target.op is not Ops.PARAM or len(indices) != 1:
             return None
         index, gate = split_gate(indices[0].substitute(changes))
         gate = valid if gate is None else gate & valid
-        address = load.src[0].replace(src=(target, gated(index, gate)))
+        address = load.place.replace(src=(target, gated(index, gate)))
         changes[load] = load.replace(src=(address, *load.src[1:]))
     return value.substitute(changes).substitute({axis: at})
 
@@ -171,7 +172,7 @@ def _all(conditions: Iterable[UOp]) -> UOp:
 def _reduced(n: UOp, axis: UOp, value: UOp) -> UOp:
     """Return `value` summed over the ranges that are left."""
     others = tuple(r for r in n.src[1:] if r is not axis)
-    return UOp(Ops.REDUCE, n.dtype, (value, *others), n.arg) if others else value
+    return construct.reduce(value, others, n.combines)
 
 
 def is_sum(n: UOp) -> bool:

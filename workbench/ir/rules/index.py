@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from workbench.ir.node import construct
 from workbench.ir.node.affine import from_terms, terms
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -302,7 +303,7 @@ def reduce_independent(n: UOp) -> UOp | None:
         value = value * times
     elif n.arg is Ops.MUL and not value.dtype.is_bool:
         value = _power(value, times)
-    return UOp(Ops.REDUCE, n.dtype, (value, *axes), n.arg) if axes else value
+    return construct.reduce(value, axes, n.combines)
 
 
 def _power(value: UOp, exponent: int) -> UOp:

@@ -10,8 +10,7 @@ import math
 
 import numpy as np
 
-from workbench.ir.node.constants import constant_of, full
-from workbench.ir.node.identity import identity
+from workbench.ir.node.constants import constant_of, full, identity
 from workbench.ir.node.ops import ELEMENTWISE, MOVEMENT, OPS, Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import Pat, op, var
@@ -64,7 +63,7 @@ def bare_constants(n: UOp) -> UOp | None:
 
 def reduced_constant(n: UOp, c: UOp) -> UOp:
     """A reduction of one value: n times it, its n-th power, or itself."""
-    kind, axes = n.arg
+    kind, axes = n.combines, n.reduced_axes
     count = math.prod(n.src[0].shape[a] for a in axes)
     if kind in (Ops.MAX, Ops.MIN):
         return full(n.shape, c)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import count
 
-from workbench.base.dtypes import dtypes
 from workbench.base.trace import derived_from, tentative
 from workbench.ir.nest.loops import kinds
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.identity import identity
+from workbench.ir.node.constants import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import KernelInfo, UOp, gated
 from workbench.ir.schedule.access import TRUE, ZERO, Access, condition, flatten
@@ -21,7 +21,7 @@ _uids = count()
 
 def buffer(node: UOp, device: str) -> UOp:
     """Return a new BUFFER that holds a value like `node` on `device`."""
-    return UOp(Ops.BUFFER, node.dtype, (), (next(_uids), device, node.shape))
+    return construct.buffer(node.dtype, next(_uids), device, node.shape)
 
 
 def build(
@@ -67,8 +67,8 @@ def build(
             at = flatten(access.indices, node.shape)
         with tentative(node) as part:
             with derived_from(node):
-                place = UOp(Ops.INDEX, node.dtype, (buffers[node], at))
-                store = UOp(Ops.STORE, dtypes.void, (place, values[node, access]))
+                place = construct.index(buffers[node], at)
+                store = construct.store(place, values[node, access])
             kernel, params = _kernel(store, access.loops)
             part.after = kernel
         items.append(ScheduleItem(kernel, params, (node,), (decision,)))
@@ -136,20 +136,13 @@ def _of_nothing(node: UOp) -> UOp:
 
 def _load(target: UOp, source: UOp, access: Access) -> UOp:
     index = gated(flatten(access.indices, source.shape), access.valid)
-    return UOp(Ops.LOAD, source.dtype, (UOp(Ops.INDEX, source.dtype, (target, index)),))
+    return construct.load(construct.index(target, index))
 
 
 def _reduce(node: UOp, access: Access, below: Access, value: UOp) -> UOp:
-    ranges = tuple(
-        below.indices[a]
-        for a in sorted(node.reduced_axes)
-        if below.indices[a] is not ZERO
-    )
-    return (
-        UOp(Ops.REDUCE, node.dtype, (value, *ranges), node.combines)
-        if ranges
-        else value
-    )
+    indices = [below.indices[a] for a in sorted(node.reduced_axes)]
+    ranges = [index for index in indices if index is not ZERO]
+    return construct.reduce(value, ranges, node.combines)
 
 
 def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
@@ -160,10 +153,10 @@ def _kernel(store: UOp, outer: tuple[UOp, ...]) -> tuple[UOp, tuple[UOp, ...]]:
     inner = [n for n in nodes if n.op is Ops.RANGE and n not in outer]
     params = [target, *[n for n in nodes if n.op is Ops.BUFFER and n is not target]]
     changes = {
-        b: UOp(Ops.PARAM, b.dtype, (), (slot, b.size)) for slot, b in enumerate(params)
+        b: construct.param(b.dtype, slot, b.size) for slot, b in enumerate(params)
     }
     order = [*outer, *_nested_last(inner, nodes)]
-    end = UOp(Ops.END, dtypes.void, (store, *outer)).substitute(changes)
+    end = construct.end(store, outer).substitute(changes)
     draft = UOp.sink(end, arg=KernelInfo("", tuple(r.axis_name for r in order)))
     return named(kinds(draft)), tuple(params)
 
@@ -202,6 +195,6 @@ def _rows_named(kernel: UOp) -> UOp:
     """Number the staged rows in the order in which they are filled."""
     changes: dict[UOp, UOp] = {}
     for number, row in enumerate(n for n in kernel.toposort() if n.op is Ops.STAGE):
-        inside = row.replace(src=tuple(s.substitute(changes) for s in row.src))
-        changes[row] = inside.replace(arg=(f"row{number}", row.memory_shape))
+        value, *fills = [s.substitute(changes) for s in row.src]
+        changes[row] = construct.stage(value, fills, f"row{number}", row.memory_shape)
     return kernel.substitute(changes)

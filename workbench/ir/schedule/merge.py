@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from workbench.base.trace import tentative
 from workbench.ir.nest.loops import kinds
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.rewrite import rewrite
@@ -38,10 +39,10 @@ def _merged(kernel: UOp, outer: UOp, inner: UOp) -> UOp | None:
         return None
     size = inner.extent
     both = UOp.range(outer.extent * size, outer.axis_name, outer.axis_kind)
-    order = tuple(name for name in kernel.arg.order if name != inner.axis_name)
+    order = [name for name in kernel.arg.order if name != inner.axis_name]
     with tentative(kernel) as part:
         tried = kernel.substitute({outer: both // size, inner: both % size})
-        tried = tried.replace(arg=kernel.arg._replace(order=order))
+        tried = construct.in_order(tried, order)
         simple = rewrite(tried, SIMPLIFY, name="simplify-kernel", doc=_SIMPLE)
         if _divisions(simple) > _divisions(kernel):
             return None

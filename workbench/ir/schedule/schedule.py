@@ -8,6 +8,7 @@ from dataclasses import replace
 from workbench.base.trace import Match, recording
 from workbench.ir.functions.expand import EXPAND_FUNCTIONS, FUNCTIONS
 from workbench.ir.nest.loops import kinds
+from workbench.ir.node import construct
 from workbench.ir.node.constants import is_known
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -104,6 +105,8 @@ def _compacted(item: ScheduleItem) -> ScheduleItem:
     if len(params) == len(item.buffers):
         return item
     params.sort(key=lambda n: n.slot)
-    changes = {p: p.replace(arg=(slot, p.length)) for slot, p in enumerate(params)}
+    changes = {
+        p: construct.param(p.dtype, slot, p.length) for slot, p in enumerate(params)
+    }
     buffers = tuple(item.buffers[p.slot] for p in params)
     return replace(item, kernel=item.kernel.substitute(changes), buffers=buffers)

@@ -6,6 +6,7 @@ errors grow with the length of a chain. Source of the idea: the two-stage reduct
 
 from __future__ import annotations
 
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.rewriting.patterns import op, var
@@ -25,7 +26,7 @@ def is_large(n: UOp, x: UOp) -> bool:
 
 def split(n: UOp, x: UOp) -> UOp | None:
     """A large reduction is a reduction of partial ones, each over a stretch of one axis."""
-    kind, axes = n.arg
+    axes = n.reduced_axes
     for axis in sorted(axes):
         parts = _divisor(x.shape[axis])
         if parts:
@@ -35,15 +36,11 @@ def split(n: UOp, x: UOp) -> UOp | None:
     shape = (*x.shape[:axis], parts, x.shape[axis] // parts, *x.shape[axis + 1 :])
     stretches = UOp(Ops.RESHAPE, x.dtype, (x,), shape)
     inner = tuple(a + (a >= axis) for a in sorted(axes))
-    partial = UOp(Ops.REDUCE_AXIS, x.dtype, (stretches,), (kind, inner))
+    partial = construct.reduce_axis(stretches, inner, n.combines)
     ones = tuple(1 if a in axes and a != axis else s for a, s in enumerate(x.shape))
     rows = (*ones[:axis], parts, *ones[axis + 1 :])
-    return UOp(
-        Ops.REDUCE_AXIS,
-        n.dtype,
-        (UOp(Ops.RESHAPE, x.dtype, (partial,), rows),),
-        (kind, (axis,)),
-    )
+    row = UOp(Ops.RESHAPE, x.dtype, (partial,), rows)
+    return construct.reduce_axis(row, (axis,), n.combines)
 
 
 def _divisor(size: int) -> int:

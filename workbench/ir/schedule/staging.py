@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from workbench.base.sequences import common_prefix
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
-from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.schedule.access import TRUE, ZERO, Access, fresh, settle
 
@@ -41,7 +42,7 @@ def staging(node: UOp, reads: list[Access]) -> Staging | None:
         a.root is not first.root or a.valid is not TRUE for a in reads
     ):
         return None
-    common = _common([a.loops for a in reads])
+    common = common_prefix(*[a.loops for a in reads])
     private = tuple(
         axis
         for axis, n in enumerate(node.shape)
@@ -65,24 +66,13 @@ def stage(node: UOp, row: Staging, value: UOp, name: str) -> UOp:
     """Return the STAGE of the row."""
     indices = tuple(row.fill.indices[axis] for axis in row.private)
     shape = tuple(node.shape[axis] for axis in row.private)
-    return UOp(Ops.STAGE, node.dtype, (value, *indices), (name, shape))
+    return construct.stage(value, indices, name, shape)
 
 
 def read(staged: UOp, row: Staging, access: Access) -> UOp:
     """Return the element of a row that `access` reads."""
     indices = tuple(access.indices[axis] for axis in row.private)
-    return UOp(
-        Ops.LOAD, staged.dtype, (UOp(Ops.INDEX, staged.dtype, (staged, *indices)),)
-    )
-
-
-def _common(nests: list[tuple[UOp, ...]]) -> tuple[UOp, ...]:
-    shared: list[UOp] = []
-    for loops in zip(*nests, strict=False):
-        if any(r is not loops[0] for r in loops):
-            break
-        shared.append(loops[0])
-    return tuple(shared)
+    return construct.load(construct.index(staged, *indices))
 
 
 def _fixed(indices: list[UOp], loops: tuple[UOp, ...]) -> bool:

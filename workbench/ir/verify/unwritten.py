@@ -124,7 +124,7 @@ def _written(stage: UOp, written: dict[UOp, Written]) -> Written:
 def _refuse(read: Read, written: dict[UOp, Written]) -> None:
     if _is_sure(read, written):
         return
-    name, shape = read.stage.arg
+    name, shape = read.stage.name, read.stage.memory_shape
     read = read._replace(outer=written[read.stage].outer)
     fill_positions, read_positions = (
         _fill_positions(written[read.stage], read.stage),

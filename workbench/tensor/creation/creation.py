@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from workbench.backends.device import Device
 from workbench.base.dtypes import Const, DType, dtypes
-from workbench.ir.node.ops import Ops
+from workbench.ir.node import construct
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base, canonical
@@ -164,7 +164,7 @@ class Creation(Base):
         if 0 in size:
             return cls.full(size, 0, kind, device)
         place = canonical(Device.DEFAULT if device is None else device)
-        tensor = cls(UOp(Ops.BUFFER, kind, (), (f"empty{next(_uids)}", place, size)))
+        tensor = cls(construct.buffer(kind, f"empty{next(_uids)}", place, size))
         tensor._device = place
         return tensor
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from workbench.base.dtypes import Const
+from workbench.base.words import cut
 from workbench.tensor.operands.refuse import dtype_error, shape_error
 
 MOST_AXES = 64
@@ -80,8 +81,7 @@ def listed(items: Any, name: str) -> tuple[Any, ...]:
 
 def short(value: object) -> str:
     """Return the text of a value, cut to 40 characters."""
-    printed = repr(value)
-    return printed if len(printed) <= 40 else printed[:37] + "..."
+    return cut(repr(value), 40)
 
 
 def _another_kind(value: object, name: str, kind: str) -> Exception:

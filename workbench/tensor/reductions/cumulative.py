@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from workbench.base.dtypes import Const, dtypes
-from workbench.ir.node.ops import Ops
+from workbench.base.dtypes import Const
+from workbench.ir.node.constants import identity
+from workbench.ir.node.ops import REDUCTIONS, Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
 from workbench.tensor.base import Base
@@ -81,19 +82,19 @@ def _running(op: Ops, value: UOp, axis: int) -> UOp:
     square, cube = (size, size, *ones), (*lead, size, size, *rest)
     before = expanded(row, square) <= expanded(column, square)
     values = expanded(reshaped(value, (*lead, 1, size, *rest)), cube)
-    prefix = expanded(before, cube).where(values, value.like(_identity(op, value)))
+    prefix = expanded(before, cube).where(values, identity(op, value.dtype))
     return reshaped(combined(op, prefix, (axis + 1,)), value.shape)
 
 
 def _in_blocks(op: Ops, value: UOp, axis: int) -> UOp:
     lead, size, rest = _around(value, axis)
-    count, identity = -(-size // _BLOCK), _identity(op, value)
-    value = _padded(value, axis, (0, count * _BLOCK - size), identity)
+    count, neutral = -(-size // _BLOCK), REDUCTIONS[op].identity(value.dtype)
+    value = _padded(value, axis, (0, count * _BLOCK - size), neutral)
     blocks = reshaped(value, (*lead, count, _BLOCK, *rest))
     totals = reshaped(combined(op, blocks, (axis + 1,)), (*lead, count, *rest))
     # A block follows the total up to the block before; the first follows the identity.
     up_to = _cut(_running(op, totals, axis), axis, count - 1)
-    before = reshaped(_padded(up_to, axis, (1, 0), identity), (*lead, count, 1, *rest))
+    before = reshaped(_padded(up_to, axis, (1, 0), neutral), (*lead, count, 1, *rest))
     scan = expanded(before, blocks.shape).alu(op, _running(op, blocks, axis + 1))
     return _cut(reshaped(scan, value.shape), axis, size)
 
@@ -114,10 +115,3 @@ def _cut(value: UOp, axis: int, size: int) -> UOp:
     box = [(0, n) for n in value.shape]
     box[axis] = (0, size)
     return shrunk(value, tuple(box))
-
-
-def _identity(op: Ops, value: UOp) -> Const:
-    """Return the identity i of an op: x op i = x."""
-    if op is Ops.MAX:
-        return value.dtype.min
-    return 1 if op is Ops.MUL and value.dtype is not dtypes.bool else 0

@@ -6,6 +6,7 @@ import math
 from typing import Self
 
 from workbench.base.dtypes import Const, DType, dtypes
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.shapes import Shape
 from workbench.ir.node.uop import UOp
@@ -161,8 +162,7 @@ def combined(op: Ops, value: UOp, axes: tuple[int, ...]) -> UOp:
     """Return `value` combined over `axes`, which keep size 1; all reductions are built here.
     float16 and bfloat16 are combined in float32, and the result is cast back."""
     wide = cast_to(value, wide_dtype(value.dtype))
-    reduction = UOp(Ops.REDUCE_AXIS, wide.dtype, (wide,), (op, axes))
-    return cast_to(reduction, value.dtype)
+    return cast_to(construct.reduce_axis(wide, axes, op), value.dtype)
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdim: bool) -> Shape:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import NamedTuple
 
 from workbench.backends.native.assembly import AsmLine, code_loops
 from workbench.base.forking import once
+from workbench.base.sequences import common_prefix
 from workbench.base.source import SourceLine
 from workbench.base.trace import PassRecord, ProvenanceEdge
 from workbench.ir.node.ops import Ops
@@ -102,7 +102,7 @@ class Links:
         for loop in code_loops(lines):
             loop_origins = [a for place in loop if (a := around[place]) is not None]
             if loop_origins:
-                shared = Origin(reduce(_common, loop_origins))
+                shared = Origin(common_prefix(*loop_origins))
                 unknown = [p for p in loop if around[p] is None]
                 for place in unknown:
                     origins[place] = Origin() if lines[place].is_label else shared
@@ -225,11 +225,3 @@ def _indexes(node: UOp) -> tuple[UOp, ...]:
     """Return the indexes at which a node reads or writes memory."""
     place = node.src[0] if node.op in (Ops.LOAD, Ops.STORE) else node
     return place.src[1:] if place.op is Ops.INDEX else ()
-
-
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """Return what both begin with."""
-    count = 0
-    while count < min(len(one), len(other)) and one[count] == other[count]:
-        count += 1
-    return one[:count]

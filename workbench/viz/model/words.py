@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from workbench.base.errors import WorkbenchError
+from workbench.base.words import cut
 from workbench.base.words import plural as plural
 from workbench.measure.units import bytes_text as bytes_text
 
@@ -14,8 +15,7 @@ LABEL = 40
 
 def short(text: str) -> str:
     """Return `text` as a label: one line, not long."""
-    line = " ".join(text.split())
-    return line if len(line) <= LABEL else line[: LABEL - 1] + "\u2026"
+    return cut(" ".join(text.split()), LABEL)
 
 
 def shape_text(shape: Sequence[int]) -> str:

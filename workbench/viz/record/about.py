@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from workbench.backends.device import Device
 from workbench.backends.program.language import Language
+from workbench.ir.node import construct
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.printer import to_text
@@ -23,7 +24,10 @@ def expression_key(outputs: Sequence[UOp]) -> str:
     """Return a hash of what is computed, the same in every session: memory goes by number."""
     root = UOp.sink(*outputs)
     memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
-    plain = {n: n.replace(arg=(f"memory{i}", *n.arg[1:])) for i, n in enumerate(memory)}
+    plain = {
+        n: construct.buffer(n.dtype, f"memory{i}", n.device, n.shape)
+        for i, n in enumerate(memory)
+    }
     text = to_text(root.substitute(plain))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

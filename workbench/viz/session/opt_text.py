@@ -11,10 +11,13 @@ import ast
 from collections.abc import Iterator
 
 from workbench.base.errors import ParseError
+from workbench.base.words import cut
 from workbench.ir.opt.opt import Opt, OptKind, OptOps
 
 MOST_CHARACTERS = 200_000
 MOST_OPTS = 100
+MOST_TEXT = 60
+"""Characters of a text that an error repeats."""
 EXAMPLE = 'UPCAST("g1", 4)'
 
 
@@ -44,7 +47,7 @@ def parse_opt(text: str) -> Opt:
     opts = parse_opts(text)
     if len(opts) != 1:
         because = f"it holds {len(opts)} opts"
-        raise ParseError(f"{_short(text)} is not one opt", because, EXAMPLE)
+        raise ParseError(f"{cut(text, MOST_TEXT)} is not one opt", because, EXAMPLE)
     return opts[0]
 
 
@@ -103,17 +106,15 @@ def _opt(
 
 def _literal(value: ast.expr) -> int | str | None:
     match value:
-        case ast.Constant(value=found) if found is None or type(found) in (int, str):
-            return found  # type: ignore[return-value]  # narrowed by type(), not isinstance
+        case ast.Constant(value=plain) if plain is None or type(plain) in (int, str):
+            return plain  # type: ignore[return-value]  # narrowed by type(), not isinstance
     raise _not_an_opt(value)
 
 
 def _not_an_opt(node: ast.AST) -> ParseError:
     names = ", ".join(OptOps.__members__)
     return ParseError(
-        f"{_short(ast.unparse(node))} is not an opt", f"there are {names}", EXAMPLE
+        f"{cut(ast.unparse(node), MOST_TEXT)} is not an opt",
+        f"there are {names}",
+        EXAMPLE,
     )
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "\u2026"

@@ -11,6 +11,7 @@ from msgspec.structs import FieldInfo, fields
 
 from workbench.base.errors import WorkbenchError
 from workbench.base.typed import typed
+from workbench.base.words import cut
 from workbench.viz.schema.requests import AnyRequest, Request
 
 KINDS: Mapping[str, type[Request]] = {
@@ -136,4 +137,4 @@ def _short(value: Any) -> str:
         text = repr(value)
     except RecursionError:
         text = f"a {type(value).__name__} of very many levels"
-    return text if len(text) <= 60 else text[:59] + "\u2026"
+    return cut(text, 60)

@@ -43,6 +43,7 @@ from itertools import count
 
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -80,10 +81,9 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
             if node.op is Ops.REDUCE and old in node.src[1:]:
                 value = replacements[node.src[0]].substitute({old: split})
                 axes = [r for r in node.src[1:] if r is not old] + [inner] * (left > 1)
-                part = node.rebuild((value, *axes)) if axes else value
-                row = UOp(Ops.STAGE, node.dtype, (part, member), (next(stages), (n,)))
-                element = UOp(Ops.INDEX, node.dtype, (row, again))
-                read = UOp(Ops.LOAD, node.dtype, (element,))
+                part = construct.reduce(value, axes, node.combines)
+                row = construct.stage(part, [member], next(stages), (n,))
+                read = construct.load(construct.index(row, again))
                 replacements[node] = node.rebuild((read, again))
             else:
                 replacements[node] = node.rebuild(
@@ -93,9 +93,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     order.insert(_after_all_own(kernel, old), again.axis_name)
     at = order.index(old.axis_name)
     order[at : at + 1] = [member.axis_name, *([old.axis_name] if left > 1 else [])]
-    return settled(
-        replacements[kernel].replace(arg=kernel.arg._replace(order=tuple(order)))
-    )
+    return settled(construct.in_order(replacements[kernel], order))
 
 
 def _after_all_own(kernel: UOp, axis: UOp) -> int:

@@ -25,6 +25,7 @@ from itertools import pairwise
 
 from workbench.base.target import Target
 from workbench.ir.nest.storage import Excess
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import settled
@@ -72,7 +73,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     else:
         order.remove(axis)
         order.insert(order.index(other), axis)
-    return settled(kernel.replace(arg=kernel.arg._replace(order=tuple(order))))
+    return settled(construct.in_order(kernel, order))
 
 
 def _neighbours(kernel: UOp) -> Iterable[tuple[str, str]]:

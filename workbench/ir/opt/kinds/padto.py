@@ -25,9 +25,10 @@ from __future__ import annotations
 
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
+from workbench.ir.node import construct
 from workbench.ir.node.affine import terms
+from workbench.ir.node.constants import identity
 from workbench.ir.node.exact_range import exact_range
-from workbench.ir.node.identity import identity
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp, gated, split_gate
 from workbench.ir.opt.divide import settled
@@ -92,7 +93,8 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
         with derived_from(node):
             replacement = node.rebuild(tuple([replacements[s] for s in node.src]))
             if node in shapes:
-                replacement = replacement.replace(arg=(node.name, shapes[node]))
+                value, *fills = replacement.src
+                replacement = construct.stage(value, fills, node.name, shapes[node])
             if axis in replacement.ranges or axis in replacement.src:
                 replacement = _masked(replacement, axis, old.extent)
         replacements[node] = replacement
@@ -123,7 +125,7 @@ def _masked(node: UOp, axis: UOp, end: int) -> UOp:
     inside = axis < end
     last = axis.min(UOp.index(end - 1))
     if node.op is Ops.REDUCE and axis in node.src[1:]:
-        value = inside.where(node.src[0], identity(node.arg, node.dtype))
+        value = inside.where(node.src[0], identity(node.combines, node.dtype))
         return node.rebuild((value, *node.src[1:]))
     if node.op not in (Ops.LOAD, Ops.STORE) or axis not in node.src[0].ranges:
         return node

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from workbench.base.target import Target
 from workbench.base.trace import derived_from
+from workbench.ir.node import construct
 from workbench.ir.node.affine import terms
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.memo import memoised
@@ -78,14 +79,13 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     name = unused_stage(kernel, f"{_letter(slot).upper()}s")
     value = load.substitute(fills)
     with derived_from(load):
-        stage = UOp(Ops.STAGE, load.dtype, (value, *fills.values()), (name, shape))
-        read = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, *inner)),))
+        stage = construct.stage(value, fills.values(), name, shape)
+        read = construct.load(construct.index(stage, *inner))
     order = list(kernel.arg.order)
     after = order.index(str(opt.axis)) + 1
     loops = [f.axis_name for f in fills.values() if not f.axis_kind.is_lane]
     order[after:after] = loops
-    staged = kernel.substitute({load: read})
-    return settled(staged.replace(arg=kernel.arg._replace(order=tuple(order))))
+    return settled(construct.in_order(kernel.substitute({load: read}), order))
 
 
 def fill_name(slot: int, axis: UOp) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from workbench.base.target import Target
+from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.uop import UOp
 from workbench.ir.opt.divide import amount_of, refuse_amount, settled, unused
@@ -56,7 +57,7 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     if part == 1:
         order.remove(old.axis_name)
     changed = kernel.substitute({old: thread if part == 1 else thread * part + inner})
-    return settled(changed.replace(arg=kernel.arg._replace(order=tuple(order))))
+    return settled(construct.in_order(changed, order))
 
 
 def _up_to_all_cores(target: Target) -> Sequence[int]:

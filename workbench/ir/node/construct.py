@@ -1,0 +1,95 @@
+"""Constructors of nodes, by the names of their parts: this file knows in which order sources and
+the parts of an arg stand. `views.py` has the same names for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from workbench.base.dtypes import DType, dtypes
+from workbench.ir.node.ops import Ops
+from workbench.ir.node.uop import Storage, UOp
+from workbench.ir.node.views import Space
+
+Shape = tuple[int, ...]
+RUNNING = "running"
+"""The arg of a LOAD that reads an unfinished accumulator: another node than one that reads its
+result."""
+
+# memory
+
+
+def buffer(dtype: DType, uid: int | str, device: str, shape: Shape) -> UOp:
+    """Return the BUFFER that `uid` is the name of, in this process and no other."""
+    return UOp(Ops.BUFFER, dtype, (), (uid, device, shape))
+
+
+def param(dtype: DType, slot: int, length: int) -> UOp:
+    """Return argument `slot` of a kernel, which has `length` elements."""
+    return UOp(Ops.PARAM, dtype, (), (slot, length))
+
+
+def stage(value: UOp, indexes: Iterable[UOp], name: str, shape: Shape) -> UOp:
+    """Return the STAGE that holds `value` at every point of its own loops, `indexes`."""
+    return UOp(Ops.STAGE, value.dtype, (value, *indexes), (name, shape))
+
+
+def define(dtype: DType, name: str, shape: Shape, space: Space) -> UOp:
+    """Return storage inside a kernel."""
+    return UOp(Ops.DEFINE, dtype, (), Storage(name, shape, space))
+
+
+def register(dtype: DType, name: str, first_lane: int) -> UOp:
+    """Return the REG of `name` that holds its lanes from `first_lane` on."""
+    return UOp(Ops.REG, dtype, (), (name, first_lane))
+
+
+# reading and writing
+
+
+def index(memory: UOp, *indexes: UOp) -> UOp:
+    """Return the place of one element of `memory`, by one index per dimension."""
+    return UOp(Ops.INDEX, memory.dtype, (memory, *indexes))
+
+
+def load(place: UOp) -> UOp:
+    """Return the element at `place`, an INDEX."""
+    return UOp(Ops.LOAD, place.dtype, (place,))
+
+
+def running(place: UOp) -> UOp:
+    """Return what is in an accumulator while others are still to be combined with it."""
+    return UOp(Ops.LOAD, place.dtype, (place,), RUNNING)
+
+
+def store(place: UOp, value: UOp, vector: str | None = None) -> UOp:
+    """Return the STORE of `value`; `vector` names the axis along which it writes vectors."""
+    return UOp(Ops.STORE, dtypes.void, (place, value), vector)
+
+
+def accumulate(place: UOp, value: UOp, combines: Ops, vector: str | None) -> UOp:
+    """Return the statement that combines one more value into an accumulator."""
+    return UOp(Ops.ACCUMULATE, dtypes.void, (place, value), (combines, vector))
+
+
+def end(statement: UOp, loops: Iterable[UOp]) -> UOp:
+    """Return `statement`, a STORE, in the loops that it closes."""
+    return UOp(Ops.END, dtypes.void, (statement, *loops))
+
+
+# reductions
+
+
+def reduce(value: UOp, ranges: Iterable[UOp], combines: Ops) -> UOp:
+    """Return `value` combined over `ranges`: itself, where there are none."""
+    axes = tuple(ranges)
+    return UOp(Ops.REDUCE, value.dtype, (value, *axes), combines) if axes else value
+
+
+def reduce_axis(value: UOp, axes: Shape, combines: Ops) -> UOp:
+    """Return a tensor-level value combined over `axes`, which keep size 1."""
+    return UOp(Ops.REDUCE_AXIS, value.dtype, (value,), (combines, axes))
+
+
+def in_order(kernel: UOp, order: Iterable[str]) -> UOp:
+    """Return a kernel with its loops in `order`, outermost first."""
+    return kernel.replace(arg=kernel.arg._replace(order=tuple(order)))
