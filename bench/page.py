@@ -10,7 +10,6 @@ where one is over.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from msgspec import to_builtins
 from playwright.sync_api import sync_playwright
 from record import EXPRESSIONS
 
@@ -85,7 +85,7 @@ def main() -> int:
             executable_path=chromium_path, args=[*FLAGS]
         )
         for name in NAMES:
-            record = json.loads(json.dumps(build(explore(EXPRESSIONS[name]()))))
+            record = to_builtins(build(explore(EXPRESSIONS[name]())))
             path = Path(folder) / "page.html"
             path.write_text(export_html(record), encoding="utf-8")
             over += measure(browser, name, path, largest(record))

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from msgspec import to_builtins
 
 from workbench import Tensor
 from workbench.bench.graphs import blurred, digits
@@ -64,21 +65,21 @@ def measure(name: str, make: Callable[[], Tensor], fields: bool) -> int:
     took = " ".join(
         f"{1e3 * (b - a):6.0f} ms" for a, b in zip(times, times[1:], strict=False)
     )
-    nodes = len(recorder.record["nodes"]["op"])
+    nodes = len(recorder.record["nodes"].op)
     page_bytes = len(page.export_html(recorder.record).encode())
     file = f"{page_bytes / 1e3:,.0f} kB"
     print(
         f"{name:22} {took} {sizes(opening):>16} {sizes(whole):>16} {file:>8} {nodes:7,}"
     )
     if fields:
-        for label, value in parts(recorder.record):
+        for label, value in parts(to_builtins(recorder.record)):
             print(f"    {label:20} {sizes(packed(value)):>16}")
     return page_bytes
 
 
 def packed(value: Any) -> tuple[int, int]:
     """Return the bytes of a value as JSON, plain and as it travels."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    text = json.dumps(to_builtins(value), separators=(",", ":")).encode()
     return len(text), len(page.packed(value))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from tests.tools.kernels import EXAMPLES, TARGETS
 from tests.viz.browser.browser import new_page
+from tests.viz.record.support import plain
 from workbench.base.trace import PassRecord, observe
 from workbench.ir.lower.lower import lower
 from workbench.ir.opt.apply import apply_opt
@@ -234,7 +235,7 @@ def moves(page: Any) -> list[Move]:
         "families": family_rows(),
         "passes": passes.listed,
     }
-    return [Move(*row) for row in page.evaluate(_MOVES, columns)]
+    return [Move(*row) for row in page.evaluate(_MOVES, plain(columns))]
 
 
 def records() -> Iterator[PassRecord]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.viz.record.support import plain
 from tests.viz.support import matmul
 from workbench.bench.graphs import blurred, digits
 from workbench.ir.node.axis import AxisType
@@ -31,7 +32,7 @@ LARGEST_BYTES = 140_000
 
 @pytest.fixture(scope="module")
 def record() -> dict[str, Any]:
-    return build(matmul())
+    return plain(build(matmul()))
 
 
 def test_every_file_is_in_the_page_or_asked_for_by_python() -> None:
@@ -162,7 +163,7 @@ def test_size() -> None:
 
 @pytest.mark.parametrize("make", [digits, blurred])
 def test_size_of_a_file_of_the_tour(make: Callable[[], Tensor]) -> None:
-    html = page.export_html(build(explore(make())))
+    html = page.export_html(plain(build(explore(make()))))
     assert len(page.esm()) < len(html.encode()) < LARGEST_PAGE_BYTES
 
 

@@ -49,7 +49,7 @@ def test_words_in_the_page_are_those_of_python(
     recorder.first()
     for _ in recorder.rest():
         pass
-    record = recorder.record
+    record = plain(recorder.record)
     roots = {
         root: None
         for row in record["passes"]

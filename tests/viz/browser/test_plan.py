@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.viz.browser.browser import COPIED, drawn, new_page, session_page, shown
+from tests.viz.record.support import plain
 from tests.viz.support import array, softmax
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
@@ -24,7 +25,7 @@ Record = dict[str, Any]
 @pytest.fixture(scope="module")
 def record() -> Record:
     """A record of two kernels: a line of the plan is cut between them."""
-    page_record: Record = json.loads(json.dumps(build(softmax())))
+    page_record: Record = plain(build(softmax()))
     return page_record
 
 
@@ -284,7 +285,7 @@ def test_what_is_copied_is_the_plan(browser: Any, tmp_path: Path) -> None:
     own = explore(y)
     tile = next(d for d in own.decisions if d.name == "store-for-tile")
     ex = own.replan({tile.node: False})
-    record = json.loads(json.dumps(build(ex)))
+    record = plain(build(ex))
     for page in plan_page(browser, tmp_path, session_page(record)):
         page.evaluate(COPIED)
         page.click('[data-key="copy-plan"]')
@@ -335,7 +336,7 @@ CUT_SPOT = """() => {
 def test_a_large_plan_is_painted_and_can_be_searched(
     browser: Any, tmp_path: Path
 ) -> None:
-    record = json.loads(json.dumps(build(large())))
+    record = plain(build(large()))
     assert len(record["plan"]["nodes"]) > 200
     for page in plan_page(browser, tmp_path, export_html(record)):
         assert page.locator(".wb-plan .wb-g-canvas").count() == 1

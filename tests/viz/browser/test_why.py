@@ -3,7 +3,6 @@ it took, and what the machine can do."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from tests.viz.browser.browser import shown
 from tests.viz.browser.page.support import MACHINE
+from tests.viz.record.support import plain
 from tests.viz.support import matmul
 from workbench.viz.page.document import export_html
 from workbench.viz.record.record import build
@@ -27,7 +27,7 @@ COST = {
 @pytest.fixture(scope="module")
 def record() -> Record:
     """A record of one kernel; it took twice as long as predicted, and auto ran emulated."""
-    page_record: Record = json.loads(json.dumps(build(matmul())))
+    page_record: Record = plain(build(matmul()))
     page_record["machine"] |= MACHINE
     page_record["kernels"][0] |= {"flops": 2_000_000, "bytes": 1 << 20}
     for row, emulator in zip(page_record["variants"], (False, True), strict=True):

@@ -120,7 +120,7 @@ def told(ex, cell):
             if any(f" {op} " in text for op in ("fadd", "fmul", "fsub", "fdiv", "fcmp"))\\
                     or "@llvm.fmuladd" in text and "declare" not in text:
                 code.update(dict.fromkeys(map(str, links.of_line(number).lines)))
-    record = build(ex, "first")
+    record = plain(build(ex, "first"))
     where = lambda row: record["lines"][row["line"]]["where"]
     return json.dumps({"cell": cell, "kernels": [str(k.line) for k in ex.kernels],
         "page": [where(k) for k in record["kernels"]], "code": list(code)})

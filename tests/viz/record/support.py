@@ -7,13 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import to_builtins
+
 Record = dict[str, Any]
 
 
-def plain(record: Record) -> Record:
-    """Return a record as a page gets it; fails on what JSON does not have."""
-    page_record: Record = json.loads(json.dumps(record, allow_nan=False))
-    return page_record
+def plain(value: Any) -> Any:
+    """Return a record, or a part of it, as a page gets it; fails on what JSON does not have."""
+    return json.loads(json.dumps(to_builtins(value), allow_nan=False))
 
 
 def timeless(record: Record) -> Record:

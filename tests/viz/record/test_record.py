@@ -39,11 +39,11 @@ ALWAYS = {"matmul": matmul, "softmax": softmax}
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_what_a_page_opens_with(name: str) -> None:
-    check_golden(f"record_{name}.txt", outline(build(ALWAYS[name](), "first")))
+    check_golden(f"record_{name}.txt", outline(plain(build(ALWAYS[name](), "first"))))
 
 
 def test_decisions_have_the_names_people_know() -> None:
-    decisions = build(matmul(), "first")["plan"]["decisions"]
+    decisions = plain(build(matmul(), "first"))["plan"]["decisions"]
     assert [d["name"] for d in decisions] == [
         "matmul+bias+relu 6x4", "copy to LLVM 4", "copy to LLVM 8x4", "copy to LLVM 6x8",
         "add 6x4", "sum of products 6x4x1", "mul 6x4x8",
@@ -60,7 +60,7 @@ def random_exploration(seed: int) -> Exploration:
 @pytest.mark.parametrize("seed", range(count(200)))
 def test_random_records_are_whole(seed: int) -> None:
     exploration = random_exploration(seed)
-    record = build(exploration, "full" if seed % 5 == 0 else "first")
+    record = plain(build(exploration, "full" if seed % 5 == 0 else "first"))
     assert broken(record) == []
     columns = record["nodes"].values()
     assert len({len(column) for column in columns}) == 1
@@ -71,7 +71,7 @@ def test_random_records_are_whole(seed: int) -> None:
         steps = row["rewrites"]
         if row["unit"] == "rewrite" and steps and not row["error"]:
             assert [steps[-1][3]] == row["after"], row["name"]
-    again = build(exploration, "full" if seed % 5 == 0 else "first")
+    again = plain(build(exploration, "full" if seed % 5 == 0 else "first"))
     assert timeless(again) == timeless(record)
 
 
@@ -175,7 +175,7 @@ def test_a_variant_is_appended() -> None:
 
 
 def test_all_is_there_in_full() -> None:
-    record = build(matmul())
+    record = plain(build(matmul()))
     languages = [code["language"] for code in record["variants"][0]["code"]]
     assert languages == ["C", "LLVM", "asm", "IR"]
     for row in record["variants"]:
@@ -210,7 +210,7 @@ def test_all_is_there_in_full() -> None:
 
 
 def test_rules_say_where_they_stand() -> None:
-    rules = {r["name"]: r for r in build(softmax())["rules"]}
+    rules = {r["name"]: r for r in plain(build(softmax()))["rules"]}
     rule = rules["exp2-polynomial"]
     lines = (ROOT / rule["file"]).read_text(encoding="utf-8").split("\n")
     assert 'Rule("exp2-polynomial"' in lines[rule["line"] - 1]
@@ -225,7 +225,7 @@ def test_every_use_has_its_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.viz.model import loops as module
 
     monkeypatch.setattr(module, "caches", lambda: (("L1", 64), ("L2", 150)))
-    rows = build(matmul(), "first")["variants"][0]["loops"]["rows"]
+    rows = plain(build(matmul(), "first"))["variants"][0]["loops"]["rows"]
     uses = [use for row in rows for use in row["uses"].values()]
     assert uses
     for use in uses:
@@ -243,11 +243,11 @@ def test_the_key_is_that_of_the_expression() -> None:
 
 SCRIPT = """
 import hashlib, json
-from tests.viz.record.support import timeless
+from tests.viz.record.support import plain, timeless
 from tests.viz.support import softmax
 from workbench.viz.record.offers import in_turns, why
 from workbench.viz.record.record import build
-text = json.dumps(timeless(build(softmax())))
+text = json.dumps(timeless(plain(build(softmax()))))
 print(hashlib.sha256(text.encode()).hexdigest())
 """
 
@@ -261,19 +261,19 @@ def test_the_same_in_every_process() -> None:
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         digests.add(run.stdout)
-    here = json.dumps(timeless(build(softmax())))
+    here = json.dumps(timeless(plain(build(softmax()))))
     assert digests == {hashlib.sha256(here.encode()).hexdigest() + "\n"}
 
 
 def test_nothing_to_compute() -> None:
-    record = build(explore(Tensor(2.0)))
+    record = plain(build(explore(Tensor(2.0))))
     assert (record["kernels"], record["variants"]) == ([], [])
     assert broken(record) == []
 
 
 def test_devices_side_by_side() -> None:
     emulated = Tensor(np.arange(4.0, dtype=np.float32), device="PYTHON") * 2
-    record = build(explore(array(4) + 1, emulated))
+    record = plain(build(explore(array(4) + 1, emulated)))
     assert broken(record) == []
     kernels = [p["kernel"] for p in record["passes"] if p["name"] == "simplify-kernel"]
     assert kernels[:2] == [0, 1]
@@ -287,7 +287,7 @@ def test_long_names_are_cut_and_say_so() -> None:
     ex = matmul()
     line = SourceLine(f"/secret/folder/{long}.py", 1, f"<b>{long}</b>")
     kernel = replace(ex.kernels[0], title=long, line=line)
-    record = build(replace(ex, kernels=(kernel,), line=line), "first")
+    record = plain(build(replace(ex, kernels=(kernel,), line=line), "first"))
     assert record["expr"]["text"].endswith("(10,007 characters)")
     assert len(record["kernels"][0]["title"]) < TEXT + 40
     assert "secret" not in json.dumps(record)
@@ -303,7 +303,7 @@ def test_a_fault_of_a_variant_stands_with_the_variant(
         raise ZeroDivisionError("no such luck")
 
     monkeypatch.setattr(Kernel, "compile", fails)
-    record = build(matmul())
+    record = plain(build(matmul()))
     assert record["variants"][0]["error"] == {
         "what": "ZeroDivisionError", "because": "no such luck", "try": "",
     }  # fmt: skip
@@ -335,7 +335,7 @@ def above(record: dict[str, Any], nodes: list[int]) -> set[int]:
     ("language", "words"), [("C", "acc0 +="), ("LLVM", "fmuladd.f32(")]
 )
 def test_a_line_of_code_leads_up_to_the_users_line(language: str, words: str) -> None:
-    record = build(matmul())
+    record = plain(build(matmul()))
     link = linked(record, language, words)
     assert link["axes"] == ["g0", "g1", "r0"]
     texts = [record["lines"][n]["text"] for n in link["lines"]]
@@ -356,7 +356,7 @@ def test_a_loop_leads_to_the_lines_of_what_is_computed_in_it() -> None:
     x, y = array(64, 64), array(64, 96)
     likeness = x @ y
     nearest = likeness.argmax(axis=1)
-    record = build(explore(nearest))
+    record = plain(build(explore(nearest)))
     texts = [line["text"] for line in record["lines"]]
     product = next(i for i, text in enumerate(texts) if "x @ y" in text)
     assert [kernel["title"] for kernel in record["kernels"]][0] == "matmul"
@@ -376,7 +376,7 @@ def test_a_loop_leads_to_the_lines_of_what_is_computed_in_it() -> None:
 
 
 def test_instructions_lead_to_lines_of_source() -> None:
-    codes = {c["language"]: c for c in build(matmul())["variants"][0]["code"]}
+    codes = {c["language"]: c for c in plain(build(matmul()))["variants"][0]["code"]}
     sources = [link["source"] for link in codes["asm"]["links"] if link]
     lines = [codes["LLVM"]["lines"][n - 1] for numbers in sources for n in numbers]
     assert any("fmuladd" in line for line in lines)
@@ -386,7 +386,7 @@ def test_instructions_lead_to_lines_of_source() -> None:
 def test_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "MOST_REWRITES", 4)
     monkeypatch.setattr(passes, "MOST_STATE_NODES", 3)
-    record = build(softmax())
+    record = plain(build(softmax()))
     assert broken(record) == []
     long = next(p for p in record["passes"] if p["name"] == "decompose")
     assert len(long["rewrites"]) == 4 and long["dropped"] > 0

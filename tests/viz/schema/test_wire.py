@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.support import count
+from tests.viz.record.support import plain
 from tests.viz.session.support import Page, session_of
 from tests.viz.session.test_persistence import KEY, SEARCH, TIMING, record
 from tests.viz.support import matmul
@@ -148,7 +149,7 @@ def test_every_request_is_answered_and_the_session_lives(
                 assert reply["error"]["what"] == refused.what
         assert session.handle({"id": 1, "do": "ping", "have": None})["ok"]
         session.tell_changes()
-        assert page.record == json.loads(json.dumps(session.record))
+        assert page.record == plain(session.record)
 
 
 def files(folder: Path) -> dict[str, Path]:
@@ -229,7 +230,7 @@ def test_a_session_begins_with_whatever_it_kept(
                 session.tell_changes()
             assert session.handle({"do": "ping"})["ok"]
             session.tell_changes()
-            assert page.record == json.loads(json.dumps(session.record))
+            assert page.record == plain(session.record)
 
 
 def read_variants(data: Any) -> dict[persistence.Key, Any]:

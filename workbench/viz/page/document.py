@@ -19,6 +19,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from workbench.viz.model.kinds import style_rules
 from workbench.viz.page.bundle import Module, joined, modules_of, variable
 
@@ -121,7 +123,8 @@ def packed(record: Mapping[str, Any]) -> str:
 
     Errors: ValueError where a number is not finite, which JSON cannot say.
     """
-    return _compressed(json.dumps(record, separators=(",", ":"), allow_nan=False))
+    plain = to_builtins(record)
+    return _compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))
 
 
 def export_html(record: Mapping[str, Any]) -> str:

@@ -440,9 +440,14 @@ export interface LineRow {
 }
 
 /**
- * Every node, a list for each field, sources before users. A row of `made` is a pass, the
- * number of its rewrite from 1 (0: none), and the node that it was; `reading` is a place in
- * the record's `readings`; `line` is -1 for none.
+ * Why a node is there, one step back, as a list: a pass, the number of its rewrite from 1
+ * (0: none), and the node that it was.
+ */
+export type CauseRow = [place: number, number: number, node: number];
+
+/**
+ * Every node, a list for each field, sources before users. `made` says why it is there;
+ * `reading` is a place in the record's `readings`; `line` is -1 for none.
  */
 export interface NodeColumns {
   op: Array<string>;
@@ -454,7 +459,7 @@ export interface NodeColumns {
   reading: Array<number>;
   line: Array<number>;
   inner: Array<Array<number>>;
-  made: Array<Array<[number, number, number]>>;
+  made: Array<Array<CauseRow>>;
 }
 
 /**
@@ -488,8 +493,13 @@ export interface PassRow {
 }
 
 /**
- * A pass. `before` and `after` are its roots, the texts are places; a rewrite is a rule (-1:
- * none), the node before, the node after, and the root then (-1: not recorded).
+ * A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root
+ * then (-1: not recorded).
+ */
+export type RewriteRow = [rule: number, before: number, after: number, root: number];
+
+/**
+ * A pass. `before` and `after` are its roots, the texts are places.
  */
 export interface RecordedPass {
   name: string;
@@ -504,7 +514,7 @@ export interface RecordedPass {
   after: Array<number>;
   text_before: number | null;
   text_after: number | null;
-  rewrites: Array<[number, number, number, number]>;
+  rewrites: Array<RewriteRow>;
   kernel: number | null;
   variant: number | null;
   device: string | null;

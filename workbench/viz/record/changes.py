@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.viz.schema.record import NodeColumns
+
 APPENDED = ("nodes", "readings", "texts", "rules", "passes", "lines", "variants")
 """The tables of a record that grow: lists, but for "nodes", which has a list for each column."""
 Patch = dict[str, Any]
@@ -22,8 +24,12 @@ class Changes:
         """Set one value of the record, so that the next patch says so."""
         at: Any = self._record
         for step in path[:-1]:
-            at = at[step]
-        at[path[-1]] = value
+            at = _at(at, step)
+        last = path[-1]
+        if isinstance(last, int) or isinstance(at, dict):
+            at[last] = value
+        else:
+            setattr(at, last, value)
         self._set[path] = value
 
     def patch(self) -> Patch:
@@ -33,8 +39,11 @@ class Changes:
         for name, start in self._sizes.items():
             table = self._record[name]
             if name == "nodes":
-                new: Any = {column: values[start:] for column, values in table.items()}
-                size = len(next(iter(table.values())))
+                fields = (
+                    getattr(table, name) for name in NodeColumns.__struct_fields__
+                )
+                new: Any = NodeColumns(*(column[start:] for column in fields))
+                size = len(table.op)
             else:
                 new, size = table[start:], len(table)
             if size > start:
@@ -46,6 +55,12 @@ class Changes:
         ]
         self._set.clear()
         return {"append": append, "set": updates}
+
+
+def _at(value: Any, step: str | int) -> Any:
+    """Return a field of a row, or what a list or a dict has at a place."""
+    is_inside = isinstance(step, int) or isinstance(value, dict)
+    return value[step] if is_inside else getattr(value, str(step))
 
 
 def _is_new(path: Path, begins: dict[str, int]) -> bool:

@@ -2,8 +2,8 @@
 
 A link names the axes around a line, the nodes of the program that it is the code of, and the
 user's lines; instructions also name the lines of the source they were compiled from. What
-those nodes came from is told by the nodes themselves: `made` has rows of (pass, number of its
-rewrite, node that it was), one step back each.
+those nodes came from is told by the nodes themselves: `made` has the rows of why each is there,
+one step back.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from workbench.viz.model.ancestry import WHOLE
 from workbench.viz.model.provenance import Links, Origin
 from workbench.viz.record import passes
 from workbench.viz.record.nodes import Lines, Nodes
+from workbench.viz.schema.record import CauseRow
 from workbench.viz.schema.variant import CodeLink
 
 MOST_NODES = 12
 """Nodes that one link names, and rows that say how one node was made."""
-Row = list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,17 @@ class Linker:
         origin = self.links.of(*values)
         return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
 
-    def causes(self) -> Iterator[tuple[int, list[Row]]]:
+    def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:
         """Yield why nodes of the record are there, one step back: the rewrite or pass, and what
         was there before. Nodes that the record does not have are left out of the way."""
-        cache: dict[UOp, list[Row]] = {}
+        cache: dict[UOp, list[CauseRow]] = {}
         for node in self.links.ancestry:
             if node in self.nodes:
                 rows = self._back(node, cache)
                 if rows:
                     yield self.nodes.add(node), rows[:MOST_NODES]
 
-    def _back(self, node: UOp, cache: dict[UOp, list[Row]]) -> list[Row]:
+    def _back(self, node: UOp, cache: dict[UOp, list[CauseRow]]) -> list[CauseRow]:
         if node in cache:
             return cache[node]
         cache[node] = rows = []
@@ -112,13 +112,12 @@ class Linker:
             if number > passes.MOST_REWRITES:  # it is not listed
                 number = WHOLE
             if row_place is not None and source in self.nodes:
-                rows.append([row_place, number, self.nodes.add(source)])
+                rows.append(CauseRow(row_place, number, self.nodes.add(source)))
                 continue
             for row in self._back(source, cache):
-                cause = (
-                    row if row_place is None or number < row[1] else [row_place, number]
-                )
-                rows.append([*cause[:2], row[2]])
+                if row_place is not None and number >= row.number:
+                    row = CauseRow(row_place, number, row.node)
+                rows.append(row)
         return rows
 
     def _lines(self, origin: Origin) -> list[int]:

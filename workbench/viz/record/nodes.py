@@ -19,12 +19,10 @@ from workbench.viz.model.graph import label_of, number_text
 from workbench.viz.model.lines import UserLines
 from workbench.viz.model.words import shape_text, short
 from workbench.viz.record.readings import Readings
+from workbench.viz.schema.record import LineRow, NodeColumns
 
 TEXT = 2000
 """Characters of an argument that are kept; a longer one says how long it was."""
-COLUMNS = (
-    "op", "dtype", "shape", "arg", "src", "label", "reading", "line", "inner", "made",
-)  # fmt: skip
 
 
 class Texts:
@@ -46,7 +44,7 @@ class Lines:
     """Lines of the user's code, by cell or file name without its folder."""
 
     def __init__(self) -> None:
-        self.listed: list[dict[str, str]] = []
+        self.listed: list[LineRow] = []
         self._places: dict[SourceLine, int] = {}
 
     def add(self, line: SourceLine | None) -> int | None:
@@ -55,7 +53,7 @@ class Lines:
             return None
         if line not in self._places:
             self._places[line] = len(self.listed)
-            self.listed.append({"where": str(line), "text": bounded(line.text)})
+            self.listed.append(LineRow(str(line), bounded(line.text)))
         return self._places[line]
 
     def inner(self, line: SourceLine | None) -> list[int]:
@@ -68,7 +66,7 @@ class Nodes:
     """Every UOp that a record speaks of, as columns."""
 
     def __init__(self, lines: Lines, user_lines: UserLines):
-        self.columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+        self.columns = NodeColumns([], [], [], [], [], [], [], [], [], [])
         self.readings = Readings()
         self._places: dict[UOp, int] = {}
         self._order: list[UOp] = []
@@ -103,20 +101,17 @@ class Nodes:
         shape = shape_text(node.shape) if node.shape else ""
         arg = bounded(node_arg(node))
         label = short(node_label(node))
-        row: tuple[Any, ...] = (
-            node.op.name,
-            str(node.dtype),
-            shape,
-            arg,
-            [self._places[s] for s in node.src],
-            label,
-            self.readings.add(node, arg, shape, label),
-            -1 if line is None else line,
-            self._lines.inner(source_line),
-            [],
-        )
-        for column, value in zip(self.columns.values(), row, strict=True):
-            column.append(value)
+        columns = self.columns
+        columns.op.append(node.op.name)
+        columns.dtype.append(str(node.dtype))
+        columns.shape.append(shape)
+        columns.arg.append(arg)
+        columns.src.append([self._places[s] for s in node.src])
+        columns.label.append(label)
+        columns.reading.append(self.readings.add(node, arg, shape, label))
+        columns.line.append(-1 if line is None else line)
+        columns.inner.append(self._lines.inner(source_line))
+        columns.made.append([])
         self._places[node] = len(self._places)
         self._order.append(node)
 

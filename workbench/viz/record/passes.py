@@ -19,6 +19,7 @@ from workbench.viz.model import rewrites
 from workbench.viz.record.nodes import Nodes, Texts
 from workbench.viz.record.rules import RuleRows
 from workbench.viz.record.states import States
+from workbench.viz.schema.record import RecordedPass, RewriteRow
 
 MOST_REWRITES = 2000
 """Rewrites of one pass that are listed."""
@@ -27,7 +28,6 @@ MOST_STATE_NODES = 4000
 MOST_TEXT = 40_000
 """Characters of a state's text; a longer one is cut and says so."""
 NOT_KEPT = -1
-Row = dict[str, Any]
 
 
 class Owner(NamedTuple):
@@ -44,7 +44,7 @@ class PassRows:
     """Makes rows of PassRecords; what they refer to goes into the tables of the record."""
 
     def __init__(self, nodes: Nodes, texts: Texts, rules: RuleRows):
-        self.listed: list[Row] = []
+        self.listed: list[RecordedPass] = []
         self._nodes, self._texts, self._rules = nodes, texts, rules
         self._places: dict[int, tuple[int, PassRecord]] = {}
 
@@ -71,32 +71,41 @@ class PassRows:
             place = self.place(record)
             if place is None:
                 place = len(self.listed)
-                row = self._row(record, depth, roots)
-                self.listed.append(row | {"kernel": kernel, **owner._asdict()})
+                self.listed.append(self._row(record, depth, roots, kernel, owner))
                 self._places[id(record)] = place, record
-            roots = self.listed[place]["after"]
+            roots = self.listed[place].after
             places.append(place)
         return places
 
-    def _row(self, record: PassRecord, depth: int, roots: list[int]) -> Row:
+    def _row(
+        self,
+        record: PassRecord,
+        depth: int,
+        roots: list[int],
+        kernel: int | None,
+        owner: Owner,
+    ) -> RecordedPass:
         before = self._roots(record.before, roots)
         after = self._roots(record.after, before)
         listed = record.matches[:MOST_REWRITES]
-        return {
-            "name": record.name,
-            "doc": record.doc,
-            "depth": depth,
-            "unit": unit_of(record),
-            "seconds": record.seconds,
-            "changed": record.after is not record.before or bool(record.matches),
-            "error": error_text(record),
-            "dropped": record.dropped + len(record.matches) - len(listed),
-            "before": before,
-            "after": after,
-            "text_before": None,
-            "text_after": None,
-            "rewrites": [list(step) for step in self._steps(record, listed)],
-        }
+        return RecordedPass(
+            name=record.name,
+            doc=record.doc,
+            depth=depth,
+            unit=unit_of(record),
+            seconds=record.seconds,
+            changed=record.after is not record.before or bool(record.matches),
+            error=error_text(record),
+            dropped=record.dropped + len(record.matches) - len(listed),
+            before=before,
+            after=after,
+            text_before=None,
+            text_after=None,
+            rewrites=list(self._steps(record, listed)),
+            kernel=kernel,
+            variant=owner.variant,
+            device=owner.device,
+        )
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:
         """Return what a pass's states look like as text: values for its row."""
@@ -129,13 +138,13 @@ class PassRows:
 
     def _steps(
         self, record: PassRecord, matches: Sequence[Match]
-    ) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (rule, before, after, root) of each match; a decision changes nothing."""
+    ) -> Iterator[RewriteRow]:
+        """Yield the row of each match; a decision changes nothing."""
         if any(isinstance(m.rule, Decision) for m in matches):
             root = self._nodes.add(record.before)
             for match in matches:
                 node = self._nodes.add(match.before)
-                yield -1, node, node, root
+                yield RewriteRow(-1, node, node, root)
             return
         is_graph = bool(matches) and isinstance(record.before, UOp)
         states = States(record.before) if is_graph else None
@@ -145,9 +154,9 @@ class PassRows:
             state = None if states is None else states.apply(match)
             before, after = self._nodes.add(match.before), self._nodes.add(match.after)
             if state is None:
-                yield rule, before, after, NOT_KEPT
+                yield RewriteRow(rule, before, after, NOT_KEPT)
                 continue
-            yield rule, before, after, self._nodes.add(state)
+            yield RewriteRow(rule, before, after, self._nodes.add(state))
             if len(self._nodes) > room:
                 states = None
 

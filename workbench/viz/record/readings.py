@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.node.ops import OPS, Ops
@@ -37,7 +34,7 @@ class Readings:
     """How nodes read, each way once."""
 
     def __init__(self) -> None:
-        self.listed: list[dict[str, Any]] = []
+        self.listed: list[Reading] = []
         self._places: dict[tuple[object, ...], int] = {}
 
     def add(self, node: UOp, arg: str, shape: str, label: str) -> int:
@@ -46,7 +43,7 @@ class Readings:
         place = self._places.get(key)
         if place is None:
             place = self._places[key] = len(self.listed)
-            self.listed.append(msgspec.to_builtins(_reading(node, label)))
+            self.listed.append(_reading(node, label))
         return place
 
 

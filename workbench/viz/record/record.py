@@ -432,7 +432,7 @@ class Recorder:
     def _add_causes(self, linker: Linker) -> None:
         """Add why nodes are there to what was known of them: kernels may share nodes."""
         for node, causes in linker.causes():
-            current = self.record["nodes"]["made"][node]
+            current = self._nodes.columns.made[node]
             both = [*current, *(row for row in causes if row not in current)]
             if both != current:
                 self.put(("nodes", "made", node), both)

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from msgspec import to_builtins
-
 from workbench.ir.opt.opt import Opt
 from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.viz.schema.record import RuleRow
@@ -33,7 +31,7 @@ class RuleRows:
     """Every rule, opt and step that fired in a record, once."""
 
     def __init__(self) -> None:
-        self.listed: list[dict[str, Any]] = []
+        self.listed: list[RuleRow] = []
         self._places: dict[Any, int] = {}
 
     def at(self, place: int) -> Rule | None:
@@ -46,7 +44,7 @@ class RuleRows:
         key = rule if isinstance(rule, (Rule, Opt)) else (rule.name, str(rule))
         if key not in self._places:
             self._places[key] = len(self.listed)
-            self.listed.append(to_builtins(rule_row(rule)))
+            self.listed.append(rule_row(rule))
         return self._places[key]
 
 

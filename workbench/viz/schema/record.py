@@ -98,10 +98,18 @@ class LineRow(Struct, forbid_unknown_fields=True):
     text: str
 
 
+class CauseRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """Why a node is there, one step back, as a list: a pass, the number of its rewrite from 1 (0:
+    none), and the node that it was."""
+
+    place: int
+    number: int
+    node: int
+
+
 class NodeColumns(Struct, forbid_unknown_fields=True):
-    """Every node, a list for each field, sources before users. A row of `made` is a pass, the
-    number of its rewrite from 1 (0: none), and the node that it was; `reading` is a place in the
-    record's `readings`; `line` is -1 for none."""
+    """Every node, a list for each field, sources before users. `made` says why it is there;
+    `reading` is a place in the record's `readings`; `line` is -1 for none."""
 
     op: list[str]
     dtype: list[str]
@@ -112,7 +120,7 @@ class NodeColumns(Struct, forbid_unknown_fields=True):
     reading: list[int]
     line: list[int]
     inner: list[list[int]]
-    made: list[list[tuple[int, int, int]]]
+    made: list[list[CauseRow]]
 
 
 class RuleRow(Struct, forbid_unknown_fields=True):
@@ -143,9 +151,18 @@ class PassRow(Struct, forbid_unknown_fields=True):
     rules: list[NamedNumber]
 
 
+class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
+    """A rewrite, as a list: a rule (-1: none), the node before, the node after, and the root then
+    (-1: not recorded)."""
+
+    rule: int
+    before: int
+    after: int
+    root: int
+
+
 class RecordedPass(Struct, forbid_unknown_fields=True):
-    """A pass. `before` and `after` are its roots, the texts are places; a rewrite is a rule (-1:
-    none), the node before, the node after, and the root then (-1: not recorded)."""
+    """A pass. `before` and `after` are its roots, the texts are places."""
 
     name: str
     doc: str
@@ -159,7 +176,7 @@ class RecordedPass(Struct, forbid_unknown_fields=True):
     after: list[int]
     text_before: int | None
     text_after: int | None
-    rewrites: list[tuple[int, int, int, int]]
+    rewrites: list[RewriteRow]
     kernel: int | None
     variant: int | None
     device: str | None

@@ -71,7 +71,7 @@ _TABLES = {
 def _size(record: Mapping[str, Any], table: tuple[str, ...]) -> int:
     rows: Any = record
     for name in table:
-        rows = rows[name]
+        rows = rows[name] if isinstance(rows, Mapping) else getattr(rows, name)
     return len(rows)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import anywidget
 import traitlets
+from msgspec import to_builtins
 
 from workbench.viz.page import document as page
 from workbench.viz.session.jobs import REQUESTED
@@ -47,7 +48,7 @@ class Workbench(anywidget.AnyWidget):
         """Send a message to the page."""
         with sending() as may:
             if may:
-                self.send(message)
+                self.send(to_builtins(message))
 
     def renew(self, record: str) -> None:
         """Keep the record up to date for pages that open later, and for saved notebooks."""

@@ -20,6 +20,7 @@ from tests.viz.browser.page.support import (
     send_reply,
     timing,
 )
+from tests.viz.record.support import plain
 from tests.viz.support import array
 from workbench.viz import explore
 from workbench.viz.page.document import packed
@@ -52,7 +53,7 @@ def test_what_cannot_work_has_no_button(session: Any, record: Record) -> None:
 
 
 def test_nothing_to_compute_has_nothing_to_press(browser: Any, tmp_path: Path) -> None:
-    nothing: Record = json.loads(json.dumps(build(explore(array(0, 5).relu()))))
+    nothing: Record = plain(build(explore(array(0, 5).relu())))
     assert nothing["kernels"] == []
     for page in shown(browser, tmp_path, session_page(nothing)):
         assert nothing["nothing"] in page.inner_text(".wb-tune")

@@ -3,7 +3,6 @@ page before a Python session that the test plays."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.viz.browser.rewrites.support import Record, rewrites_page
 from tests.viz.layouts import Functions, functions_page
+from tests.viz.record.support import plain
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
@@ -43,7 +43,7 @@ def chain(steps: int) -> Tensor:
 
 @pytest.fixture(scope="session")
 def record(recorder: Recorder) -> Record:
-    page_record: Record = json.loads(json.dumps(recorder.record))
+    page_record: Record = plain(recorder.record)
     page_record["rules"][0]["doc"] = HOSTILE
     return page_record
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.viz.browser.browser import session_page, shown
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
+from tests.viz.record.support import plain
 from tests.viz.session import support as live
 from tests.viz.support import array
 from workbench.viz import explore
@@ -125,10 +126,10 @@ def test_a_rule_of_scheduling_off_is_a_banner_until_it_is_on_again(
     rule = "div-power-of-two"
     with live.session_of(explore((array(16, 16) / 4.0).sum(1))) as python:
         python.complete()
-        before = copy.deepcopy(python.record)
+        before = plain(python.record)
         message = {"do": "rule_off", "kernel": 0, "rule": rule, "on": False}
         assert python.handle({"id": 1, **message})["ok"]
-        anew = copy.deepcopy(python.record)
+        anew = plain(python.record)
         python.handle({"id": 2, "do": "check", "variant": 0})
         checked = python.record["variants"][0]["check"]
     for page in shown(browser, tmp_path, session_page(before), mode="2"):

@@ -9,6 +9,7 @@ import pytest
 from tests.viz.browser.browser import COPIED, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
 from tests.viz.layouts import Functions
+from tests.viz.record.support import plain
 from workbench.ir.node.uop import UOp
 from workbench.ir.text.readable import to_expr
 from workbench.viz.record.record import Recorder
@@ -56,7 +57,7 @@ def test_words_are_those_of_python(functions: Functions, recorder: Recorder) -> 
 
 def place_of(recorder: Recorder, node: UOp) -> int:
     """Return the place of a node that the record has."""
-    count = len(recorder.record["nodes"]["op"])
+    count = len(plain(recorder.record)["nodes"]["op"])
     place = recorder._nodes.add(node)
     assert place < count
     return place

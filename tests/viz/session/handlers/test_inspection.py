@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.check.test_bisect import BAD, with_rule
+from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, session_of
 from tests.viz.support import array, softmax
 from workbench.ir.rules.collapse import KERNEL_RULES
@@ -21,8 +22,11 @@ pytestmark = pytest.mark.usefixtures("nothing_saved")
 
 def node_of(session: Session, op: str, place: int = 0) -> int:
     """Return the first node of a pass's end state with that op."""
-    ops, sources = session.record["nodes"]["op"], session.record["nodes"]["src"]
-    stack = list(session.record["passes"][place]["after"])
+    ops, sources = (
+        plain(session.record)["nodes"]["op"],
+        plain(session.record)["nodes"]["src"],
+    )
+    stack = list(plain(session.record)["passes"][place]["after"])
     while stack:
         node = stack.pop()
         if ops[node] == op:
@@ -32,7 +36,7 @@ def node_of(session: Session, op: str, place: int = 0) -> int:
 
 
 def pass_of(session: Session, name: str) -> int:
-    return [p["name"] for p in session.record["passes"]].index(name)
+    return [p["name"] for p in plain(session.record)["passes"]].index(name)
 
 
 def test_values(session: Session) -> None:
@@ -61,7 +65,7 @@ def test_values(session: Session) -> None:
         assert (reply["min"], reply["max"]) == ((a @ b).min(), (a @ b).max())
     error = ask(session, "values", **here, node=node, at={"g0": 6})["error"]
     assert error["what"] == "there is no position 6 along g0"
-    sink = session.record["passes"][place]["after"][0]
+    sink = plain(session.record)["passes"][place]["after"][0]
     assert not ask(session, "values", **here, node=sink, at={})["ok"]
 
 
@@ -69,8 +73,8 @@ def test_values_of_an_index_before_there_is_a_kernel() -> None:
     with session_of(explore(array(6, 8).flip(0) * 2)) as session:
         place = pass_of(session, "simplify-index")
         here = {"variant": None, "pass": place, "step": 0}
-        (node, *_) = session.record["passes"][place]["after"]
-        (node, *_) = session.record["nodes"]["src"][node]
+        (node, *_) = plain(session.record)["passes"][place]["after"]
+        (node, *_) = plain(session.record)["nodes"]["src"][node]
         reply = done(session, "values", **here, node=node, at={"_0": 1, "_1": 3})
         assert (reply["value"], reply["min"], reply["max"]) == ((5 - 1) * 8 + 3, 0, 47)
 
@@ -79,11 +83,11 @@ def test_why_not_and_rules_off() -> None:
     with session_of(softmax()) as session:
         done(session, "code", variant=0, language="LLVM")
         done(session, "code", variant=1, language="LLVM")
-        names = [r["name"] for r in session.record["rules"]]
+        names = [r["name"] for r in plain(session.record)["rules"]]
         rule = next(i for i, name in enumerate(names) if name.startswith("exp2"))
         steps = [
             (place, row[1])
-            for place, p in enumerate(session.record["passes"])
+            for place, p in enumerate(plain(session.record)["passes"])
             for row in p["rewrites"] if row[0] == rule
         ]  # fmt: skip
         place, node = steps[0]
@@ -91,12 +95,12 @@ def test_why_not_and_rules_off() -> None:
             session, "why_not", **{"pass": place}, step=0, node=node, rule=rule
         )
         assert fired["because"].startswith("it fires")
-        other = session.record["passes"][place]["after"][0]
+        other = plain(session.record)["passes"][place]["after"][0]
         reply = done(
             session, "why_not", **{"pass": place}, step=0, node=other, rule=rule
         )
         assert 0 <= reply["caret_start"] < reply["caret_end"] <= len(reply["text"])
-        kernel = session.record["passes"][place]["kernel"]
+        kernel = plain(session.record)["passes"][place]["kernel"]
         number = done(session, "rule_off", kernel=kernel, rule=rule, on=False)[
             "variant"
         ]
@@ -117,8 +121,8 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
     ) as session:
         for variant in range(len(session.record["variants"])):
             done(session, "code", variant=variant, language="LLVM")
-        rules, names = session.record["rules"], set()
-        for place, row in enumerate(session.record["passes"]):
+        rules, names = plain(session.record)["rules"], set()
+        for place, row in enumerate(plain(session.record)["passes"]):
             for rule, node, *_ in row["rewrites"]:
                 if rule >= 0 and rules[rule]["file"]:  # no opt and no step
                     of = {"pass": place, "step": 0, "node": node, "rule": rule}
@@ -133,9 +137,9 @@ def test_why_not_is_asked_of_the_pass_that_is_looked_at() -> None:
 
 def steps(session: Session, reply: Any) -> tuple[str, str]:
     """Return the names of the pass and of the rule that bisecting found."""
-    row = session.record["passes"][reply["pass"]]
+    row = plain(session.record)["passes"][reply["pass"]]
     rule = row["rewrites"][reply["step"] - 1][0]
-    return row["name"], session.record["rules"][rule]["name"]
+    return row["name"], plain(session.record)["rules"][rule]["name"]
 
 
 def test_bisect_is_of_the_variant_that_is_shown(
@@ -176,4 +180,4 @@ def test_bisect_of_a_variant_that_lacks_a_rule() -> None:
         number = done(session, "rule_off", **toggle)["variant"]
         reply = done(session, "bisect", variant=number)
         assert "stage render failed" in reply["text"]
-        assert session.record["passes"][reply["pass"]]["name"] == "render"
+        assert plain(session.record)["passes"][reply["pass"]]["name"] == "render"

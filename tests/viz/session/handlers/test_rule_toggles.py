@@ -28,7 +28,7 @@ def _keeps_the_opts(session: Session) -> None:
     done(session, "offers", variant=0)
     opt = session.row(0)["offers"][0]["opt"]
     auto = done(session, "apply", variant=0, opt=opt)["variant"]
-    rows = session.record["rules"]
+    rows = plain(session.record)["rules"]
     rule, other, *_ = (i for i, r in enumerate(rows) if r["set"] == "decompose")
 
     def switched(of: int, which: int, on: bool) -> int:
@@ -60,7 +60,7 @@ def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
     ex = explore((Tensor(a) / 4.0).sum(axis=1))
     with session_of(ex.baseline("numpy", lambda: a.sum(axis=1))) as session:
         page, before = Page(session), c_of(session)
-        rules = [r["name"] for r in session.record["rules"]]
+        rules = [r["name"] for r in plain(session.record)["rules"]]
         rule = rules.index("div-power-of-two")
         done(session, "paste", variant=0, text='UPCAST("g0", 2)')
         done(session, "rule_off", kernel=0, rule=rule, on=False, of=0)
@@ -78,7 +78,7 @@ def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
         np.testing.assert_allclose(got, (a / 4).sum(axis=1))
         assert page.record == plain(session.record) and broken(page.record) == []
         session.complete()
-        names = [r["name"] for r in session.record["rules"]]
+        names = [r["name"] for r in plain(session.record)["rules"]]
         assert "div-power-of-two" not in names, "it fires nowhere"
         done(session, "rule_off", kernel=0, rule="div-power-of-two", on=True)
         assert c_of(session) == before
@@ -123,7 +123,7 @@ def test_a_rule_that_only_simplifies_can_be_off() -> None:
     x = array(8, 8)
     with session_of(explore(x * 1.5 + x.sqrt())) as session:
         done(session, "code", variant=0, language="LLVM")
-        rows = session.record["rules"]
+        rows = plain(session.record)["rules"]
         names = [r["name"] for r in rows if r["set"] and r["file"]]
         for name in names:
             reply = done(session, "rule_off", kernel=0, rule=name, on=False)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.tools.compiler import needs_c
+from tests.viz.record.support import plain
 from tests.viz.session.support import ask, done, unpacked
 from workbench.backends.device import Device
 from workbench.viz.page.document import export_html
@@ -89,7 +90,7 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
     """Each variant lists its own, once, whatever was opened; those of a device that was left come
     back with it, and the exported page has them all."""
     session.complete()
-    scheduling = listed(session.record, 0)[0]
+    scheduling = listed(plain(session.record), 0)[0]
     number = 0
     for opt in ('UPCAST("g1", 4)', 'UPCAST("g0", 2)', 'UNROLL("r0", 4)'):
         number = done(session, "apply", variant=number, opt=opt)["variant"]
@@ -99,24 +100,24 @@ def test_passes_belong_to_one_variant_on_one_device(session: Session) -> None:
         for device in ("C", "PYTHON", "LLVM"):
             done(session, "device", name=device)
             assert not any(
-                session.record["passes"][p]["device"] != device
+                plain(session.record)["passes"][p]["device"] != device
                 for row in session.record["variants"]
                 for p in row["passes"]
             )
             session.complete()
             done(session, "code", variant=number, language="IR")
-        sizes.append(len(session.record["passes"]))
+        sizes.append(len(plain(session.record)["passes"]))
     assert sizes[0] == sizes[1], "a device that is known is listed once"
     exported = re.search(r'id="record">([^<]*)', export_html(session.record))
     assert exported
-    for record in (session.record, unpacked(exported[1])):
+    for record in (plain(session.record), unpacked(exported[1])):
         for variant, kernel in enumerate(session.kernels):
             shared, own = listed(record, variant)
             assert shared == scheduling
             assert own == [step.name for step in kernel.compile().passes]
-        plain = record["variants"][0]
-        assert [c["language"] for c in plain["code"]] == ["C", "LLVM", "asm", "IR"]
-        assert plain["offers"] and plain["counts"] and plain["bound"]
+        row = record["variants"][0]
+        assert [c["language"] for c in row["code"]] == ["C", "LLVM", "asm", "IR"]
+        assert row["offers"] and row["counts"] and row["bound"]
 
 
 def test_a_variant_that_never_compiles_lists_its_passes_once(
@@ -131,6 +132,6 @@ def test_a_variant_that_never_compiles_lists_its_passes_once(
     sizes = []
     for _ in range(3):
         ask(session, "code", variant=0, language="asm")
-        sizes.append(len(session.record["passes"]))
+        sizes.append(len(plain(session.record)["passes"]))
     assert sizes[0] == sizes[1] == sizes[2]
-    assert listed(session.record, 0)[1]
+    assert listed(plain(session.record), 0)[1]

@@ -13,6 +13,7 @@ from workbench.ir.node.ops import Ops
 from workbench.ir.rewriting.rewrite import Rule
 from workbench.viz.bisect import bisected
 from workbench.viz.model import why
+from workbench.viz.schema.record import RecordedPass
 from workbench.viz.session.live_record import LiveRecord
 
 MAX_VALUES = 16
@@ -36,7 +37,7 @@ def values(
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
         return _value_row(values_of_tensor(uop, {}), values_of_tensor(uop, {}))
-    kernel = session.record["passes"][place]["kernel"] or 0  # none: the same in all
+    kernel = session.record["passes"][place].kernel or 0  # none: the same in all
     root = session.record["kernels"][kernel]["root"]
     kernel_at = session.kernels[root if variant is None else variant]
     names = {r.axis_name for r in uop.ranges}
@@ -96,25 +97,25 @@ def _place_of(
 ) -> int | None:
     """Return the place of the pass that a rewrite is in: of scheduling, or the variant's own."""
     rows, row = session.record["passes"], session.row(variant)
-    scheduling = [p for p, entry in enumerate(rows) if entry["variant"] is None]
+    scheduling = [p for p, entry in enumerate(rows) if entry.variant is None]
     places = [*scheduling, *row["passes"]]
     named = [
         p for p in places
-        if rows[p]["name"] == wrong_rewrite.stage and rows[p]["kernel"] in (None, row["kernel"])
+        if rows[p].name == wrong_rewrite.stage and rows[p].kernel in (None, row["kernel"])
     ]  # fmt: skip
     matches = [p for p in named if _has_step(session, rows[p], wrong_rewrite)]
     return next(iter(matches or reversed(named)), None)
 
 
 def _has_step(
-    session: LiveRecord, row: Result, wrong_rewrite: FirstWrongRewrite
+    session: LiveRecord, row: RecordedPass, wrong_rewrite: FirstWrongRewrite
 ) -> bool:
     """Whether the pass of a row has the rewrite: others may have its name."""
-    if not 0 < wrong_rewrite.number <= len(row["rewrites"]):
+    if not 0 < wrong_rewrite.number <= len(row.rewrites):
         return False
-    _, before, after, _ = row["rewrites"][wrong_rewrite.number - 1]
-    node = session.recorder.node
-    return node(before) is wrong_rewrite.before and node(after) is wrong_rewrite.after
+    rewrite, node = row.rewrites[wrong_rewrite.number - 1], session.recorder.node
+    is_same = node(rewrite.before) is wrong_rewrite.before
+    return is_same and node(rewrite.after) is wrong_rewrite.after
 
 
 def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> Result:
@@ -122,7 +123,7 @@ def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) ->
 
     Errors: WorkbenchError for what is an opt or a step and no rule.
     """
-    of_pass = session.record["passes"][place]["name"]
+    of_pass = session.record["passes"][place].name
     explanation = why.why_not(
         rule_at(session, rule), session.recorder.node(node), of_pass
     )
@@ -144,6 +145,6 @@ def rule_at(session: LiveRecord, place: int) -> Rule:
     """
     rule = session.recorder.rule(place)
     if rule is None:
-        name = session.record["rules"][place]["name"]
+        name = session.record["rules"][place].name
         raise WorkbenchError(f"{name} is not a rule", "it is a step of its own")
     return rule
