@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.viz.browser.browser import opened
+from tests.viz.record.support import plain
 from tests.viz.support import matmul
 from workbench.viz.page import document as page
 from workbench.viz.record.record import build
@@ -48,7 +49,7 @@ def with_panel(tmp_path: Path, monkeypatch: Any) -> Iterator[None]:
 
 def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> None:
     ex = matmul()
-    record = build(ex)
+    record = plain(build(ex))
     path = tmp_path / "page.html"
     path.write_text(page.export_html(record), encoding="utf-8")
     shown = opened(browser, path)
