@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.viz.conftest import Spoil
 from tests.viz.record.support import broken, plain
 from tests.viz.session.support import session_of
 from tests.viz.support import array
 from workbench.base.context import Context
 from workbench.base.errors import EndlessRewrite, WorkbenchError
-from workbench.ir.rewriting.rewrite import RuleSet
 from workbench.pipeline import COMPILE_PASSES, SCHEDULE_PASSES
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-
-Spoil = Callable[[Sequence[RuleSet], str, Exception], None]
-
-
-@pytest.fixture
-def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
-    """Make a rule raise, wherever it is tried."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-    def forget() -> None:
-        """Sets that were put together from others have compiled their rules, too."""
-        for rules in [o for o in gc.get_objects() if isinstance(o, RuleSet)]:
-            rules.__dict__.pop("by_op", None)
-            rules._less.clear()
-
-    def make(sets: Sequence[RuleSet], name: str, error: Exception) -> None:
-        def raises(node: Any) -> None:
-            raise error
-
-        matches = [r for rules in sets for r in rules.rules if r.name == name]
-        assert matches
-        for rule in matches:
-            monkeypatch.setitem(rule.__dict__, "matcher", raises)
-        forget()
-
-    yield make
-    monkeypatch.undo()
-    forget()
 
 
 def looked_at(ex: Exploration) -> str:
