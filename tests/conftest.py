@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from typing import Any
 
@@ -17,6 +18,11 @@ from tests.support import LONG, count
 # earlier run, the user or another worker compiled.
 _CACHE = tempfile.TemporaryDirectory(prefix="workbench-test-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
+
+# Tests start Python hundreds of times: only the first start compiles the package, whatever the
+# shell says of bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell starts background jobs with Ctrl-C ignored, and children inherit that; what Ctrl-C
 # does is tested.
