@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -59,6 +60,12 @@ def pytest_configure(config: pytest.Config) -> None:
     from tests.tools.silent_rules import SilentRules  # imports the package
 
     config.pluginmanager.register(SilentRules(), "silent-rules")
+
+
+def pytest_collection_finish() -> None:
+    """What all tests share lives to the end: the collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
