@@ -67,6 +67,17 @@ SETTINGS = {
 """All else is as JupyterLab comes."""
 
 
+STARTUP = """def quick():
+    from workbench.viz.session import prefetch
+    from workbench.viz.session.handlers import baselines, measurement, plan_comparison
+    for module in (prefetch, baselines, measurement, plan_comparison):
+        module.SAMPLES = 5
+quick()
+del quick
+"""
+"""What each Python session does first: few samples are enough, where no test compares times."""
+
+
 @dataclass(frozen=True)
 class Lab:
     """A server that answers at `url` and shows the files of `folder`."""
@@ -123,14 +134,18 @@ def _sockets(runtime: Path) -> list[str]:
 def _quiet(root: Path) -> None:
     """No news, no autosave: nothing of the lab's own may come between a test and its page."""
     off = {"@jupyterlab/apputils-extension:announcements": True}
-    _write(root / "config/labconfig/page_config.json", {"disabledExtensions": off})
+    _write(
+        root / "config/labconfig/page_config.json",
+        json.dumps({"disabledExtensions": off}),
+    )
     for name, values in SETTINGS.items():
-        _write(root / f"settings/{name}.jupyterlab-settings", values)
+        _write(root / f"settings/{name}.jupyterlab-settings", json.dumps(values))
+    _write(root / "ipython/profile_default/startup/quick.py", STARTUP)
 
 
-def _write(path: Path, content: dict[str, Any]) -> None:
+def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(content))
+    path.write_text(text)
 
 
 def _address(started: Any, runtime: Path, log: Path) -> str:

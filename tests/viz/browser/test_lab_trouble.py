@@ -143,7 +143,7 @@ def broken(source: str, name: str, text: str) -> str:
 
 
 def test_stop_leaves_a_consistent_table(notebook: Notebook) -> None:
-    wb = notebook.cell(KERNEL.format(n=200_000)).locator(".wb")
+    wb = notebook.cell(KERNEL.format(n=20_000)).locator(".wb")
     wb.locator("[role=treeitem]:has-text('auto')").wait_for()
     notebook.settle()
     before = names(wb)
