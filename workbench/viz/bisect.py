@@ -1,6 +1,5 @@
-"""Which rewrite was it, from the tensors on: the scheduler's passes, then those of one kernel.
-
-The expression as it was typed is the reference, computed by the reference interpreter.
+"""The first wrong rewrite from the tensors on: of the scheduler's passes, then of one kernel's. The
+reference is the user's expression, computed by the reference interpreter.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def bisected(
     """Return the first opt or rewrite after which the value that kernel number `at` computes is
     wrong, or None. `records` and `items` are the scheduler's; `kernel` may have opts.
 
-    Errors: WorkbenchError where tensors or kernel are too large to be computed again and again.
+    Errors: WorkbenchError where tensors or kernel are too large to be computed repeatedly.
     """
     item = [i for i in items if i.kernel is not None][at]
     check_size(kernel.original)
@@ -91,12 +90,12 @@ def _is_kernel(state: Any) -> bool:
 
 
 def _memory(items: Sequence[ScheduleItem], last: ScheduleItem) -> dict[UOp, Array]:
-    """Return what the BUFFERs hold when `last` runs, by interpreting what is stored before it."""
+    """Return the contents of the BUFFERs when `last` runs, by interpreting the items before it."""
     memory: dict[UOp, Array] = {}
     stored: dict[UOp, UOp] = {}
     for item in items:
         for node, buffer in zip(item.nodes, item.outputs, strict=True):
-            cut = node.substitute(stored)  # over what is stored before it
+            cut = node.substitute(stored)  # over the values stored before it
             memory |= memory_below({n: None for n in cut.toposort() if n not in memory})
             value = interpret_tensor(cut, memory)
             if item is last:
@@ -159,7 +158,7 @@ class _TensorOracle:
             )
             actual_arrays = interpret_tensors(state.src, memory)
             return self.reference.problem(dict(enumerate(self._full(actual_arrays))))
-        except Exception as error:  # whatever it is: the state before had none
+        except Exception as error:  # any error: the state before had none
             return f"it fails: {error}"
 
     def _full(self, arrays: Sequence[Array]) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Exploration: what became of some tensors on the way to kernels, as a value to look at."""
+"""Exploration: the kernels of some tensors and how they were scheduled, as a value to show."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MOST_KERNELS = 12
 
 
 class Page(Protocol):
-    """What shows explorations in a notebook or a file. `explore` hands one in, so that this file
-    knows none."""
+    """Shows explorations in a notebook or a file. `explore` passes one in, so that this file
+    imports none."""
 
     def baseline(self, ex: Exploration, name: str, run: Callable[[], object]) -> None:
         """Add a row to compare with."""
@@ -51,7 +51,7 @@ class Page(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exploration(ScheduledTensors, Unpicklable, Displayed):
-    """ScheduledTensors to look at: printed, in panes, in a notebook, as a file. `page` shows it;
+    """ScheduledTensors to show: printed, in panes, in a notebook, as a file. `page` shows it;
     `show` names the one pane that is shown and printed ("": all)."""
 
     page: Page = field(kw_only=True)
@@ -59,17 +59,17 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
 
     @property
     def loops(self) -> Pane:
-        """The loop nests of the kernels, alone."""
+        """The pane of the loop nests of the kernels."""
         return self.pane("loops")
 
     @property
     def plan(self) -> Pane:
-        """The tensor graph cut into kernels, and why it is cut there, alone."""
+        """The pane of the tensor graph, cut into kernels, with the reasons."""
         return self.pane("plan")
 
     @property
     def results(self) -> Pane:
-        """The variants of the kernels that were tried here, with times and checks, alone."""
+        """The pane of the variants of the kernels, with times and checks."""
         return self.pane("results")
 
     def rewrites(self, kernel: Kernel | int | None = None) -> Pane:
@@ -101,8 +101,8 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
         here"), fused into every kernel that reads it (False: "fuse anyway"), or left to the
         scheduler again (None). A value is a node of `decisions`, or a Tensor.
 
-        Errors: WorkbenchError where that cannot be: for what is asked for as a result, copied
-        to a device, or computed nowhere.
+        Errors: WorkbenchError where that is impossible: for a result, a value that is copied to a
+        device, and one that no kernel computes.
         """
         forced = forced_by(changes, self.forced, self.outputs)
         return of(
@@ -127,7 +127,7 @@ class Exploration(ScheduledTensors, Unpicklable, Displayed):
     def to_html(self, path: str | Path) -> Path:
         """Write the workbench as one file that opens offline; return its path.
 
-        Errors: WorkbenchError where the file cannot be written; what was there stays.
+        Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
         """
         return write_whole(path, lambda: self.page.to_html(self))
 
@@ -165,8 +165,7 @@ def of(
     show: str = "",
     viewer: Calls = (),
 ) -> Exploration:
-    """Return the Exploration of `tensors` as scheduled now; `viewer` are the calls that led
-    here."""
+    """Return the Exploration of `tensors` as scheduled now; `viewer` are the user's calls."""
     plan = planned(tensors, forced, rules_off, viewer)
     return Exploration(
         tensors, tuple(plan.kernels), tuple(plan.items), Decisions(plan.decisions),

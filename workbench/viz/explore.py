@@ -1,4 +1,4 @@
-"""`explore(*tensors)`: schedule tensors under observation and hand back what happened."""
+"""`explore(*tensors)`: schedule tensors under observation."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from workbench.viz.text.pane import Pane
 def explore(
     *tensors: Tensor, show: str = "", without: tuple[str, ...] = ()
 ) -> Exploration:
-    """Return the Exploration of `tensors`: the kernels that would compute them, and why those.
+    """Return the Exploration of `tensors`: the kernels that would compute them, and why. It
+    computes nothing. As the last line of a notebook cell it is the workbench; `show` names one pane
+    of it: "loops", "plan", "rewrites", "code" or "results". `without` names rules that are switched
+    off, from scheduling to code.
 
-    Nothing is computed. As the last line of a notebook cell it is the workbench; `show` names
-    one pane of it: "loops", "plan", "rewrites", "code" or "results". `without` names rules that
-    are switched off, from scheduling to code.
-
-    Errors: WorkbenchError for what is not a Tensor, for no tensor at all, and for a pane or a
-    rule that does not exist.
+    Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane or
+    a rule that does not exist.
     """
     _check(tensors)
     if show != "":

@@ -1,4 +1,4 @@
-"""The tensor graph for other tools: networkx and Graphviz. Both load only when asked for."""
+"""The tensor graph for other tools: networkx and Graphviz. Both are imported on demand."""
 
 from __future__ import annotations
 

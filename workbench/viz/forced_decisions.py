@@ -1,4 +1,4 @@
-"""Decisions that are not left to the scheduler: what `Exploration.replan` is asked for, checked."""
+"""Forced decisions: checking the argument of `Exploration.replan`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from workbench.viz.planned import value_of
 def forced_by(
     changes: object, before: Mapping[UOp, bool], outputs: Sequence[UOp]
 ) -> dict[UOp, bool]:
-    """Return what is forced after `changes` (a dict from nodes or tensors to True: store, False:
-    fuse, None: leave it to the scheduler), where `before` was.
+    """Return the forced decisions `before`, changed by `changes` (a dict from nodes or tensors to
+    True: store, False: fuse, None: leave it to the scheduler).
 
     Errors: WorkbenchError for a value that is not such a dict, and for a value that no kernel
     computes.

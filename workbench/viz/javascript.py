@@ -1,8 +1,7 @@
-"""JavaScript of the page that Python asks, run by V8 in a process of its own.
-
-V8 (the package mini-racer) reserves so much of a process's addresses that LLVM's JIT, beside it,
-finds no room for a program near its data, and ends the process. Apart from it neither that nor
-anything else in a script can harm what the notebook runs.
+"""Calls of the page's JavaScript from Python, run by V8 in a process of its own. V8 (the package
+mini-racer) reserves a large part of a process's address space, so that LLVM's JIT in the same
+process finds no room for a program near its data, and ends the process. In another process neither
+that nor an error in a script can harm the notebook.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ PROCESS = Path(__file__).with_name("javascript_process.py")
 
 
 class JavaScript:
-    """A script whose functions can be asked. Its process begins when it is first asked, anew after
-    it ended; a forked process begins one of its own (see `layout.py`)."""
+    """A script whose functions can be called. Its process starts at the first call, and again after
+    it ended; a forked process starts one of its own (see `layout.py`)."""
 
     def __init__(self, script: str):
         self.script = script
@@ -35,9 +34,8 @@ class JavaScript:
         atexit.register(self.end)
 
     def call(self, function: str, argument: object) -> Any:
-        """Return what a function (an expression) returns of an argument; both are JSON.
-
-        Errors: WorkbenchError where V8 is not installed, and for what the function raises.
+        """Return the result of a function (an expression) for an argument; both are JSON. Errors:
+        WorkbenchError where V8 is not installed, and for an error of the function.
         """
         with self._lock:
             try:
@@ -47,7 +45,7 @@ class JavaScript:
             except _Raised as error:
                 raise WorkbenchError("JavaScript failed", str(error)) from None
             except BaseException:
-                # Ctrl-C, too: its answer would be taken for that of the next call
+                # also at Ctrl-C: a late answer would be read as that of the next call
                 self.end()
                 raise
 
@@ -59,7 +57,7 @@ class JavaScript:
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError):  # what was not written yet
+            with suppress(OSError):  # bytes that are not written yet
                 if pipe is not None:
                     pipe.close()
 
@@ -100,7 +98,7 @@ class JavaScript:
 
 
 class _Raised(Exception):
-    """What a script raised."""
+    """An error of a script."""
 
 
 def _cannot_load(problem: str) -> WorkbenchError:

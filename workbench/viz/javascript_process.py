@@ -1,7 +1,7 @@
 """The process that runs the page's JavaScript: one JSON line in, one JSON line out.
 
-It is started by its path, by `javascript.py`, and imports nothing of the package, so that it is
-there soon. Asked is a script to evaluate, or a function with its argument.
+It is started by its path, by `javascript.py`, and imports nothing of the package, so that it starts
+fast. A request is a script to evaluate, or a function with its argument.
 """
 
 import json
@@ -9,11 +9,11 @@ import os
 import sys
 
 MOST_BYTES = 1 << 30
-"""Above this V8 ends what it runs, with an error; without a limit it would end the process."""
+"""Memory limit of V8, above which it raises an error; without one it would end the process."""
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until the input ends."""
     engine = None
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,4 +1,4 @@
-"""The layered layout of a graph as a whole: where the nodes of a still picture, and of a plan, go.
+"""The layered layout of a whole graph: positions of the nodes of a still picture, and of a plan.
 
 It is the page's own: `workbench/viz/page/layout/whole.js`, run by V8 (see `javascript.py`). One
 engine lays all graphs out; the page does so without Python, and Python without a browser.
@@ -20,8 +20,8 @@ MODULE = (Path(__file__).parent / "page/layout/whole.js").resolve()
 
 class Layered(NamedTuple):
     """`x` is the middle of each node, `layer` its layer from the top; `routes` are the points
-    (x, layer) of each edge, in the order given, the last at its port (an edge that no line
-    stands for has but two); `width` is that of the whole drawing."""
+    (x, layer) of each edge, in the order of `edges`, the last at its port (an edge without a line
+    of its own has two points); `width` is that of the whole drawing."""
 
     x: tuple[float, ...]
     layer: tuple[int, ...]
@@ -32,7 +32,7 @@ class Layered(NamedTuple):
 def layered(
     widths: Sequence[float], edges: Sequence[tuple[int, int]], gap: float = 16.0
 ) -> Layered:
-    """Return the layout of nodes with these widths and edges (source, target), no cycle.
+    """Return the layout of nodes with these widths and acyclic edges (source, target).
 
     The edges into one target are in the order of its operands.
     Errors: WorkbenchError where the engine is not installed.
@@ -40,7 +40,7 @@ def layered(
     graph = {"widths": list(widths), "edges": list(edges), "gap": gap}
     whole = _engine(os.getpid()).call("layoutWhole", graph)
     x, layer = whole["x"], whole["layer"]
-    # a line once, of which its edges are parts: a hub's are as long as the graph is deep
+    # edges that share a line are drawn once: a hub's lines are as long as the graph is deep
     lines = [
         tuple((at, top + down) for down, at in enumerate([first, *line]))
         for first, top, line in zip(x, layer, whole["lines"], strict=True)
@@ -56,6 +56,6 @@ def layered(
 
 @cache
 def _engine(process: int) -> JavaScript:
-    """Return the page's layout, to ask; a forked process has one of its own."""
+    """Return the page's layout engine; a forked process has one of its own."""
     script = joined(modules_of([MODULE]))
     return JavaScript(f"{script}const {{layoutWhole}} = {variable(MODULE)};")

@@ -38,7 +38,7 @@ def kernel_magic(shell: Any) -> Any:
             )
             with Context(**settings):
                 ex = explore(*_tensors(_run(shell, cell, skipped=1)), show=options.show)
-        except WorkbenchError as error:  # one of the cell's own is shown by IPython
+        except WorkbenchError as error:  # IPython shows an error of the cell
             print(error)
             return None
         if options.opt and not ex.kernels:

@@ -1,4 +1,4 @@
-"""Scheduling tensors under observation: the kernels, why those, and the passes that led there."""
+"""Scheduling tensors under observation: the kernels, the decisions and the passes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from workbench.viz.model.title import title_of
 
 @dataclass(slots=True)
 class Planned:
-    """What scheduling gave: see `Exploration`, which has the same fields."""
+    """The result of scheduling: see `Exploration`, which has the same fields."""
 
     kernels: list[Kernel] = field(default_factory=list)
     items: list[ScheduleItem] = field(default_factory=list)
@@ -45,11 +45,9 @@ def planned(
     rules_off: tuple[str, ...],
     viewer: Calls = (),
 ) -> Planned:
-    """Return what computing `tensors` would run; nothing is computed. `forced` says of values
-    that they are stored (True) or fused (False); `rules_off` names rules to do without; `viewer`
-    are the calls that led here.
-
-    Errors: WorkbenchError where a value cannot be, or a rule does not exist.
+    """Return the kernels that would compute `tensors`, without running them. `forced` stores (True)
+    or fuses (False) values; `rules_off` names rules that are switched off; `viewer` are the user's
+    calls. Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
     """
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}
@@ -92,8 +90,8 @@ def _kernels(
     outputs: Sequence[UOp],
     rules_off: tuple[str, ...],
 ) -> Iterator[Kernel]:
-    """Yield the kernels of a schedule, each on data that those before it compute; `built` has
-    them as rangeify made them."""
+    """Yield the kernels of a schedule, each on the results of those before it; `built` has them as
+    rangeify built them."""
     run = Run(schedule.items)
     shapes = {base(output): output.shape for output in outputs}
     for number, item in enumerate(schedule.items):
@@ -105,14 +103,13 @@ def _kernels(
 
 
 def _is_of_a_rule(error: Exception) -> bool:
-    """Whether an error says that a rule is wrong, and not that something else was asked for
-    than can be."""
+    """Whether an error says that a rule is wrong, not that a request is impossible."""
     of_rules = (EndlessRewrite, VerifyError)
     return isinstance(error, of_rules) or not isinstance(error, WorkbenchError)
 
 
 def value_of(tensor: Tensor) -> UOp:
-    """Return the node that scheduling decides about where it meets a tensor's value."""
+    """Return the node of a tensor's value that scheduling decides about."""
     with unobserved():
         return base(engine.planned([tensor.uop])[1][0])
 
@@ -136,7 +133,7 @@ def _kernel(
 
 
 def _with_functions(kernel: UOp, as_built: UOp) -> UOp:
-    """Return `kernel` with its functions as ops: `as_built`, in its simplest form."""
+    """Return `kernel` with its functions as ops: `as_built`, simplified."""
     if FUNCTIONS.isdisjoint([node.op for node in as_built.toposort()]):
         return kernel
     return rewrite(as_built, KERNEL_RULES)

@@ -1,4 +1,4 @@
-"""ScheduledTensors: what became of some tensors on the way to kernels, as a value."""
+"""ScheduledTensors: the kernels of some tensors, and how they were scheduled, as a value."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Display:
-    """What displaying scheduled tensors keeps; it lives as long as they do. `session` (of
-    viz/session) is there once they are shown; `view` is what the page was told to show;
-    `baselines` are rows to compare with, by name."""
+    """The state of displayed tensors, which lives as long as they do. `session` (of viz/session) is
+    set once they are shown; `view` is the selection in the page; `baselines` are rows to compare
+    with, by name."""
 
     session: Any = None
     view: dict[str, Any] = field(default_factory=dict)
@@ -47,15 +47,14 @@ class Display:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class ScheduledTensors:
-    """The kernels that compute `tensors`, un-optimised, and how scheduling came to them.
+    """The un-optimised kernels that compute `tensors`, with the scheduler's decisions and passes.
 
     `kernels` are in execution order; `items` are those and the copies between devices;
-    `decisions` say of every value why it is stored or fused; `passes` are the scheduler's;
-    `outputs` are the tensors' nodes as scheduled; `line` is the user's, `lines` has those of
-    every value, for the code that asks (`viewer`); `forced` has the decisions that
-    were not left to the scheduler, and `rules_off` the rules that it does without. Where a rule
-    of the scheduler raises, `error` says so: there are no kernels then, and `passes` are those
-    up to the one that failed.
+    `decisions` say why each value is stored or fused; `passes` are the scheduler's; `outputs` are
+    the tensors' scheduled nodes; `line` is the user's, `lines` has those of every value, for the
+    user's code (`viewer`); `forced` has the forced decisions, and `rules_off` the rules that are
+    switched off. Where a rule of the scheduler raises, `error` says so: there are no kernels then,
+    and `passes` end with the one that failed.
     """
 
     tensors: tuple[Tensor, ...]
@@ -73,9 +72,8 @@ class ScheduledTensors:
     display: Display = field(default_factory=Display, init=False, repr=False)
 
     def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
-        """Return (its place, the kernel) of a kernel here (its place, or a variant of it).
-
-        Places are those of `.kernels`, from 0; in words and pictures kernels count from 1.
+        """Return (place, kernel) of a kernel (a place, or a variant). Places are those of
+        `.kernels`, from 0; in text and pictures kernels count from 1.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
@@ -83,7 +81,7 @@ class ScheduledTensors:
         return place, kernel if isinstance(kernel, Kernel) else self.kernels[place]
 
     def _place(self, kernel: Kernel | int) -> int:
-        """Return the place of a kernel, or of the kernel that a variant of it was made from."""
+        """Return the place of a kernel, or of the kernel of a variant."""
         originals = [k.original for k in self.kernels]
         place: Any = kernel
         if isinstance(kernel, Kernel):
@@ -100,10 +98,9 @@ class ScheduledTensors:
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
         """Return the first rewrite after which a value is wrong, from the tensors to the program
-        of a kernel (its place, or itself with any opts; None: of all); None where none is.
-
-        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel
-        are too large to be computed again and again.
+        of a kernel (its place, or itself with any opts; None: of all); None where all are right.
+        Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel are
+        too large to be computed repeatedly.
         """
         places = range(len(self.kernels)) if kernel is None else [kernel]
         for place, variant in map(self.form, places):
@@ -127,8 +124,7 @@ class ScheduledTensors:
         """Return the values of a node of the tensor level, on the expression's own data. `at`
         fixes positions by axis: {"0": 3}. Of a kernel's node: `kernel.values`.
 
-        Errors: WorkbenchError where the tensors are too large, and for a position that is not
-        there.
+        Errors: WorkbenchError where the tensors are too large, and for a position out of range.
         """
         return values_of_tensor(node.uop if isinstance(node, Tensor) else node, at)
 
@@ -142,7 +138,8 @@ class ScheduledTensors:
         """Return the tensor graph as a networkx.DiGraph.
 
         Nodes have op, dtype, shape, label, arg, line, kernels (their places), kernel (the first
-        of them or None) and title; edges have position: which source of its target it is.
+        of them or None) and title; edges have position: the number of the source among those of its
+        target.
         """
         return export.to_networkx(self.graph)
 
@@ -155,7 +152,7 @@ class ScheduledTensors:
 
     @property
     def headline(self) -> str:
-        """How many kernels and copies, on which devices."""
+        """The numbers of kernels and copies, and their devices."""
         copies = len(self.items) - len(self.kernels)
         devices = dict.fromkeys(t.device for t in self.tensors)
         words = [plural(len(self.kernels), "kernel")]

@@ -1,4 +1,4 @@
-"""What a notebook's workbench can be told to show, checked before it is sent to the page."""
+"""Selections of a notebook's workbench, checked before they are sent to the page."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from workbench.viz.record.about import language_rows
 from workbench.viz.scheduled_tensors import ScheduledTensors
 
 PLACES = ("variant", "node", "line")
-"""What is named by its place in the record."""
+"""Fields whose values are places in the record."""
 FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
 
 
 def checked_view(ex: ScheduledTensors, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a page is told to show; a Kernel becomes its number.
-
-    Errors: WorkbenchError for a name or a value that a page does not know.
+    """Return the selection for a page; a Kernel becomes its number. Errors: WorkbenchError for a
+    name or a value that a page does not know.
     """
     return {name: _value(ex, name, value) for name, value in view.items()}
 

@@ -1,8 +1,7 @@
-"""What was made from what: the records of passes, read as a family tree of nodes.
-
-A rewrite says it with its matches: new nodes come from what the pattern took apart, and a node
-over other sources from the node it was. Everything else says it with edges. Equal nodes are one
-object, so a node that two places made has the ancestors of both.
+"""Ancestry: the records of passes, read as a family tree of nodes. Of a rewrite the matches say it:
+new nodes come from the nodes that the pattern matched, and a node over other sources from the node
+before. Other passes record provenance edges. Equal nodes are one object, so a node that came about
+twice has the ancestors of both.
 """
 
 from __future__ import annotations
@@ -19,19 +18,18 @@ from workbench.ir.rewriting.rewrite import Rule, replay
 _SHARED = frozenset(
     {Ops.CONST, Ops.RANGE, Ops.PARAM, Ops.DEFINE, Ops.REG, Ops.LANES, Ops.INVALID}
 )
-"""What everything has in common, and so comes from nowhere."""
+"""Ops that all kernels share, whose nodes have no ancestors."""
 
 
 WHOLE = 0
 """The number of a cause that is not a match: the pass as a whole made the node."""
 REBUILT = -1
-"""The number of a cause that is not a match: the node is the one it was, over sources that
-changed."""
+"""The number of a cause that is not a match: the node was rebuilt over changed sources."""
 
 
 class Cause(NamedTuple):
-    """Why a node is there: pass number `place` made it of `source`, by its match `number` (from
-    1), WHOLE or REBUILT."""
+    """Where a node came from: pass number `place` derived it from `source`, by its match `number`
+    (from 1), WHOLE or REBUILT."""
 
     place: int
     number: int
@@ -46,7 +44,7 @@ class Ancestry:
         self._causes: dict[UOp, dict[UOp, Cause]] = {}
 
     def add(self, record: PassRecord, place: int = 0) -> None:
-        """Take in what a record says; its causes name the pass by `place`."""
+        """Add a record; its causes name the pass by `place`."""
         if any(isinstance(m.rule, Rule) for m in record.matches):
             self._rewritten(record, place)
         for part in record.edges:
@@ -57,7 +55,7 @@ class Ancestry:
                 self._link(place, WHOLE, edge.product, edge.source)
 
     def of(self, node: UOp) -> dict[UOp, None]:
-        """Return a node and all that it was made from, at every level, as an ordered set."""
+        """Return a node and all its ancestors, at every level, as an ordered set."""
         origins = {node: None}
         pending = [node]
         while pending:
@@ -68,17 +66,17 @@ class Ancestry:
         return origins
 
     def __iter__(self) -> Iterator[UOp]:
-        """Yield the nodes that were made of others."""
+        """Yield the nodes that have ancestors."""
         return iter(self._causes)
 
     def causes(self, node: UOp) -> Iterable[Cause]:
-        """Return why a node is there, one step back."""
+        """Return the causes of a node, one step back."""
         return self._causes.get(node, {}).values()
 
     def why(self, *nodes: UOp) -> list[Cause]:
-        """Return all that led to some nodes, the latest first: each match once, and each pass that
-        made something of it as a whole once. An index is a sum that lowering sorts anew, so what
-        led to its parts led to it."""
+        """Return the causes of some nodes at every level, the latest first: each match once, and
+        each pass that derived nodes as a whole once. Lowering sorts the terms of an index again, so
+        the causes of its terms are its causes."""
         causes: dict[tuple[int, int], Cause] = {}
         visited, pending = set(nodes), list(nodes)
         for node in pending:  # it grows: breadth first
@@ -86,7 +84,7 @@ class Ancestry:
                 key = cause[:2]
                 if key not in causes:
                     causes[key] = cause
-                elif causes[key].source is cause.product:  # the pass went on from there
+                elif causes[key].source is cause.product:  # the pass goes on
                     causes[key] = cause._replace(product=causes[key].product)
             before = [cause.source for cause in self.causes(node)]
             if node.dtype.kind == "index":
@@ -133,7 +131,7 @@ def _is_shared(node: UOp) -> bool:
 
 
 def _below(root: UOp, existing: set[UOp]) -> Iterator[UOp]:
-    """Yield the nodes below `root` that are not known, down to those that are."""
+    """Yield the nodes below `root` that are not in `existing`, down to those that are."""
     pending, visited = list(root.src), set(root.src)
     while pending:
         node = pending.pop()
@@ -145,7 +143,7 @@ def _below(root: UOp, existing: set[UOp]) -> Iterator[UOp]:
 
 
 def _matched_parts(pattern: Pat, node: UOp) -> Iterator[UOp]:
-    """Yield the nodes that a pattern names the op of: those a match takes the place of."""
+    """Yield the nodes whose ops a pattern names, which a match replaces."""
     yield node
     for part, below in zip(pattern.src or (), node.src, strict=False):
         if part.src is not None:

@@ -38,10 +38,10 @@ _FAMILY_OF = {op: family for family in FAMILIES for op in family.ops}
 
 
 def family_of(op: Ops) -> Family:
-    """Return the family of an op; what is in no other computes."""
+    """Return the family of an op; the arithmetic family where no other has it."""
     return _FAMILY_OF.get(op, ARITHMETIC)
 
 
 def family_rows() -> dict[str, dict[str, Any]]:
-    """Return what the page says of every family, by its letter."""
+    """Return a row for every family, by its letter."""
     return {f.letter: {"name": f.name, "shape": f.shape} for f in FAMILIES}

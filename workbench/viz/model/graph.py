@@ -1,7 +1,7 @@
 """The tensor graph as plain data: every node, which kernels compute it, every edge.
 
-`tensor_graph` keeps everything; `folded` makes of it what a picture shows: constants stand
-in the words of what uses them, chains of movement are one node, a copied-in array is one.
+`tensor_graph` has all nodes; `folded` returns the graph of a picture: constants are part of their
+users' labels, a chain of movement is one node, and so is an array with its copy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.viz.model.words import shape_text
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """A value. `label` says what it is in a word or two; `kernels` number the kernels that
+    """A value. `label` names it in a word or two; `kernels` number the kernels that
     compute it, `stored_by` the one that stores it; `role` is "input", "constant", "movement"
     or "value"."""
 
@@ -86,14 +86,14 @@ def graph_nodes(outputs: Sequence[UOp]) -> list[UOp]:
 
 
 def is_cut(source: GraphNode, target: GraphNode) -> bool:
-    """Whether a value goes through memory on its way to `target`."""
+    """Whether `target` reads a value from memory."""
     return source.stored_by is not None and source.stored_by not in target.kernels
 
 
 def _membership(
     kernels: Sequence[ScheduleItem], ends: set[UOp]
 ) -> Mapping[UOp, list[int]]:
-    """Return per node the kernels that compute it: from each result down to what is stored."""
+    """Return per node the kernels that compute it: from each result down to stored values."""
     inside: defaultdict[UOp, list[int]] = defaultdict(list)
     for number, item in enumerate(kernels):
         for node in item.computed(ends):
@@ -118,7 +118,7 @@ def _node(
 
 
 def label_of(node: UOp) -> str:
-    """Return what a node is in a word or two, for a picture."""
+    """Return the label of a node in a picture, a word or two."""
     if node.op is Ops.CONST:
         return number_text(node)
     if node.op is Ops.BUFFER:
@@ -156,7 +156,7 @@ def _arg_text(node: UOp) -> str:
 
 @lru_cache(maxsize=8)
 def folded(graph: TensorGraph) -> TensorGraph:
-    """Return the graph as a picture shows it. Several pictures are made of the same one."""
+    """Return the graph as a picture shows it; several pictures share one."""
     return _without_chains(_without_copies(_without_constants(graph)))
 
 

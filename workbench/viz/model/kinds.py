@@ -1,4 +1,4 @@
-"""How each kind of axis looks: its colour and pattern, in pictures and in the page.
+"""The look of each kind of axis: its colour and pattern, in pictures and in the page.
 
 The colours are Okabe and Ito's, which people with any colour vision tell apart; each kind has a
 pattern of its own, too, seen on the bars beside a loop's body.
@@ -27,7 +27,7 @@ PATTERNS = {
 # fmt: on
 """CSS images by name, with the full colour and a pale one to fill in."""
 PALE = "59"
-"""How opaque the pale colour is, as CSS has it: a third."""
+"""Opacity of the pale colour in CSS: a third."""
 
 
 def pattern(kind: AxisType) -> str:
@@ -42,7 +42,7 @@ def ink(kind: AxisType) -> str:
 
 
 def _luminance(colour: str) -> float:
-    """Return how light a colour is, from 0 to 1, as the contrast of the WCAG has it."""
+    """Return the relative luminance of a colour, from 0 to 1, as WCAG defines it."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     red, green, blue = [
         p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
@@ -80,7 +80,7 @@ def style_rules() -> str:
 
 
 def kind_rows() -> dict[str, dict[str, str]]:
-    """Return what the page says of every kind, by name."""
+    """Return a row for every kind, by name."""
     return {
         name: {"letter": look.letter, "name": look.name, "caption": look.caption}
         for name, look in KIND_LOOKS.items()

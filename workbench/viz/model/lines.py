@@ -1,8 +1,7 @@
-"""Which of the user's lines made a value, of those that led to one exploration.
-
-Tensors know what they were made of, and where (`source.Derivation`). A node that several lines
-made has all of them, first those that ran where the exploration was asked for; a node that a
-rewrite made has the lines of what it took the place of.
+"""The user's lines that a value comes from, among those that led to one exploration. A tensor has
+the lines and sources that it was derived from (`source.Derivation`). A node that comes from several
+lines has all of them, first those that ran in the cell of the exploration; a node of a rewrite has
+the lines of the node that it replaces.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class UserLines:
         pieces = []
         for derivation in _in_order(d for d in derivations if d is not None):
             node = derivation.node
-            if node is None:  # it is not a part of any root
+            if node is None:  # it is below no root
                 continue
             pieces.append((derivation.calls, _nodes_between(node, ends)))
             ends.add(node)
@@ -50,10 +49,10 @@ class UserLines:
                     own_lines.setdefault((line, *line.inner), line)
 
     def of(self, node: UOp) -> tuple[SourceLine, ...]:
-        """Return the lines that made `node`, the one to show first."""
+        """Return the lines of `node`, the one to show first."""
         lines: dict[tuple[SourceLine, ...], SourceLine] = {}
         pending, visited = deque([node]), {node}
-        while pending:  # what was replaced last is next
+        while pending:  # the node that was replaced last is next
             one = pending.popleft()
             for chain, line in self._own.get(one, {}).items():
                 lines.setdefault(chain, line)
@@ -63,7 +62,7 @@ class UserLines:
         return tuple(lines.values())
 
     def own(self, node: UOp) -> Iterable[SourceLine]:
-        """Return the lines that made `node` itself, and not what a rewrite replaced by it."""
+        """Return the lines of `node` itself, without those of a node that it replaces."""
         return self._own.get(node, {}).values()
 
     def first(self, node: UOp) -> SourceLine | None:
@@ -104,7 +103,7 @@ def _place(line: SourceLine) -> tuple[str, int]:
 
 
 def _in_order(roots: Iterable[Derivation]) -> Iterator[Derivation]:
-    """Yield derivations, each once, what something was made of before it."""
+    """Yield derivations, each once, after those of its sources."""
     visited: set[Derivation] = set()
     stack = [(root, False) for root in roots][::-1]
     while stack:
@@ -129,7 +128,7 @@ def _nodes_between(node: UOp, ends: set[UOp]) -> list[UOp]:
 
 
 def _is_near(calls: Calls, viewer: Calls) -> bool:
-    """Whether something was made by the run of the cell or script that asks about it."""
+    """Whether calls belong to the same run of a cell or script as `viewer`."""
     return bool(calls and viewer) and calls[-1][0] is viewer[-1][0]
 
 

@@ -5,8 +5,8 @@
     found.text_lines(source_line)    # and back: which lines of the source compute one of his
     found.of_assembly(compiled.assembly_lines)     # per instruction: the same
 
-Kernels share their nodes with equal kernels of other cells, so nothing is looked up by node
-alone: the links are those of this compilation and of the schedule that led to it.
+Kernels share their nodes with equal kernels of other cells, so a node alone is not a key: the links
+are those of this compilation and of the schedule before it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ NO_LINES = UserLines()
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a piece of code belongs to. `axes`: the loops around it, outermost first, then its
-    lanes; `kernel`: nodes of the un-optimised kernel; `tensor`: nodes of the tensor graph, as
-    it was scheduled; `lines`: the user's, those that others called last."""
+    """The origin of a piece of code. `axes`: the loops around it, outermost first, then its lanes;
+    `kernel`: nodes of the un-optimised kernel; `tensor`: nodes of the scheduled tensor graph;
+    `lines`: the user's, those in called functions last."""
 
     axes: tuple[str, ...] = ()
     kernel: tuple[UOp, ...] = ()
@@ -43,8 +43,8 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """The origins of the code of one compiled kernel. `linear` is its program and `positions`
-    has, per line of its source, the places in it of what the line is the code of."""
+    """The origins of the code of one compiled kernel. `linear` is its program, and `positions` has,
+    per line of its source, the positions in the program of the nodes whose code it is."""
 
     linear: tuple[UOp, ...]
     positions: tuple[tuple[int, ...], ...]
@@ -55,7 +55,7 @@ class Links:
     lines: UserLines
 
     def of(self, *nodes: UOp) -> Origin:
-        """Return where nodes of any state of the compilation come from; the axes are those they
+        """Return the origin of nodes of any state of the compilation; its axes are those they
         depend on."""
         origins = {a: None for node in nodes for a in self.ancestry.of(node)}
         depends = [n for n in origins if n in self.tree] + list(nodes)
@@ -69,14 +69,14 @@ class Links:
         )
 
     def why(self, *nodes: UOp) -> list[Cause]:
-        """Return all that led to nodes, and to the indexes at which they read or write, the latest
+        """Return the causes of nodes, and of the indexes at which they read or write, the latest
         first. Places count the passes of the schedule, then those of the compilation."""
         return self.ancestry.why(*nodes, *(i for n in nodes for i in _indexes(n)))
 
     def at(self, *positions: int) -> Origin:
-        """Return where the nodes at some places of the program come from; the loops are those
-        around the first. What they compute is that of their values: many share an index, and it
-        speaks for itself only where it is alone."""
+        """Return the origin of the nodes at some positions of the program; the loops are those
+        around the first. Their values decide it: an index, which many nodes share, counts only
+        where it is alone."""
         if not positions:
             return Origin()
         nodes = [self.linear[p] for p in positions]
@@ -87,15 +87,15 @@ class Links:
         return replace(origin, axes=(*loops, *lanes))
 
     def of_line(self, number: int) -> Origin:
-        """Return what line `number` of the source, counted from 1, is the code of."""
+        """Return the origin of line `number` of the source, counted from 1."""
         inside = 0 < number <= len(self.positions)
         return self._origins[number - 1] if inside else Origin()
 
     def of_assembly(self, lines: Sequence[AsmLine]) -> tuple[Origin, ...]:
         """Return the origin of every line of a kernel's assembly.
 
-        An instruction that is for no line (a constant that is loaded anew, a register put by)
-        belongs to the loops that all else in its loop of the machine code is in.
+        An instruction without a line (a constant that is loaded again, a spilled register) belongs
+        to the loops of all other instructions in its loop of the machine code.
         """
         around = [self._loops_of(line) for line in lines]
         origins = [self.of_line(line.source_line or 0) for line in lines]
@@ -109,7 +109,7 @@ class Links:
         return tuple(origins)
 
     def _loops_of(self, line: AsmLine) -> tuple[str, ...] | None:
-        """Return the loops around an instruction; None where they are not known."""
+        """Return the loops around an instruction; None where they are unknown."""
         number = line.source_line or 0
         places = self.positions[number - 1] if number else ()
         return self._loops[places[0]] if places else None
@@ -132,7 +132,7 @@ class Links:
 
     @once
     def _loops(self) -> list[tuple[str, ...]]:
-        """Per place of the program the names of the loops it is in; a loop is in itself."""
+        """The names of the loops around each position of the program; a loop is around itself."""
         paths = []
         path: tuple[str, ...] = ()
         for node in self.linear:
@@ -158,7 +158,7 @@ def links_of(
     """Return the links of a compiled kernel; `schedule` are the passes that led to it, and
     `lines` the user's (those of its Exploration; without them no line is known).
 
-    `value` is the tensor node that the kernel stores: it tells kernels that are equal apart.
+    `value` is the tensor node that the kernel stores, by which equal kernels differ.
     """
     original: UOp = compiled.passes[0].before
     ancestry = Ancestry()
@@ -183,8 +183,8 @@ def links_of(
 
 
 class Scheduled(NamedTuple):
-    """A kernel of a schedule, the value it stores, the records that say how the one became the
-    other, and their places in the record of the whole schedule."""
+    """A kernel of a schedule, the value it stores, the records of the passes between the two, and
+    their places in the record of the whole schedule."""
 
     stored: UOp
     kernel: UOp
@@ -210,7 +210,7 @@ def scheduled(records: Iterable[PassRecord]) -> Iterator[Scheduled]:
         if record is None:
             return
         if of_tensors:
-            shared = []  # what another device computes
+            shared = []  # of another device
         if record.name == "rangeify":
             parts = [(p, place) for p in record.edges if isinstance(p, PassRecord)]
             edges = tuple(p for p in record.edges if isinstance(p, ProvenanceEdge))

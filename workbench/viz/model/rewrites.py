@@ -1,6 +1,6 @@
 """The rewrites of one pass, replayed: the state after any match, and each match as text.
 
-Records hold references only; text is made here, for the match that is looked at.
+Records have only references; text is written here, for the match that is shown.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from workbench.ir.text.readable import to_expr
 
 @dataclass(frozen=True, slots=True)
 class RewriteStep:
-    """One match. `number` counts from 1: `state(record, number)` has it applied. `rule_text` is
-    the rule with both its sides; `difference` compares `before` and `after` line by line."""
+    """One match. `number` counts from 1: `state(record, number)` has it applied. `rule_text` is the
+    rule with both its sides; `difference` is the diff of `before` and `after`."""
 
     number: int
     rule: str
@@ -33,7 +33,7 @@ class RewriteStep:
 def state(record: PassRecord, count: int) -> Any:
     """Return the pass's IR after its first `count` matches: 0 is its input, all its result.
 
-    Errors: WorkbenchError beyond the matches there are.
+    Errors: WorkbenchError for a number beyond the last match.
     """
     if not 0 <= count <= len(record.matches):
         raise WorkbenchError(
@@ -78,12 +78,12 @@ def step(record: PassRecord, number: int) -> RewriteStep:
 
 
 def pass_difference(record: PassRecord) -> str:
-    """Return what a whole pass changed, as a unified difference of its two texts."""
+    """Return the unified diff of a pass's two states as text."""
     return difference(text(record.before), text(record.after))
 
 
 def difference(before: str, after: str) -> str:
-    """Return a unified difference; "" where nothing changed."""
+    """Return a unified diff; "" where nothing changed."""
     lines = difflib.unified_diff(
         before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2
     )
@@ -91,7 +91,7 @@ def difference(before: str, after: str) -> str:
 
 
 def text(value: Any) -> str:
-    """Return any state as text: IR for people, sources and opts as they print."""
+    """Return any state as text: readable IR, sources and opts as they print."""
     if isinstance(value, UOp):
         return to_expr(value)
     if isinstance(value, tuple) and value and all(isinstance(v, UOp) for v in value):

@@ -1,7 +1,7 @@
 """What a kernel computes, in a few words: "matmul+bias+relu", "sum", "elementwise exp2+add".
 
-Read off the kernel's graph: reductions and the functions people know come first; plain
-arithmetic is named only where there is nothing better to say.
+It is read from the kernel's graph: reductions and well-known functions come first; plain arithmetic
+is named only where there is nothing else.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from workbench.ir.opt.opt import ranges
 from workbench.viz.model.graph import label_of
 
 LONGEST = 4
-"""Words of a title at most; then an ellipsis."""
+"""Most words of a title; then an ellipsis."""
 
 
 def decoded(kernel: UOp) -> str:
-    """Return what the name of an un-optimised kernel says: for r_64_48_32 "r: it reduces; 64 g0,
-    48 g1, 32 r0". "" for a name that somebody else gave it."""
+    """Return the meaning of an un-optimised kernel's name: for r_64_48_32 "r: it reduces; 64 g0, 48
+    g1, 32 r0"; "" for a name that the scheduler did not choose."""
     axes, (first, *sizes) = ranges(kernel), kernel.arg.name.split("_")
     loops = [axes[name] for name in kernel.arg.order]
     kinds = {"r": "it reduces", "e": "element by element"}
@@ -31,7 +31,7 @@ def decoded(kernel: UOp) -> str:
 
 
 def title_of(kernel: UOp) -> str:
-    """Return what a kernel (a SINK) computes, its steps in order, joined by "+"."""
+    """Return the title of a kernel (a SINK): its steps in order, joined by "+"."""
     nodes = [n for n in kernel.toposort() if n.dtype.kind not in ("index", "void")]
     readers: dict[UOp, list[UOp]] = {n: [] for n in nodes}
     for node in nodes:
@@ -48,8 +48,8 @@ def title_of(kernel: UOp) -> str:
 
 
 def value_name(node: UOp) -> str:
-    """Return what a value of the tensor graph is called: "exp", "relu", "add", "sum of products",
-    and what a picture says of it where there is no word for it."""
+    """Return the name of a value of the tensor graph: "exp", "relu", "add", "sum of products";
+    where it has no word, its label in a picture."""
     if node.op is Ops.MAX and _has_const(node, 0.0):
         return "relu"
     if node.op is Ops.REDUCE_AXIS:
@@ -116,7 +116,7 @@ def _product(product: UOp, output: frozenset[UOp]) -> str:
 
 
 def _is_window(load: UOp, output: frozenset[UOp]) -> bool:
-    """Whether an index adds an output axis and a reduce axis: a window that slides."""
+    """Whether an index adds an output axis and a reduce axis: a sliding window."""
     index = split_gate(load.place.flat_index)[0]
     steps = [n for n in index.toposort() if n.op is Ops.ADD]
     return any(

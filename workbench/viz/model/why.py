@@ -13,9 +13,9 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules, with_adde
 
 
 def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
-    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of the pass
-    that is asked about: there an earlier rule may come first, and the pass may leave the node
-    alone. In a pass that does not have the rule it is held against the node by itself.
+    """Return why a rule fires, or does not fire, at a node. `of_pass` is the name of a pass: an
+    earlier rule of it may fire first, and it may refuse the result. In a pass without the rule, the
+    rule is compared with the node by itself.
 
     Errors: WorkbenchError for a rule that does not exist, and for a value that is not a node or a
     name.
@@ -49,8 +49,8 @@ def why_not(rule: Rule | str, node: UOp, of_pass: str = "") -> Explanation:
 
 
 def _tables() -> dict[str, RuleSet]:
-    """Return every table of rules that a module of the package holds, by its name and by that
-    of the pass which it is."""
+    """Return every table of rules in a module of the package, by its name and by that of its
+    pass."""
     tables: dict[str, RuleSet] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):

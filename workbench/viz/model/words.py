@@ -1,4 +1,4 @@
-"""Short words for figures, the same in text and in HTML."""
+"""Short texts of numbers, shapes and errors, the same in text and in HTML."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def figure_text(value: float) -> str:
-    """Return a number with thousands set apart, and no decimals where it has none."""
+    """Return a number with separated thousands, without decimals where it is whole."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3g}"
 
 
 def kernel_number(place: int) -> int:
-    """Return the number that readers know a kernel by: they count from 1, in the page, in
-    pictures and in words. `place` is that of Python, from 0, as in `Exploration.kernels`."""
+    """Return the number of a kernel in the page, in pictures and in text, which count from 1.
+    `place` counts from 0, as in `Exploration.kernels`."""
     return place + 1
 
 
@@ -43,7 +43,7 @@ def explained(make: Callable[[], str]) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as it is told: what / because / try, and others with their name."""
+    """Return the text of an error: what / because / try, and others with their class."""
     if isinstance(error, WorkbenchError):
         return str(error)
     return f"{type(error).__name__}: {error}"

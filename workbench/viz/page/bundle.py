@@ -1,8 +1,8 @@
 """ES modules joined into one script: each a function of its own, in the order of their imports.
 
-A module here is written in a part of the language that needs no parser to join: an import is
+Modules use a part of the language that can be joined without a parser: an import is
 `import { a, b as c } from "./other.js";`, an export stands before a function, a class or a
-constant. What a module does not export nobody else sees, so names are free in each.
+constant. A name without export is local to its module.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ class Module:
 
 
 def modules_of(entries: Sequence[Path]) -> list[Module]:
-    """Return the modules that `entries` need, and these, each after those that it imports.
-
-    Errors: ValueError where imports go in a circle, or are written in another way.
+    """Return `entries` and the modules that they import, each after those that it imports. Errors:
+    ValueError for a cycle of imports, and for an import that is written in another way.
     """
     listed: dict[Path, Module] = {}
 
@@ -52,7 +51,7 @@ def modules_of(entries: Sequence[Path]) -> list[Module]:
 
 
 def joined(modules: Sequence[Module]) -> str:
-    """Return the modules as one script; `variable(path)` holds what a module exports."""
+    """Return the modules as one script; `variable(path)` has the exports of a module."""
     return "\n".join(_as_function(module) for module in modules)
 
 

@@ -1,10 +1,10 @@
-"""The page: hand-written ES modules and style sheets put together, and one file to send around.
+"""The page: hand-written ES modules and style sheets, joined for a widget or for one HTML file.
 
 `panels/` has a folder for each panel, with its script and its style; beside it stand the folders
 that panels share. The scripts are joined in the order of their imports
 (`workbench/viz/page/bundle.py`), so neither making nor installing a page needs another program.
-They travel with every widget and file, so they are compressed, as the record is; the browser
-unpacks and runs the very source, without its comments.
+Every widget and file contains them, so they are compressed, as the record is; the browser unpacks
+and runs the source, without its comments.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _COMMENTS = re.compile(
     r"^ *(?:/\*\*(?:(?!\*/).)*\*/|//(?!#)[^\n]*)\n|/\*\* @[^\n]*?\*/ ",
     re.MULTILINE | re.DOTALL,
 )
-"""Comments on lines of their own, and types within a line; not the name that debuggers show, which
-begins with //#."""
+"""Comments on lines of their own, and types within a line; not the name for debuggers, which begins
+with //#."""
 _STYLE_COMMENTS = re.compile(r"^/\*.*?\*/\n+", re.MULTILINE | re.DOTALL)
 _IN_THE_MIDDLE = re.compile(r'place: "middle",\s+order: (\d+)')
 
@@ -42,7 +42,7 @@ const url = URL.createObjectURL(new Blob([text], {{ type: "text/javascript" }}))
 const {{ default: page }} = await import(url);
 URL.revokeObjectURL(url);
 """
-# What a widget model is to the page, for a file without Jupyter: it holds two traits.
+# A widget model for a file without Jupyter: it has two traits.
 _SHIM = """
 const traits = { record: document.getElementById("record").textContent, view: {}, live: false };
 const model = {
@@ -104,7 +104,7 @@ def scripts() -> str:
 
 @cache
 def esm() -> str:
-    """Return a module that unpacks the scripts and exports the same, as anywidget wants it."""
+    """Return a module that unpacks the scripts and exports the same, for anywidget."""
     return _unpack() + "export default page;\n"
 
 
@@ -121,7 +121,7 @@ def css() -> str:
 def packed(record: Mapping[str, Any]) -> str:
     """Return a record as the page reads it: base64 of zlib-compressed JSON.
 
-    Errors: ValueError where a number is not finite, which JSON cannot say.
+    Errors: ValueError where a number is not finite, which JSON lacks.
     """
     plain = to_builtins(record)
     return _compressed(json.dumps(plain, separators=(",", ":"), allow_nan=False))

@@ -1,4 +1,4 @@
-"""What a record says of the expression as a whole, and of the devices there are."""
+"""Rows of a record about the expression, the devices and the languages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATEMENTS = Language(
 
 
 def expression_key(outputs: Sequence[UOp]) -> str:
-    """Return a hash of what is computed, the same in every session: memory goes by number."""
+    """Return a hash of the graph, the same in every session: BUFFERs count by their order."""
     root = UOp.sink(*outputs)
     memory = [n for n in root.toposort() if n.op is Ops.BUFFER]
     plain = {
@@ -33,9 +33,8 @@ def expression_key(outputs: Sequence[UOp]) -> str:
 
 
 def language_rows() -> list[LanguageRow]:
-    """Return the languages that programs are shown in, best first: that which all kernels have,
-    those of the devices, each with the device that runs it, machine code and the statement
-    tree."""
+    """Return the languages of programs, best first: the one that all kernels have, those of the
+    devices, each with the device that runs it, machine code and the statement tree."""
     devices = [Device.reader, *(d for d in Device if d is not Device.reader)]
     pairs = [(d.language, d.name) for d in devices if d.language is not None]
     return [

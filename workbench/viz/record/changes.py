@@ -1,4 +1,4 @@
-"""What of a record its pages have not been told yet: tables only grow, and values are set."""
+"""The changes of a record that its pages do not have yet: tables only grow, and values are set."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Path = tuple[str | int, ...]
 
 
 class Changes:
-    """The changes of a record since they were last asked for."""
+    """The changes of a record since the last patch."""
 
     def __init__(self, record: dict[str, Any]):
         self._record = record
@@ -33,7 +33,7 @@ class Changes:
         self._set[path] = value
 
     def patch(self) -> Patch:
-        """Return what was added and set since the last call."""
+        """Return the rows added and the values set since the last call."""
         append: dict[str, Any] = {}
         begins = dict(self._sizes)
         for name, start in self._sizes.items():
@@ -64,7 +64,7 @@ def _at(value: Any, step: str | int) -> Any:
 
 
 def _is_new(path: Path, begins: dict[str, int]) -> bool:
-    """Whether a path leads into a row that is appended whole, where what is new `begins`."""
+    """Whether a path leads into a row that the patch appends whole: new rows start at `begins`."""
     table, *steps = path
     if not steps:
         return False

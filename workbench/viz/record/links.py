@@ -28,21 +28,22 @@ from workbench.viz.schema.record import CauseRow
 from workbench.viz.schema.variant import CodeLink
 
 MOST_NODES = 12
-"""Nodes that one link names, and rows that say how one node was made."""
+"""Most nodes of a link, and most causes of a node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Linker:
-    """Makes links of one compilation; what they refer to goes into the tables of the record."""
+    """Builds links of one compilation, and adds the rows that they refer to to the record."""
 
     links: Links
     nodes: Nodes
     lines: Lines
     passes: tuple[int | None, ...]
-    """The place in the record of every pass that led here; None for one it does not have."""
+    """The place in the record of every pass before the code; None for one that the record lacks."""
 
     def elsewhere(self, compiled: Compiled) -> Linker | None:
-        """Return the linker of the same program in another language; None if it is another."""
+        """Return the linker of the same program in another language; None if it is another
+        program."""
         if compiled.built.linear != self.links.linear:
             return None
         return replace(
@@ -50,8 +51,8 @@ class Linker:
         )
 
     def source(self) -> list[CodeLink | None]:
-        """Return the link of every line of the source; None for a brace or a comment. Where a
-        loop begins or ends, it has the user's lines of all that is in the loop."""
+        """Return the link of every line of the source; None for a brace or a comment. The first and
+        the last line of a loop have the user's lines of its whole body."""
         links = [
             self._link(self.links.of_line(number), places) if places else None
             for number, places in enumerate(self.links.positions, 1)
@@ -88,14 +89,14 @@ class Linker:
         return CodeLink(list(origin.axes), nodes, self._lines(origin), [])
 
     def statement(self, node: UOp) -> tuple[list[int], list[int]]:
-        """Return the nodes and the user's lines that a statement of the tree computes."""
+        """Return the nodes and the user's lines of a statement of the tree."""
         values = [n for n in node.toposort() if n.dtype.kind != "index"]
         origin = self.links.of(*values)
         return self.nodes.add_all((node, *origin.kernel)), self._lines(origin)
 
     def causes(self) -> Iterator[tuple[int, list[CauseRow]]]:
-        """Yield why nodes of the record are there, one step back: the rewrite or pass, and what
-        was there before. Nodes that the record does not have are left out of the way."""
+        """Yield the causes of nodes of the record, one step back: the rewrite or pass, and the node
+        before. Nodes that the record lacks are skipped."""
         cache: dict[UOp, list[CauseRow]] = {}
         for node in self.links.ancestry:
             if node in self.nodes:
@@ -126,14 +127,14 @@ class Linker:
 
 
 def readable(kernel: Kernel, device: str = "") -> Recorded:
-    """Return a kernel up to its source in the language of a device that need not be here (that
-    in which all kernels are read, unless one is named), with the record of how."""
+    """Return a kernel up to its source in the language of `device`, which may be missing here
+    (None: the language in which all kernels can be read), with the records of its passes."""
     with without(kernel.rules_off):
         return recorded(kernel.ast, device or Device.reader.name, upto="source")
 
 
 def loaded(kernel: Kernel, source: Recorded) -> Compiled:
-    """Return a kernel compiled from its `readable` source, with the record of every pass."""
+    """Return a kernel compiled from its `readable` source, with the records of its passes."""
     reader = Device.reader.name
     with without(kernel.rules_off):
         _, opts = recorded(kernel.original, reader, "kernel", kernel.applied_opts)
@@ -143,8 +144,7 @@ def loaded(kernel: Kernel, source: Recorded) -> Compiled:
 
 
 def to_read(compiled: Compiled, source: Recorded, device: str = "") -> Compiled:
-    """Return what was compiled for a device as the source of the same kernel that is `readable`
-    in the language of another."""
+    """Return a compiled kernel as `readable` source in the language of another device."""
     reader = device or Device.reader.name
     if compiled.device == reader:
         return compiled

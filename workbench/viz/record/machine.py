@@ -1,4 +1,4 @@
-"""This machine as a record tells it: processor, cores, caches, and speeds where they are known."""
+"""The row of this machine: processor, cores, caches, and speeds where they are known."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ def machine(speeds: Speeds | None = None) -> MachineRow:
 
 
 def speed_rows(speeds: Speeds | None) -> dict[str, Any]:
-    """Return the fields of a machine that tell its speeds.
-
-    Units: peak in operations a second, bandwidth (of reading) and copy in bytes a second.
+    """Return the fields of a machine's speeds. Units: peak in operations per second, bandwidth (of
+    reading) and copy in bytes per second.
     """
     if speeds is None:
         return dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))

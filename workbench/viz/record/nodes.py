@@ -1,7 +1,6 @@
-"""Tables of a record: every node, line and text stands once, and is meant by its place.
-
-Nodes are columns (a list per field), sources before users. What a node is called is worked
-out when it is first met, never per graph. No recursion: graphs are thousands of nodes deep.
+"""Tables of a record: every node, line and text is in them once, and rows refer to its place. Nodes
+are columns (a list per field), sources before users. The label of a node is written once, when it
+is added. No recursion: graphs are thousands of nodes deep.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from workbench.viz.record.readings import Readings
 from workbench.viz.schema.record import LineRow, NodeColumns
 
 TEXT = 2000
-"""Characters of an argument that are kept; a longer one says how long it was."""
+"""Most characters of an argument's text; a longer one is cut, and gives its length."""
 
 
 class Texts:
-    """Longer texts, each kept once."""
+    """The table of longer texts, each once."""
 
     def __init__(self) -> None:
         self.listed: list[str] = []
@@ -63,7 +62,7 @@ class Lines:
 
 
 class Nodes:
-    """Every UOp that a record speaks of, as columns."""
+    """Every UOp of a record, as columns."""
 
     def __init__(self, lines: Lines, user_lines: UserLines):
         self.columns = NodeColumns([], [], [], [], [], [], [], [], [], [])
@@ -83,7 +82,7 @@ class Nodes:
         return self._order[place]
 
     def add(self, root: UOp) -> int:
-        """Return the place of `root`; it and what it is made of are added where they are new."""
+        """Return the place of `root`; it and the nodes below it are added where they are new."""
         places = self._places
         if root not in places:
             for node in root.toposort(lambda n: n not in places):
@@ -117,7 +116,7 @@ class Nodes:
 
 
 def node_label(node: UOp) -> str:
-    """Return what a node of any level is, in a word or two: "p1", "g0 x512", "max"."""
+    """Return the label of a node of any level, a word or two: "p1", "g0 x512", "max"."""
     name = own_name(node)
     if node.op is Ops.RANGE:
         return f"{name} \u00d7{node.src[0].arg}"
@@ -129,15 +128,15 @@ def node_label(node: UOp) -> str:
 
 
 def node_arg(node: UOp) -> str:
-    """Return a node's argument as text. Memory is named by a running number, which says nothing
-    and is another one in every session: it is left out."""
+    """Return a node's argument as text, without the number of a BUFFER, which differs in every
+    session."""
     if node.op is Ops.CONST:
         return number_text(node)
     return arg_text(node.arg[1:] if node.op is Ops.BUFFER else node.arg)
 
 
 def arg_text(arg: Any) -> str:
-    """Return a node's argument as a person reads it: "" for none, "add (1,)", "g0 GLOBAL"."""
+    """Return the readable text of a node's argument: "" for none, "add (1,)", "g0 GLOBAL"."""
     if arg is None:
         return ""
     if isinstance(arg, tuple) and any(isinstance(a, (Enum, str, tuple)) for a in arg):
@@ -150,7 +149,7 @@ def arg_text(arg: Any) -> str:
 
 
 def bounded(text: str) -> str:
-    """Return `text`, cut where it is very long; then it says so."""
+    """Return `text`, cut where it is very long, with a note of that."""
     if len(text) <= TEXT:
         return text
     return f"{text[:TEXT]}\u2026 ({len(text):,} characters)"

@@ -1,4 +1,4 @@
-"""What can be done next to a kernel: possible opts with what they do, and why others are not."""
+"""The next opts of a kernel: legal ones with their effect, and why others are not legal."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from workbench.viz.schema.variant import OfferRow, RefusedRow
 MOST_REFUSED = 60
 """Refused opts that are listed; equal reasons stand once per op and axis."""
 MOST_PREDICTED = 40
-"""Opts of one kernel that are predicted at most: each takes about ten milliseconds."""
+"""Most opts of one kernel that are predicted: each takes about ten milliseconds."""
 FEWEST_PREDICTED = 4
-"""Opts of one kernel that are predicted however many kernels there are."""
+"""Fewest opts of one kernel that are predicted, however many kernels there are."""
 PREDICTED_NODES = 8_000
-"""Nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
+"""Most nodes that are lowered for predictions: of a large kernel fewer opts are predicted."""
 
 NextRows = tuple[list[OfferRow], list[RefusedRow]]
 
 
 def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
-    """Return the possible opts of a kernel, those first that are predicted to gain most, and those
-    that are not, with the reason: of what differs only in its amount and has the same reason, the
-    first. Without `speeds` nothing is predicted."""
+    """Return the legal opts of a kernel, those first that are predicted to gain most, and opts that
+    are not legal, with the reason: of those that differ only in the amount and have the same
+    reason, the first. Without `speeds` nothing is predicted."""
     with without(kernel.rules_off):
         legal, refused = opts.legality(kernel.ast, Device[kernel.device].target)
     refusals: dict[tuple[OptKind, object, str], RefusedRow] = {}
@@ -52,7 +52,7 @@ def offer_rows(kernel: Kernel) -> list[OfferRow]:
 def _predicted(
     kernel: Kernel, legal: Sequence[Opt], speeds: Speeds | None
 ) -> dict[Opt, PredictedSpeedup]:
-    """Return what is predicted of opts: of every kind and axis the largest amounts."""
+    """Return the predictions for opts: for the largest amounts of every kind and axis."""
     if speeds is None:
         return {}
     affordable = PREDICTED_NODES // len(kernel.ast.toposort())
@@ -65,13 +65,13 @@ def _predicted(
                 kernel.ast, opts_to_predict, kernel.target, speeds
             )
         }
-    except WorkbenchError:  # there are offers all the same
+    except WorkbenchError:  # offers need no prediction
         return {}
 
 
 def in_turns(legal: Sequence[Opt]) -> list[Opt]:
-    """Return opts so that those of one kind and axis do not stand together, the last first: in
-    the action table amounts grow."""
+    """Return opts so that those of one kind and axis are not together, the last first: in the
+    action table amounts grow."""
     turns: dict[tuple[OptKind, object], int] = {}
     keys = []
     for place, opt in enumerate(reversed(legal)):
@@ -95,7 +95,7 @@ def _offer(kernel: UOp, opt: Opt, prediction: PredictedSpeedup | None) -> OfferR
 
 
 def why(kernel: UOp, opt: Opt) -> str:
-    """Return what an opt would change, in numbers of this kernel; "" where none is certain."""
+    """Return the effect of an opt, in numbers of this kernel; "" where none is certain."""
     if opt.op.makes is None or not opt.op.makes.is_lane:
         return ""
     axis = next((a for a in axes(kernel) if a.name == opt.axis), None)

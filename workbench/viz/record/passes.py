@@ -1,8 +1,8 @@
 """Passes as rows of a record: states before and after, and the root after every rewrite.
 
-States are interned, so a step adds the nodes it made and no more. Both the rewrites of a pass
-and the nodes of its states are bounded: a step beyond the first bound is not listed
-(`dropped` counts those), one beyond the second has root -1: its state is not kept.
+Nodes are interned, so a step adds only its new nodes. Both the rewrites of a pass and the nodes of
+its states are bounded: a step beyond the first bound is not listed (`dropped` counts those), one
+beyond the second has root -1: its state is not recorded.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from workbench.viz.record.states import States
 from workbench.viz.schema.record import RecordedPass, RewriteRow
 
 MOST_REWRITES = 2000
-"""Rewrites of one pass that are listed."""
+"""Most rewrites of one pass that are listed."""
 MOST_STATE_NODES = 4000
-"""Nodes that the states of one pass may add to a record."""
+"""Most nodes that the states of one pass add to a record."""
 MOST_TEXT = 40_000
-"""Characters of a state's text; a longer one is cut and says so."""
+"""Most characters of a state's text; a longer one is cut, with a note of that."""
 NOT_KEPT = -1
 
 
 class Owner(NamedTuple):
-    """Whose passes they are: those of compiling a variant for a device, or of SCHEDULING."""
+    """The owner of passes: the compilation of a variant for a device, or SCHEDULING."""
 
     variant: int | None
     device: str | None
@@ -41,7 +41,7 @@ SCHEDULING = Owner(None, None)
 
 
 class PassRows:
-    """Makes rows of PassRecords; what they refer to goes into the tables of the record."""
+    """Builds rows of PassRecords, and adds the rows that they refer to to the record."""
 
     def __init__(self, nodes: Nodes, texts: Texts, rules: RuleRows):
         self.listed: list[RecordedPass] = []
@@ -49,7 +49,7 @@ class PassRows:
         self._places: dict[int, tuple[int, PassRecord]] = {}
 
     def place(self, record: PassRecord) -> int | None:
-        """Return the place of a pass that was added; None for another, however alike."""
+        """Return the place of an added pass; None for another one, even an equal one."""
         entry = self._places.get(id(record))
         return None if entry is None else entry[0]
 
@@ -59,8 +59,8 @@ class PassRows:
         kernels: Mapping[int, int] | int | None,
         owner: Owner = SCHEDULING,
     ) -> list[int]:
-        """Add passes in execution order, those that were added before not again; return their
-        places. `kernels` is the kernel they work on, or that per place in `records`."""
+        """Add passes in execution order, unless they were added before; return their places.
+        `kernels` is the kernel they work on, or one per position in `records`."""
         places: list[int] = []
         depths: dict[str, int] = {}
         roots: list[int] = []
@@ -108,7 +108,7 @@ class PassRows:
         )
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:
-        """Return what a pass's states look like as text: values for its row."""
+        """Return a pass's states as text: values for its row."""
         return {
             "text_before": self._text(record.before),
             "text_after": self._text(record.after),
@@ -127,8 +127,8 @@ class PassRows:
         return self._texts.add(text)
 
     def _roots(self, state: Any, planned: list[int]) -> list[int]:
-        """Return the nodes that a state is: a root, a program's nodes in order, the kernels of
-        a schedule, or the nodes `planned` of a plan; [] for a state that is not IR."""
+        """Return the root nodes of a state: the root, a program's nodes in order, the kernels of a
+        schedule, or the nodes `planned` of a plan; [] for a state that is not IR."""
         if isinstance(state, UOp):
             return [self._nodes.add(state)]
         if isinstance(state, tuple):
@@ -162,8 +162,8 @@ class PassRows:
 
 
 def unit_of(record: PassRecord) -> str:
-    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for a pass
-    that is one function."""
+    """Return the kind of a pass's matches: "rewrite", "decision", "opt", or "step" for a pass that
+    is one function."""
     rules = [m.rule for m in record.matches]
     if any(isinstance(r, Opt) for r in rules):
         return "opt"
@@ -175,15 +175,15 @@ def unit_of(record: PassRecord) -> str:
 
 
 def error_text(record: PassRecord) -> str | None:
-    """Return the error a pass ended with."""
+    """Return the text of a pass's error."""
     if record.error is None:
         return None
     return f"{type(record.error).__name__}: {record.error}"
 
 
 def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:
-    """Return which kernel each of the scheduler's passes works on, by its place in `records`:
-    those after the pass that made the kernels, one kernel after the other."""
+    """Return the kernel of each of the scheduler's passes, by position in `records`: those after
+    the pass that built the kernels, one kernel after the other."""
     numbers: dict[int, int] = {}
     waiting: list[tuple[int, UOp]] = []
     total, current = 0, None

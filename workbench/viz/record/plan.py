@@ -32,17 +32,17 @@ from workbench.viz.still.picture import Box, Point, picture
 
 LOG = logging.getLogger("workbench")
 MOST_DRAWN = 3000
-"""Above this the graph is not laid out."""
+"""Most nodes of a graph that is laid out."""
 
 
 def empty_plan() -> PlanPicture:
-    """Return a plan without a picture. `compared` says how it differs from one before it."""
+    """Return a plan without a picture. `compared` has its differences from the plan before."""
     return PlanPicture(0, 0, [], [], [], [], None)
 
 
 def plan_picture(ex: Exploration, nodes: Nodes, lines: Lines) -> PlanPicture | None:
-    """Return the picture of the tensor graph, None where there is none: x and y are a
-    box's left upper corner, an edge's `a` and `b` are places in the list of nodes."""
+    """Return the picture of the tensor graph, or None: x and y are a box's left upper corner, an
+    edge's `a` and `b` are places in the list of nodes."""
     graph = folded(ex.graph)
     if len(graph.nodes) > MOST_DRAWN:
         return None

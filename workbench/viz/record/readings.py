@@ -1,4 +1,5 @@
-"""How nodes read, as rows of a record: nodes that differ in their sources only share a row."""
+"""The phrases of nodes, as rows of a record: nodes that differ only in their sources share a
+row."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from workbench.viz.model.families import family_of
 from workbench.viz.schema.reading import Reading, Role, SlotRow
 
 MOST_WORDS = 200
-"""Characters of a part that are kept: an argument may be long."""
+"""Most characters of a part: an argument may be long."""
 ROLES: dict[Ops, Role] = {
     Ops.CONST: "constant", Ops.SINK: "join", Ops.RANGE: "axis", Ops.INDEX: "place",
     Ops.LOOP: "loop", Ops.REDUCE: "loop", Ops.STAGE: "loop", Ops.ACCUMULATE: "loop",
@@ -31,14 +32,14 @@ ROLES: dict[Ops, Role] = {
 
 
 class Readings:
-    """How nodes read, each way once."""
+    """The table of phrases, each once."""
 
     def __init__(self) -> None:
         self.listed: list[Reading] = []
         self._places: dict[tuple[object, ...], int] = {}
 
     def add(self, node: UOp, arg: str, shape: str, label: str) -> int:
-        """Return the place of how `node` reads, of which these are the columns of the record."""
+        """Return the place of the phrase of `node`; the arguments are its columns of the record."""
         key = node.op, node.dtype, len(node.src), arg, shape, _of_sources(node)
         place = self._places.get(key)
         if place is None:
@@ -48,7 +49,7 @@ class Readings:
 
 
 def _of_sources(node: UOp) -> object:
-    """Return what the reading of a node has of its sources."""
+    """Return the part of a node's phrase that depends on its sources."""
     match node.op:
         case Ops.WHERE:
             return node.src[2].op
@@ -88,7 +89,7 @@ def _reading(node: UOp, label: str) -> Reading:
 
 
 def _box(node: UOp, own: Phrase, label: str) -> tuple[Part, ...]:
-    """Return the parts in a box, which say what its label says."""
+    """Return the parts in a box, with the text of its label."""
     row = OPS[node.op]
     if own.line == "never":
         return ()
@@ -99,7 +100,7 @@ def _box(node: UOp, own: Phrase, label: str) -> tuple[Part, ...]:
 
 
 def _name(node: UOp) -> str:
-    """Return the name that a node brings along, if it can be one."""
+    """Return a node's own name, if it is valid."""
     name = own_name(node)
     is_usable = name.isidentifier() and name.isascii() and name not in RESERVED
     return name if is_usable else ""

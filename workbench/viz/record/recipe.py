@@ -1,4 +1,4 @@
-"""What a page shows, as Python: the lines that bind `ex` to the same exploration elsewhere."""
+"""The expression of a page as Python: lines that bind `ex` to the same exploration elsewhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
 
 MOST_TEXT = 2000
-"""A line of more characters than this is not read."""
+"""Most characters of a line that is parsed."""
 EXPLORE = "explore"
 
 
 def recipe(ex: Exploration) -> str:
-    """Return code that binds `ex` to an exploration equal to this one. It names what the user's
-    own line names; where that line does not tell, `y` stands for the tensors."""
+    """Return code that binds `ex` to an exploration equal to this one. It has the names of the
+    user's own line; where that line does not say, `y` stands for the tensors."""
     off = f", without={ex.rules_off!r}" if ex.rules_off else ""
     expression = _explored(ex)
     note = "" if expression else f"  # {_tensor_comment(ex)}"
@@ -28,7 +28,7 @@ def recipe(ex: Exploration) -> str:
 
 
 def _explored(ex: Exploration) -> str:
-    """Return the arguments of `explore`, as the user's line has them; "" where it has none."""
+    """Return the arguments of `explore` in the user's line; "" where it has none."""
     text = "" if ex.line is None else ex.line.text
     try:
         body = ast.parse(text[:MOST_TEXT]).body

@@ -1,8 +1,7 @@
-"""The record of an Exploration: one plain dict that says everything a page shows.
-
-`build(ex)` makes it whole. `Recorder` makes it in steps: `first()` is what is looked at first,
-each step of `rest()` adds a piece, variants are added as they arise, and `patch()` says what
-was added since it was last asked. Tables only grow, so places in them stay valid.
+"""The record of an Exploration: one plain dict with everything that a page shows. `build(ex)`
+builds it whole. `Recorder` builds it in steps: `first()` adds what a page opens with, each step of
+`rest()` adds a piece, variants are added as they arise, and `patch()` returns the changes since its
+last call. Tables only grow, so places in them stay valid.
 """
 
 from __future__ import annotations
@@ -43,22 +42,22 @@ from workbench.viz.record.rules import RuleRows
 
 VERSION = 1
 FIRST_DRAWN = 250
-"""A tensor graph of more nodes than this is laid out later."""
+"""Most nodes of a tensor graph that is laid out at once; a larger one is laid out later."""
 FIRST_SHOWN = 600
-"""Nodes of all kernels together up to which they come with loops and C at first."""
+"""Most nodes of all kernels together that get their loops and C at once."""
 MOST_KERNELS = 12
-"""Kernels that get code, passes and offers without being asked for."""
+"""Most kernels that get code, passes and offers without a request."""
 MOST_NESTS = 200
-"""Kernels that get their loops without being asked for."""
+"""Most kernels that get their loops without a request."""
 Record = dict[str, Any]
 
 
 def build(
     exploration: Exploration, detail: str = "full", machine_speeds: Speeds | None = None
 ) -> Record:
-    """Return the record of an exploration: "first" is what a page needs to open, "full" has
-    passes, code in every language, offers and the default opts too. Without `machine_speeds`
-    they are measured, where nobody has done so."""
+    """Return the record of an exploration: "first" has what a page needs to open, "full" also
+    passes, code in every language, offers and the default opts. Without `machine_speeds` they are
+    measured, or read from disk."""
     recorder = Recorder(exploration, machine_speeds)
     recorder.first()
     if detail == "full":
@@ -68,27 +67,26 @@ def build(
 
 
 def _registered() -> tuple[object, ...]:
-    """Return the opts and rules that there are: what can be done next follows from them."""
+    """Return the registered opts and rules, on which offers depend."""
     return tuple(OptOps), rules_in_force()
 
 
 class Recorder:
-    """A record in the making. `record` is always whole; `kernels` has the Kernel per variant.
-
-    All that it says of costs and peaks follows from `speeds`, None until they are known: they
-    are asked for once, and a kernel that beats a peak raises it, here and in the record.
+    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant. All
+    costs and peaks follow from `speeds`, None until they are known: they are measured once, and a
+    kernel that exceeds a peak raises it, here and in the record.
     """
 
     def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):
         self.exploration = exploration
         self.rules = added_rules()
-        """The rule sets that were registered when it began."""
+        """The rule sets that were registered at its construction."""
         self.speeds = machine_speeds or earlier_speeds()
         self.kernels: list[Kernel] = []
         self._lines, self._texts, self._rules = Lines(), Texts(), RuleRows()
         self._nodes = Nodes(self._lines, exploration.lines)
         self._passes = PassRows(self._nodes, self._texts, self._rules)
-        # a model of equal layers has equal kernels: each is judged once
+        # a model of equal layers has equal kernels: offers of each are computed once
         self._next: dict[tuple[object, ...], NextRows] = {}
         self._compilations: dict[Owner, Compiled] = {}
         self._sources: dict[int, Recorded] = {}
@@ -133,11 +131,11 @@ class Recorder:
             "baselines": [],
         }  # fmt: skip
 
-    # what is added
+    # adding to the record
 
     def first(self) -> None:
-        """Add what is looked at first: the plan, the passes of scheduling, every kernel with its
-        loops, and C."""
+        """Add what a page opens with: the plan, the passes of scheduling, every kernel with its
+        loops and C."""
         ex = self.exploration
         self._passes.add(ex.passes, kernel_numbers(ex.passes))
         decisions = decision_rows(ex, self._nodes)
@@ -160,7 +158,7 @@ class Recorder:
         self.patch()
 
     def rest(self) -> Iterator[str]:
-        """Add everything else, a piece at a time; yield what each piece was."""
+        """Add everything else, a piece at a time; yield a name of each piece."""
         ex = self.exploration
         if not self.record["plan"]["nodes"]:
             self._draw()
@@ -176,7 +174,7 @@ class Recorder:
         for variant in plain:
             self.add_compiled(variant)
             for device in Device.renderers:
-                with suppress(Exception):  # asked for by hand, it says why
+                with suppress(Exception):  # on request, the error is shown
                     self.add_readable(variant, device)
             yield "code"
             self.add_offers(variant)
@@ -189,7 +187,7 @@ class Recorder:
         yield "texts"
 
     def complete(self, variant: int) -> None:
-        """Add what a variant lacks on its device of what comes without being asked for."""
+        """Add what a variant lacks on its device, of all that needs no request."""
         row = self.record["variants"][variant]
         is_listed = row["kernel"] < MOST_KERNELS and row["error"] is None
         if not is_listed or row["edited"]:
@@ -207,7 +205,7 @@ class Recorder:
             if auto_variant is None:
                 number = self.record["variants"][variant]["kernel"]
                 auto_variant = self.add_variant(number, auto, "auto", variant)
-            else:  # somebody was quicker, by hand or by a search
+            else:  # a user or a search added it already
                 self.put(("variants", auto_variant, "name"), "auto")
                 steps = rows.step_rows(auto.steps)
                 self.put_rows(("variants", auto_variant, "steps"), steps)
@@ -235,7 +233,7 @@ class Recorder:
         return variant
 
     def add_loops(self, variant: int) -> None:
-        """Add the loops of a variant, and it as Python."""
+        """Add the loops of a variant, and its Python code."""
         kernel = self.kernels[variant]
         with self._explained(variant):
             self.put(("variants", variant, "python"), kernel.to_python())
@@ -271,8 +269,8 @@ class Recorder:
                 self._add_causes(c_linker)
 
     def add_readable(self, variant: int, device: DeviceInfo) -> None:
-        """Add the code of a variant in the language of a device that need not be here. What a
-        renderer of somebody's raises is the caller's."""
+        """Add the code of a variant in the language of a device, which may be missing here. An
+        error of a user's renderer reaches the caller."""
         number = self.record["variants"][variant]["kernel"]
         source = readable(self.kernels[variant], device.name)
         compiled = to_read(self._compiled(variant), source, device.name)
@@ -282,8 +280,8 @@ class Recorder:
         self.put_rows(("variants", variant, "code"), [*code, row])
 
     def _compiled(self, variant: int) -> Compiled:
-        """Compile a variant, once for each device. Where that fails, its passes are added as far
-        as they came."""
+        """Compile a variant, once for each device. Where that fails, the passes up to the error are
+        added."""
         kernel = self.kernels[variant]
         owner = Owner(variant, kernel.device)
         cached = self._compilations.get(owner)
@@ -296,7 +294,7 @@ class Recorder:
                 else kernel.compile()
             )
         except Exception as error:
-            failure = owner, str(error)  # asked again, it mostly fails alike
+            failure = owner, str(error)  # compiled again, it would mostly fail again
             if failure not in self._failures:
                 self._failures[failure] = kernel.observed(kernel.device)
             self._add_passes(variant, self._failures[failure])
@@ -311,7 +309,7 @@ class Recorder:
         return cached
 
     def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
-        """Show the passes of compiling a variant for its device; they are its own."""
+        """Add the passes of compiling a variant for its device."""
         number = self.record["variants"][variant]["kernel"]
         owner = Owner(variant, self.kernels[variant].device)
         places = self._passes.add(records, number, owner)
@@ -319,7 +317,7 @@ class Recorder:
         self._add_texts(places, records)
 
     def add_cost(self, variant: int) -> None:
-        """Add what a variant costs by its loop nest, and what it waits for."""
+        """Add the cost of a variant by its loop nest, and its bottleneck."""
         self.add_speeds()
         timing = self.record["variants"][variant]["timing"]
         measured_s = timing and timing["median_s"]
@@ -330,20 +328,20 @@ class Recorder:
             self.put_rows(("variants", variant, "cost"), cost)
 
     def add_speeds(self) -> None:
-        """Add what this machine can do at best; where nobody has measured it, that takes a
-        second, once."""
+        """Add the speeds of this machine; where they are unknown, measuring them takes a second,
+        once."""
         if self.speeds is None:
             with suppress(WorkbenchError):  # it needs a compiler
                 self._put_speeds(speeds())
                 self.raise_peaks()
 
     def raise_peaks(self, variant: int | None = None) -> None:
-        """Raise the peaks that a timing of a variant (None: of any) beats: there is one of each,
-        and no time stands above it."""
+        """Raise the peaks that a timing of a variant (None: of any) exceeds, so that no speed in
+        the record exceeds its peak."""
         listed = self.record["variants"]
         for row in listed if variant is None else [listed[variant]]:
             timing = row["timing"]
-            # what was written by hand may do less than is counted
+            # edited source may execute fewer operations than are counted
             if self.speeds is None or not timing or timing["emulator"] or row["edited"]:
                 continue
             speed = timing["gflops"] * 1e9
@@ -358,14 +356,14 @@ class Recorder:
                 self.put_rows(("machine", name), value)
 
     def add_offers(self, variant: int) -> None:
-        """Add what can be done next to a variant, and what cannot."""
+        """Add the next opts of a variant: legal ones, and others with the reason."""
         self.add_speeds()
         kernel = self.kernels[variant]
         with self._explained(variant):
             same = kernel.ast, kernel.device, kernel.rules_off, *_registered()
             if same not in self._next:
                 self._next[same] = next_rows(kernel, self.speeds)
-            # each variant's rows are its own: what is measured of an offer is put there
+            # each variant has rows of its own, for the measurements of its offers
             offers, refused = self._next[same]
             self.put_rows(("variants", variant, "offers"), offers)
             self.put_rows(("variants", variant, "refused"), refused)
@@ -383,26 +381,26 @@ class Recorder:
         self._changes.put(path, value)
 
     def put_rows(self, path: Path, rows: Any) -> None:
-        """Set what has the types of the schema; the record says it as plain data."""
+        """Set structs of the schema; the record has them as plain data."""
         self.put(path, to_builtins(rows))
 
     def patch(self) -> Patch:
-        """Return what was added and set since the last call, or since `first()`."""
+        """Return the changes since the last call, or since `first()`."""
         return self._changes.patch()
 
     # helpers
 
     @contextmanager
     def _explained(self, variant: int) -> Iterator[None]:
-        """Show what goes wrong with a variant where the variant stands. A fault of ours, too,
-        must not take the whole picture down."""
+        """Catch an error of a variant, and show it with the variant. An internal error, too, must
+        not end the whole page."""
         try:
             yield
         except Exception as error:
             earlier_error = self.record["variants"][variant]["error"]
             if earlier_error is None or isinstance(
                 error, WorkbenchError
-            ):  # it says more
+            ):  # its own message is enough
                 self.put(("variants", variant, "error"), rows.error_row(error))
 
     def _draw(self) -> None:
@@ -430,7 +428,7 @@ class Recorder:
         return Linker(links, self._nodes, self._lines, places)
 
     def _add_causes(self, linker: Linker) -> None:
-        """Add why nodes are there to what was known of them: kernels may share nodes."""
+        """Add the causes of nodes to those known before: kernels may share nodes."""
         for node, causes in linker.causes():
             current = self._nodes.columns.made[node]
             both = [*current, *(row for row in causes if row not in current)]

@@ -1,4 +1,4 @@
-"""Rules as rows: what they say, why, and where they stand in the sources of this package."""
+"""Rules as rows: their text, their reason, and their place in the sources of this package."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from workbench.ir.rewriting.rewrite import Rule, RuleSet, added_rules
 from workbench.viz.schema.record import RuleRow
 
 ROOT = Path(__file__).parents[3]
-"""The folder of the package: files are told from there."""
+"""The folder of the package: paths are relative to it."""
 
 
 class Place(NamedTuple):
-    """Where a rule stands: a file below the package and a line, and the table it is a row of. One
-    that was registered stands where that was done, in a cell or in a file."""
+    """The place of a rule: a file below the package and a line, and its table. Of a registered one
+    it is the line that registered it, in a cell or in a file."""
 
     file: str
     line: int
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 
 class RuleRows:
-    """Every rule, opt and step that fired in a record, once."""
+    """The table of all rules, opts and steps that fired, each once."""
 
     def __init__(self) -> None:
         self.listed: list[RuleRow] = []
@@ -49,7 +49,7 @@ class RuleRows:
 
 
 def rule_row(rule: Any) -> RuleRow:
-    """Return what a rule, an opt or a step says, and where it stands."""
+    """Return the row of a rule, an opt or a step: its text and its place."""
     if isinstance(rule, Rule):
         place = place_of(rule)
         text = str(rule).removeprefix(f"{rule.name}: ")
@@ -62,7 +62,7 @@ def rule_row(rule: Any) -> RuleRow:
 
 
 def place_of(rule: Rule) -> Place:
-    """Return where a rule stands: its row in a table, else the function that it calls."""
+    """Return the place of a rule: its row in a table, else the function that it calls."""
     for added in added_rules():
         if rule in added.rules.rules:
             name, number = (
@@ -84,7 +84,7 @@ def place_of(rule: Rule) -> Place:
 
 @cache
 def _tables() -> dict[Rule, tuple[str, ModuleType | None]]:
-    """Return per rule the smallest named table that holds it, and the module of that."""
+    """Return per rule the smallest named table that has it, and the module of the table."""
     tables: dict[Rule, tuple[int, str, ModuleType]] = {}
     for name, module in list(sys.modules.items()):
         if not name.startswith("workbench."):

@@ -1,10 +1,10 @@
-"""The states of a pass, one per rewrite, each made from the one before.
+"""The states of a pass, one per rewrite, each computed from the one before.
 
-The state after some matches is a function of the nodes that the pass began with and of those
-that its rules made: a node's value is the node over the values of its sources, or, where a
-match says what that replacement, the value of that. One more match changes the value of the nodes
-that it meets and of those above them, and only these are worked out again. The states are those
-of `workbench.ir.rewriting.rewrite.replay`, which makes each from the beginning.
+The state after some matches is a function of the nodes that the pass began with and of those that
+its rules added: a node's value is the node over the values of its sources, or, where a match
+replaces that, the value of the replacement. One more match changes the value of the nodes that it
+replaces and of those above them, and only these are computed again. The states are those of
+`workbench.ir.rewriting.rewrite.replay`, which computes each from the beginning.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class States:
         self._changes: dict[UOp, UOp] = {}
         self._values: dict[UOp, UOp] = {}
         self._rebuilt: dict[UOp, UOp] = {}
-        """Per node: it over the values of its sources."""
+        """Per node: the node over the values of its sources."""
         self._same: defaultdict[UOp, set[UOp]] = defaultdict(set)
-        """The other way round: which nodes replacement this one."""
+        """The inverse: the nodes that this one replaces."""
         self._readers: defaultdict[UOp, set[UOp]] = defaultdict(set)
-        """Per node: those whose value is made from its value."""
+        """Per node: the nodes whose value depends on its value."""
         self._settle((start,))
 
     @property
     def root(self) -> UOp:
-        """The state as it is now."""
+        """The present state."""
         return self._values[self._start]
 
     def apply(self, match: Match) -> UOp:
@@ -46,7 +46,7 @@ class States:
         return self.root
 
     def _above(self, nodes: Iterable[UOp]) -> set[UOp]:
-        """Return nodes and all whose values are made from theirs."""
+        """Return nodes and all whose values depend on theirs."""
         dependents = set(nodes)
         stack = list(dependents)
         while stack:
@@ -56,8 +56,8 @@ class States:
         return dependents
 
     def _settle(self, nodes: Iterable[UOp]) -> None:
-        """Work out the values of nodes, and of what they are made from."""
-        begun: set[UOp] = set()  # matches that go round would not end without it
+        """Compute the values of nodes, and those that they depend on."""
+        begun: set[UOp] = set()  # a cycle of matches would not end without it
         stack: list[tuple[UOp, UOp | None]] = [(node, None) for node in nodes]
         while stack:
             node, replacement = stack.pop()
@@ -79,7 +79,7 @@ class States:
                 stack += [(node, replacement), (replacement, None)]
 
     def _rebuild(self, node: UOp) -> UOp:
-        """Return a node over the values of its sources, and note that it is that now."""
+        """Return a node over the values of its sources, and store it."""
         for source in node.src:
             self._readers[source].add(node)
         replacement = node.rebuild(tuple([self._values.get(s, s) for s in node.src]))

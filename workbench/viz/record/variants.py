@@ -1,4 +1,4 @@
-"""A kernel with opts as a variant of a record: axes, loop nest, code, counts, what to try next."""
+"""A kernel with opts as a variant of a record: axes, loop nest, code, counts, offers."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from workbench.viz.schema.variant import (
 )
 
 MOST_LINES = 3000
-"""Lines of code kept of one program; a longer one is cut and says so."""
+"""Most lines of code of one program; a longer one is cut, with a note of that."""
 
 
 def variant_row(
     number: int, kernel: Kernel, name: str, parent: int | None
 ) -> VariantRow:
-    """Return a variant of kernel `number` with everything that costs nothing to know."""
+    """Return a variant of kernel `number`, with the fields that are cheap to compute."""
     return VariantRow(
         kernel=number,
         parent=parent,
@@ -110,7 +110,8 @@ def step_rows(steps: HeuristicSteps) -> list[StepRow]:
 
 
 def bar_rows(kernel: Kernel) -> list[list[int]]:
-    """Return the axes of a kernel, by place, as they were split from those of the plain one."""
+    """Return the axes of a kernel, by place, in families: those split from one axis of the plain
+    kernel."""
     places = {axis.name: place for place, axis in enumerate(kernel.axes)}
     with without(kernel.rules_off):
         axis_families = families(kernel.original, kernel.applied_opts)
@@ -168,15 +169,15 @@ def source_row(compiled: Compiled) -> CodeRow:
 
 
 def readable_code(stages: Stages) -> CodeRow:
-    """Return a kernel in the language that all are read in, whether or not that can run here."""
+    """Return a kernel in the language in which all can be read, also where that cannot run."""
     return code_row(Device.reader, stages.source.text.split("\n"))
 
 
 def compiled_code(
     compiled: Compiled, linker: Linker, in_c: Compiled, c_linker: Linker
 ) -> list[CodeRow]:
-    """Return what became of a kernel: as all are read, its device's source, machine code, the
-    statement tree."""
+    """Return a kernel's code: in the language of all kernels, its device's source, machine code,
+    the statement tree."""
     first, own = Device.reader, Device[compiled.device]
     rows = [code_row(first, in_c.source.split("\n"), c_linker.source())]
     if own is not first and own.language is not None:
@@ -196,7 +197,7 @@ def code_row(
     language: Language | None = None,
 ) -> CodeRow:
     """Return a program for a device as lines, each with its link or None; in the device's own
-    language unless another is named."""
+    language where `language` is None."""
     written = language or device.language
     assert written is not None, f"{device.name} has no language"
     page_lines = [line.expandtabs(8) for line in lines[:MOST_LINES]]
@@ -212,11 +213,10 @@ def code_row(
 def cost_rows(
     kernel: Kernel, speeds: Speeds | None, measured_s: float | None
 ) -> tuple[str, CostRow] | None:
-    """Return what a kernel waits for, and what it costs by its loop nest, on a machine of these
-    speeds; None where nothing can be said. `measured_s` is what a run was seen to take, if known.
-
-    Units: bytes that come from each level in one run; seconds that each part would take alone,
-    "core" with the loads and stores of L1; roofs in operations a second.
+    """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
+    speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
+    Units: bytes from each level in one run; seconds of each part alone, "core" with the loads and
+    stores of L1; roofs in operations per second.
     """
     device = Device[kernel.device]
     if speeds is None or not (device.is_processor or device.is_emulator):
@@ -240,5 +240,5 @@ def cost_rows(
 
 
 def counts_row(compiled: Compiled) -> Mapping[str, int]:
-    """Return what one run of the program does."""
+    """Return the counts of one run of the program."""
     return asdict(compiled.counts)

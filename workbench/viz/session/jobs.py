@@ -1,7 +1,7 @@
 """Long work, one piece at a time for the whole Python session: timings must not disturb others.
 
-A thread takes jobs from a queue: what somebody asked for comes before what is done ahead, and
-a job done ahead gives way after each of its steps. One worker process serves them all.
+A thread takes jobs from a queue: requests come before prefetched work, which gives way after each
+of its steps. One worker process serves all jobs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Job:
     finished: Event = field(default_factory=Event, compare=False)
 
     def close(self) -> None:
-        """Say that it is over; one that has not come to its end is told so."""
+        """Mark it as over; an unfinished one is closed."""
         try:
             if isinstance(self.steps, Generator):
                 self.steps.close()
@@ -77,7 +77,7 @@ class Jobs:
         return job.finished
 
     def stop(self, owner: object) -> int:
-        """Drop the jobs of an owner, and abandon the one at work; return how many there were."""
+        """Drop the jobs of an owner, and stop the one that runs; return how many there were."""
         return self._drop(lambda job: job.owner is owner)
 
     def is_stopped(self) -> bool:
@@ -87,8 +87,9 @@ class Jobs:
 
     @contextmanager
     def use_worker(self, device: str, alone: bool = False) -> Iterator[Worker]:
-        """Hand out a worker for a device: the one process, or one that is thrown away afterwards,
-        for what may spoil it. Nobody else measures meanwhile, and a stop reaches it."""
+        """Yield a worker for a device: the shared process, or with `alone` a new one that is ended
+        afterwards, for programs that may damage it. No other job measures meanwhile, and a stop
+        reaches it."""
         with self._turn:
             worker = self.worker
             if alone or not Device.is_own(device):
@@ -107,7 +108,7 @@ class Jobs:
         self.worker.close()
 
     def _drop(self, is_target: Callable[[_Job], bool]) -> int:
-        """Close the jobs that wait, and abandon the one at work; return how many there were."""
+        """Close the jobs that wait, and stop the one that runs; return how many there were."""
         with self._lock:
             targets = list(filter(is_target, self._pending.values()))
             waiting = [job for job in targets if job is not self._running]
@@ -146,7 +147,7 @@ class Jobs:
             del job
 
     def _is_over(self, job: _Job) -> bool:
-        """Do a job's next step, or all of them where somebody asked for it."""
+        """Run a job's next step, or all steps of a request."""
         try:
             for _ in job.steps:
                 if job.priority is not REQUESTED:

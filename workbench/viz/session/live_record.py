@@ -1,7 +1,6 @@
-"""A live record: what pages show of one exploration, and the patches that keep them the same.
-
-What changes the record goes out as numbered patches, in order, to every listener; so tables of
-the record and of all pages stay the same. What requests do to it is in `handlers/`.
+"""A live record of one exploration, and the patches that keep its pages equal to it. Changes of the
+record are sent as numbered patches, in order, to every listener, so that all pages have the same
+tables. `handlers/` has the effects of requests.
 """
 
 from __future__ import annotations
@@ -27,26 +26,26 @@ from workbench.viz.session.jobs import PREFETCH, Jobs, jobs
 Message = dict[str, Any]
 
 _NUMBERS = itertools.count()
-"""Every plan of every session has one of its own: the worker keeps data by it."""
+"""Numbers of plans, unique in the process: keys of the worker's data."""
 
 
 class Listener(Protocol):
-    """Whoever shows a session: it is told of replies to it, of patches, and of progress; now
-    and then it gets the whole record, packed, for pages that open later, and what to look at."""
+    """A widget that shows a session: it receives replies, patches and progress; sometimes the whole
+    record, packed, for pages that open later, and the selection."""
 
     def tell(self, message: Message) -> None:
         """Pass on a reply, a patch or progress."""
 
     def renew(self, record: str) -> None:
-        """Keep the whole record, packed, for pages that open later."""
+        """Store the whole record, packed, for pages that open later."""
 
     def look(self, view: Message) -> None:
-        """Show these panes and places."""
+        """Set the selection of the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """The source of a variant that somebody changed by hand, and the device it is for."""
+    """The source of a variant that a user edited, and its device."""
 
     device: str
     text: str
@@ -54,8 +53,8 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A plan that was left for another: its un-optimised kernels, and the number that its data
-    have in the worker; `stored` says of every value whether it was stored."""
+    """The plan before the present one: its un-optimised kernels, and the number of its data in the
+    worker; `stored` says whether each value was stored."""
 
     number: int
     kernels: tuple[Kernel, ...]
@@ -63,9 +62,9 @@ class Before:
 
 
 class LiveRecord:
-    """One exploration at work. `recorder` has the record and the Kernel of every variant; what
-    was tried has the variant's number and the device: `timings`, `checks`, `elsewhere` (fields
-    that belong to another device); `edited` is source that somebody changed by hand."""
+    """The live record of an exploration. `recorder` has the record and the Kernel of every variant;
+    `timings`, `checks` and `elsewhere` (fields of other devices) are by variant and device;
+    `edited` is source that a user edited."""
 
     def __init__(self, queue: Jobs | None = None, measures_ahead: bool = False):
         self.lock = free_rlock()
@@ -74,10 +73,11 @@ class LiveRecord:
         self._listeners: WeakSet[Listener] = WeakSet()
         self._patches, self._renewed, self._is_renewing = 0, 0, False
         self.opts = OptOps.registered
-        """The opts that the offers in the record know of."""
+        """The registered opts of the offers in the record."""
 
     def _begin_with(self, exploration: Exploration, speeds: Speeds | None) -> None:
-        """Begin with an exploration: its record as a page opens it, and nothing tried yet."""
+        """Start with an exploration: its record as a page opens with it, without timings or
+        checks."""
         self.recorder = Recorder(exploration, speeds)
         self.number = next(_NUMBERS)
         self.recorder.first()
@@ -88,16 +88,16 @@ class LiveRecord:
         self.elsewhere: dict[tuple[int, str], Message] = {}
         self.watched: int | None = None
         self.before: Before | None = None
-        # what was saved is of the scheduler's own plan
+        # saved variants are of the scheduler's own plan
         is_own = not exploration.forced and not exploration.rules_off
         self.earlier = persistence.load(self.record["key"]) if is_own else {}
         self._stored: Mapping[persistence.Key, SavedVariant] = self.earlier
 
-    # what there is
+    # reading and setting
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record as it is now; `n` counts the patches that it has had."""
+        """The present record; `n` counts its patches."""
         return self.recorder.record
 
     @property
@@ -115,12 +115,12 @@ class LiveRecord:
         self.put(("variants", variant, name), value)
 
     def put(self, path: tuple[str | int, ...], value: Any) -> None:
-        """Set one value of the record; the next patch says so."""
+        """Set one value of the record, which the next patch has."""
         self.recorder.put(path, value)
 
     def packed(self) -> str:
-        """Return the whole record as pages read it, having told the others what changed: a patch
-        says nothing that is in a record of the same number."""
+        """Send the changes to all listeners, and return the whole record, packed: a later patch has
+        no change that is in a record of its number."""
         with self.lock:
             self.tell_changes()
             return packed(self.record)
@@ -128,17 +128,17 @@ class LiveRecord:
     # messages
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` what happens from now on, as long as it lives."""
+        """Add a listener, weakly: it receives messages as long as it lives."""
         with self.lock:
             self._listeners.add(listener)
 
     def listeners(self) -> list[Listener]:
-        """Return who listens."""
+        """Return the listeners."""
         with self.lock:
             return list(self._listeners)
 
     def send(self, reply: Message, asker: Listener | None = None) -> Message:
-        """Send a reply to whoever asked, and what changed to everybody; return it with the
+        """Send a reply to `asker`, and the changes to all listeners; return the reply with the
         patch."""
         with self.lock:
             patch = self._take_patch()
@@ -151,7 +151,7 @@ class LiveRecord:
         return whole
 
     def tell_changes(self) -> None:
-        """Send what changed, if anything."""
+        """Send the changes, if there are any."""
         with self.lock:
             patch = self._take_patch()
             if patch is not None:
@@ -160,7 +160,7 @@ class LiveRecord:
     def status(
         self, task: str | None, step: int = 0, total: int = 0, text: str = ""
     ) -> None:
-        """Say what is going on; None: nothing is."""
+        """Send the progress of a task; None where no task runs."""
         message = {"task": task, "done": step, "total": total, "text": text}
         self.tell({"status": message})
 
@@ -182,7 +182,8 @@ class LiveRecord:
     # work in the background
 
     def in_this_plan(self, steps: Iterator[None]) -> Iterator[None]:
-        """Return `steps` that end where all is planned anew: they are about the record of now."""
+        """Return `steps` that end when the tensors are planned again: they belong to the present
+        record."""
         mine, end = self.recorder, object()
 
         def until() -> Iterator[None]:
@@ -206,8 +207,8 @@ class LiveRecord:
                 listener.renew(whole)
 
     def save(self) -> None:
-        """Keep the variants for the next session; not those of a plan that was forced, or that
-        does without some rules."""
+        """Save the variants for the next session, unless the plan has forced decisions, or rules
+        that are switched off."""
         with self.lock:
             ex = self.recorder.exploration
             if ex.forced or ex.rules_off:

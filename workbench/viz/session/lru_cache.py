@@ -1,9 +1,9 @@
-"""Which sessions are kept though nobody but a page knows them: those that were used last.
+"""An LRU cache of sessions that only a page refers to.
 
 `display(explore(y))` drops the exploration while the reader looks at it, and a cell that is run
-again leaves the widget of its last run behind, which Jupyter never takes away. So a widget holds
-its session weakly, and here the last ones used are held, as many as memory allows: a session
-takes a few megabytes, and the data of its expression may take any amount.
+again leaves the widget of its last run behind, which Jupyter never takes away. So a widget refers
+to its session weakly, and this cache has the last ones used, as many as memory allows: a session
+takes a few megabytes, and the data of its expression any amount.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from workbench.viz.session.session import Session
 
 MOST_SESSIONS = 64
 LEAST_SESSIONS = 8
-"""So many are kept whatever their data take."""
+"""Sessions that stay in the cache whatever their data take."""
 MOST_BYTES = 1 << 30
-"""What the data of further ones may take together; what several share counts once."""
+"""Most bytes of the data of further sessions together; shared data count once."""
 
 
 class SessionCache:
@@ -31,7 +31,7 @@ class SessionCache:
         self._lock = free_lock()
 
     def use(self, session: Session) -> None:
-        """Keep a session, and let go of the oldest where they are too many or too large."""
+        """Add a session as the latest, and drop the oldest where they are too many or too large."""
         with self._lock:
             if session not in self._sessions:
                 self._sessions[session] = _memory(session)
@@ -40,7 +40,7 @@ class SessionCache:
                 self._sessions.popitem(last=False)
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Drop all sessions."""
         with self._lock:
             self._sessions.clear()
 

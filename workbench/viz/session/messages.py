@@ -1,9 +1,9 @@
-"""Messages to pages stay whole while Python ends. What is cut off garbles the messages behind it,
-and JupyterLab, which is only restarting the session, takes them for messages of the new one.
+"""Messages to pages stay whole while Python ends. A message that is cut off garbles those after it,
+which JupyterLab, if it is only restarting the session, reads as messages of the new one.
 
-Two things would cut them off. Jupyter lends a large message's own memory to ZeroMQ instead of
-a copy, and when the interpreter ends, that memory is freed, sent or not. And as soon as
-Jupyter's sending thread has ended, whoever sends does so on the shared socket itself.
+There are two causes. Jupyter passes a large message's own memory to ZeroMQ instead of a copy, and
+when the interpreter ends, that memory is freed, sent or not. And after Jupyter's sending thread has
+ended, every thread sends on the shared socket itself.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from IPython.core.getipython import get_ipython
 from workbench.base.forking import free_rlock
 
 _LOCK = free_rlock()
-"""Held while a message is handed over. Handing over may collect widgets, which send, too."""
+"""The lock of sending a message, which is reentrant: sending may collect widgets, which send,
+too."""
 _is_over = False
 
 
 @contextmanager
 def sending() -> Iterator[bool]:
-    """Hand out whether messages may still be sent, and keep Python from ending meanwhile."""
+    """Yield whether messages may still be sent; Python does not end within the block."""
     _prepare()
     with _LOCK:
         yield not _is_over

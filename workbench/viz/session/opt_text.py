@@ -1,8 +1,7 @@
-"""Opts from text that somebody typed or pasted: read, never evaluated.
-
-Accepted is what we print: `UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them
-with commas or on lines, in brackets or not, and the whole of `Kernel.to_python()`, of which
-the arguments of `.apply(...)` are taken; also `Opt("UPCAST", "g1", 4)`.
+"""Opts from text that a user typed or pasted, parsed and never evaluated. It accepts printed opts:
+`UPCAST("g1", 4)`, `Opt(OptOps.UPCAST, "g1", 4)`, several of them with commas or on lines, in
+brackets or not, and the whole of `Kernel.to_python()`, whose arguments of `.apply(...)` it reads;
+also `Opt("UPCAST", "g1", 4)`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ EXAMPLE = 'UPCAST("g1", 4)'
 def parse_opts(text: str) -> tuple[Opt, ...]:
     """Return the opts that `text` lists, in order.
 
-    Errors: ParseError for anything else than opts.
+    Errors: ParseError for other text.
     """
     if len(text) > MOST_CHARACTERS:
         raise ParseError("cannot read the opts", "the text is too long", EXAMPLE)
@@ -43,7 +42,7 @@ def parse_opts(text: str) -> tuple[Opt, ...]:
 
 
 def parse_opt(text: str) -> Opt:
-    """Return the one opt that `text` says. Errors: ParseError for none, or several."""
+    """Return the one opt of `text`. Errors: ParseError for none, or several."""
     opts = parse_opts(text)
     if len(opts) != 1:
         because = f"it holds {len(opts)} opts"

@@ -1,9 +1,9 @@
-"""Variants on disk: what somebody tried comes back when the cell, or Python, is run again.
+"""Variants on disk: a user's variants are restored when the cell, or Python, is run again.
 
 A JSON file per expression and machine in the cache folder, of the type `SavedVariants`. Opts are
 text and are parsed, and source that was edited by hand is text, too: it stays marked as edited,
-and so runs in a process of its own alone. A file that is damaged counts as absent. Writers merge
-what is there and replace the file whole, so two sessions at once leave a whole file.
+and so runs in a process of its own alone. A damaged file counts as absent. Writers merge with the
+file's variants and replace it atomically, so that two sessions at once leave a valid file.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from workbench.viz.schema.saved import SavedVariant, SavedVariants
 
 FOLDER = "variants"
 MOST_ENTRIES = 60
-"""Variants kept of one expression; the oldest go first."""
+"""Most variants saved of one expression; the oldest are dropped first."""
 MOST_EDITED = 16
-"""Those of them that hold source edited by hand."""
+"""Most of them that are source edited by hand."""
 MOST_SOURCE_BYTES = 150_000
-"""Longer source is not kept: all of a file stays well below what is read again."""
+"""Longer source is not saved, so that a file stays well below the limit of reading."""
 MOST_SEARCHES = 8
-"""Searches that are stored with all that they tried."""
+"""Most searches that are saved with all their candidates."""
 MOST_SEARCH_BYTES = 100_000
-"""Bytes of such a search at most."""
+"""Most bytes of such a search."""
 
 
 class Key(NamedTuple):
@@ -59,13 +59,14 @@ class SourceText(Protocol):
 Timings = Mapping[tuple[int, str], Any]
 """By variant and device."""
 UNKNOWN = SavedVariant(0, [])
-"""What is known of a variant that is not there."""
+"""The saved data of an unknown variant."""
 NOTHING: Mapping[Key, SavedVariant] = MappingProxyType({})
 _lock = free_lock()
 
 
 def load(key: str) -> dict[Key, SavedVariant]:
-    """Return what was kept of an expression on this machine; timings are marked as earlier."""
+    """Return the saved variants of an expression on this machine, with their timings marked as
+    earlier."""
     name = _name(key)
     return _keyed(read_json(FOLDER, name, SavedVariants), name)
 
@@ -76,11 +77,10 @@ def store(
     edited: Mapping[int, SourceText],
     before: Mapping[Key, SavedVariant] = NOTHING,
 ) -> dict[Key, SavedVariant]:
-    """Keep the variants of a record, beside what other sessions kept of the same expression;
-    not what was made with rules off. Without a cache folder nothing is kept.
-
-    `before` is what this session has read, or stored last: a note and a pin that it has not
-    changed since are those of the others. Return what is `before` the next time.
+    """Save the variants of a record, merged with those that other sessions saved of the same
+    expression, without variants with rules off. Without a cache folder it does nothing. `before` is
+    the data that this session last read or stored: a note or pin that it has not changed since may
+    be changed by others. Return `before` for the next call.
     """
     fresh, name = _entries(record, timings, edited), _name(record["key"])
 
@@ -100,7 +100,7 @@ def key_for(row: Mapping[str, Any], source: SourceText | None) -> Key:
 
 
 def _digest(device: str, text: str) -> str:
-    return key_of(device, json.dumps(text))[:16]  # whatever it holds is ASCII there
+    return key_of(device, json.dumps(text))[:16]  # all text is ASCII there
 
 
 def _entries(
@@ -177,7 +177,7 @@ def _name(key: str) -> str:
 
 
 def _keyed(saved: SavedVariants | None, name: str) -> dict[Key, SavedVariant]:
-    """Return the variants of a file by what they are; none of one that says what cannot be."""
+    """Return the variants of a file by their keys, without those that are not valid."""
     try:
         return {} if saved is None else dict(map(_with_key, saved.variants))
     except ValueError as error:

@@ -1,5 +1,5 @@
-"""What is measured before anybody asks: plain and default opts, baselines, and what could be
-done next. It gives way to requests, and stops where the reader has gone elsewhere."""
+"""Prefetching: measurements without a request, of plain kernels, default opts, baselines and
+offers. It gives way to requests, and stops where the reader has selected something else."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from workbench.viz.session.opt_text import parse_opt
 BUDGET_S = 0.25
 """Seconds for timing one group of offers."""
 SAMPLES = 9
-"""Samples of each offer at most."""
+"""Most samples of each offer."""
 KERNELS = 4
-"""Kernels that are timed without being asked for."""
+"""Most kernels that are timed without a request."""
 FLOPS = 4e9
-"""Kernels of more operations than this are timed only when asked for."""
+"""Most operations of a kernel that is timed without a request."""
 AT_ONCE = 4
 """Offers that are measured together, beside the variant itself."""
 MOST_OFFERS = 24
-"""Offers of one variant that are measured without being asked for."""
+"""Most offers of one variant that are measured without a request."""
 SLOW_S = 0.1
-"""The offers of a variant that takes longer are not measured."""
+"""Most seconds of a variant whose offers are measured."""
 
 
 def times(session: LiveRecord) -> Iterator[None]:
@@ -42,7 +42,7 @@ def times(session: LiveRecord) -> Iterator[None]:
             _time_kernel(session, number)
             yield
     if session.before is not None and plan_comparison.is_small(session, FLOPS):
-        with suppress(WorkbenchError):  # nobody asked
+        with suppress(WorkbenchError):  # nobody requested it
             plan_comparison.measure(session)
         yield
     if baselines.by_name(session):
@@ -51,14 +51,14 @@ def times(session: LiveRecord) -> Iterator[None]:
         yield
     first = [k["root"] for k in session.record["kernels"][:1]]
     for variant in first:
-        if session.watched in (None, variant):  # else the reader has gone elsewhere
+        if session.watched in (None, variant):  # else another is selected
             session.watched = variant
             yield from _offers(session, variant)
 
 
 def offers(session: LiveRecord, variant: int) -> dict[str, Any]:
-    """List what can be done next with a variant that is looked at. In the background its code
-    gets links and its passes, and, where that is wanted, what can be done next is measured."""
+    """List the offers of the selected variant. In the background its code gets links and its
+    passes, and, if LIVE says so, the offers are measured."""
     if not session.row(variant)["offers"]:
         session.recorder.add_offers(variant)
     is_new = session.watched != variant
@@ -70,8 +70,8 @@ def offers(session: LiveRecord, variant: int) -> dict[str, Any]:
 
 
 def registered(session: LiveRecord) -> None:
-    """Add devices and languages that there are by now. In the background what can be done next is
-    listed again, where other opts are registered."""
+    """Add devices and languages that were registered since. In the background offers are listed
+    again, where opts were registered."""
     rows = {"devices": device_rows(), "languages": language_rows()}
     for name, listed in to_builtins(rows).items():
         if session.record[name] != listed:
@@ -114,7 +114,7 @@ def _time_kernel(session: LiveRecord, number: int) -> None:
 
 
 def _quietly(session: LiveRecord, group: list[int]) -> None:
-    """Time variants; where that fails nobody is told, because nobody asked."""
+    """Time variants; an error is ignored, because nobody requested it."""
     try:
         with session.jobs.use_worker(session.device) as worker:
             measurement.time_group(session, worker, group, False, BUDGET_S, SAMPLES)
@@ -124,7 +124,7 @@ def _quietly(session: LiveRecord, group: list[int]) -> None:
 
 
 def _offers(session: LiveRecord, variant: int) -> Iterator[None]:
-    """Measure a variant's offers, those first that are said to gain most."""
+    """Measure a variant's offers, those first that are predicted to gain most."""
     timing = session.row(variant)["timing"]
     if (
         timing is None

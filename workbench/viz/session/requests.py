@@ -1,5 +1,5 @@
-"""What a page asks, checked before anything is done: of the types that the schema gives it, and
-about what the record has."""
+"""Requests of a page, checked before they run: for the types of the schema, and for places that the
+record has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.viz.schema.requests import AnyRequest, Request
 KINDS: Mapping[str, type[Request]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyRequest)
 }
-"""The type of each request, by what it asks to do."""
+"""The type of each request, by its "do"."""
 _NAMES: Mapping[type, str] = {
     types.IntType: "number",
     types.BoolType: "flag",
@@ -28,8 +28,8 @@ _NAMES: Mapping[type, str] = {
 def checked(request: Any, record: Mapping[str, Any]) -> Request:
     """Return a request about `record`, as its type.
 
-    Errors: WorkbenchError for a message that is not a request, and for one that names what is not
-    there.
+    Errors: WorkbenchError for a message that is not a request, and for one that names a missing
+    place.
     """
     try:
         message: Request = typed(request, AnyRequest)  # type: ignore[arg-type]  # a union
@@ -44,12 +44,13 @@ def checked(request: Any, record: Mapping[str, Any]) -> Request:
 
 
 def arguments(message: Request) -> dict[str, Any]:
-    """Return what a request asks about, by name."""
+    """Return the arguments of a request, by name."""
     return {f: getattr(message, f) for f in message.__struct_fields__ if f != "id"}
 
 
 def _table(info: types.Type) -> tuple[str, ...] | None:
-    """Return the way to the table of the record that a type names a place in; None: in none."""
+    """Return the path of the table of the record in which a type is a place; None for other
+    types."""
     match info:
         case types.Metadata(extra={"table": way}):
             return tuple(way)
@@ -75,7 +76,7 @@ def _size(record: Mapping[str, Any], table: tuple[str, ...]) -> int:
     return len(rows)
 
 
-# what is refused, in words
+# the words of refusals
 
 
 def _refusal(request: Any, because: str) -> WorkbenchError:

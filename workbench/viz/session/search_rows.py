@@ -1,5 +1,4 @@
-"""What a search tried, as a record and a file keep it: a row per candidate, below what it came
-from."""
+"""The candidates of a search, for a record and a file: a row each, below its parent."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from workbench.search.result import SearchResult
 from workbench.viz.schema.variant import SearchRow, TrialRow
 
 MOST_TRIALS = 1000
-"""Rows that are kept of one search: the first ones, and the best with all that it comes from."""
+"""Most rows of one search: the first ones, and the best with its ancestors."""
 MOST_TEXT = 300
 
 
 def search_row(search: SearchResult[Kernel]) -> SearchRow:
-    """Return a search as a record has it: a parent before its children."""
+    """Return the row of a search, parents before their children."""
     way = _way(search)
     candidates = [t for t in search.tried if t.number < MOST_TRIALS or t.number in way]
     return SearchRow(
@@ -30,7 +29,7 @@ def search_row(search: SearchResult[Kernel]) -> SearchRow:
 
 
 def _way(search: SearchResult[Kernel]) -> set[int]:
-    """Return the numbers of the best and of all that it comes from."""
+    """Return the numbers of the best candidate and of its ancestors."""
     way, at = set[int](), search.best
     while at not in way:
         way.add(at)

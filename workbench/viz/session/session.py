@@ -1,7 +1,6 @@
-"""A session: one exploration, the record that pages show of it, and the requests that change it.
-
-`handle(request)` answers every request of a page with a plain dict and raises nothing. Nothing
-here knows of Jupyter: a widget is a Listener.
+"""A session: an exploration, its record for pages, and the requests that change it.
+`handle(request)` answers every request of a page with a plain dict and raises nothing. A session
+does not depend on Jupyter: a widget is a Listener.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ LONG: dict[str, Callable[..., Any]] = {
         kernel, rule, on, of
     ),
 }
-"""Requests that take long, most of them because they run kernels; they wait for their turn."""
+"""Requests that take long, most of them because they run kernels; they are queued."""
 SAVES = frozenset(
     {"apply", "paste", "pin", "note", "measure", "check", "edit", "search"}
 )
@@ -71,7 +70,7 @@ _OF_ANOTHER = WorkbenchError(
 
 
 class Session(LiveRecord):
-    """A live record that answers requests, and works ahead of them."""
+    """A live record that answers requests, and prefetches."""
 
     def __init__(
         self,
@@ -85,11 +84,11 @@ class Session(LiveRecord):
 
     def _open(self, exploration: Exploration, speeds: Speeds | None = None) -> None:
         self._begin_with(exploration, speeds)
-        baselines.add_rows(self)  # so that pages know what there is to time
+        baselines.add_rows(self)  # so that pages can list them
         self._pieces: Iterator[str] = self.recorder.rest()
         for variant in range(len(self.kernels)):
             tuning.adopt(self, variant)
-        self.recorder.patch()  # it is in the record that the page gets whole
+        self.recorder.patch()  # it is in the whole record that the page gets
         self.record["n"] = self._patches
 
     # requests
@@ -98,7 +97,7 @@ class Session(LiveRecord):
         """Return the reply to a request, and tell the listeners; it may take long."""
         if not self.is_quick(request):
             return self._handle(request, asker)
-        with self.lock:  # what it changes goes out with its reply, and with no other
+        with self.lock:  # its changes are sent with its reply, and not with another one
             return self._handle(request, asker)
 
     def _handle(self, request: Any, asker: Listener | None) -> Message:
@@ -108,7 +107,7 @@ class Session(LiveRecord):
             result = (QUICK.get(do) or LONG[do])(self, **arguments(message))
             if do in SAVES:
                 self.save()
-        except Exception as problem:  # a fault of ours, too, must not end the page
+        except Exception as problem:  # an internal error, too, must not end the page
             error = error_row(problem)
         return self.send(self._reply(request, result, error), asker)
 
@@ -122,21 +121,20 @@ class Session(LiveRecord):
         }
 
     def is_quick(self, request: Any) -> bool:
-        """Whether a request is answered at once; others belong into a job."""
+        """Whether a request is answered at once; others need a job."""
         do = request.get("do") if isinstance(request, dict) else None
         return not isinstance(do, str) or do not in LONG
 
     def replan(self, node: int, store: bool | None) -> dict[str, Any]:
-        """Plan again with one decision forced, or left to the scheduler; everything begins anew.
-
-        Errors: WorkbenchError where that cannot be.
+        """Plan again with one decision forced, or left to the scheduler. Errors: WorkbenchError
+        where that is impossible.
         """
         target = self.recorder.node(node)
         return self.reopen(self.recorder.exploration.replan({target: store}), target)
 
     def reopen(self, planned: Exploration, target: UOp | None = None) -> dict[str, Any]:
-        """Begin anew with another exploration of the same tensors, held against the one before
-        it; `target` is the value that was decided about."""
+        """Start again with another exploration of the same tensors, compared with the one before;
+        `target` is the value whose decision changed."""
         with self.lock:
             self._patches += 1
             was, ex = self.record, self.recorder.exploration
@@ -146,7 +144,7 @@ class Session(LiveRecord):
             plan_comparison.compare(self, plan, target)
             rule_toggles.compare(self, was)
             self.recorder.patch()  # it is in the record, here as well
-            # now, because patches of what is begun come before the reply
+            # now, because patches of the new record come before the reply
             self.tell({"result": {"n": self._patches, "record": self.packed()}})
         self.begin()
         return {"n": self._patches}
@@ -159,8 +157,8 @@ class Session(LiveRecord):
         return self.reopen(result) if isinstance(result, Exploration) else result
 
     def stop(self) -> dict[str, int]:
-        """Drop what is under way; return how many jobs that were. What pages lack comes all the
-        same."""
+        """Drop all jobs; return how many there were. Parts of the record that pages lack still
+        follow."""
         self.watched = None
         stopped = self.jobs.stop(self)
         if stopped and self._begun is self.recorder:
@@ -169,8 +167,8 @@ class Session(LiveRecord):
         return {"stopped": stopped}
 
     def about(self, have: int | None) -> dict[str, Any]:
-        """Return how many patches there were; the whole record where the page has not had all.
-        What cells have registered meanwhile comes as a patch before."""
+        """Return the number of patches, and the whole record where the page lacks some. Things that
+        cells have registered meanwhile come as a patch before."""
         prefetch.registered(self)
         self.tell_changes()
         number = self.record["n"]
@@ -180,15 +178,15 @@ class Session(LiveRecord):
     # messages
 
     def tell(self, message: Message) -> None:
-        """Send a message to everybody."""
+        """Send a message to all listeners."""
         with self.lock:
             for listener in list(self._listeners):
                 listener.tell(message)
 
-    # ahead of being asked
+    # prefetching
 
     def begin(self) -> None:
-        """Complete the record in the background; measure a little where that is wanted."""
+        """Complete the record in the background; prefetch measurements if LIVE says so."""
         with self.lock:
             if self._begun is self.recorder:
                 return
@@ -196,7 +194,7 @@ class Session(LiveRecord):
         self.jobs.submit(self, self.in_this_plan(self._prefetch()), PREFETCH)
 
     def begin_after(self, seconds: float) -> None:
-        """Begin by then, though nobody may have asked anything."""
+        """Begin after `seconds`, also without a request."""
         session_ref = ref(self)  # a timer keeps nothing alive
 
         def begin() -> None:
@@ -209,7 +207,7 @@ class Session(LiveRecord):
         timer.start()
 
     def complete(self) -> None:
-        """Add to the record all that needs no request."""
+        """Add all parts of the record that need no request."""
         while self._add_piece():
             pass
         with self.lock:
@@ -227,13 +225,13 @@ class Session(LiveRecord):
         self.status(str(request.get("do")), 0, 1, "waiting")
         try:
             yield
-        except GeneratorExit:  # dropped while it waited: who asked must hear of it
+        except GeneratorExit:  # dropped while it waited: the page must get a reply
             self.status(None)
             stopped = error_row(TaskStopped())
             self.send(self._reply(request, None, stopped), asker)
             return
         try:
-            # Its numbers are places in the record that there was when it was asked.
+            # Its numbers are places in the record at the time of the request.
             if self.recorder is not mine and set(request) - {"id", "do"}:
                 self.send(self._reply(request, None, error_row(_OF_ANOTHER)), asker)
             else:
@@ -242,7 +240,7 @@ class Session(LiveRecord):
             self.status(None)
 
     def _prefetch(self, measures: bool = True) -> Iterator[None]:
-        # first what was made by hand: somebody may miss it
+        # the user's own variants first
         for _ in tuning.restored(self, only_by_hand=True):
             self.tell_changes()
             yield

@@ -1,7 +1,6 @@
-"""How an exploration is shown: the live workbench in a notebook, one file, else a picture.
-
-A session is made when something live is first asked of an exploration, and lives as long as
-that, or as long as it is among those used last (see `kept`).
+"""Showing an exploration: the live workbench in a notebook, one file, else a picture. A session is
+created when an exploration first needs one, and lives as long as the exploration, or as long as it
+is in the LRU cache.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from workbench.viz.session.session import Session
 from workbench.viz.text.pane import Pane
 
 PAGE_S = 1.0
-"""A page that opens in this time is not disturbed by work in the background."""
+"""Seconds for a page to open before work in the background begins."""
 NO_VIEW: Mapping[str, Any] = MappingProxyType({})
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _LOG = logging.getLogger("workbench")
@@ -37,13 +36,13 @@ class LivePage:
     """Shows explorations; see `viz.exploration.Page`."""
 
     def bundle(self, ex: Exploration) -> Bundle:
-        """Return what Jupyter shows: the widget where there is somebody to talk to, and always
-        a static picture and text."""
+        """Return the mimebundle for Jupyter: the widget in a live notebook, and always a static
+        picture and text."""
         widget = self._widget(ex, {}) if is_live() else {}
         return widget | exploration_bundle(ex, 0.0 if widget else None)
 
     def pane_bundle(self, pane: Pane) -> Bundle:
-        """Return what Jupyter shows of one pane: the widget with that alone, and always text."""
+        """Return the mimebundle of one pane: the widget with that pane alone, and always text."""
         ex = pane.exploration
         assert isinstance(ex, Exploration)
         return (self._widget(ex, pane.view) if is_live() else {}) | pane_bundle(pane)
@@ -51,7 +50,7 @@ class LivePage:
     def _widget(self, ex: Exploration, view: Mapping[str, Any]) -> Bundle:
         try:
             bundle = self.to_widget(ex, view)._repr_mimebundle_()
-        except Exception:  # the picture is there all the same
+        except Exception:  # the picture does not need it
             _LOG.exception("the workbench cannot be shown; this is its picture")
             return {}
         return {WIDGET: (bundle[0] if isinstance(bundle, tuple) else bundle)[WIDGET]}
@@ -65,7 +64,7 @@ class LivePage:
         return Workbench(session, {**ex.display.view, **one, **view})
 
     def to_html(self, ex: Exploration) -> str:
-        """Return the page as one file: with what was tried, where something was."""
+        """Return the page as one file, with the session's variants, if there is a session."""
         session: Session | None = ex.display.session
         if session is None:
             return page.export_html(build(ex))
@@ -101,7 +100,7 @@ class LivePage:
 
 
 def session_of(ex: Exploration) -> Session:
-    """Return the session of an exploration, begun if need be."""
+    """Return the session of an exploration, created if necessary."""
     with _lock:
         session: Session | None = ex.display.session
         if session is None:
@@ -112,7 +111,7 @@ def session_of(ex: Exploration) -> Session:
 
 
 def is_live() -> bool:
-    """Whether a notebook is there that a widget could talk to."""
+    """Whether this is a live notebook, with which a widget could communicate."""
     if LIVE.value < 1:
         return False
     ipython = sys.modules.get("IPython")

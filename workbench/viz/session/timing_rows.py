@@ -1,6 +1,6 @@
-"""A timing as a row of a record: from samples to speeds; and as text, in the words of the page
-(static/app/timing.js). Shares of the peak are not in a row: there is one peak, in the record, and
-whoever shows a time says what share of that it is."""
+"""A timing as a row of a record, from samples to speeds, and as text, as on the page
+(page/app/timing.js). A row has no share of the peak: the record has the peak, and the share is
+computed where a time is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.measure.speeds import Speeds
 from workbench.measure.timing import Samples
 
 MOST_SAMPLES = 40
-"""Samples of one timing that a record keeps."""
+"""Most samples of one timing in a record."""
 Row = dict[str, Any]
 
 
@@ -30,8 +30,8 @@ def timing_row(
     run: str = "",
 ) -> Row:
     """Return the row of a timing: of a kernel that computes in floats of a `kind` (None: in none)
-    on `threads` threads. `run` names the measurement: what was timed in one was timed in turns, and
-    a ratio means something between such times only; a machine is slower an hour later."""
+    on `threads` threads. `run` names the measurement: times of one measurement were taken in turns,
+    and only their ratios are meaningful, because a machine may be slower an hour later."""
     samples = Samples(tuple(samples_s))
     median, gflops = samples.median_s, work.flops / samples.median_s / 1e9
     info = Device[device] if device in Device.names() else None  # a baseline's name
@@ -45,7 +45,7 @@ def timing_row(
         "cold_s": statistics.median(cold_s) if cold_s else None,
         "gflops": gflops,
         "gbytes": work.bytes / median / 1e9,
-        "kind": kind if is_compared else None,  # there is no peak to hold it against
+        "kind": kind if is_compared else None,  # there is no peak to compare with
         "threads": threads,
         "device": device,
         "emulator": is_emulator,
@@ -60,8 +60,8 @@ def run_name() -> str:
 
 
 def timing_text(row: Mapping[str, Any], speeds: Speeds | None) -> str:
-    """Return a timing with its spread, its speed, and its share of the peak of `speeds` where that
-    says something: "13 ms ± 12%, cold 14 ms, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
+    """Return a timing with its spread, its speed, and its share of the peak of `speeds` where it
+    has one: "13 ms ± 12%, cold 14 ms, 9.0% of peak, 20.6 GFLOP/s, 0.242 GB/s"."""
     parts = [f"{seconds_text(row['median_s'])} {spread_text(row)}"]
     if row["cold_s"] is not None:
         parts.append(f"cold {seconds_text(row['cold_s'])}")
@@ -76,7 +76,7 @@ def timing_text(row: Mapping[str, Any], speeds: Speeds | None) -> str:
 
 
 def spread_text(row: Mapping[str, Any]) -> str:
-    """Return how far off a median may be; of a single run nothing is known."""
+    """Return the spread of a median as text; "" for a single run."""
     spread = row["spread"]
     if len(row["samples"]) < 2:
         return "one run"

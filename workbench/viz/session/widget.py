@@ -1,7 +1,6 @@
-"""The workbench as a Jupyter widget: messages to and from a session, and no more.
-
-What the page asks arrives on the main thread. What Python answers at once is answered there;
-what runs kernels becomes a job, so that cells can go on.
+"""The workbench as a Jupyter widget: messages to and from a session, and no more. Requests arrive
+on the main thread. Quick ones are answered there; those that run kernels become jobs, so that cells
+can run.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ DISCONNECTED = {
 
 
 class Workbench(anywidget.AnyWidget):
-    """A widget of a session. `record` is what the page shows: base64 of compressed JSON; `view`
-    is what of it is looked at; `live` says that Python made this widget."""
+    """A widget of a session. `record` is the packed record, base64 of compressed JSON; `view` is
+    the selection; `live` says that a Python session is behind it."""
 
     _esm = page.esm()
     _css = page.css()
@@ -51,13 +50,13 @@ class Workbench(anywidget.AnyWidget):
                 self.send(to_builtins(message))
 
     def renew(self, record: str) -> None:
-        """Keep the record up to date for pages that open later, and for saved notebooks."""
+        """Update the record for pages that open later, and for saved notebooks."""
         with sending() as may:
             if may:
                 self.record = record
 
     def look(self, view: Message) -> None:
-        """Look at something else."""
+        """Set the selection."""
         with sending() as may:
             if may:
                 self.view = {**self.view, **view}
@@ -77,7 +76,7 @@ class Workbench(anywidget.AnyWidget):
             )
             return
         SESSIONS.use(session)
-        session.begin()  # the page is there: it has drawn what it has
+        session.begin()  # the page is open, and has drawn its record
         if session.is_quick(content):
             session.handle(content, self)
         else:

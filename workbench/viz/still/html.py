@@ -9,7 +9,7 @@ from workbench.viz.model.kinds import KIND_LOOKS
 from workbench.viz.still.style import STYLE
 
 MOST_LINES = 1000
-"""Lines of code shown in one block."""
+"""Most lines of code in one block."""
 
 
 def page(*parts: str) -> str:
@@ -45,7 +45,7 @@ def fold(summary: str, body: str, is_open: bool = False) -> str:
 
 
 def muted(words: str) -> str:
-    """Return text set back."""
+    """Return text in a muted colour."""
     return tag("span", escape(words), "mu")
 
 

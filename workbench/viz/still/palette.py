@@ -1,6 +1,7 @@
-"""Colours of kernels in pictures: light, apart from those of axis kinds, always numbered too.
+"""Colours of kernels in pictures: light, different from those of axis kinds, and never without a
+number.
 
-Source: Paul Tol's "light" scheme, made for colour-blind readers and dark text.
+Source: Paul Tol's "light" scheme, for colour-blind readers and dark text.
 """
 
 from __future__ import annotations

@@ -25,14 +25,15 @@ BETWEEN = 24
 BAND = 13
 """Half the width of a region along a line."""
 LONGEST_BAND = 12 * (NODE + BETWEEN)
-"""A longer line has no ground of its own: it would run through those of others."""
+"""Most length of a line with a coloured ground, in pixels: a longer one would cross other kernels'
+grounds."""
 MOST_BENDS = 40
 """In a picture of more layers than this, lines bend only at some of them, the same for all."""
 Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """A node's place: its middle, its width and its height."""
+    """The box of a node: its middle, its width and its height."""
 
     x: float
     y: float
@@ -41,7 +42,7 @@ class Box(NamedTuple):
 
 
 class PictureRow(NamedTuple):
-    """A layer's place: its middle and its height."""
+    """A layer: its middle and its height."""
 
     y: float
     height: float
@@ -49,7 +50,7 @@ class PictureRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Where everything goes: a box per node and the points of each edge, in the graph's order;
+    """The geometry of a picture: a box per node and the points of each edge, in the graph's order;
     `regions` has a closed SVG path per kernel ("" for a kernel that has no node here)."""
 
     graph: TensorGraph
@@ -62,8 +63,8 @@ class Picture:
 
 @lru_cache(maxsize=8)
 def picture(graph: TensorGraph) -> Picture:
-    """Return the geometry of a graph as it stands; `folded` makes one fit to look at. What is
-    displayed has a still picture and a live one of the same graph, which is laid out once."""
+    """Return the geometry of a graph, which `folded` simplifies before. A still picture and a live
+    one of the same graph share one layout."""
     places = {node.number: i for i, node in enumerate(graph.nodes)}
     widths = [_width(node) for node in graph.nodes]
     ends = [(places[e.source], places[e.target]) for e in graph.edges]
@@ -88,7 +89,7 @@ def picture(graph: TensorGraph) -> Picture:
 
 
 def second_line(node: GraphNode) -> str:
-    """Return what stands under a node's label: its shape, and the dtype of an input."""
+    """Return the second line of a node's label: its shape, and the dtype of an input."""
     shape = shape_text(node.shape)
     return f"{shape} {node.dtype}" if node.role == "input" else shape
 
@@ -121,8 +122,8 @@ def _height(node: GraphNode) -> int:
 
 
 def _rows(layers: Sequence[int], heights: Sequence[int]) -> list[PictureRow]:
-    """Return where each layer lies: as high as its highest node, so that a layer of movement
-    takes little room."""
+    """Return the position of each layer, which is as high as its highest node, so that a layer of
+    movement takes little room."""
     highest: dict[int, int] = {}
     for layer, height in zip(layers, heights, strict=True):
         highest[layer] = max(height, highest.get(layer, 0))
@@ -154,7 +155,7 @@ def _points(
 
 
 def _go_on(points: list[Point], point: Point) -> None:
-    """Append a point; one in the middle of a line straight down is dropped."""
+    """Append a point, and drop the one before if it lies on a straight vertical line."""
     if len(points) > 1 and points[-1][0] == points[-2][0] == point[0]:
         points.pop()
     points.append(point)
@@ -166,8 +167,8 @@ def _regions(
     routes: Sequence[Sequence[Point]],
     ends: Sequence[tuple[int, int]],
 ) -> tuple[str, ...]:
-    """Return per kernel the ground under everything it computes: a patch behind each node and a
-    band along each line. All go round the same way, so that they fill as one."""
+    """Return per kernel the coloured ground of all it computes: a patch behind each node and a band
+    along each line. All have the same direction of rotation, so that they fill as one area."""
     parts: list[list[str]] = [[] for _ in graph.titles]
     inside = [n.kernels[0] if n.kernels else None for n in graph.nodes]
     for box, kernel in zip(boxes, inside, strict=True):

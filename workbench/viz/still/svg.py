@@ -1,8 +1,8 @@
 """The tensor graph as a still picture: layers from the inputs down, a coloured region per kernel.
 
-It is an SVG inside of an <img>. A notebook is read in places that take SVG out of HTML (GitHub,
-JupyterLab where a notebook is not trusted) and leave pictures. So it has a style sheet, a ground
-and themes of its own, and a table beside it says the same in words.
+It is an SVG inside of an <img>. Some viewers of notebooks remove SVG from HTML (GitHub, JupyterLab
+where a notebook is not trusted) but show images. So it has a style sheet, a background and themes
+of its own, and a table beside it has the same content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workbench.viz.still.picture import Box, Picture, Point, curve, picture, sec
 from workbench.viz.still.style import DARK, LIGHT
 
 MOST_NODES = 150
-"""Above this a static picture shows nothing; the words say so."""
+"""Most nodes of a static picture; a sentence replaces a larger one."""
 
 
 def graph_picture(graph: TensorGraph) -> str:
@@ -52,7 +52,7 @@ def graph_picture(graph: TensorGraph) -> str:
 
 
 def graph_rows(graph: TensorGraph) -> list[tuple[str, str, str, str, str]]:
-    """Return what the picture shows as rows, sources first: (value, size, computed from,
+    """Return the content of the picture as rows, sources first: (value, size, computed from,
     kernels, line)."""
     folded_graph = folded(graph)
     labels = {node.number: node.label for node in folded_graph.nodes}
@@ -78,7 +78,7 @@ def _alt(graph: TensorGraph) -> str:
 
 
 def _theme(colours: dict[str, str]) -> str:
-    """Return what a theme's colours paint."""
+    """Return the style rules of a theme's colours."""
     fg, muted, bg = colours["fg"], colours["muted"], colours["bg"]
     card, edge = colours["card"], colours["edge"]
     return (
@@ -95,7 +95,7 @@ STYLE = (
     ".edge.cut{stroke-width:2.4}.stored{stroke-width:2}"
     f"{_theme(LIGHT)}@media(prefers-color-scheme:dark){{{_theme(DARK)}}}"
 )
-"""The picture's own style sheet: nothing of the page's reaches into an <img>."""
+"""The picture's own style sheet: the page's does not apply inside an <img>."""
 
 
 def graph_svg(picture: Picture) -> str:

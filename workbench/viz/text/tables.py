@@ -12,7 +12,7 @@ from workbench.viz.text.passes import passes_text
 
 
 class PassTable(Printed, tuple[PassRecord, ...]):
-    """Passes in execution order; printed, a line each: what came of it, and how long it took."""
+    """Passes in execution order; printed, a line each: its outcome and its time."""
 
     __slots__ = ()
 
@@ -21,7 +21,8 @@ class PassTable(Printed, tuple[PassRecord, ...]):
 
 
 class Decisions(Printed, tuple[Decision, ...]):
-    """Decisions of the scheduler; printed, a line each: the value, what became of it, and why."""
+    """Decisions of the scheduler; printed, a line each: the value, whether it is stored or fused,
+    and why."""
 
     __slots__ = ()
 

@@ -1,7 +1,6 @@
-"""Rows of other people: a function of the user's, timed in the user's own process.
-
-It runs in a thread of its own, in turns with the pinned variant, so that both see the same
-machine. Its GIL is released as far as it releases it.
+"""Baselines: functions of the user's, timed in the user's own process. A baseline runs in a thread
+of its own, in turns with the pinned variant, so that both see the same machine. It has the GIL as
+long as it does not release it.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from workbench.worker.client import TaskStopped
 BUDGET_S = 0.6
 """Seconds for timing one baseline."""
 SAMPLES = 15
-"""Samples of each baseline at most."""
+"""Most samples of each baseline."""
 LIMIT_S = 30.0
-"""A baseline that has not returned by then is given up."""
+"""Seconds after which a baseline that has not returned is given up."""
 OURS = "ours"
 THEIRS = "theirs"
 Run = Callable[[], object]
@@ -38,7 +37,7 @@ Row = dict[str, Any]
 
 
 def by_name(session: LiveRecord) -> dict[str, Run]:
-    """Return the baselines that were given until now, by name."""
+    """Return the user's baselines, by name."""
     return dict(session.recorder.exploration.display.baselines)
 
 
@@ -63,7 +62,7 @@ def measure_all(session: LiveRecord) -> dict[str, Any]:
         try:
             with session.jobs.use_worker(
                 session.device
-            ):  # nothing else is measured meanwhile
+            ):  # no other measurement runs meanwhile
                 _measure(session, name, run)
         finally:
             session.status(None)
@@ -71,7 +70,7 @@ def measure_all(session: LiveRecord) -> dict[str, Any]:
 
 
 def add_rows(session: LiveRecord) -> None:
-    """Name the baselines that were given in the record, before they are timed."""
+    """Add rows for the user's baselines to the record, before they are timed."""
     for name in by_name(session):
         add_row(session, name)
 
@@ -89,7 +88,7 @@ def add_row(session: LiveRecord, name: str) -> int:
 
 def _measure(session: LiveRecord, name: str, run: Run) -> None:
     outcome: dict[str, Any] = {}
-    with session.lock:  # what is pinned, and on which device, may change while it runs
+    with session.lock:  # the pin and the device may change while it runs
         pinned = session.record["pinned"]
         is_source = pinned is None or pinned in session.edited
         kernel = None if is_source else session.kernels[pinned]

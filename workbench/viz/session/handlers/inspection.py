@@ -17,7 +17,7 @@ from workbench.viz.schema.record import RecordedPass
 from workbench.viz.session.live_record import LiveRecord
 
 MAX_VALUES = 16
-"""Values that are shown where there are several, from the beginning."""
+"""Most values that are shown, from the first on."""
 Result = dict[str, Any]
 
 
@@ -29,10 +29,9 @@ def values(
     node: int,
     at: dict[str, int],
 ) -> Result:
-    """Return the value of a node at a position of its axes, and the least and the greatest of
-    all its values (of those that are looked at, where there are too many).
-
-    Errors: WorkbenchError where a node has no value of its own, or computing it is too much.
+    """Return the value of a node at a position of its axes, and the least and the greatest of all
+    its values (of those computed, where there are too many). Errors: WorkbenchError where a node
+    has no value of its own, or is too large to compute.
     """
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
@@ -57,17 +56,16 @@ def _value_row(here: NodeValues, everywhere: NodeValues) -> Result:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as JSON can say it."""
+    """Return a number as JSON can represent it."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
 
 
 def bisect(session: LiveRecord, variant: int) -> Result:
-    """Return the first rewrite after which a variant computes something else, from the tensors
-    to its program, in words, and where it stands; None where all states agree.
-
-    Errors: WorkbenchError where that is too much to compute, and for source edited by hand.
+    """Return the first wrong rewrite of a variant, from the tensors to its program, in words, and
+    its place; None where all states agree. Errors: WorkbenchError where they are too large to
+    compute, and for source edited by hand.
     """
     kernel, row = session.kernels[variant], session.row(variant)
     if row["edited"]:
@@ -121,7 +119,7 @@ def _has_step(
 def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) -> Result:
     """Return why a rule does not fire at a node: its text, the part that fails, a sentence.
 
-    Errors: WorkbenchError for what is an opt or a step and no rule.
+    Errors: WorkbenchError for an opt or a step, which are not rules.
     """
     of_pass = session.record["passes"][place].name
     explanation = why.why_not(
@@ -141,7 +139,7 @@ def why_not(session: LiveRecord, place: int, step: int, node: int, rule: int) ->
 def rule_at(session: LiveRecord, place: int) -> Rule:
     """Return the rule at a place of the record.
 
-    Errors: WorkbenchError for what is an opt or a step and no rule.
+    Errors: WorkbenchError for an opt or a step, which are not rules.
     """
     rule = session.recorder.rule(place)
     if rule is None:

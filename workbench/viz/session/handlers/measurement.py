@@ -30,17 +30,17 @@ from workbench.worker.client import TaskStopped, Worker
 BUDGET_S = 1.0
 """Seconds for timing one variant."""
 SAMPLES = 25
-"""Samples of one variant at most."""
+"""Most samples of one variant."""
 HEADLINE = ("plain", "auto")
 EDITED_S = 5.0
-"""Edited source whose first run takes longer than that, and 20 runs of what it was made from,
-is held to hang."""
+"""Seconds after which edited source counts as hanging, and at least the time of 20 runs of the
+original."""
 Result = dict[str, Any]
 
 
 def measure(session: LiveRecord, variants: list[int], cold: bool | None) -> Result:
     """Time variants in turns, so that the drift of the machine cancels; those of one kernel
-    together. An error of a variant stands with it."""
+    together. An error is shown with its variant."""
     variants_to_time = list(dict.fromkeys(variants))
     for number in dict.fromkeys(session.row(v)["kernel"] for v in variants_to_time):
         group = [v for v in variants_to_time if session.row(v)["kernel"] == number]
@@ -58,10 +58,9 @@ def check(session: LiveRecord, variant: int) -> Result:
 
 
 def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
-    """Search for a faster candidate for a variant; the best becomes a variant, timed beside it, and
-    keeps all that was tried. A search that is stopped leaves the best so far.
-
-    Errors: TaskStopped where it was stopped before anything was timed.
+    """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
+    with all candidates. A stopped search gives the best so far. Errors: TaskStopped where it was
+    stopped before the first time.
     """
     kernel, began = session.kernels[variant], time.monotonic()
 
@@ -91,17 +90,16 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
         number = session.row(variant)["kernel"]
         group = [variant, child, reference(session, variant)]
         group = list(dict.fromkeys(group + headline(session, number)))
-        # What was found stays.
+        # The result stays.
         with suppress(TaskStopped), use_worker(session, group) as worker:
             time_group(session, worker, group, False, BUDGET_S, SAMPLES)
     return {"variant": child}
 
 
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
-    """Run source that was edited by hand as a new variant: checked, then timed beside the one
-    it was made from. What goes wrong stands with the new variant.
-
-    Errors: DeviceError for a language that nothing here runs.
+    """Run source that was edited by hand as a new variant: checked, then timed beside the original.
+    An error is shown with the new variant. Errors: DeviceError for a language that no device here
+    runs.
     """
     name = _runs(language)
     with session.lock:
@@ -167,11 +165,11 @@ def time_group(
 ) -> None:
     """Set the timings of variants of one kernel, taken in turns.
 
-    Errors: WorkbenchError where the worker did not come back.
+    Errors: WorkbenchError where the worker ended.
     """
     with (
         session.lock
-    ):  # beside edited source, which runs elsewhere, others are not timed
+    ):  # edited source runs in a process of its own, so others are not timed beside it
         variants = [v for v in variants if worker.serves(device_of(session, v))]
         candidates = [worker_row(session, v) for v in variants]
     timings = times(session, worker, variants[0], candidates, cold, budget_s, samples)
@@ -190,7 +188,7 @@ def times(
     budget_s: float,
     samples: int,
 ) -> list[Result]:
-    """Return what the worker measures of `kernels`, candidates of the kernel of `variant`, in
+    """Return the worker's measurements of `kernels`, candidates of the kernel of `variant`, in
     turns: samples, cold ones, the threads, or an error."""
     kernel, number = session.kernels[variant], session.row(variant)["kernel"]
     task = {
@@ -210,8 +208,8 @@ def times(
 def _set_timings(
     session: LiveRecord, results: Mapping[int, tuple[Result, Result]]
 ) -> None:
-    """Set what came of variants, each with the candidate that was measured: its device stays that
-    of the times, and they are shown only where the session has not gone to another one."""
+    """Set the results of variants, each with the measured candidate, whose device is that of the
+    times; they are shown only if the session still has that device."""
     rows: dict[int, Result] = {}
     run = run_name()
     for variant, (candidate, result) in results.items():
@@ -230,8 +228,8 @@ def _set_timings(
 
 
 def show_timing(session: LiveRecord, variant: int, row: Result) -> None:
-    """Set the timing of a variant, and what it changes: a peak that it beats, and what is said
-    of a launch that takes most of it."""
+    """Set the timing of a variant, and what depends on it: a peak that it exceeds, and the
+    bottleneck of a kernel whose launch takes most of its time."""
     session.set(variant, "timing", row)
     session.recorder.raise_peaks(variant)
     cost = session.row(variant)["cost"]
@@ -253,9 +251,9 @@ def reference(session: LiveRecord, variant: int) -> int:
 
 
 def headline(session: LiveRecord, number: int) -> list[int]:
-    """Return the variants of a kernel whose times stand at the top of the page, where they were
-    timed: whenever something is timed they are, so that all of these are of one run. An emulator's
-    times are not held against each other."""
+    """Return the timed variants of a kernel whose times stand at the top of the page: they are
+    timed with every measurement, so that all of them are of one run. An emulator's times are not
+    compared."""
     if Device[session.device].is_emulator:
         return []
     return [
@@ -267,14 +265,14 @@ def headline(session: LiveRecord, number: int) -> list[int]:
 def use_worker(
     session: LiveRecord, variants: Sequence[int]
 ) -> AbstractContextManager[Worker]:
-    """Hand out a worker that may run variants: edited source gets one of its own."""
+    """Yield a worker that may run variants: edited source gets one of its own."""
     edited = [v for v in variants if v in session.edited]
     device = device_of(session, edited[0]) if edited else session.device
     return session.jobs.use_worker(device, alone=bool(edited))
 
 
 def ask(session: LiveRecord, worker: Worker, task: Result, name: str) -> Result:
-    """Return what the worker makes of a task; pages hear how far it is.
+    """Return the worker's result of a task; pages get its progress.
 
     Errors: as `Worker.ask`.
     """
@@ -294,14 +292,14 @@ def ask(session: LiveRecord, worker: Worker, task: Result, name: str) -> Result:
 
 
 def _data(session: LiveRecord, worker: Worker, kernel: Kernel, number: int) -> str:
-    """Return the key of a kernel's data, which the worker has; its producers have run."""
+    """Return the key of a kernel's data, after sending them to the worker."""
     key = f"{session.number}-{number}"
     hold(worker, kernel, key)
     return key
 
 
 def hold(worker: Worker, kernel: Kernel, key: str) -> None:
-    """See to it that the worker has a kernel's data; its producers have run."""
+    """Send a kernel's data to the worker unless it has them; its producers run first."""
     fastest, is_own = Device.processor, Device.is_own(kernel.device)
     device = fastest.name if fastest.is_available and is_own else kernel.device
 
@@ -314,9 +312,8 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
 
 
 def worker_row(session: LiveRecord, variant: int) -> Result:
-    """Return a variant as the worker reads it.
-
-    Errors: WorkbenchError where rules were registered since: its code is shown without them.
+    """Return a variant as plain data for the worker. Errors: WorkbenchError where rules were
+    registered since, without which its code is shown.
     """
     if session.recorder.rules != added_rules():
         because = "rules were registered or removed since it was shown"
@@ -332,7 +329,7 @@ def worker_row(session: LiveRecord, variant: int) -> Result:
 
 
 def kernel_row(kernel: Kernel) -> Result:
-    """Return a kernel as the worker reads it."""
+    """Return a kernel as plain data for the worker."""
     return row_of(kernel.ast, kernel.device, kernel.rules_off)
 
 
@@ -343,9 +340,9 @@ def device_of(session: LiveRecord, variant: int) -> str:
 
 
 def _patience(session: LiveRecord, variants: Sequence[int]) -> float | None:
-    """Return the seconds that the first run of edited source may take; None for others, which
-    may take what any task may. Starting a process and compiling has time of its own: on a busy
-    machine it takes longer than many a program."""
+    """Return the limit, in seconds, of the first run of edited source; None for other variants,
+    which have the limit of any task. Starting a process and compiling have limits of their own: on
+    a busy machine they take longer than many programs."""
     if not any(v in session.edited for v in variants):
         return None
     parents = [session.row(v)["parent"] for v in variants if v in session.edited]

@@ -1,7 +1,6 @@
-"""Two plans held against each other: the one before a decision was turned round, and this one.
-
-Their kernels, with the default opts, are timed in turns in one run. What a plan takes is what
-its kernels take one by one, each warm. A kernel that both plans have is timed once.
+"""Two plans compared: the one before a decision was changed, and this one. Their kernels, with the
+default opts, are timed in turns in one run. The time of a plan is the sum of its kernels' times,
+each warm. A kernel of both plans is timed once.
 """
 
 from __future__ import annotations
@@ -24,25 +23,24 @@ from workbench.worker.client import DATA_BYTES, TaskStopped
 BUDGET_S = 1.5
 """Seconds for timing two plans."""
 SAMPLES = 25
-"""Samples of each kernel of the plans at most."""
+"""Most samples of each kernel of the plans."""
 MOST_KERNELS = 40
-"""Plans of more kernels together are not timed: each of them would get too few samples."""
+"""Most kernels of both plans together that are timed: more would get too few samples."""
 AT = ("plan", "compared")
-"""Where the record says how a plan compares."""
+"""The path of the comparison in the record."""
 Row = dict[str, Any]
 
 
 def before(session: LiveRecord) -> Before:
-    """Return the plan that a session has now, to be held against the next one."""
+    """Return the present plan of a session, for the comparison with the next one."""
     ex = session.recorder.exploration
     return Before(session.number, ex.kernels, {d.node: d.stored for d in ex.decisions})
 
 
 def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
-    """Say in the record how many kernels there were, and what is cut elsewhere now that the
-    decision about `target` was turned round (None: a rule was). Times come with `measure`.
-
-    The row has places in the list of decisions: `asked`, and `moved`, the others that changed.
+    """Write the comparison to the record: the number of kernels before, and the decisions that
+    changed with the one about `target` (None: with a rule). Times come with `measure`. The row has
+    places in the list of decisions: that of `target`, and `moved`, the others that changed.
     """
     ex = session.recorder.exploration
     moved = [
@@ -67,14 +65,13 @@ def is_small(session: LiveRecord, flops: float) -> bool:
 
 
 def measure(session: LiveRecord) -> Row:
-    """Time both plans; the record says what each takes, and which is the faster.
-
-    Errors: WorkbenchError where there is no other plan, or they cannot be timed here.
+    """Time both plans; the record gets the time of each, and which is faster. Errors:
+    WorkbenchError without another plan, or where plans cannot be timed.
     """
     was, mine = session.before, session.recorder
     _check(session)
     assert was is not None
-    device = session.device  # it may change meanwhile; both plans are for the same
+    device = session.device  # it may change meanwhile; both plans need the same one
     pairs = (was.number, was.kernels), (session.number, mine.exploration.kernels)
     places: dict[tuple[str, str], int] = {}
     tasks: list[Row] = []
@@ -133,8 +130,8 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 def _plan_times(
     rows: Sequence[Row], plans: Sequence[Sequence[int]]
 ) -> tuple[list[float], str]:
-    """Return the seconds of each plan, and in words how the second compares with the first.
-    Samples of one round were taken together, so it is rounds that are added up.
+    """Return the seconds of each plan, and in words how the second compares with the first. Samples
+    of one round were taken together, so each round is added up.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """

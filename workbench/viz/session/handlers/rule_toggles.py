@@ -1,5 +1,6 @@
 """Rules switched off and on again. A rule that fires while kernels are compiled makes a variant
-without it; one that fires while scheduling changes what every kernel is, so all begins anew."""
+without it; one that fires while scheduling changes every kernel, so the tensors are planned
+again."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def rule_off(
 
 
 def schedules(ex: Exploration, name: str) -> bool:
-    """Whether scheduling is another one without a rule: it fired there, or it has no other use."""
+    """Whether scheduling depends on a rule: it fired there, or has no other use."""
     fired = (m.rule for record in ex.passes for m in record.matches)
     if any(isinstance(rule, Rule) and rule.name == name for rule in fired):
         return True
@@ -73,8 +74,8 @@ def _variant(
 
 
 def compare(session: LiveRecord, was: Mapping[str, Any]) -> None:
-    """Say in the record how the C of all kernels, un-optimised, differs from that of the record
-    there `was` before other rules were switched off."""
+    """Write to the record how the C of all un-optimised kernels differs from that of the record
+    `was`, before the rules changed."""
     before, now = was["without"], session.record["without"]
     difference = before["differs"]
     if before["rules"] != now["rules"]:

@@ -23,25 +23,24 @@ Result = dict[str, Any]
 
 
 MOST_VARIANTS = 500
-"""Variants that one session holds."""
+"""Most variants of one session."""
 MOST_NOTE = 1000
 OF_DEVICE = (
     "code", "loops", "counts", "passes", "offers", "refused", "bound", "cost", "error"
 )  # fmt: skip
-"""What of a variant belongs to one device, as its timing and its check do."""
+"""Fields of a variant that belong to one device, besides its timing and its check."""
 
 
 def apply(session: LiveRecord, variant: int, opt: str) -> Result:
-    """Apply one opt to a variant; return the variant that this makes."""
+    """Apply one opt to a variant; return the new variant."""
     kernel = session.kernels[variant].apply(parse_opt(opt))
     return {"variant": variant_of(session, kernel, variant)}
 
 
 def paste(session: LiveRecord, variant: int, text: str) -> Result:
-    """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is
-    not possible, those before it are kept, and the error stands with the variant.
-
-    Errors: ParseError; KernelOptError where not even the first is possible.
+    """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is not legal,
+    those before it are applied, and the error is shown with the variant. Errors: ParseError;
+    KernelOptError where the first one is not legal.
     """
     root = _root(session, variant)
     kernel, opts = session.kernels[root], parse_opts(text)
@@ -59,7 +58,7 @@ def auto(session: LiveRecord, kernel: int) -> Result:
     root = session.record["kernels"][kernel]["root"]
     tuned = session.kernels[root].optimized()
     variant = variant_of(session, tuned, root, "auto")
-    # it may have been there, made by hand
+    # the user may have added it before
     session.set(variant, "steps", to_builtins(step_rows(tuned.steps)))
     return {"variant": variant}
 
@@ -91,13 +90,13 @@ def pin(session: LiveRecord, variant: int | None) -> Result:
 
 
 def note(session: LiveRecord, variant: int, text: str) -> Result:
-    """Keep a note with a variant."""
+    """Set the note of a variant."""
     session.set(variant, "note", text[:MOST_NOTE])
     return {}
 
 
 def device(session: LiveRecord, name: str) -> Result:
-    """Go to another device: the same variants, with code, answers and times of that device only.
+    """Change the device: the same variants, with code, answers and times of that device only.
 
     Errors: DeviceError for a device that is unknown, or missing: it says how to get it.
     """
@@ -119,13 +118,13 @@ def device(session: LiveRecord, name: str) -> Result:
 
 
 def _show_device(session: LiveRecord, variant: int) -> None:
-    """Show of a variant what is known of it on the session's device."""
+    """Show the fields of a variant that are known on the session's device."""
     edited = session.edited.get(variant)
     is_apart = edited is not None and not Device[session.device].is_emulator
     here = variant, edited.device if edited and is_apart else session.device
     row = session.row(variant)
     fields = session.elsewhere.get((variant, session.device))
-    if fields is None:  # its loops, and its C, are the same everywhere
+    if fields is None:  # loops and C are the same for every device
         reader_code = [c for c in row["code"] if c["device"] == Device.reader.name]
         fields = {"code": reader_code, "loops": row["loops"], "passes": []}
         fields |= {"offers": [], "refused": [], "counts": None}
@@ -170,7 +169,7 @@ def variant_of(session: LiveRecord, kernel: Kernel, parent: int, name: str = "")
 def edited_variant(
     session: LiveRecord, source: Edited, parent: int, name: str = ""
 ) -> int:
-    """Return a variant that is source edited by hand, added to the record; nothing is run.
+    """Return a variant of source edited by hand, added to the record without running it.
 
     Errors: WorkbenchError where there are too many variants.
     """
@@ -203,7 +202,7 @@ def free_name(session: LiveRecord, number: int, word: str) -> str:
 
 
 def adopt(session: LiveRecord, variant: int) -> None:
-    """Give a variant what an earlier session kept of it: note, pin and timings."""
+    """Set the note, pin and timings that an earlier session saved for a variant."""
     row = session.row(variant)
     source = session.edited.get(variant)
     entry = session.earlier.get(persistence.key_for(row, source))
@@ -217,14 +216,14 @@ def adopt(session: LiveRecord, variant: int) -> None:
         session.timings.setdefault((variant, name), to_builtins(timing))
     device = session.device if source is None else source.device
     session.set(variant, "timing", session.timings.get((variant, device)))
-    if entry.pinned and session.record["pinned"] is None:  # else it was chosen here
+    if entry.pinned and session.record["pinned"] is None:  # else the user chose it here
         session.put(("pinned",), variant)
 
 
 def restored(session: LiveRecord, only_by_hand: bool = False) -> Iterator[None]:
-    """Add the variants that an earlier session kept, one per step; those that are no longer
-    possible are left out. Nothing is run. `only_by_hand`: without the default opts, and what was
-    made from them, which are there when this session has found them itself."""
+    """Add the variants that an earlier session saved, one per step, without running them; variants
+    whose opts are no longer legal are left out. `only_by_hand` leaves out the default opts and
+    their descendants, too: they follow when this session has applied the default opts itself."""
     autos = {key[:2] for key, entry in session.earlier.items() if entry.name == "auto"}
     for key, entry in list(session.earlier.items()):
         if only_by_hand and key[:2] in autos:
@@ -251,7 +250,7 @@ def _restore_edited(
 ) -> None:
     source = Edited(was.device, was.text)
     if source in session.edited.values():
-        return  # somebody was quicker
+        return  # the user has added it meanwhile
     variant = edited_variant(session, source, parent, entry.name)
     adopt(session, variant)
     outcome = to_builtins(was)
