@@ -1,4 +1,5 @@
 """The log of kernel runs: one logger, `workbench`, with a line per kernel at INFO, and totals.
+
 `Context(DEBUG=2)` shows the lines; `logging.getLogger("workbench")` receives them.
 """
 
@@ -30,10 +31,11 @@ class _Memory(type):
 
 
 class GlobalCounters(metaclass=_Memory):
-    """Totals since the start or the last `reset()`, and `mem_used`, the bytes in use now. Units:
-    global_ops are arithmetic operations by the algorithm; global_mem are bytes, each element that a
-    kernel touches counted once (see `Estimates`); time_sum_s seconds spent in kernels, launches
-    included.
+    """Totals since the start or the last `reset()`, and `mem_used`, the bytes in use now.
+
+    Units: global_ops are arithmetic operations by the algorithm; global_mem are bytes, each element
+    that a kernel touches counted once (see `Estimates`); time_sum_s seconds spent in kernels,
+    launches included.
     """
 
     kernel_count: int = 0

@@ -1,5 +1,6 @@
-"""Running schedules: the memory of each BUFFER, and the values that are computed already. BUFFER
-nodes are pure IR; this file has the memory of each, as long as the node lives.
+"""Running schedules: the memory of each BUFFER, and the values that are computed already.
+
+BUFFER nodes are pure IR; this file has the memory of each, as long as the node lives.
 """
 
 from __future__ import annotations
@@ -112,8 +113,10 @@ def realize(
     outputs: Sequence[UOp], others: Callable[[], Iterable[UOp]] = tuple
 ) -> list[UOp]:
     """Compute `outputs`; return their nodes (BUFFERs, reshaped where necessary) when the work is
-    done. An intermediate value is freed after its last reader, unless it is a part of one of
-    `others`: then it lives as long as its node.
+    done.
+
+    An intermediate value is freed after its last reader, unless it is a part of one of `others`:
+    then it lives as long as its node.
     """
     plan, simple = planned(outputs)
     results = [node.substitute(plan.stored) for node in simple]

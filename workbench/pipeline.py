@@ -120,9 +120,10 @@ def stages(
     opts: Sequence[Opt] = (),
 ) -> Stages:
     """Return the stages of a kernel, with `opts` applied to it, up to the one named `upto`; `begin`
-    is the kernel, or Stages to continue from. An observer sees every pass. Only a program that will
-    be loaded is verified. A Target without a device is enough up to "linear". Errors: as `build`,
-    and KernelOptError for an opt that is not legal.
+    is the kernel, or Stages to continue from. An observer sees every pass.
+
+    Only a program that will be loaded is verified. A Target without a device is enough up to
+    "linear". Errors: as `build`, and KernelOptError for an opt that is not legal.
     """
     target = device if isinstance(device, Target) else Device[device].target
     reached = (

@@ -1,7 +1,8 @@
-"""Graphs as values that can be pickled. A BUFFER names memory of its process: in another process
-the same name is other memory, or none. So a node is not pickled by itself, but a graph is, with the
-contents of its memory. It is a list of nodes, each after its sources: nested graphs are too deep
-for pickle.
+"""Graphs as values that can be pickled.
+
+A BUFFER names memory of its process: in another process the same name is other memory, or none. So
+a node is not pickled by itself, but a graph is, with the contents of its memory. It is a list of
+nodes, each after its sources: nested graphs are too deep for pickle.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class PickledMemory:
     values: Array
 
     def restored(self, nodes: Sequence[UOp]) -> UOp:
-        """Return a BUFFER of this process with the same contents. Errors: DeviceError for a device
-        that is missing here.
+        """Return a BUFFER of this process with the same contents.
+
+        Errors: DeviceError for a device that is missing here.
         """
         if self.device == HOST:
             return host_buffer(self.values.reshape(self.shape))

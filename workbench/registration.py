@@ -39,11 +39,12 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def register(thing: Thing, into: str | None = None) -> Thing:
-    """Add an opt, a device, or a rule set, which goes `into` a pass, before the rules there.
-    Return it. It replaces what was registered by the same name, so that a cell can be run again;
-    compiled kernels stay as they are, and are compiled again on request. A rule must preserve the
-    value, and must not undo another one; `kernel.check()` says whether a kernel's answer is right.
-    In a worker process a kernel runs as it was compiled here.
+    """Add an opt, a device, or a rule set, which goes `into` a pass, before the rules there. Return
+    it. It replaces what was registered by the same name, so that a cell can be run again; compiled
+    kernels stay as they are, and are compiled again on request.
+
+    A rule must preserve the value, and must not undo another one; `kernel.check()` says whether a
+    kernel's answer is right. In a worker process a kernel runs as it was compiled here.
 
     Errors: RegisterError, or DeviceError for a device, for example where its name is taken, where
     the right side of a rule has a name that its left side lacks, or where an amount of an opt is
@@ -69,8 +70,9 @@ def register(thing: Thing, into: str | None = None) -> Thing:
 
 
 def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
-    """Remove a registered thing: `thing` is the thing, or its name. Errors: RegisterError where
-    nothing of that name is registered.
+    """Remove a registered thing: `thing` is the thing, or its name.
+
+    Errors: RegisterError where nothing of that name is registered.
     """
     name = thing if isinstance(thing, str) else thing.name
     if name in (kind.name for kind in OptOps.registered):

@@ -1,7 +1,8 @@
-"""Replays: a capture run again on other memory, by launching its kernels without scheduling. Only
-items that depend on the inputs run again. A launch has its pointers packed already; before a run
-those of inputs and results are changed. Results have new memory each time: the results of earlier
-runs are unchanged.
+"""Replays: a capture run again on other memory, by launching its kernels without scheduling.
+
+Only items that depend on the inputs run again. A launch has its pointers packed already; before a
+run those of inputs and results are changed. Results have new memory each time: the results of
+earlier runs are unchanged.
 """
 
 from __future__ import annotations

@@ -42,11 +42,12 @@ class Program(Protocol):
 
 
 class DeviceInfo(ABC):
-    """One device: its Target, its renderer, its loader, and facts. `about` describes it in a line,
-    `how_to_get` says how to install it where it is missing; `memory` has its buffers, and may be
-    shared with other devices; `aliases` are other names. Of all devices that are available the one
-    with the least `rank` is the default. `language` is that of the text its renderer writes and its
-    loader reads (None: it runs the statement tree itself).
+    """One device: its Target, its renderer, its loader, and facts.
+
+    `about` describes it in a line, `how_to_get` says how to install it where it is missing;
+    `memory` has its buffers, and may be shared with other devices; `aliases` are other names. Of
+    all devices that are available the one with the least `rank` is the default. `language` is that
+    of the text its renderer writes and its loader reads (None: it runs the statement tree itself).
     """
 
     name: str

@@ -44,9 +44,10 @@ class Devices:
 
     def register(self, device: DeviceInfo) -> DeviceInfo:
         """Add a device: from then on it is in every list of devices and languages. It replaces one
-        that was registered by the same name. Returns the device. Errors: DeviceError for a value
-        that is not a DeviceInfo, for a name that is not a word in capitals, and for the names of
-        the package's own devices.
+        that was registered by the same name. Returns the device.
+
+        Errors: DeviceError for a value that is not a DeviceInfo, for a name that is not a word in
+        capitals, and for the names of the package's own devices.
         """
         what = f"cannot register {device!r:.60}"
         if not isinstance(device, DeviceInfo):
@@ -74,8 +75,9 @@ class Devices:
             self._default = ""
 
     def canonical(self, name: str) -> str:
-        """Return the registry's name of a device. Errors: DeviceError for an unknown name, with the
-        list of known ones.
+        """Return the registry's name of a device.
+
+        Errors: DeviceError for an unknown name, with the list of known ones.
         """
         key = self._name_of(str(name).upper())
         if key is None:

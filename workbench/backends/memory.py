@@ -144,7 +144,9 @@ class BufferPool:
 
     def check_room(self, nbytes: int) -> None:
         """Raise DeviceError for more bytes than are available, after freeing the pool's free
-        blocks. Requests below _CHECKED_BYTES are not checked.
+        blocks.
+
+        Requests below _CHECKED_BYTES are not checked.
         """
         if nbytes < _CHECKED_BYTES:
             return

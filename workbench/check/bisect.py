@@ -1,6 +1,8 @@
-"""The first wrong rewrite of a compilation. The result of every pass is checked. In the first wrong
-pass the rewrites are bisected: the state before the first wrong rewrite is right, the one after it
-is wrong. Source of the idea: git bisect; bugpoint (LLVM).
+"""The first wrong rewrite of a compilation.
+
+The result of every pass is checked. In the first wrong pass the rewrites are bisected: the state
+before the first wrong rewrite is right, the one after it is wrong. Source of the idea: git bisect;
+bugpoint (LLVM).
 """
 
 from __future__ import annotations

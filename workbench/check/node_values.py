@@ -1,6 +1,7 @@
-"""The values of one node on a kernel's data, computed by the reference interpreter. A node of a
-kernel has a value for each position of the axes that are open at it; `at` fixes some. A node of the
-tensor level has one for each element. Of too many values a part is computed.
+"""The values of one node on a kernel's data, computed by the reference interpreter.
+
+A node of a kernel has a value for each position of the axes that are open at it; `at` fixes some. A
+node of the tensor level has one for each element. Of too many values a part is computed.
 """
 
 from __future__ import annotations

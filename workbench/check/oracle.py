@@ -1,6 +1,7 @@
-"""Checking the states of a kernel's compilation against the reference. The reference interpreter
-computes graphs, the emulator statement trees, and the device programs; each result is compared with
-the reference, in float64, with the tolerance of `check`.
+"""Checking the states of a kernel's compilation against the reference.
+
+The reference interpreter computes graphs, the emulator statement trees, and the device programs;
+each result is compared with the reference, in float64, with the tolerance of `check`.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def check_size(kernel: UOp) -> None:
 def reference_of(
     kernel: UOp, inputs: Sequence[Array], slots: Sequence[int]
 ) -> Reference:
-    """Return the result of the reference interpreter for a kernel. Errors: WorkbenchError where it
-    takes too many steps to repeat for every state.
+    """Return the result of the reference interpreter for a kernel.
+
+    Errors: WorkbenchError where it takes too many steps to repeat for every state.
     """
     check_size(kernel)
     empty = blank(inputs, slots)

@@ -1,6 +1,7 @@
-"""The predicted bottleneck of a kernel: what it waits for, with the numbers. It follows from the
-cost, without running anything: the part that takes longest, and in the loop with most of the time
-the part that its steps wait for.
+"""The predicted bottleneck of a kernel: what it waits for, with the numbers.
+
+It follows from the cost, without running anything: the part that takes longest, and in the loop
+with most of the time the part that its steps wait for.
 """
 
 from __future__ import annotations

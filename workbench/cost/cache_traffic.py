@@ -1,10 +1,11 @@
-"""The bytes that one run of a kernel loads into a cache, from its loop nest alone. There is one
-rule. If the data that a single step of a loop touches fit in the cache, the whole loop loads each
-line once: data that the next step uses again are still there. If not, each step loads the bytes of
-its body. Each thread has caches of its own. A cache selects the place of a line by the low bits of
-its address: lines that are 4 KiB apart, as in a column of a matrix, compete for a few places, and
-take as much of the cache as all that lies between them. Source of the idea: the capacity-miss
-models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
+"""The bytes that one run of a kernel loads into a cache, from its loop nest alone.
+
+There is one rule. If the data that a single step of a loop touches fit in the cache, the whole loop
+loads each line once: data that the next step uses again are still there. If not, each step loads
+the bytes of its body. Each thread has caches of its own. A cache selects the place of a line by the
+low bits of its address: lines that are 4 KiB apart, as in a column of a matrix, compete for a few
+places, and take as much of the cache as all that lies between them. Source of the idea: the
+capacity-miss models of loop tiling (Ferrante, Sarkar and Thrash, 1991).
 """
 
 from __future__ import annotations

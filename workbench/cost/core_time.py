@@ -1,5 +1,6 @@
-"""The time of a core for a kernel whose data are in the first cache, from its linear program. In
-each loop of the program a step can wait for one of six parts: multiply-adds and other arithmetic
+"""The time of a core for a kernel whose data are in the first cache, from its linear program.
+
+In each loop of the program a step can wait for one of six parts: multiply-adds and other arithmetic
 (two instructions a cycle, fewer of some kinds), loads, stores, the number of all instructions,
 accumulators that wait for themselves from step to step (the chain), and results that wait for each
 other within a step that is too long for the next one to overlap (the path). A step takes as long as

@@ -1,9 +1,10 @@
 """The cost of a kernel by its loop nest alone, before it runs: work, bytes from each level of
-memory, and the predicted time on this machine. It has three simple models: `work` (the part that
-each step of each loop waits for), `traffic` (the bytes that the loops load into each cache), and
-speeds measured once on this machine. A run takes as long as the slowest part; a processor overlaps
-the others, but not completely. Source of the idea: the roofline of Williams, Waterman and
-Patterson, with a roof for each level.
+memory, and the predicted time on this machine.
+
+It has three simple models: `work` (the part that each step of each loop waits for), `traffic` (the
+bytes that the loops load into each cache), and speeds measured once on this machine. A run takes as
+long as the slowest part; a processor overlaps the others, but not completely. Source of the idea:
+the roofline of Williams, Waterman and Patterson, with a roof for each level.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ completely."""
 @dataclass(frozen=True, slots=True, repr=False)
 class Cost(Printed):
     """The cost of one warm run of a kernel: the run before left in each cache the data that fit.
+
     `bytes_from` has, for each level, the bytes that move from there towards the core and back: "L1"
     has those of loads and stores. `seconds` has the time of each part alone, on `threads` threads:
     "core" and the levels below L1. `predicted_s` is the time of a run.
@@ -75,7 +77,9 @@ class Cost(Printed):
 
     def roofs(self, threads: int | None = None) -> dict[str, float]:
         """Return the roofs in operations per second: "peak" of the arithmetic, and for each level
-        its bandwidth times the operations per byte from it. A level without traffic is absent.
+        its bandwidth times the operations per byte from it.
+
+        A level without traffic is absent.
         """
         parts = self.threads if threads is None else threads
         flops = self.estimates.flops
@@ -115,9 +119,10 @@ def cost(
     original: UOp | None = None,
     caches: Caches | None = None,
 ) -> Cost:
-    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds. `original`
-    is the kernel without opts: its operations and bytes are those of the algorithm. `caches` are
-    this machine's where None. Errors: CompileError where it cannot be lowered.
+    """Return the cost of a kernel (a SINK) for a target, on a machine of these speeds.
+
+    `original` is the kernel without opts: its operations and bytes are those of the algorithm.
+    `caches` are this machine's where None. Errors: CompileError where it cannot be lowered.
     """
     levels = caches or machine.caches() or machine.TYPICAL
     with unobserved():

@@ -1,6 +1,7 @@
-"""The source of a kernel's data when a user runs it. Of an expression: its producers run first, on
-the same device, into memory of their own; a tensor's buffer is never written. Of IR text alone:
-seeded random numbers. Of a pickled kernel: its inputs.
+"""The source of a kernel's data when a user runs it.
+
+Of an expression: its producers run first, on the same device, into memory of their own; a tensor's
+buffer is never written. Of IR text alone: seeded random numbers. Of a pickled kernel: its inputs.
 """
 
 from __future__ import annotations

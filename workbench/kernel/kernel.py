@@ -162,8 +162,9 @@ class Kernel(RunnableKernel, Displayed):
 
     def bisect(self, device: str | None = None) -> FirstWrongRewrite | None:
         """Return the first opt or rewrite, from the un-optimised kernel to the program, after which
-        the answer is wrong; None where it is right. Errors: WorkbenchError where the kernel is too
-        large to be computed repeatedly.
+        the answer is wrong; None where it is right.
+
+        Errors: WorkbenchError where the kernel is too large to be computed repeatedly.
         """
         name = self._device(device)
         return bisected(self.original, self.observed(name), name, self._inputs(name))
@@ -176,8 +177,9 @@ class Kernel(RunnableKernel, Displayed):
 
 
 def _restored(graph: Portable, values: dict[str, Any]) -> Kernel:
-    """Return the kernel of pickled graphs and fields. Errors: DeviceError for a device that is
-    missing here.
+    """Return the kernel of pickled graphs and fields.
+
+    Errors: DeviceError for a device that is missing here.
     """
     if values["data"].device:
         Device.canonical(values["data"].device)

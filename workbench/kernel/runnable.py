@@ -40,10 +40,11 @@ NOWHERE: Mapping[str, int] = MappingProxyType({})
 @dataclass(frozen=True, slots=True, eq=False)
 class RunnableKernel:
     """A kernel. `ast` is its graph with `applied_opts` applied; `original` is the graph without
-    them. `data` is the source of its inputs; `shapes` are those of the outputs for the user;
-    `rules_off` names the rules that are switched off in opts and compilation (see `without`).
-    `steps` has, for a kernel with the default opts, the reason and the counts of each of them (see
-    `optimized`).
+    them.
+
+    `data` is the source of its inputs; `shapes` are those of the outputs for the user; `rules_off`
+    names the rules that are switched off in opts and compilation (see `without`). `steps` has, for
+    a kernel with the default opts, the reason and the counts of each of them (see `optimized`).
     """
 
     ast: UOp
@@ -142,8 +143,9 @@ class RunnableKernel:
 
     def without(self, *rules: str) -> Self:
         """Return the kernel with rules switched off, by name: its opts are applied, and it is
-        compiled, without them. Errors: WorkbenchError for a name that no rule of opts and
-        compilation has.
+        compiled, without them.
+
+        Errors: WorkbenchError for a name that no rule of opts and compilation has.
         """
         check_names(rules, rules_of(COMPILE_PASSES))
         off = tuple(dict.fromkeys((*self.rules_off, *rules)))

@@ -1,6 +1,7 @@
-"""This machine's bandwidth of reading and of copying, for each cache and for memory. Vector loads
-(and stores) walk a working set again and again, so that after the first time it lies in the
-smallest cache that it fits. Source of the idea: McCalpin's STREAM.
+"""This machine's bandwidth of reading and of copying, for each cache and for memory.
+
+Vector loads (and stores) walk a working set again and again, so that after the first time it lies
+in the smallest cache that it fits. Source of the idea: McCalpin's STREAM.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Cold caches: the time of a kernel whose data have not been used for a while. The cores together
-copy one half of a large buffer to the other, which evicts all other data from their caches.
+"""Cold caches: the time of a kernel whose data have not been used for a while.
+
+The cores together copy one half of a large buffer to the other, which evicts all other data from
+their caches.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ def cold_rounds(
     runs: Mapping[str, Run], before: Callable[[], None] = lambda: None
 ) -> Iterator[dict[str, Samples]]:
     """Yield all times so far, after each of the `rounds`, where every run begins with cold caches.
-    They include waking sleeping threads, which warm runs do not. Errors: DeviceError where llvmlite
-    is missing; any error that `before` raises.
+    They include waking sleeping threads, which warm runs do not.
+
+    Errors: DeviceError where llvmlite is missing; any error that `before` raises.
     """
     largest = max((size for _, size in machine.caches()), default=0)
     size, parts = min(MOST, max(LEAST, 2 * largest)), cores()

@@ -1,5 +1,7 @@
-"""This machine's peak: multiply-adds of numbers in registers, and nothing else. A kernel's speed is
-given as a share of it (see `speeds`). The time of an empty launch is measured here, too.
+"""This machine's peak: multiply-adds of numbers in registers, and nothing else.
+
+A kernel's speed is given as a share of it (see `speeds`). The time of an empty launch is measured
+here, too.
 """
 
 from __future__ import annotations

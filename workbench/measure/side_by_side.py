@@ -1,8 +1,9 @@
 """Kernels timed beside each other, in turns, so that a disturbance affects all of them; a
-difference counts only where the samples show it. Samples of one round are pairs, taken within
-milliseconds of each other. So ratios within rounds are compared, not the difference of two medians.
-The confidence interval of the median ratio comes from resampling the rounds. Source: Efron's
-bootstrap (1979).
+difference counts only where the samples show it.
+
+Samples of one round are pairs, taken within milliseconds of each other. So ratios within rounds are
+compared, not the difference of two medians. The confidence interval of the median ratio comes from
+resampling the rounds. Source: Efron's bootstrap (1979).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The greatest speeds of this machine, measured once and stored on disk. A measurement on a busy
-machine is too low and never too high: so there are several rounds, and the best of each speed
-counts; a cache that seems slower than the next level was disturbed, and is measured again.
-Measurements that stay impossible are not stored. Measuring takes a second or two, and is done on
-demand. A session calls `speeds()` once and passes the result on: predictions are functions of it. A
-peak is a measurement as well: a kernel that exceeds it raises it (`beaten`).
+"""The greatest speeds of this machine, measured once and stored on disk.
+
+A measurement on a busy machine is too low and never too high: so there are several rounds, and the
+best of each speed counts; a cache that seems slower than the next level was disturbed, and is
+measured again. Measurements that stay impossible are not stored. Measuring takes a second or two,
+and is done on demand. A session calls `speeds()` once and passes the result on: predictions are
+functions of it. A peak is a measurement as well: a kernel that exceeds it raises it (`beaten`).
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ share the cores with the next run."""
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Times of runs, in the order in which they were taken. Units: seconds. `batch` runs were timed
-    together, and a sample is their mean.
+    """Times of runs, in the order in which they were taken.
+
+    Units: seconds. `batch` runs were timed together, and a sample is their mean.
     """
 
     samples_s: tuple[float, ...]

@@ -246,11 +246,12 @@ def search(
     report: Callable[[Candidate], None] = lambda candidate: None,
     at_once: int = 1,
 ) -> SearchOutcome:
-    """Return the outcome of a search for `target` from `starts`, lists of opts for `kernel`. The
-    result is never slower than the first start, which is always a candidate. `is_over` ends it; so
-    does Ctrl-C, and SearchStopped from it or from `measure`: then the best so far is returned as it
-    was measured. `report` is called with every candidate, and `at_once` candidates are measured at
-    a time.
+    """Return the outcome of a search for `target` from `starts`, lists of opts for `kernel`.
+
+    The result is never slower than the first start, which is always a candidate. `is_over` ends it;
+    so does Ctrl-C, and SearchStopped from it or from `measure`: then the best so far is returned as
+    it was measured. `report` is called with every candidate, and `at_once` candidates are measured
+    at a time.
     """
     state = _Search(kernel, target, measure, is_over, report)
     try:

@@ -1,6 +1,7 @@
-"""The moves of a search: add an opt, change one opt of the list, or remove it. Opts to add come in
-an order that tries each kind and axis early: one of each in turn, medium amounts before small and
-large ones.
+"""The moves of a search: add an opt, change one opt of the list, or remove it.
+
+Opts to add come in an order that tries each kind and axis early: one of each in turn, medium
+amounts before small and large ones.
 """
 
 from __future__ import annotations

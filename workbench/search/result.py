@@ -1,5 +1,6 @@
-"""The result of a search: the kernel, every candidate, and how one differs from its parent. It
-prints as a tree, and as plain data it can be stored, sent, and loaded again for the same kernel.
+"""The result of a search: the kernel, every candidate, and how one differs from its parent.
+
+It prints as a tree, and as plain data it can be stored, sent, and loaded again for the same kernel.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ PRINTED = 40
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SearchResult(Printed, Generic[K]):
-    """`kernel` is the best candidate; `tried` has all of them, the start first. `best` is the
-    number of the best. `speedup` is how many times as fast as the start it was in their last
-    measurement, in turns; None where the search was interrupted, or the start did not end in time.
-    `ended` says why the search ended; `is_kept` that the result is an earlier one, from the cache.
-    Units: `seconds` of the whole search.
+    """`kernel` is the best candidate; `tried` has all of them, the start first.
+
+    `best` is the number of the best. `speedup` is how many times as fast as the start it was in
+    their last measurement, in turns; None where the search was interrupted, or the start did not
+    end in time. `ended` says why the search ended; `is_kept` that the result is an earlier one,
+    from the cache. Units: `seconds` of the whole search.
     """
 
     kernel: K
@@ -145,6 +147,7 @@ class SearchResult(Printed, Generic[K]):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON; `SearchResult.load(path, kernel)` reads it, in another session too.
+
         Errors: WorkbenchError where the file cannot be written; an existing file is then unchanged.
         """
         write_whole(path, lambda: to_json(self.to_saved()))

@@ -56,9 +56,11 @@ def run(
     report: Callable[[Candidate], None] = lambda candidate: None,
     clock: Clock = time.monotonic,
 ) -> SearchResult[K]:
-    """Return the result of a search (see `Kernel.search`). A `worker` of the caller goes on after
-    the search; without one the search starts its own and ends it. `stop` is asked between
-    candidates, and `report` is called with each. `clock` measures the budget.
+    """Return the result of a search (see `Kernel.search`).
+
+    A `worker` of the caller goes on after the search; without one the search starts its own and
+    ends it. `stop` is asked between candidates, and `report` is called with each. `clock` measures
+    the budget.
     """
     width, budget_s = _checked(width, budget_s, executor)
     device = kernel.device

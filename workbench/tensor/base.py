@@ -1,6 +1,8 @@
-"""Base of all tensors: a node of the graph, and its device. The methods are in files by topic, each
-a mix-in over Base that imports no other; `Tensor` joins them. Methods that mix-ins use of each
-other are declared in Base, for the type checker. Nothing is computed before `realize`.
+"""Base of all tensors: a node of the graph, and its device.
+
+The methods are in files by topic, each a mix-in over Base that imports no other; `Tensor` joins
+them. Methods that mix-ins use of each other are declared in Base, for the type checker. Nothing is
+computed before `realize`.
 """
 
 from __future__ import annotations
@@ -199,8 +201,9 @@ class Base:
         return tensor
 
     def _with(self, uop: UOp, *others: Base) -> Self:
-        """Return a tensor of `uop`, which was derived from this tensor and `others`. Errors:
-        ShapeError for too many axes or elements.
+        """Return a tensor of `uop`, which was derived from this tensor and `others`.
+
+        Errors: ShapeError for too many axes or elements.
         """
         _refuse_axes(uop)
         tensor = self._on(uop, self._device)

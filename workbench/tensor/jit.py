@@ -58,7 +58,8 @@ class TinyJit(Unpicklable, Generic[P, R]):
     input.
 
     Errors: JitError where the function runs no kernel, draws random numbers or reads values, and
-    where a later call does not fit. Also known as: tinygrad's TinyJit; CUDA graphs.
+    where a later call does not fit.
+    Also known as: tinygrad's TinyJit; CUDA graphs.
 
     >>> double = TinyJit(lambda x: x * 2)
     >>> [double(Tensor([n]).realize()).item() for n in range(4)]
@@ -84,8 +85,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
         return 0 if captured is None else captured.replay.count
 
     def launch(self) -> None:
-        """Run the kernels of the last call once more, on the same memory, for timing. Errors:
-        JitError before the capture.
+        """Run the kernels of the last call once more, on the same memory, for timing.
+
+        Errors: JitError before the capture.
         """
         with self._state.lock:
             if self._state.captured is None:
@@ -94,8 +96,9 @@ class TinyJit(Unpicklable, Generic[P, R]):
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Return the method bound to `owner`: each object, equal ones too, has a capture of its own
-        as long as it lives. Errors: JitError for an object without weak references, having
-        __slots__ alone.
+        as long as it lives.
+
+        Errors: JitError for an object without weak references, having __slots__ alone.
         """
         if owner is None:
             return self
@@ -211,9 +214,10 @@ class _Captured:
 def _capture(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[_Captured, Any]:
-    """Run `function`, and return its capture and its result. It gets tensors on new BUFFERs: no
-    value that was computed before depends on them, so all that depends on the inputs is computed,
-    and captured, here.
+    """Run `function`, and return its capture and its result.
+
+    It gets tensors on new BUFFERs: no value that was computed before depends on them, so all that
+    depends on the inputs is computed, and captured, here.
     """
     name = getattr(function, "__name__", type(function).__name__)
     arguments, others = list(tensors((args, kwargs))), without_tensors((args, kwargs))

@@ -57,6 +57,7 @@ def with_tensors(nest: Any, replacements: Iterator[Tensor]) -> Any:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two nests without tensors are equal; leaves whose comparison is not a bool are not.
+
     Floats are compared as constants: -0.0 is not 0.0, since 1 / -0.0 differs from 1 / 0.0; and NaN
     equals NaN.
     """

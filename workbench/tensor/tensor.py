@@ -91,8 +91,9 @@ class Tensor(
     # reading back
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """Return the values as a numpy array of the same shape; computes them if necessary. Dtypes:
-        bfloat16, which numpy lacks, becomes float32.
+        """Return the values as a numpy array of the same shape; computes them if necessary.
+
+        Dtypes: bfloat16, which numpy lacks, becomes float32.
         """
         values = engine.to_numpy(self.realize().uop)
         return values.astype(np.float32) if self.dtype is dtypes.bfloat16 else values

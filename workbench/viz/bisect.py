@@ -1,5 +1,6 @@
-"""The first wrong rewrite from the tensors on: of the scheduler's passes, then of one kernel's. The
-reference is the user's expression, computed by the reference interpreter.
+"""The first wrong rewrite from the tensors on: of the scheduler's passes, then of one kernel's.
+
+The reference is the user's expression, computed by the reference interpreter.
 """
 
 from __future__ import annotations

@@ -17,10 +17,11 @@ from workbench.viz.text.pane import Pane
 def explore(
     *tensors: Tensor, show: str = "", without: tuple[str, ...] = ()
 ) -> Exploration:
-    """Return the Exploration of `tensors`: the kernels that would compute them, and why. It
-    computes nothing. As the last line of a notebook cell it is the workbench; `show` names one pane
-    of it: "loops", "plan", "rewrites", "code" or "results". `without` names rules that are switched
-    off, from scheduling to code.
+    """Return the Exploration of `tensors`: the kernels that would compute them, and why.
+
+    It computes nothing. As the last line of a notebook cell it is the workbench; `show` names one
+    pane of it: "loops", "plan", "rewrites", "code" or "results". `without` names rules that are
+    switched off, from scheduling to code.
 
     Errors: WorkbenchError for a value that is not a Tensor, for no tensor at all, and for a pane or
     a rule that does not exist.

@@ -1,7 +1,8 @@
-"""Calls of the page's JavaScript from Python, run by V8 in a process of its own. V8 (the package
-mini-racer) reserves a large part of a process's address space, so that LLVM's JIT in the same
-process finds no room for a program near its data, and ends the process. In another process neither
-that nor an error in a script can harm the notebook.
+"""Calls of the page's JavaScript from Python, run by V8 in a process of its own.
+
+V8 (the package mini-racer) reserves a large part of a process's address space, so that LLVM's JIT
+in the same process finds no room for a program near its data, and ends the process. In another
+process neither that nor an error in a script can harm the notebook.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ class JavaScript:
         atexit.register(self.end)
 
     def call(self, function: str, argument: object) -> Any:
-        """Return the result of a function (an expression) for an argument; both are JSON. Errors:
-        WorkbenchError where V8 is not installed, and for an error of the function.
+        """Return the result of a function (an expression) for an argument; both are JSON.
+        Errors: WorkbenchError where V8 is not installed, and for an error of the function.
         """
         with self._lock:
             try:

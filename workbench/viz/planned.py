@@ -47,7 +47,9 @@ def planned(
 ) -> Planned:
     """Return the kernels that would compute `tensors`, without running them. `forced` stores (True)
     or fuses (False) values; `rules_off` names rules that are switched off; `viewer` are the user's
-    calls. Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
+    calls.
+
+    Errors: WorkbenchError where a value cannot be stored or fused, or a rule does not exist.
     """
     check_names(rules_off, rules_of(SCHEDULE_PASSES, COMPILE_PASSES))
     of_kernels = {rule.name for rule in rules_of(COMPILE_PASSES)}

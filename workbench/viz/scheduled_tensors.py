@@ -72,8 +72,9 @@ class ScheduledTensors:
     display: Display = field(default_factory=Display, init=False, repr=False)
 
     def form(self, kernel: Kernel | int) -> tuple[int, Kernel]:
-        """Return (place, kernel) of a kernel (a place, or a variant). Places are those of
-        `.kernels`, from 0; in text and pictures kernels count from 1.
+        """Return (place, kernel) of a kernel (a place, or a variant).
+
+        Places are those of `.kernels`, from 0; in text and pictures kernels count from 1.
 
         Errors: WorkbenchError for a kernel of another exploration.
         """
@@ -97,8 +98,9 @@ class ScheduledTensors:
         raise WorkbenchError("this is not a kernel of this exploration", because, hint)
 
     def bisect(self, kernel: Kernel | int | None = None) -> FirstWrongRewrite | None:
-        """Return the first rewrite after which a value is wrong, from the tensors to the program
-        of a kernel (its place, or itself with any opts; None: of all); None where all are right.
+        """Return the first rewrite after which a value is wrong, from the tensors to the program of
+        a kernel (its place, or itself with any opts; None: of all); None where all are right.
+
         Errors: WorkbenchError for a kernel of another exploration, and where tensors or kernel are
         too large to be computed repeatedly.
         """

@@ -16,8 +16,9 @@ FIELDS = ("mode", "kernel", *PLACES, "axis", "language")
 
 
 def checked_view(ex: ScheduledTensors, view: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the selection for a page; a Kernel becomes its number. Errors: WorkbenchError for a
-    name or a value that a page does not know.
+    """Return the selection for a page; a Kernel becomes its number.
+
+    Errors: WorkbenchError for a name or a value that a page does not know.
     """
     return {name: _value(ex, name, value) for name, value in view.items()}
 

@@ -64,9 +64,10 @@ def run_benchmark(
     silent: Callable[[float], None] = lambda seconds: None,
 ) -> Row:
     """Return the result for `candidate`: "samples" and those of "against", in seconds; or "same",
-    the digest of an equal program; or "over", the limit that it exceeded; or "error". `silent` is
-    called before the first run, with the seconds that it may take. Errors: those of `go_on`, which
-    is called between runs.
+    the digest of an equal program; or "over", the limit that it exceeded; or "error".
+
+    `silent` is called before the first run, with the seconds that it may take.
+    Errors: those of `go_on`, which is called between runs.
     """
     stop = time.perf_counter() + rules.left_s
     try:

@@ -1,6 +1,7 @@
-"""The parent's side of the worker process: it sends tasks and receives results. A worker that
-crashes, hangs or does not stop is ended, the task raises an error that says so, and the next task
-starts a new process.
+"""The parent's side of the worker process: it sends tasks and receives results.
+
+A worker that crashes, hangs or does not stop is ended, the task raises an error that says so, and
+the next task starts a new process.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class TaskStopped(WorkbenchError):
 
 class Worker:
     """A worker process, started with the first data. `close` it, or use it in a `with` block.
+
     `nice` is its niceness; 0 where a user waits for it.
     """
 
@@ -117,9 +119,11 @@ class Worker:
         self, task: Row, progress: Progress | None = None, quiet_s: float = QUIET_S
     ) -> Row:
         """Return the result of a task, waiting for it. It runs in the process that has its data:
-        one that has ended since is not started anew. Units: quiet_s, seconds without a message
-        after which the worker is ended. Errors: TaskStopped, also where the worker was closed;
-        WorkerEnded; WorkbenchError with the error of the task.
+        one that has ended since is not started anew.
+
+        Units: quiet_s, seconds without a message after which the worker is ended.
+        Errors: TaskStopped, also where the worker was closed; WorkerEnded; WorkbenchError with the
+        error of the task.
         """
         with self._lock:
             process = self._process

@@ -17,8 +17,10 @@ from workbench.worker.kernel_data import KernelData
 
 
 def benchmark_text(task: str) -> str:
-    """Return the result of a benchmark on seeded data (see `run_benchmark`). The task has the
-    un-optimised "kernel" as text, the "candidate", the one it runs "against", and the "rules".
+    """Return the result of a benchmark on seeded data (see `run_benchmark`).
+
+    The task has the un-optimised "kernel" as text, the "candidate", the one it runs "against", and
+    the "rules".
     """
     request = json.loads(task)
     rules = BenchmarkSettings(

@@ -33,8 +33,9 @@ class StopRequest(Exception):
 
 
 class WorkerServer:
-    """The worker's side: it stores the data of kernels, and does tasks. `report` sends progress;
-    `is_stopped` says whether the task was stopped.
+    """The worker's side: it stores the data of kernels, and does tasks.
+
+    `report` sends progress; `is_stopped` says whether the task was stopped.
     """
 
     def __init__(self, report: Report, is_stopped: Callable[[], bool]):

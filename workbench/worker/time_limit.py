@@ -1,6 +1,7 @@
-"""A time limit on running a kernel, and a block that signals do not interrupt. Long kernels are
-launched in slices, between which Python handles signals. So an alarm ends a slow kernel that the
-runtime can slice; another one is ended by the parent, which may end this process.
+"""A time limit on running a kernel, and a block that signals do not interrupt.
+
+Long kernels are launched in slices, between which Python handles signals. So an alarm ends a slow
+kernel that the runtime can slice; another one is ended by the parent, which may end this process.
 """
 
 from __future__ import annotations

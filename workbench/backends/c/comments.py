@@ -1,7 +1,9 @@
-"""Comments for generated code: the part of the expression that some lines compute. A linear program
-has the statements of its statement tree, in the same order. `Follower` walks the tree beside the
-program: from each loop and each write it knows to which statement of the tree a write belongs.
-Where the two do not agree (a program written by hand has no tree), it returns no comments.
+"""Comments for generated code: the part of the expression that some lines compute.
+
+A linear program has the statements of its statement tree, in the same order. `Follower` walks the
+tree beside the program: from each loop and each write it knows to which statement of the tree a
+write belongs. Where the two do not agree (a program written by hand has no tree), it returns no
+comments.
 """
 
 from __future__ import annotations

@@ -22,9 +22,11 @@ _STATEMENTS = frozenset({Ops.LOOP, Ops.ENDLOOP, Ops.SET, Ops.STORE, Ops.BLOCK})
 
 @dataclass(slots=True)
 class InliningPlan:
-    """Positions in a linear program. `once`: the value may stand at its one use; `anywhere`: at all
-    of its uses; `unused`: it has no use. `begins` has, for the position of a LOOP or SET, the
-    registers that are declared just before it.
+    """Positions in a linear program.
+
+    `once`: the value may stand at its one use; `anywhere`: at all of its uses; `unused`: it has no
+    use. `begins` has, for the position of a LOOP or SET, the registers that are declared just
+    before it.
     """
 
     unused: set[int] = field(default_factory=set)

@@ -70,8 +70,9 @@ def render(
     block: UOp, linear: tuple[UOp, ...], target: Target, tree: UOp | None = None
 ) -> Source:
     """Return the C of a linear program, with comments from the statement tree `block`, whose text
-    is that of `tree`: the same statements before exp2 and the like were decomposed. Errors:
-    CompileError for a program that no machine could run (an op that lowering should have
+    is that of `tree`: the same statements before exp2 and the like were decomposed.
+
+    Errors: CompileError for a program that no machine could run (an op that lowering should have
     decomposed, a register read before it is set).
     """
     info: KernelInfo = linear[0].arg

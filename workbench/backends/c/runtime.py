@@ -32,8 +32,10 @@ def load(source: Source) -> CProgram:
 
 
 def compile_many(sources: Sequence[Source]) -> list[CProgram]:
-    """Return the compiled Programs of many sources, with few calls of the compiler. `load` returns
-    the same ones afterwards. Errors: as Program, for the first source that is refused.
+    """Return the compiled Programs of many sources, with few calls of the compiler.
+
+    `load` returns the same ones afterwards. Errors: as Program, for the first source that is
+    refused.
     """
     programs = [load(source) for source in sources]
     pending = [p for p in dict.fromkeys(programs) if not p.is_compiled]

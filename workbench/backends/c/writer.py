@@ -21,9 +21,10 @@ _RESERVED = frozenset(
 
 
 class CWriter(Names):
-    """Lines of C, the body of a function. `depth` is the number of open loops. `positions` has, for
-    each line, the positions in the program of the nodes whose code it is; `at` has those of the
-    nodes that are being written.
+    """Lines of C, the body of a function. `depth` is the number of open loops.
+
+    `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
+    has those of the nodes that are being written.
     """
 
     def __init__(self, reserved: Iterable[str]):

@@ -1,6 +1,7 @@
-"""LLVM IR with a debug location on each instruction: the line of its own text. Debug locations
-change no instruction: LLVM's code generator writes them into the assembly as `.loc` lines, which
-map machine code to the lines of the text.
+"""LLVM IR with a debug location on each instruction: the line of its own text.
+
+Debug locations change no instruction: LLVM's code generator writes them into the assembly as `.loc`
+lines, which map machine code to the lines of the text.
 """
 
 from __future__ import annotations

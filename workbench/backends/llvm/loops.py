@@ -1,6 +1,7 @@
-"""Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register. A phi
-names its value at the end of the loop, which is known only when the loop has been written: its
-header is inserted afterwards, where the loop began.
+"""Loops in LLVM: one block each, tested at its end, with a phi per loop-carried register.
+
+A phi names its value at the end of the loop, which is known only when the loop has been written:
+its header is inserted afterwards, where the loop began.
 """
 
 from __future__ import annotations

@@ -17,9 +17,10 @@ from workbench.ir.node.uop import UOp
 
 @dataclass(frozen=True, slots=True)
 class SSAPlan:
-    """The values of a linear program in SSA form. `loop_carried` has, for the position of each
-    LOOP, its loop-carried registers; `folded` are sums that are only offsets of addresses; `names`
-    has the register that a value is computed for.
+    """The values of a linear program in SSA form.
+
+    `loop_carried` has, for the position of each LOOP, its loop-carried registers; `folded` are sums
+    that are only offsets of addresses; `names` has the register that a value is computed for.
 
     Units: zero_bytes is the size of the widest load under a condition.
     """

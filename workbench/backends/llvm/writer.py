@@ -10,6 +10,7 @@ from workbench.backends.program.names import Names
 
 class LLVMWriter(Names):
     """Lines of LLVM IR. `depth` is the number of open loops; `block` is the one being written.
+
     `positions` has, for each line, the positions in the program of the nodes whose code it is; `at`
     is the position that is being written.
     """

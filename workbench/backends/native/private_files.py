@@ -1,6 +1,7 @@
-"""JSON files in the user's cache folder: private, written atomically, validated when read. A caller
-that reads a file names its type. A file that is damaged, too large, or of another type is a
-warning; reading deletes nothing. A folder that others may write to is not used.
+"""JSON files in the user's cache folder: private, written atomically, validated when read.
+
+A caller that reads a file names its type. A file that is damaged, too large, or of another type is
+a warning; reading deletes nothing. A folder that others may write to is not used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Launching machine code, for all devices on this machine's processor. A launch passes one array of
-pointers and the steps (lo, hi) of the chunked loop that it runs. A long kernel is launched in
-slices of at most 50 ms, so that Ctrl-C works in the middle of it; a kernel that is known to be
-short is one call, of less than a microsecond.
+"""Launching machine code, for all devices on this machine's processor.
+
+A launch passes one array of pointers and the steps (lo, hi) of the chunked loop that it runs. A
+long kernel is launched in slices of at most 50 ms, so that Ctrl-C works in the middle of it; a
+kernel that is known to be short is one call, of less than a microsecond.
 """
 
 from __future__ import annotations
@@ -104,8 +105,10 @@ class NativeProgram(Unpicklable, ABC):
         return _Kernel(self._code.address)
 
     def _run_slices(self, kernel: KernelCall, arguments: int) -> None:
-        """Run slice by slice, and set the steps of a slice by the longest one so far. Slices aim at
-        half the limit and grow eightfold at most: the time of a few steps says little about many.
+        """Run slice by slice, and set the steps of a slice by the longest one so far.
+
+        Slices aim at half the limit and grow eightfold at most: the time of a few steps says little
+        about many.
         """
         position, length, measured = 0, self._slice, (0, 0.0)
         while position < self._steps:

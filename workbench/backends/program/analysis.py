@@ -1,4 +1,5 @@
 """Program analysis: the facts of a linear program that every renderer needs before the first line.
+
 They are its arguments, its arrays with their offsets in scratch memory, and the loops of which a
 launch runs a part. C and LLVM have the same frame around a kernel:
 
@@ -29,10 +30,11 @@ ALIGNMENT_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class ProgramAnalysis:
-    """The facts of a linear program. `params` are in order of their slots, `scratch` (arrays, with
-    their offset in scratch memory) in order of appearance; `on_stack` says that the kernel's
-    scratch memory is on its stack; `chunked` is the axis of the loop of which a launch may run a
-    part.
+    """The facts of a linear program.
+
+    `params` are in order of their slots, `scratch` (arrays, with their offset in scratch memory) in
+    order of appearance; `on_stack` says that the kernel's scratch memory is on its stack; `chunked`
+    is the axis of the loop of which a launch may run a part.
 
     Units: scratch_bytes.
     """

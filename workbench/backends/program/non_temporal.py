@@ -1,9 +1,11 @@
-"""Which stores of a kernel are non-temporal: they bypass the caches. A store loads its cache line
-before it changes it, and evicts another line: two transfers more than the one to memory. Machines
-have stores that bypass the caches ("non-temporal": Intel's optimization manual, 7.4.1). They are
-faster where a kernel touches more than the last cache holds and reads at least as many bytes as it
-writes; elsewhere they are slower, since the next kernel finds nothing in the cache (measured:
-bench/gains.py). They need lines that are written whole, one store right after the other.
+"""Which stores of a kernel are non-temporal: they bypass the caches.
+
+A store loads its cache line before it changes it, and evicts another line: two transfers more than
+the one to memory. Machines have stores that bypass the caches ("non-temporal": Intel's optimization
+manual, 7.4.1). They are faster where a kernel touches more than the last cache holds and reads at
+least as many bytes as it writes; elsewhere they are slower, since the next kernel finds nothing in
+the cache (measured: bench/gains.py). They need lines that are written whole, one store right after
+the other.
 """
 
 from __future__ import annotations

@@ -21,8 +21,10 @@ Array = Any  # numpy arrays of any dtype, and numpy scalars
 
 @dataclass(slots=True)
 class State:
-    """The state of a launch: its open loops and its storage. `first` and `count` have a loop's
-    steps in flight; a loop that runs in sequence has its value in `first` and is not among `axes`.
+    """The state of a launch: its open loops and its storage.
+
+    `first` and `count` have a loop's steps in flight; a loop that runs in sequence has its value in
+    `first` and is not among `axes`.
     """
 
     name: str

@@ -18,6 +18,7 @@ LONG_STEPS = 1 << 22
 
 def tolerance(dtype: DType, steps: int = STEPS) -> float:
     """Return the share of the greatest element by which an element may be off; 0 for whole numbers.
+
     An operation loses some units in the last place; a reduction of `steps` values, in float32 at
     least, loses the square root of `steps` times as many.
     """

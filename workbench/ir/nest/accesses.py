@@ -1,6 +1,7 @@
-"""The buffer accesses of the statements of a lowered kernel, each as one flat index. The statements
-are those of the statement tree; the buffers are the kernel's arguments and its arrays in scratch
-memory, not its registers.
+"""The buffer accesses of the statements of a lowered kernel, each as one flat index.
+
+The statements are those of the statement tree; the buffers are the kernel's arguments and its
+arrays in scratch memory, not its registers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The number of distinct elements of a buffer that a set of index expressions touches. An affine
-index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds the span of
-all smaller ones (the counts multiply) or lands inside one unbroken run of elements (the run grows):
-both are exact. In other cases elements are counted one by one where that is cheap, and else bounded
-(`exact` is False). An index that is loaded is counted as another element for each of its points.
+"""The number of distinct elements of a buffer that a set of index expressions touches.
+
+An affine index over n loops is a sum of strided steps. Sorted by stride, each step either exceeds
+the span of all smaller ones (the counts multiply) or lands inside one unbroken run of elements (the
+run grows): both are exact. In other cases elements are counted one by one where that is cheap, and
+else bounded (`exact` is False). An index that is loaded is counted as another element for each of
+its points.
 """
 
 from __future__ import annotations
@@ -130,9 +132,11 @@ def runs(
 ) -> tuple[Runs, ...]:
     """Return an estimate of the elements that the flat `indexes` touch while the ranges `inside`
     run, as unbroken runs, for a memory that moves lines of `line` elements. A gate that depends on
-    a fixed range or on data counts as open. A step shorter than a line, or than the span of the
-    shorter steps, makes a run longer; others begin a run. A part that is not a step, such as a
-    loaded index, begins one for each of its points.
+    a fixed range or on data counts as open.
+
+    A step shorter than a line, or than the span of the shorter steps, makes a run longer; others
+    begin a run. A part that is not a step, such as a loaded index, begins one for each of its
+    points.
     """
     runs_by_key: dict[tuple[object, ...], Runs] = {}
     for index in dict.fromkeys(indexes):

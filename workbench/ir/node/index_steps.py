@@ -1,8 +1,9 @@
-"""The elements that one gated index touches while some ranges run, as steps of (stride, extent). An
-index is a sum, and a gate a conjunction. Their parts that share no range are independent, so each
-is evaluated at every step of its own few ranges; where its values are at equal distances it is one
-step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the number
-of values is known. A loaded index is counted as another one at every point.
+"""The elements that one gated index touches while some ranges run, as steps of (stride, extent).
+
+An index is a sum, and a gate a conjunction. Their parts that share no range are independent, so
+each is evaluated at every step of its own few ranges; where its values are at equal distances it is
+one step: `g0 + r0 - 1 where 0 < g0 + r0 < 65` touches 64 rows, not 66. Of other parts only the
+number of values is known. A loaded index is counted as another one at every point.
 """
 
 from __future__ import annotations

@@ -22,9 +22,10 @@ from workbench.ir.rules.index import SIMPLIFY
 def divide(
     kernel: UOp, name: str, amount: int, kind: AxisType, after: str | None = None
 ) -> UOp:
-    """Return `kernel` with axis `name` of N elements as (N // amount, amount). The inner part has a
-    new name and `kind`; a loop stands after the axis `after` in the order (None: after the outer
-    part). Where amount is N, there is only the inner part.
+    """Return `kernel` with axis `name` of N elements as (N // amount, amount).
+
+    The inner part has a new name and `kind`; a loop stands after the axis `after` in the order
+    (None: after the outer part). Where amount is N, there is only the inner part.
     """
     old = ranges(kernel)[name]
     inner = UOp.range(amount, unused(kernel, kind), kind)

@@ -1,4 +1,5 @@
 """Opts as values: a kind, an axis and an argument. An opt prints as the Python that constructs it.
+
 An OptKind is one record with all facts of a kind. `OptOps` has the kinds by name; `table.py` lists
 those of the package, and users may add their own.
 """

@@ -259,7 +259,8 @@ def rewrite(
     """Return `root` with `rules` applied everywhere until none fires.
 
     `limit` stops after that many matches (to step, or to bisect). Rules that `without` switches off
-    are left out. Errors: EndlessRewrite when the rules reach no fixed point.
+    are left out.
+    Errors: EndlessRewrite when the rules reach no fixed point.
     """
     name = name or rules.name
     rules = with_added(rules, name)

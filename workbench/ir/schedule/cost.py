@@ -48,10 +48,11 @@ def totals(
     boundaries: Collection[UOp],
     products: Mapping[UOp, bool] = NO_PRODUCTS,
 ) -> dict[UOp, float]:
-    """Return per node the cost of computing it with everything below it fused once. A stored value
-    or a reduction, which is decided by itself, costs a read; not one of `products`, which are
-    computed with their consumers. The cost of a value that several others use is shared out among
-    them.
+    """Return per node the cost of computing it with everything below it fused once.
+
+    A stored value or a reduction, which is decided by itself, costs a read; not one of `products`,
+    which are computed with their consumers. The cost of a value that several others use is shared
+    out among them.
     """
     users = Counter(s for node in nodes for s in set(node.src))
     cost: dict[UOp, float] = {}

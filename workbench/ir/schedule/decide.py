@@ -49,7 +49,9 @@ def decide(
     outputs: Iterable[UOp], forced: Mapping[UOp, bool] = NOTHING_FORCED
 ) -> SchedulePlan:
     """Return the plan for `outputs`, values that must be stored. A value in `forced` is stored
-    (True) or fused (False) whatever the costs are. Errors: WorkbenchError where that is impossible.
+    (True) or fused (False) whatever the costs are.
+
+    Errors: WorkbenchError where that is impossible.
     """
     roots = list(outputs)
     nodes = UOp.sink(*roots).toposort()

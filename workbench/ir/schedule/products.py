@@ -1,7 +1,9 @@
-"""Products of matrices that would share a kernel with other reductions. A kernel has one register
-tile, for the sums of one reduction. Two products in one kernel, or a product and a sum beside it,
-have none, and take several times as long. So all but one of them are stored, where that costs less
-than the tile gains. The decision needs a whole plan: only that says which values share a kernel.
+"""Products of matrices that would share a kernel with other reductions.
+
+A kernel has one register tile, for the sums of one reduction. Two products in one kernel, or a
+product and a sum beside it, have none, and take several times as long. So all but one of them are
+stored, where that costs less than the tile gains. The decision needs a whole plan: only that says
+which values share a kernel.
 """
 
 from __future__ import annotations

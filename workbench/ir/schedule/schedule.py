@@ -47,8 +47,8 @@ def schedule(
     """Return the schedule of `outputs` on `device`, and the outputs as simplified.
 
     An output that is a constant under movement ops, a BUFFER or a RESHAPE of one needs no kernel.
-    `forced` stores (True) or fuses (False) simplified values. Errors: WorkbenchError where that is
-    impossible.
+    `forced` stores (True) or fuses (False) simplified values.
+    Errors: WorkbenchError where that is impossible.
     """
     simple = SPLIT_REDUCTIONS(SIMPLIFY_TENSOR(UOp.sink(*outputs))).src
     roots = list(dict.fromkeys(b for b in map(base, simple) if needs_kernel(b)))

@@ -1,6 +1,8 @@
 """Splitting large reductions to few values: partial reductions first, then a reduction of their
-results. A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot
-be stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
+results.
+
+A sum of a million numbers to one has no output axis: cores cannot share it, and it cannot be
+stopped half way. As 256 partial sums and a small sum of those it allows both, and rounds less:
 errors grow with the length of a chain. Source of the idea: the two-stage reductions of GPUs.
 """
 

@@ -1,7 +1,8 @@
-"""Bounds checks of kernels from text: every gate is proved to be right, or tightened. Scheduling
-builds gates that are right by construction. A kernel that a user typed or changed may have a gate
-that lets an index leave its buffer, and native code would access it. It may also read elements that
-no statement has written: their values differ from device to device.
+"""Bounds checks of kernels from text: every gate is proved to be right, or tightened.
+
+Scheduling builds gates that are right by construction. A kernel that a user typed or changed may
+have a gate that lets an index leave its buffer, and native code would access it. It may also read
+elements that no statement has written: their values differ from device to device.
 """
 
 from __future__ import annotations

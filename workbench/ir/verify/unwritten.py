@@ -1,7 +1,8 @@
-"""Reads of elements of a STAGE that no step has written: refused in a kernel from text. Their
-values would differ from device to device. An element counts as written where some step of the fill
-writes a value computed from written elements; a read counts where its value is used: beyond the end
-of a padded axis a WHERE or the gate of a STORE discards it.
+"""Reads of elements of a STAGE that no step has written: refused in a kernel from text.
+
+Their values would differ from device to device. An element counts as written where some step of the
+fill writes a value computed from written elements; a read counts where its value is used: beyond
+the end of a padded axis a WHERE or the gate of a STORE discards it.
 """
 
 from __future__ import annotations

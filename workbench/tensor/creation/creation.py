@@ -44,8 +44,8 @@ class Creation(Base):
     ) -> Self:
         """Return a tensor of `shape` with `fill_value` everywhere.
 
-        Dtypes: that of the value, unless given; a float is truncated to an integer type. Errors:
-        DTypeError for an int out of range of the type.
+        Dtypes: that of the value, unless given; a float is truncated to an integer type.
+        Errors: DTypeError for an int out of range of the type.
         """
         size, value = sizes((shape,), "full"), number(fill_value, "full: fill_value")
         kind = scalar_dtype(value) if dtype is None else as_dtype(dtype)
@@ -156,8 +156,9 @@ class Creation(Base):
     def empty(
         cls, *shape: Any, dtype: DType | str | None = None, device: str | None = None
     ) -> Self:
-        """Return uninitialised memory; float32 unless `dtype` is given. It needs no kernel: for
-        operands of kernels that are inspected, not run.
+        """Return uninitialised memory; float32 unless `dtype` is given.
+
+        It needs no kernel: for operands of kernels that are inspected, not run.
         """
         size = sizes(shape, "empty")
         kind = dtypes.default_float if dtype is None else as_dtype(dtype)

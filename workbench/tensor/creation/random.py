@@ -155,8 +155,10 @@ class Random(Creation):
         device: str | None = None,
     ) -> Self:
         """Return integers of the uniform distribution from `low` up to, but not including, `high`
-        (to within (high - low) / 2**64). Dtypes: int32 unless given. Errors: ShapeError if there is
-        no such integer; DTypeError if `dtype` is not an integer type, or they are out of its range.
+        (to within (high - low) / 2**64).
+
+        Dtypes: int32 unless given. Errors: ShapeError if there is no such integer; DTypeError if
+        `dtype` is not an integer type, or they are out of its range.
         """
         kind = dtypes.default_int if dtype is None else as_dtype(dtype)
         low, high = whole(low, "randint: low"), whole(high, "randint: high")

@@ -42,10 +42,11 @@ def remainder(a: UOp, b: UOp) -> UOp:
 
 
 def _floored(a: UOp, b: UOp) -> UOp:
-    """Return floor(a / b) of floats, rounded once; as numpy does at zeros and infinities. A rounded
-    quotient that is not a whole number lies between the same whole numbers as the exact one. One
-    that is whole was rounded by less than 1/2, up or down, which the sign of the remainder says. A
-    quotient of more bits than the float has is whole, and rounded as a / b is.
+    """Return floor(a / b) of floats, rounded once; as numpy does at zeros and infinities.
+
+    A rounded quotient that is not a whole number lies between the same whole numbers as the exact
+    one. One that is whole was rounded by less than 1/2, up or down, which the sign of the remainder
+    says. A quotient of more bits than the float has is whole, and rounded as a / b is.
     """
     kind, (a, b) = a.dtype, _widened(a, b)
     rest, direct = a.alu(Ops.FMOD, b), a / b

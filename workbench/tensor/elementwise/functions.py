@@ -123,8 +123,9 @@ class Functions(Base):
         return self._with((x.like(0) < x).where(x.like(1), not_above))
 
     def clip(self, min_: Operand | None = None, max_: Operand | None = None) -> Self:
-        """Return self, clamped to `min_` and `max_`; one of them may be None. Dtypes: a Python int
-        out of range of an integer type does not limit that side.
+        """Return self, clamped to `min_` and `max_`; one of them may be None.
+
+        Dtypes: a Python int out of range of an integer type does not limit that side.
         Errors: ShapeError if both are None.
         """
         if min_ is None and max_ is None:

@@ -125,11 +125,11 @@ class Movement(Base):
     ) -> Self:
         """Return the tensor with `value` added around it.
 
-        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before
-        and after of the last axis, then of the one before it. A negative number removes elements.
-        Dtypes: the tensor's; a float `value` is truncated to an integer type. Errors: ShapeError if
-        `padding` fits neither form, or removes too many elements; DTypeError for an integer `value`
-        out of range of the tensor's type.
+        Shapes: `padding` is a (before, after) or None per axis, or PyTorch's flat form: before and
+        after of the last axis, then of the one before it. A negative number removes elements.
+        Dtypes: the tensor's; a float `value` is truncated to an integer type.
+        Errors: ShapeError if `padding` fits neither form, or removes too many elements; DTypeError
+        for an integer `value` out of range of the tensor's type.
         """
         if text(mode, "pad: mode") != "constant":
             raise dtype_error(

@@ -1,5 +1,6 @@
-"""Checking arguments that are plain values: numbers, whole numbers, flags and lists. A value of
-another kind is an error here, before it can fail in a lower layer.
+"""Checking arguments that are plain values: numbers, whole numbers, flags and lists.
+
+A value of another kind is an error here, before it can fail in a lower layer.
 """
 
 from __future__ import annotations

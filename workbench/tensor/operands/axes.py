@@ -80,8 +80,9 @@ def sizes(args: tuple[Any, ...], what: str) -> Shape:
 
 def with_inferred(new: Sequence[Any], old: Shape) -> Shape:
     """Return the shape `new` for a tensor of shape `old`: -1 stands for the size that remains, None
-    for that of the same axis. Errors: ShapeError if the number of elements differs, or -1 is
-    ambiguous.
+    for that of the same axis.
+
+    Errors: ShapeError if the number of elements differs, or -1 is ambiguous.
     """
     shape = [old[i] if s is None and i < len(old) else s for i, s in enumerate(new)]
     unknown = [i for i, size in enumerate(shape) if is_minus_one(size)]

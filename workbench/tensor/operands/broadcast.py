@@ -35,8 +35,9 @@ def scalar_dtype(value: Const) -> DType:
 
 
 def constant(dtype: DType, value: Const, what: str) -> UOp:
-    """Return the Python scalar `value` as `dtype`; a float is truncated to an integer type. Errors:
-    DTypeError for an int out of range of an integer type; `what` names the operation.
+    """Return the Python scalar `value` as `dtype`; a float is truncated to an integer type.
+
+    Errors: DTypeError for an int out of range of an integer type; `what` names the operation.
     """
     if dtype.is_int and isinstance(value, int) and not dtype.min <= value <= dtype.max:
         raise dtype_error(

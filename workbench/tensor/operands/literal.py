@@ -27,8 +27,9 @@ _KINDS = "Python and numpy bools, ints and floats, (nested) lists of them, numpy
 
 
 def as_dtype(dtype: DType | str) -> DType:
-    """Return the element type that `dtype` is or names. Errors: DTypeError for another value, or a
-    type that tensors cannot have.
+    """Return the element type that `dtype` is or names.
+
+    Errors: DTypeError for another value, or a type that tensors cannot have.
     """
     element_type = dtype if isinstance(dtype, DType) else _named(str(dtype))
     if (

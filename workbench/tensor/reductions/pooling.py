@@ -26,10 +26,10 @@ Numbers = int | Sequence[int]
 class Pooling(Base):
     """max_pool2d, avg_pool2d.
 
-    Shapes: windows slide over as many of the last axes as `kernel_size` has numbers (one
-    number: two axes). `stride` is the size of the window unless given; `padding` is a number
-    for all sides, one per axis, or PyTorch's flat form, (left, right, top, bottom).
-    With `ceil_mode` a last window may extend beyond the end.
+    Shapes: windows slide over as many of the last axes as `kernel_size` has numbers (one number:
+    two axes). `stride` is the size of the window unless given; `padding` is a number for all sides,
+    one per axis, or PyTorch's flat form, (left, right, top, bottom). With `ceil_mode` a last window
+    may extend beyond the end.
     Errors: ShapeError if no window fits.
     """
 

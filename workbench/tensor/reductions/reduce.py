@@ -31,9 +31,11 @@ class Reduce(Base):
     def sum(
         self, axis: Axes = None, keepdim: bool = False, dtype: DType | str | None = None
     ) -> Self:
-        """Return the sum over `axis`; 0 over no elements. Dtypes: bool and integers below 32 bits
-        are summed in 32 bits, and so is the result; float16 and bfloat16 are summed in float32;
-        with `dtype` the values are cast before, and the result has it.
+        """Return the sum over `axis`; 0 over no elements.
+
+        Dtypes: bool and integers below 32 bits are summed in 32 bits, and so is the result; float16
+        and bfloat16 are summed in float32; with `dtype` the values are cast before, and the result
+        has it.
         """
         return self._accumulate(Ops.ADD, axis, keepdim, dtype, 0)
 

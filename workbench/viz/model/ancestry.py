@@ -1,7 +1,8 @@
-"""Ancestry: the records of passes, read as a family tree of nodes. Of a rewrite the matches say it:
-new nodes come from the nodes that the pattern matched, and a node over other sources from the node
-before. Other passes record provenance edges. Equal nodes are one object, so a node that came about
-twice has the ancestors of both.
+"""Ancestry: the records of passes, read as a family tree of nodes.
+
+Of a rewrite the matches say it: new nodes come from the nodes that the pattern matched, and a node
+over other sources from the node before. Other passes record provenance edges. Equal nodes are one
+object, so a node that came about twice has the ancestors of both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The user's lines that a value comes from, among those that led to one exploration. A tensor has
-the lines and sources that it was derived from (`source.Derivation`). A node that comes from several
-lines has all of them, first those that ran in the cell of the exploration; a node of a rewrite has
-the lines of the node that it replaces.
+"""The user's lines that a value comes from, among those that led to one exploration.
+
+A tensor has the lines and sources that it was derived from (`source.Derivation`). A node that comes
+from several lines has all of them, first those that ran in the cell of the exploration; a node of a
+rewrite has the lines of the node that it replaces.
 """
 
 from __future__ import annotations

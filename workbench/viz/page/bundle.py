@@ -30,8 +30,9 @@ class Module:
 
 
 def modules_of(entries: Sequence[Path]) -> list[Module]:
-    """Return `entries` and the modules that they import, each after those that it imports. Errors:
-    ValueError for a cycle of imports, and for an import that is written in another way.
+    """Return `entries` and the modules that they import, each after those that it imports.
+
+    Errors: ValueError for a cycle of imports, and for an import that is written in another way.
     """
     listed: dict[Path, Module] = {}
 

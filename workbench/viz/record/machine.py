@@ -18,8 +18,9 @@ def machine(speeds: Speeds | None = None) -> MachineRow:
 
 
 def speed_rows(speeds: Speeds | None) -> dict[str, Any]:
-    """Return the fields of a machine's speeds. Units: peak in operations per second, bandwidth (of
-    reading) and copy in bytes per second.
+    """Return the fields of a machine's speeds.
+
+    Units: peak in operations per second, bandwidth (of reading) and copy in bytes per second.
     """
     if speeds is None:
         return dict.fromkeys(("peak", "bandwidth", "copy", "one_thread"))

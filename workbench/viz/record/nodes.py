@@ -1,6 +1,7 @@
-"""Tables of a record: every node, line and text is in them once, and rows refer to its place. Nodes
-are columns (a list per field), sources before users. The label of a node is written once, when it
-is added. No recursion: graphs are thousands of nodes deep.
+"""Tables of a record: every node, line and text is in them once, and rows refer to its place.
+
+Nodes are columns (a list per field), sources before users. The label of a node is written once,
+when it is added. No recursion: graphs are thousands of nodes deep.
 """
 
 from __future__ import annotations

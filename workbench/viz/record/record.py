@@ -1,7 +1,8 @@
-"""The record of an Exploration: one plain dict with everything that a page shows. `build(ex)`
-builds it whole. `Recorder` builds it in steps: `first()` adds what a page opens with, each step of
-`rest()` adds a piece, variants are added as they arise, and `patch()` returns the changes since its
-last call. Tables only grow, so places in them stay valid.
+"""The record of an Exploration: one plain dict with everything that a page shows.
+
+`build(ex)` builds it whole. `Recorder` builds it in steps: `first()` adds what a page opens with,
+each step of `rest()` adds a piece, variants are added as they arise, and `patch()` returns the
+changes since its last call. Tables only grow, so places in them stay valid.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ def _registered() -> tuple[object, ...]:
 
 
 class Recorder:
-    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant. All
-    costs and peaks follow from `speeds`, None until they are known: they are measured once, and a
-    kernel that exceeds a peak raises it, here and in the record.
+    """Builds a record. `record` is always consistent; `kernels` has the Kernel per variant.
+
+    All costs and peaks follow from `speeds`, None until they are known: they are measured once, and
+    a kernel that exceeds a peak raises it, here and in the record.
     """
 
     def __init__(self, exploration: Exploration, machine_speeds: Speeds | None = None):

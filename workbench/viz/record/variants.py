@@ -215,6 +215,7 @@ def cost_rows(
 ) -> tuple[str, CostRow] | None:
     """Return the bottleneck of a kernel, and its cost by its loop nest, on a machine of these
     speeds; None where they are unknown. `measured_s` is the measured time of a run, if known.
+
     Units: bytes from each level in one run; seconds of each part alone, "core" with the loads and
     stores of L1; roofs in operations per second.
     """

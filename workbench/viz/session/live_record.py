@@ -1,6 +1,7 @@
-"""A live record of one exploration, and the patches that keep its pages equal to it. Changes of the
-record are sent as numbered patches, in order, to every listener, so that all pages have the same
-tables. `handlers/` has the effects of requests.
+"""A live record of one exploration, and the patches that keep its pages equal to it.
+
+Changes of the record are sent as numbered patches, in order, to every listener, so that all pages
+have the same tables. `handlers/` has the effects of requests.
 """
 
 from __future__ import annotations

@@ -78,9 +78,10 @@ def store(
     before: Mapping[Key, SavedVariant] = NOTHING,
 ) -> dict[Key, SavedVariant]:
     """Save the variants of a record, merged with those that other sessions saved of the same
-    expression, without variants with rules off. Without a cache folder it does nothing. `before` is
-    the data that this session last read or stored: a note or pin that it has not changed since may
-    be changed by others. Return `before` for the next call.
+    expression, without variants with rules off. Without a cache folder it does nothing.
+
+    `before` is the data that this session last read or stored: a note or pin that it has not
+    changed since may be changed by others. Return `before` for the next call.
     """
     fresh, name = _entries(record, timings, edited), _name(record["key"])
 

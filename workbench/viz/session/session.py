@@ -1,4 +1,5 @@
 """A session: an exploration, its record for pages, and the requests that change it.
+
 `handle(request)` answers every request of a page with a plain dict and raises nothing. A session
 does not depend on Jupyter: a widget is a Listener.
 """
@@ -126,8 +127,9 @@ class Session(LiveRecord):
         return not isinstance(do, str) or do not in LONG
 
     def replan(self, node: int, store: bool | None) -> dict[str, Any]:
-        """Plan again with one decision forced, or left to the scheduler. Errors: WorkbenchError
-        where that is impossible.
+        """Plan again with one decision forced, or left to the scheduler.
+
+        Errors: WorkbenchError where that is impossible.
         """
         target = self.recorder.node(node)
         return self.reopen(self.recorder.exploration.replan({target: store}), target)

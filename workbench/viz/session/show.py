@@ -1,6 +1,7 @@
-"""Showing an exploration: the live workbench in a notebook, one file, else a picture. A session is
-created when an exploration first needs one, and lives as long as the exploration, or as long as it
-is in the LRU cache.
+"""Showing an exploration: the live workbench in a notebook, one file, else a picture.
+
+A session is created when an exploration first needs one, and lives as long as the exploration, or
+as long as it is in the LRU cache.
 """
 
 from __future__ import annotations

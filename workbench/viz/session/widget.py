@@ -1,6 +1,7 @@
-"""The workbench as a Jupyter widget: messages to and from a session, and no more. Requests arrive
-on the main thread. Quick ones are answered there; those that run kernels become jobs, so that cells
-can run.
+"""The workbench as a Jupyter widget: messages to and from a session, and no more.
+
+Requests arrive on the main thread. Quick ones are answered there; those that run kernels become
+jobs, so that cells can run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The small functions before a kernel, for operations that C has no operator for. A kernel has only
-those that it calls, each once. `Prelude` returns their names; the types and functions that a
-function uses come before it.
+"""The small functions before a kernel, for operations that C has no operator for.
+
+A kernel has only those that it calls, each once. `Prelude` returns their names; the types and
+functions that a function uses come before it.
 """
 
 from __future__ import annotations

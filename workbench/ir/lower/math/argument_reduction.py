@@ -68,9 +68,10 @@ def _pi(bits: int) -> int:
 
 
 def _window(place: UOp, words: Sequence[int]) -> list[UOp]:
-    """Return the window that begins at bit `place` of `words`, least word first. Whole words are
-    skipped by powers of two, the greatest first, which takes few selections; then each word and its
-    neighbour are shifted together.
+    """Return the window that begins at bit `place` of `words`, least word first.
+
+    Whole words are skipped by powers of two, the greatest first, which takes few selections; then
+    each word and its neighbour are shifted together.
     """
     width = place.dtype.bits
     candidates = [place.like(word) for word in words]
@@ -128,6 +129,7 @@ def _words(limbs: Sequence[UOp], layout: FloatFormat) -> tuple[UOp, UOp]:
 
 def _fraction(high: UOp, low: UOp, dtype: DType) -> tuple[UOp, UOp]:
     """Return the fraction, the bits after the two of the count, less the two halves, as two floats.
+
     The bits are cut into pieces as long as the fraction of a float: with the exponent of 1 each
     piece is a float without a conversion, which vectors of 64-bit integers do not have.
     """

@@ -64,9 +64,10 @@ def split(axis: UOp, op: OptKind, amount: int) -> tuple[Opt, ...]:
 def choose_lanes(
     axis: UOp, op: OptKind, choices: tuple[int, ...]
 ) -> tuple[int, tuple[Opt, ...]]:
-    """Return (lanes, the opts for them); 1 lane, without opts, where no choice fits. `choices` are
-    amounts, the best first. Where none of the better half divides the axis, it is rounded up to one
-    if that costs little; else the other half is tried.
+    """Return (lanes, the opts for them); 1 lane, without opts, where no choice fits.
+
+    `choices` are amounts, the best first. Where none of the better half divides the axis, it is
+    rounded up to one if that costs little; else the other half is tried.
     """
     extent = axis.extent
     preferences = choices[: max(1, len(choices) // 2)]

@@ -1,6 +1,7 @@
-"""Baselines: functions of the user's, timed in the user's own process. A baseline runs in a thread
-of its own, in turns with the pinned variant, so that both see the same machine. It has the GIL as
-long as it does not release it.
+"""Baselines: functions of the user's, timed in the user's own process.
+
+A baseline runs in a thread of its own, in turns with the pinned variant, so that both see the same
+machine. It has the GIL as long as it does not release it.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ def values(
     at: dict[str, int],
 ) -> Result:
     """Return the value of a node at a position of its axes, and the least and the greatest of all
-    its values (of those computed, where there are too many). Errors: WorkbenchError where a node
-    has no value of its own, or is too large to compute.
+    its values (of those computed, where there are too many).
+
+    Errors: WorkbenchError where a node has no value of its own, or is too large to compute.
     """
     uop = session.recorder.node(node)
     if not any(n.op in (Ops.PARAM, Ops.RANGE) for n in uop.toposort()):
@@ -64,8 +65,9 @@ def _plain(value: Any) -> Any:
 
 def bisect(session: LiveRecord, variant: int) -> Result:
     """Return the first wrong rewrite of a variant, from the tensors to its program, in words, and
-    its place; None where all states agree. Errors: WorkbenchError where they are too large to
-    compute, and for source edited by hand.
+    its place; None where all states agree.
+
+    Errors: WorkbenchError where they are too large to compute, and for source edited by hand.
     """
     kernel, row = session.kernels[variant], session.row(variant)
     if row["edited"]:

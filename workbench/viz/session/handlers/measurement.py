@@ -59,8 +59,9 @@ def check(session: LiveRecord, variant: int) -> Result:
 
 def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
     """Search for a faster candidate for a variant; the best becomes a variant, timed beside it,
-    with all candidates. A stopped search gives the best so far. Errors: TaskStopped where it was
-    stopped before the first time.
+    with all candidates. A stopped search gives the best so far.
+
+    Errors: TaskStopped where it was stopped before the first time.
     """
     kernel, began = session.kernels[variant], time.monotonic()
 
@@ -98,8 +99,9 @@ def search(session: LiveRecord, variant: int, budget_s: float) -> Result:
 
 def edit(session: LiveRecord, variant: int, language: str, text: str) -> Result:
     """Run source that was edited by hand as a new variant: checked, then timed beside the original.
-    An error is shown with the new variant. Errors: DeviceError for a language that no device here
-    runs.
+    An error is shown with the new variant.
+
+    Errors: DeviceError for a language that no device here runs.
     """
     name = _runs(language)
     with session.lock:
@@ -312,8 +314,9 @@ def hold(worker: Worker, kernel: Kernel, key: str) -> None:
 
 
 def worker_row(session: LiveRecord, variant: int) -> Result:
-    """Return a variant as plain data for the worker. Errors: WorkbenchError where rules were
-    registered since, without which its code is shown.
+    """Return a variant as plain data for the worker.
+
+    Errors: WorkbenchError where rules were registered since, without which its code is shown.
     """
     if session.recorder.rules != added_rules():
         because = "rules were registered or removed since it was shown"

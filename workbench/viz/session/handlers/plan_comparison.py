@@ -1,6 +1,7 @@
-"""Two plans compared: the one before a decision was changed, and this one. Their kernels, with the
-default opts, are timed in turns in one run. The time of a plan is the sum of its kernels' times,
-each warm. A kernel of both plans is timed once.
+"""Two plans compared: the one before a decision was changed, and this one.
+
+Their kernels, with the default opts, are timed in turns in one run. The time of a plan is the sum
+of its kernels' times, each warm. A kernel of both plans is timed once.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ def before(session: LiveRecord) -> Before:
 
 def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
     """Write the comparison to the record: the number of kernels before, and the decisions that
-    changed with the one about `target` (None: with a rule). Times come with `measure`. The row has
-    places in the list of decisions: that of `target`, and `moved`, the others that changed.
+    changed with the one about `target` (None: with a rule). Times come with `measure`.
+
+    The row has places in the list of decisions: that of `target`, and `moved`, the others that
+    changed.
     """
     ex = session.recorder.exploration
     moved = [
@@ -65,8 +68,9 @@ def is_small(session: LiveRecord, flops: float) -> bool:
 
 
 def measure(session: LiveRecord) -> Row:
-    """Time both plans; the record gets the time of each, and which is faster. Errors:
-    WorkbenchError without another plan, or where plans cannot be timed.
+    """Time both plans; the record gets the time of each, and which is faster.
+
+    Errors: WorkbenchError without another plan, or where plans cannot be timed.
     """
     was, mine = session.before, session.recorder
     _check(session)

@@ -39,8 +39,9 @@ def apply(session: LiveRecord, variant: int, opt: str) -> Result:
 
 def paste(session: LiveRecord, variant: int, text: str) -> Result:
     """Apply a whole list of opts to the un-optimised kernel of a variant. Where one is not legal,
-    those before it are applied, and the error is shown with the variant. Errors: ParseError;
-    KernelOptError where the first one is not legal.
+    those before it are applied, and the error is shown with the variant.
+
+    Errors: ParseError; KernelOptError where the first one is not legal.
     """
     root = _root(session, variant)
     kernel, opts = session.kernels[root], parse_opts(text)
