@@ -1,8 +1,9 @@
 """The one file that uses llvmlite: from text to machine code, for this machine only.
 
 llvmlite is imported on first use. Its LLVM aborts the process at an unsupported request, so the
-text is parsed and verified before code is generated, the target is always the host's, and text for another target (or an assembler) is
-refused. A fork waits for a call of LLVM to end: a child forked within one could not compile.
+text is parsed and verified before code is generated, the target is always the host's, and text for
+another target (or an assembler) is refused. A fork waits for a call of LLVM to end: a child forked
+within one could not compile.
 """
 
 from __future__ import annotations
