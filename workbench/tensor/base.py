@@ -310,9 +310,7 @@ def _device_of(root: UOp) -> str | None:
         if node in visited:
             continue
         visited.add(node)
-        if node.op is Ops.COPY:
-            return str(node.arg)
-        if node.op is Ops.BUFFER:
+        if node.op in (Ops.COPY, Ops.BUFFER):
             return node.device
         stack.extend(node.src)
     return None

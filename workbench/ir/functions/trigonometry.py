@@ -11,7 +11,7 @@ import math
 
 from workbench.base.dtypes import dtypes
 from workbench.ir.functions.formulas import exp, log1p, polynomial
-from workbench.ir.functions.signs import magnitude
+from workbench.ir.functions.signs import magnitude, with_sign_of
 from workbench.ir.node.uop import UOp
 
 # (atan(t)/t - 1) / z for |t| <= tan(pi/8). Error of t + t*z*p(z): 2**-30.4 and 2**-59.4.
@@ -162,9 +162,7 @@ def atanh(x: UOp) -> UOp:
 
 def _with_sign_of(x: UOp, value: UOp) -> UOp:
     """Return `value`, which is not negative, with the sign of x; -0.0 has one, too."""
-    bits = dtypes.named(f"uint{x.dtype.bits}")
-    sign = x.bitcast(bits) & (1 << (x.dtype.bits - 1))
-    return (magnitude(value).bitcast(bits) | sign).bitcast(x.dtype)
+    return with_sign_of(magnitude(value), x)
 
 
 def _half_angle(size: UOp, large: UOp) -> tuple[UOp, UOp]:

@@ -182,7 +182,7 @@ class _Linearizer:
         self._emit(place)
         self._emit(value)
         condition = self._condition(gate, vector, here, count)
-        self._append(UOp(Ops.STORE, dtypes.void, (place, value, *condition)))
+        self._append(construct.store(place, value, condition=condition))
 
     def _condition(
         self, gate: UOp | None, vector: UOp | None, here: dict[UOp, int], count: int

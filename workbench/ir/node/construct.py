@@ -61,9 +61,12 @@ def running(place: UOp) -> UOp:
     return UOp(Ops.LOAD, place.dtype, (place,), RUNNING)
 
 
-def store(place: UOp, value: UOp, vector: str | None = None) -> UOp:
-    """Return the STORE of `value`; `vector` names the axis along which it writes vectors."""
-    return UOp(Ops.STORE, dtypes.void, (place, value), vector)
+def store(
+    place: UOp, value: UOp, vector: str | None = None, condition: tuple[UOp, ...] = ()
+) -> UOp:
+    """Return the STORE of `value`; `vector` names the axis along which it writes vectors. A linear
+    program's has a `condition`, a node, where it does not happen everywhere."""
+    return UOp(Ops.STORE, dtypes.void, (place, value, *condition), vector)
 
 
 def accumulate(place: UOp, value: UOp, combines: Ops, vector: str | None) -> UOp:

@@ -55,7 +55,7 @@ def build(
             continue
         if node.op is Ops.COPY:
             with derived_from(node):
-                buffers[node] = buffer(node, node.arg)
+                buffers[node] = buffer(node, node.device)
             source = buffers.get(node.src[0], node.src[0])
             items.append(
                 ScheduleItem(None, (buffers[node], source), (node,), (decision,))
@@ -79,9 +79,7 @@ def _devices(nodes: dict[UOp, None]) -> dict[UOp, str]:
     """Return the device of every value: of the nearest COPY or BUFFER below; "" for none."""
     devices: dict[UOp, str] = {}
     for node in nodes:
-        if node.op is Ops.COPY:
-            devices[node] = node.arg
-        elif node.op is Ops.BUFFER:
+        if node.op in (Ops.COPY, Ops.BUFFER):
             devices[node] = node.device
         else:
             devices[node] = next((devices[s] for s in node.src if devices[s]), "")

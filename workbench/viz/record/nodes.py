@@ -133,7 +133,8 @@ def node_arg(node: UOp) -> str:
     session."""
     if node.op is Ops.CONST:
         return number_text(node)
-    return arg_text(node.arg[1:] if node.op is Ops.BUFFER else node.arg)
+    is_memory = node.op is Ops.BUFFER
+    return arg_text((node.device, node.buffer_shape) if is_memory else node.arg)
 
 
 def arg_text(arg: Any) -> str:
