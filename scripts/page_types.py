@@ -14,10 +14,18 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from workbench.viz.schema import messages, plan, reading, record, requests, variant
+from workbench.viz.schema import (
+    messages,
+    plan,
+    reading,
+    recipe,
+    record,
+    requests,
+    variant,
+)
 
 FILE = Path(__file__).parents[1] / "workbench/viz/page/record.d.ts"
-SUBJECTS = (variant, plan, reading, record, messages, requests)
+SUBJECTS = (variant, plan, reading, recipe, record, messages, requests)
 HEAD = """\
 // The types of what Python and the page tell each other. scripts/page_types.py writes this file
 // from workbench/viz/schema; change it there.

@@ -144,6 +144,12 @@ def test_page_may_link() -> None:
     assert "<script" not in page
 
 
+def test_a_page_has_the_title_of_its_notebook() -> None:
+    cells = [new_code_cell("# 1"), new_markdown_cell("# A tour <3>\n\nText\n# More")]
+    assert "<title>A tour &lt;3&gt;</title>" in static_page(new_notebook(cells=cells))
+    assert "<title>workbench</title>" in static_page(new_notebook(cells=cells[:1]))
+
+
 def test_tour_needs_somewhere_to_write(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["tour"])

@@ -51,7 +51,6 @@ STAY = {
     "workbench/viz/schema/plan.py: told": "a key of the record",
     "workbench/viz/schema/record.py: made": "a key of the record",
     "workbench/viz/schema/plan.py: figures": "a key of the record",
-    "workbench/viz/schema/variant.py: figures": "a key of the record",
     "workbench/viz/schema/variant.py: trials": "a key of the record",
     "workbench/bench/report.py: figures": "a key of a report",
 }

@@ -11,16 +11,23 @@ from workbench.base.errors import WorkbenchError
 from workbench.base.trace import PassRecord
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import Opt, OptOps
+from workbench.ir.schedule.item import Decision
 from workbench.ir.text.readable import to_expr
 from workbench.measure.kernel_time import seconds_text
 from workbench.tensor.tensor import Tensor
 from workbench.viz import explore
 from workbench.viz.model import rewrites
-from workbench.viz.model.decisions import printed_decisions
+from workbench.viz.model.decisions import cost_sentences, printed_decisions
 from workbench.viz.model.loops import loop_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.title import decoded
-from workbench.viz.model.words import bytes_text, plural
+from workbench.viz.model.words import (
+    brief_bytes,
+    bytes_text,
+    count_text,
+    named_count,
+    plural,
+)
 from workbench.viz.text.decisions import decisions_text
 from workbench.viz.text.nest import nest_text
 from workbench.viz.text.passes import passes_text
@@ -180,3 +187,71 @@ def test_words() -> None:
     assert [plural(2, w) for w in ("kernel", "pass", "copy")] == [
         "2 kernels", "2 passes", "2 copies",
     ]  # fmt: skip
+
+
+def test_figures_in_few_letters() -> None:
+    texts = [brief_bytes(bytes_text(n)) for n in (0, 320, 1000, 20480, 3 << 19)]
+    assert texts == ["0", "320", "1000", "20K", "1.5M"]
+    assert brief_bytes("<= 20 KiB") == "≤20K"
+    counts = [count_text(n) for n in (9999, 12000, 99_960, 83.3e6, 2e9)]
+    assert counts == ["9999", "12.0 k", "100 k", "83.3 M", "2.00 G"]
+    assert named_count("reuse", 64) == "reuse 64"
+    assert named_count("tile bytes", 20480) == "tile 20 KiB"
+    assert named_count("bytes in place", 320) == "in place 320 B"
+
+
+ESTIMATES = {
+    "evaluations": 48_000, "elements": 16_000,
+    "cost_to_recompute": 64_000, "cost_to_store": 32_000,
+}  # fmt: skip
+FUSED_THRICE = (
+    "each of its 16,000 elements {} computed 3 times: 64.0 k operations more. "
+)
+
+
+@pytest.mark.parametrize(
+    ("stored", "more", "text"),
+    [
+        (
+            True,
+            {},
+            f"Fused, {FUSED_THRICE.format('would be')}"
+            "Storing it and reading it back is like 32.0 k operations.",
+        ),
+        (
+            True,
+            {"cost_to_recompute": 500, "evaluations": 40_000},
+            "Fused, each of its 16,000 elements would be computed 2.50 times: 500 operations "
+            "more. Storing it and reading it back is like 32.0 k operations. By cost alone it "
+            "would be fused.",
+        ),
+        (
+            False,
+            {},
+            f"Fused, {FUSED_THRICE.format('is')}"
+            "Storing it and reading it back would be like 32.0 k operations.",
+        ),
+        (
+            False,
+            {"cost_to_stage": 9000},
+            f"Without that row, {FUSED_THRICE.format('would be')}"
+            "Keeping the row is like 9000 operations, storing all of it like 32.0 k operations.",
+        ),
+        (
+            False,
+            {"elements": 1, "evaluations": 1, "cost_to_recompute": 0},
+            "Fused, its one element is computed once. "
+            "Storing it and reading it back would be like 32.0 k operations.",
+        ),
+        (True, {"elements": 0}, ""),
+    ],
+)
+def test_costs_are_sentences(stored: bool, more: dict[str, float], text: str) -> None:
+    node = matmul().outputs[0]
+    decision = Decision("store-cheaper", node, stored, "it is", ESTIMATES | more)
+    assert cost_sentences(decision) == text
+
+
+def test_without_estimates_cost_says_nothing() -> None:
+    node = matmul().outputs[0]
+    assert cost_sentences(Decision("store-asked", node, True, "it is the result")) == ""

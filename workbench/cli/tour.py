@@ -42,6 +42,7 @@ STATIC_TYPES = [
     "image/jpeg",
     "text/plain",
 ]
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FETCHED = re.compile(
     r"<(?:script|link|img|iframe|object|embed)\b[^>]*?"
     r"(?:src|href|data)\s*=\s*[\"']?(?:https?:)?//[^>]*>"
@@ -154,7 +155,8 @@ def static_page(notebook: NotebookNode) -> str:
         raw_template=STATIC_TEMPLATE,
         embed_images=True,
     )
-    page, _ = exporter.from_notebook_node(notebook)
+    resources = {"metadata": {"name": title_of(notebook)}}
+    page, _ = exporter.from_notebook_node(notebook, resources=resources)
     fetched = FETCHED.search(page)
     if fetched:
         raise WorkbenchError(
@@ -163,3 +165,10 @@ def static_page(notebook: NotebookNode) -> str:
             "removing it from the notebook, or embedding what it shows",
         )
     return str(page)
+
+
+def title_of(notebook: NotebookNode) -> str:
+    """Return the first heading of a notebook, or the name of the project where it has none."""
+    texts = (cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    headings = (HEADING.search(text) for text in texts)
+    return next((heading[1].strip() for heading in headings if heading), "workbench")

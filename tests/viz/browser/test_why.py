@@ -68,8 +68,7 @@ def test_the_default_opts_say_why(page: Any, record: Record) -> None:
     texts = items.all_inner_texts()
     assert len(texts) == len(auto["steps"]) > 0
     for step, text in zip(auto["steps"], texts, strict=True):
-        plain = [step["name"], step["why"], *step["opts"]]
-        plain += [name for name, _ in step["figures"] if "bytes" not in name]
+        plain = [step["name"], step["why"], step["counts"], *step["opts"]]
         assert all(part in text for part in plain)
     assert page.locator(".wb-about").evaluate("e => e.scrollWidth <= e.clientWidth")
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.viz.record.support import plain
 from tests.viz.support import array
 from workbench.tensor.tensor import Tensor
 from workbench.viz import Exploration, explore
-from workbench.viz.record.recipe import recipe
+from workbench.viz.record.recipe import page_recipes, recipe
+from workbench.viz.record.record import Recorder
 
 X = array(96, 96)
 
@@ -71,3 +75,120 @@ def test_what_was_forced_and_switched_off_is_said() -> None:
     moved = next(n for n in ex.outputs[0].toposort() if n.op.name == "EXPAND")
     planned = ex.replan({moved: False})
     assert_same(rerun(planned, y=y), planned)
+
+
+@pytest.fixture(scope="module")
+def recorder() -> Recorder:
+    y = (X @ X).softmax(1)
+    page_recorder = Recorder(explore(y))
+    page_recorder.first()
+    for _ in page_recorder.rest():
+        pass
+    return page_recorder
+
+
+def run(code: str, ex: Exploration) -> tuple[dict[str, Any], str]:
+    """Return the names that code binds where the tensors are, and what it prints."""
+    names: dict[str, Any] = {"y": ex.tensors[0]}
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(code, names)
+    return names, output.getvalue()
+
+
+def copied(recorder: Recorder, place: int, match: int | None = None) -> str:
+    """Return what the page copies of a pass, or of a match (tests/viz/page/copy.test.js)."""
+    record = recorder.record
+    row = plain(record["passes"][place])
+    variants = plain(record["variants"])
+    binding = "" if row["variant"] is None else variants[row["variant"]]["recipe"]
+    recipes = row["python"]
+    code = recipes["outcome"] if match is None else str(match).join(recipes["match"])
+    return str(record["expr"]["python"] + binding + code)
+
+
+@pytest.mark.parametrize(
+    ("unit", "name"),
+    [("rewrite", None), ("decision", None), ("rewrite", "plain"), ("opt", "auto")],
+)
+def test_a_step_is_got_at(recorder: Recorder, unit: str, name: str | None) -> None:
+    """Run where the tensors are, it finds the very nodes: of a variant's passes, and of those of
+    scheduling, which have none."""
+    passes, variants, rules = (
+        plain(recorder.record[table]) for table in ("passes", "variants", "rules")
+    )
+    names_of = {i: v["name"] for i, v in enumerate(variants)} | {None: None}
+    place = next(
+        place
+        for place, row in enumerate(passes)
+        if row["unit"] == unit and row["rewrites"] and names_of[row["variant"]] == name
+    )
+    names, text = run(copied(recorder, place), recorder.exploration)
+    assert names["found"].name == passes[place]["name"]
+    assert text.strip() == str(names["found"].after).strip()
+    rewrites = passes[place]["rewrites"]
+    names, text = run(copied(recorder, place, len(rewrites) - 1), recorder.exploration)
+    match, (rule, before, after, _) = names["match"], rewrites[-1]
+    assert match.before is recorder.node(before)
+    assert unit == "decision" or match.after is recorder.node(after)
+    assert rule == -1 or str(match.rule).startswith(rules[rule]["name"])
+    assert text.startswith(str(match.rule))
+    assert ("why_not" in copied(recorder, place, 0)) == (unit == "rewrite")
+
+
+def test_each_pass_that_is_one_function_is_got_at(recorder: Recorder) -> None:
+    passes = plain(recorder.record["passes"])
+    steps = [place for place, row in enumerate(passes) if row["unit"] == "step"]
+    assert steps
+    for place in steps[:4]:
+        names, text = run(copied(recorder, place), recorder.exploration)
+        assert names["found"].name == passes[place]["name"]
+        assert not names["found"].matches and text
+
+
+def test_the_passes_of_a_failed_compilation_are_got_at() -> None:
+    y = X.exp2()
+    recorder = Recorder(explore(y))
+    recorder.first()
+    name = "exp2-polynomial"
+    kernel = recorder.kernels[0].without(name)
+    variant = recorder.add_variant(0, kernel, "without", 0)
+    recorder.add_compiled(variant)
+    row = plain(recorder.record["variants"][variant])
+    assert row["error"] and row["passes"]
+    names, text = run(copied(recorder, row["passes"][-1]), recorder.exploration)
+    assert names["kernel"].rules_off == (name,)
+    assert "observed(" in copied(recorder, row["passes"][-1])
+    assert names["found"].error is not None and str(names["found"].error) in text
+
+
+def test_the_plan_and_a_decision_are_got_at() -> None:
+    y = ((X * 0.25 + 1) @ X).softmax(1)
+    own = explore(y)
+    tile = next(d for d in own.decisions if d.name == "store-for-tile")
+    ex = own.replan({tile.node: False})
+    recorder = Recorder(ex)
+    recorder.first()
+    record, decisions = plain(recorder.record), ex.decisions
+    python = record["expr"]["python"]
+    names, text = run(python + page_recipes(ex).plan, ex)
+    assert [k.ast for k in names["ex"].kernels] == [k.ast for k in ex.kernels]
+    assert text.strip() == str(ex.plan).strip()
+    rows = record["plan"]["decisions"]
+    place = next(i for i, d in enumerate(decisions) if d.forced)
+    code = python + rows[place]["python"]
+    names, _ = run(code, ex)
+    assert names["decision"].node is tile.node and names["decision"].forced
+    names, _ = run(code.replace("# the other way: ", ""), ex)
+    assert [k.ast for k in names["ex"].kernels] == [k.ast for k in own.kernels]
+    for row, decision in zip(rows, decisions, strict=True):
+        other = None if decision.forced else not decision.stored
+        assert ("the other way" in row["python"]) == (not row["asked"])
+        assert row["asked"] or f"node: {other}}}" in row["python"]
+
+
+@pytest.mark.parametrize("off", [(), ("form-fma",), ("form-fma", "mul-one")])
+def test_doing_without_one_more_rule_is_a_call(off: tuple[str, ...]) -> None:
+    y = X * 2
+    code = "not-not".join(page_recipes(explore(y, without=off)).without)
+    ex = eval(code, {"explore": explore, "y": y})
+    assert ex.rules_off == (*off, "not-not")

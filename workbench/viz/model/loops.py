@@ -31,9 +31,11 @@ from workbench.ir.rewriting.rewrite import without
 from workbench.ir.text.readable import to_expr
 from workbench.kernel.kernel import Kernel
 from workbench.pipeline import stages
-from workbench.viz.model.words import bytes_text
+from workbench.viz.model.words import brief_bytes, bytes_text
 from workbench.viz.schema.variant import BufferRow, Nest, NestRow, UseRow
 
+MOST_LETTERS = 3
+"""Of the name of a cache in a narrow cell."""
 Links = Callable[[UOp], tuple[list[int], list[int]]]
 """Where a record has the RANGE or the statement of a row: its nodes, and the user's lines."""
 
@@ -173,11 +175,14 @@ def _use_row(
     ("varies": not always the same), and bytes that one run touches ("<= ": a bound)."""
     count, steps = touched(indexes, inside, size_of(buffer)), strides(indexes, axis)
     size_bytes = count.elements * buffer.dtype.itemsize
+    text = ("" if count.exact else "<= ") + bytes_text(size_bytes)
+    level = level_of(size_bytes, caches())
     return UseRow(
         "varies" if steps is None else ",".join(map(str, steps)),
-        ("" if count.exact else "<= ") + bytes_text(size_bytes),
+        text,
         size_bytes,
-        level_of(size_bytes, caches()),
+        level,
+        [brief_bytes(text), (level or "")[:MOST_LETTERS]],
     )
 
 

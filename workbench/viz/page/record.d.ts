@@ -17,13 +17,13 @@ export interface ErrorWords {
 export type NamedNumber = [name: string, value: number];
 
 /**
- * A step of the default opts: what it applied, why, and its figures by name.
+ * A step of the default opts: what it applied, why, and in words the counts that made it.
  */
 export interface StepRow {
   name: string;
   opts: Array<string>;
   why: string;
-  figures: Array<NamedNumber>;
+  counts: string;
 }
 
 /**
@@ -47,12 +47,14 @@ export interface BufferRow {
 
 /**
  * How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known).
+ * `cell` has the bytes and the level where there is room for a few letters.
  */
 export interface UseRow {
   stride: string;
   bytes: string;
   n: number;
   level: string | null;
+  cell: Array<string>;
 }
 
 /**
@@ -190,14 +192,15 @@ export interface SearchRow {
 }
 
 /**
- * A kernel with opts, and what is known of it on the session's device.
+ * A kernel with opts, and what is known of it on the session's device. `python` stands by
+ * itself; `recipe` binds `kernel` after the lines of the expression.
  */
 export interface VariantRow {
   kernel: number;
   parent: number | null;
   name: string;
   opts: Array<string>;
-  apply: Array<string>;
+  recipe: string;
   steps: Array<StepRow>;
   axes: Array<AxisRow>;
   bars: Array<Array<number>>;
@@ -264,9 +267,10 @@ export interface PlanRegion {
 }
 
 /**
- * Why a value is stored or fused; `figures` are those that decided, by name. `value` says
- * what it is, `name` does too, but where a kernel ends with it: there it is what that
- * computes.
+ * Why a value is stored or fused; `figures` are those that decided, by name, and `costs`
+ * what they say, as sentences. `value` says what it is, `name` does too, but where a kernel
+ * ends with it: there it is what that computes. `python` prints it, after the lines of the
+ * expression.
  */
 export interface DecisionRow {
   node: number;
@@ -275,14 +279,17 @@ export interface DecisionRow {
   stored: boolean;
   reason: string;
   figures: Array<NamedNumber>;
+  costs: string;
   kernel: number | null;
   forced: boolean;
   asked: boolean;
+  python: string;
 }
 
 /**
  * This plan beside the one before it: kernels and seconds are those of both. `asked` and
- * `moved` are places in the list of decisions.
+ * `moved` are places in the list of decisions, `told` says which is the faster, and
+ * `verdict` says it as a sentence.
  */
 export interface ComparedPlans {
   kernels: [number, number];
@@ -290,6 +297,7 @@ export interface ComparedPlans {
   moved: Array<number>;
   seconds: [number, number] | null;
   told: string;
+  verdict: string;
 }
 
 /**
@@ -348,6 +356,27 @@ export interface Reading {
   is_index?: boolean;
   role?: "" | "access" | "axis" | "constant" | "join" | "loop" | "place";
   size?: number | null;
+}
+
+/**
+ * Python that gets at what a page shows. `plan` follows the lines of the expression; `opts`
+ * is what can be pasted, `baseline` how to compare with something else; `without` is the
+ * text around the name of a rule, to do without it.
+ */
+export interface PageRecipes {
+  plan: string;
+  opts: string;
+  baseline: string;
+  without: Array<string>;
+}
+
+/**
+ * Python that gets at a pass: `outcome` prints what it made, `match` is the text around the
+ * place of one of its matches. It follows the lines of the expression and of the variant.
+ */
+export interface PassRecipe {
+  outcome: string;
+  match: Array<string>;
 }
 
 /**
@@ -447,7 +476,7 @@ export type CauseRow = [place: number, number: number, node: number];
 
 /**
  * Every node, a list for each field, sources before users. `made` says why it is there;
- * `reading` is a place in the record's `readings`; `line` is -1 for none.
+ * `dtype` is "" for none, `line` -1; `reading` is a place in the record's `readings`.
  */
 export interface NodeColumns {
   op: Array<string>;
@@ -518,6 +547,7 @@ export interface RecordedPass {
   kernel: number | null;
   variant: number | null;
   device: string | null;
+  python: PassRecipe;
 }
 
 /**
@@ -558,6 +588,7 @@ export interface PageRecord {
   headline: string;
   nothing: string;
   without: WithoutRow;
+  recipes: PageRecipes;
   machine: MachineRow;
   kinds: Record<string, KindRow>;
   lines: Array<LineRow>;

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
-from workbench.base.dtypes import DType
+from workbench.base.dtypes import DType, dtypes
 from workbench.base.source import SourceLine
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
@@ -103,7 +103,7 @@ class Nodes:
         label = short(node_label(node))
         columns = self.columns
         columns.op.append(node.op.name)
-        columns.dtype.append(str(node.dtype))
+        columns.dtype.append("" if node.dtype is dtypes.void else str(node.dtype))
         columns.shape.append(shape)
         columns.arg.append(arg)
         columns.src.append([self._places[s] for s in node.src])

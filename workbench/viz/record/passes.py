@@ -16,9 +16,11 @@ from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.viz.model import rewrites
+from workbench.viz.model.recipes import pass_recipe
 from workbench.viz.record.nodes import Nodes, Texts
 from workbench.viz.record.rules import RuleRows
 from workbench.viz.record.states import States
+from workbench.viz.schema.recipe import PassRecipe
 from workbench.viz.schema.record import RecordedPass, RewriteRow
 
 MOST_REWRITES = 2000
@@ -58,9 +60,11 @@ class PassRows:
         records: Sequence[PassRecord],
         kernels: Mapping[int, int] | int | None,
         owner: Owner = SCHEDULING,
+        python: str = "ex.passes",
     ) -> list[int]:
         """Add passes in execution order, unless they were added before; return their places.
-        `kernels` is the kernel they work on, or one per position in `records`."""
+        `kernels` is the kernel they work on, or one per position in `records`; `python` is an
+        expression for them."""
         places: list[int] = []
         depths: dict[str, int] = {}
         roots: list[int] = []
@@ -71,7 +75,9 @@ class PassRows:
             place = self.place(record)
             if place is None:
                 place = len(self.listed)
-                self.listed.append(self._row(record, depth, roots, kernel, owner))
+                recipe = pass_recipe(python, at, record)
+                row = self._row(record, depth, roots, kernel, owner, recipe)
+                self.listed.append(row)
                 self._places[id(record)] = place, record
             roots = self.listed[place].after
             places.append(place)
@@ -84,6 +90,7 @@ class PassRows:
         roots: list[int],
         kernel: int | None,
         owner: Owner,
+        python: PassRecipe,
     ) -> RecordedPass:
         before = self._roots(record.before, roots)
         after = self._roots(record.after, before)
@@ -105,6 +112,7 @@ class PassRows:
             kernel=kernel,
             variant=owner.variant,
             device=owner.device,
+            python=python,
         )
 
     def texts(self, record: PassRecord) -> dict[str, int | None]:

@@ -17,6 +17,7 @@ from workbench.viz.model.graph import (
     is_cut,
 )
 from workbench.viz.model.lines import UserLines
+from workbench.viz.model.recipes import decision_recipe
 from workbench.viz.model.words import short
 from workbench.viz.record.nodes import Lines, Nodes
 from workbench.viz.schema.plan import (
@@ -118,8 +119,14 @@ def decision_rows(ex: Exploration, nodes: Nodes) -> list[DecisionRow]:
     kernel_of = zip(computed, ex.kernels, strict=True)
     titles = {node: kernel.title for nodes, kernel in kernel_of for node in nodes}
     return [
-        decision_row(d, nodes.add(d.node), kernels.get(d.node), titles.get(d.node, ""))
-        for d in ex.decisions
+        decision_row(
+            d,
+            nodes.add(d.node),
+            kernels.get(d.node),
+            titles.get(d.node, ""),
+            decision_recipe(place, d),
+        )
+        for place, d in enumerate(ex.decisions)
     ]
 
 

@@ -1,16 +1,22 @@
-"""The expression of a page as Python: lines that bind `ex` to the same exploration elsewhere."""
+"""The expression of a page as Python: lines that bind `ex` to the same exploration elsewhere, and
+code that follows them (model/recipes.py has that of a pass or a decision)."""
 
 from __future__ import annotations
 
 import ast
+import json
 
 from workbench.ir.node.uop import UOp
+from workbench.ir.opt.opt import Opt, OptOps
 from workbench.viz import exploration
 from workbench.viz.exploration import Exploration
+from workbench.viz.schema.recipe import PageRecipes
 
 MOST_TEXT = 2000
 """Most characters of a line that is parsed."""
 EXPLORE = "explore"
+EXAMPLE_OPTS = (Opt(OptOps.UPCAST, "g1", 4), Opt(OptOps.UNROLL, "r0", 8))
+"""What opts look like where they can be pasted."""
 
 
 def recipe(ex: Exploration) -> str:
@@ -25,6 +31,20 @@ def recipe(ex: Exploration) -> str:
         changes = (f"{_named(ex, n)}: {store}" for n, store in ex.forced.items())
         lines.append(f"ex = ex.replan({{{', '.join(changes)}}})")
     return "\n".join(["from workbench import explore", "", *lines, ""])
+
+
+def page_recipes(ex: Exploration) -> PageRecipes:
+    """Return what a page shows of everything, as Python."""
+    off = [json.dumps(name) for name in ex.rules_off]
+    return PageRecipes(
+        plan="print(ex.plan)\n",
+        opts=", ".join(map(str, EXAMPLE_OPTS)),
+        baseline=f'ex = {EXPLORE}(...); ex.baseline("numpy", lambda: a @ b)',
+        without=[
+            f'{EXPLORE}(y, without=({", ".join([*off, ""])}"',
+            '"))' if off else '",))',
+        ],
+    )
 
 
 def _explored(ex: Exploration) -> str:

@@ -28,6 +28,7 @@ from workbench.viz.model.families import family_rows
 from workbench.viz.model.graph import graph_nodes
 from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.provenance import links_of
+from workbench.viz.model.recipes import compiled_passes
 from workbench.viz.model.words import plural
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key, language_rows
@@ -38,7 +39,7 @@ from workbench.viz.record.nodes import Lines, Nodes, Texts, bounded
 from workbench.viz.record.offers import NextRows, next_rows
 from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
 from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
-from workbench.viz.record.recipe import recipe
+from workbench.viz.record.recipe import page_recipes, recipe
 from workbench.viz.record.rules import RuleRows
 
 VERSION = 1
@@ -117,6 +118,7 @@ class Recorder:
             "headline": ex.headline,
             "nothing": bounded(ex.nothing_to_do),
             "without": {"rules": list(ex.rules_off), "differs": ""},
+            "recipes": to_builtins(page_recipes(ex)),
             "machine": to_builtins(machine(self.speeds)),
             "kinds": kind_rows(),
             "lines": self._lines.listed,
@@ -299,7 +301,7 @@ class Recorder:
             failure = owner, str(error)  # compiled again, it would mostly fail again
             if failure not in self._failures:
                 self._failures[failure] = kernel.observed(kernel.device)
-            self._add_passes(variant, self._failures[failure])
+            self._add_passes(variant, self._failures[failure], failed=True)
             raise
         return compilation
 
@@ -310,11 +312,14 @@ class Recorder:
             cached = self._sources[variant] = readable(self.kernels[variant])
         return cached
 
-    def _add_passes(self, variant: int, records: Sequence[PassRecord]) -> None:
+    def _add_passes(
+        self, variant: int, records: Sequence[PassRecord], failed: bool = False
+    ) -> None:
         """Add the passes of compiling a variant for its device."""
         number = self.record["variants"][variant]["kernel"]
         owner = Owner(variant, self.kernels[variant].device)
-        places = self._passes.add(records, number, owner)
+        python = compiled_passes(self.kernels[variant].device, failed)
+        places = self._passes.add(records, number, owner, python)
         self.put(("variants", variant, "passes"), places)
         self._add_texts(places, records)
 

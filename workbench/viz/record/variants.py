@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 
 from workbench.backends.device import Device, DeviceInfo
 from workbench.backends.program.language import Language
@@ -20,7 +21,9 @@ from workbench.kernel.performance import cost_of
 from workbench.measure.speeds import Speeds
 from workbench.pipeline import Stages
 from workbench.viz.model.loops import kernel_nest
+from workbench.viz.model.recipes import kernel_recipe
 from workbench.viz.model.title import decoded
+from workbench.viz.model.words import named_count
 from workbench.viz.record.about import ASSEMBLY, STATEMENTS
 from workbench.viz.record.links import Linker
 from workbench.viz.record.nodes import Nodes, bounded
@@ -30,7 +33,6 @@ from workbench.viz.schema.variant import (
     CodeLink,
     CodeRow,
     CostRow,
-    NamedNumber,
     Nest,
     NestRow,
     StepRow,
@@ -50,7 +52,7 @@ def variant_row(
         parent=parent,
         name=name,
         opts=[str(opt) for opt in kernel.applied_opts],
-        apply=[repr(opt) for opt in kernel.applied_opts],
+        recipe=kernel_recipe(number, kernel),
         steps=step_rows(kernel.steps),
         axes=[AxisRow(a.name, a.kind.name, a.size) for a in kernel.axes],
         bars=bar_rows(kernel),
@@ -97,13 +99,13 @@ def kernel_row(
 
 
 def step_rows(steps: HeuristicSteps) -> list[StepRow]:
-    """Return the steps of the default opts: what each applied, why, and its figures by name."""
+    """Return the steps of the default opts: what each applied, why, and the counts behind it."""
     return [
         StepRow(
             step.name,
             [str(opt) for opt in step.opts],
             step.why,
-            [NamedNumber(*figure) for figure in step.counts_in_words],
+            ", ".join(starmap(named_count, step.counts_in_words)),
         )
         for step in steps
     ]

@@ -51,8 +51,9 @@ class PlanRegion(Struct, forbid_unknown_fields=True):
 
 
 class DecisionRow(Struct, forbid_unknown_fields=True):
-    """Why a value is stored or fused; `figures` are those that decided, by name. `value` says what
-    it is, `name` does too, but where a kernel ends with it: there it is what that computes."""
+    """Why a value is stored or fused; `figures` are those that decided, by name, and `costs` what
+    they say, as sentences. `value` says what it is, `name` does too, but where a kernel ends with
+    it: there it is what that computes. `python` prints it, after the lines of the expression."""
 
     node: int
     name: str
@@ -60,20 +61,24 @@ class DecisionRow(Struct, forbid_unknown_fields=True):
     stored: bool
     reason: str
     figures: list[NamedNumber]
+    costs: str
     kernel: int | None
     forced: bool
     asked: bool
+    python: str
 
 
 class ComparedPlans(Struct, forbid_unknown_fields=True):
     """This plan beside the one before it: kernels and seconds are those of both. `asked` and
-    `moved` are places in the list of decisions."""
+    `moved` are places in the list of decisions, `told` says which is the faster, and `verdict` says
+    it as a sentence."""
 
     kernels: tuple[int, int]
     asked: int | None
     moved: list[int]
     seconds: tuple[float, float] | None
     told: str
+    verdict: str
 
 
 class PlanPicture(Struct, forbid_unknown_fields=True):

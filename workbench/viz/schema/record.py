@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
+from workbench.viz.schema.recipe import PageRecipes, PassRecipe
 from workbench.viz.schema.variant import NamedNumber, TimingRow, VariantRow
 
 
@@ -109,7 +110,7 @@ class CauseRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=True)
 
 class NodeColumns(Struct, forbid_unknown_fields=True):
     """Every node, a list for each field, sources before users. `made` says why it is there;
-    `reading` is a place in the record's `readings`; `line` is -1 for none."""
+    `dtype` is "" for none, `line` -1; `reading` is a place in the record's `readings`."""
 
     op: list[str]
     dtype: list[str]
@@ -180,6 +181,7 @@ class RecordedPass(Struct, forbid_unknown_fields=True):
     kernel: int | None
     variant: int | None
     device: str | None
+    python: PassRecipe
 
 
 class KernelRow(Struct, forbid_unknown_fields=True):
@@ -217,6 +219,7 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     headline: str
     nothing: str
     without: WithoutRow
+    recipes: PageRecipes
     machine: MachineRow
     kinds: dict[str, KindRow]
     lines: list[LineRow]

@@ -25,12 +25,12 @@ class NamedNumber(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class StepRow(Struct, forbid_unknown_fields=True):
-    """A step of the default opts: what it applied, why, and its figures by name."""
+    """A step of the default opts: what it applied, why, and in words the counts that made it."""
 
     name: str
     opts: list[str]
     why: str
-    figures: list[NamedNumber]
+    counts: str
 
 
 class AxisRow(Struct, forbid_unknown_fields=True):
@@ -51,12 +51,14 @@ class BufferRow(Struct, forbid_unknown_fields=True):
 
 
 class UseRow(Struct, forbid_unknown_fields=True):
-    """How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known)."""
+    """How a loop uses a buffer: `n` bytes, which the cache `level` holds (null: none is known).
+    `cell` has the bytes and the level where there is room for a few letters."""
 
     stride: str
     bytes: str
     n: int
     level: str | None
+    cell: list[str]
 
 
 class NestRow(Struct, forbid_unknown_fields=True):
@@ -200,13 +202,14 @@ class SearchRow(Struct, forbid_unknown_fields=True):
 
 
 class VariantRow(Struct, forbid_unknown_fields=True):
-    """A kernel with opts, and what is known of it on the session's device."""
+    """A kernel with opts, and what is known of it on the session's device. `python` stands
+    by itself; `recipe` binds `kernel` after the lines of the expression."""
 
     kernel: int
     parent: int | None
     name: str
     opts: list[str]
-    apply: list[str]
+    recipe: str
     steps: list[StepRow]
     axes: list[AxisRow]
     bars: list[list[int]]

@@ -77,7 +77,7 @@ def steps_part(steps: Sequence[StepRow]) -> str:
             escape(step.name),
             ", ".join(code(opt) for opt in step.opts),
             escape(step.why),
-            muted(", ".join(f"{f.name} {figure_text(f.value)}" for f in step.figures)),
+            muted(step.counts),
         )
         for step in steps
     ]

@@ -38,7 +38,7 @@ def test_a_roofline_stands_beside_the_bound(
             assert y == pytest.approx(along(scale["y"], rate), abs=0.6), i
         label = page.get_attribute(".wb-roof", "aria-label")
         assert "peak 200 GFLOP/s" in label and "fast: " in label and "slow" not in label
-        assert {"L1", "L2", "mem"} <= set(
+        assert {"L1", "L2", "memory"} <= set(
             page.locator(".wb-roof-name").all_text_contents()
         )
         page.locator(dots).nth(1).click()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.viz.browser.browser import COPIED, drawn
 from tests.viz.browser.rewrites.support import Record, decompose, where
 from tests.viz.layouts import Functions
@@ -147,39 +145,22 @@ def test_a_pass_in_one_step_says_what_became_of_a_node(page: Any) -> None:
     assert page.evaluate("document.activeElement.ariaLabel") == "filter passes"
 
 
-@pytest.mark.parametrize(
-    ("unit", "name"),
-    [("rewrite", ""), ("decision", ""), ("rewrite", "plain"), ("opt", "auto")],
-)
-def test_what_is_copied_gets_at_what_is_shown(
-    page: Any, recorder: Recorder, record: Record, unit: str, name: str
-) -> None:
-    """Run where the tensors are, it finds the very nodes: of a variant's passes, and of those of
-    scheduling, which have none."""
-    passes, variants = record["passes"], record["variants"]
-    of_variants = {p for v in variants for p in v["passes"]}
-    own = {p for v in variants for p in v["passes"] if v["name"] == name}
-    indices = sorted(own or set(range(len(passes))) - of_variants)
-    place = next(
-        p for p in indices if passes[p]["unit"] == unit and passes[p]["rewrites"]
-    )
-    kernel = passes[place]["kernel"] or 0
-    variant = next(
-        v for v in variants if v["name"] == (name or "plain") and v["kernel"] == kernel
-    )
-    rewrites = passes[place]["rewrites"]
+def test_what_is_copied_is_what_is_shown(page: Any, record: Record) -> None:
+    """By the button and by the key; tests/viz/record/test_recipe.py runs such code."""
+    variant = next(v for v in record["variants"] if v["name"] == "auto")
+    units = {p: record["passes"][p]["unit"] for p in variant["passes"]}
+    place = next(p for p, unit in units.items() if unit == "opt")
+    row = record["passes"][place]
+    binding = record["expr"]["python"] + variant["recipe"]
     page.evaluate(COPIED)
     page.click(f"[data-key=kernel-{variant['kernel']}]")
-    page.click(f'[data-key="variant-{variants.index(variant)}"]')
+    page.click(f'[data-key="variant-{record["variants"].index(variant)}"]')
     page.click(f"[data-key=pass-{place}]")
-    names: Record = {"y": recorder.exploration.tensors}
     page.click("[data-key=copy-step]")
-    exec(page.evaluate("copied"), names)
-    assert names["found"].name == passes[place]["name"]
-    page.click(f'[data-key="rw-{len(rewrites)}"]')
+    assert page.evaluate("copied") == binding + row["python"]["outcome"]
+    last = len(row["rewrites"])
+    page.click(f'[data-key="rw-{last}"]')
     page.keyboard.press("y")
-    exec(page.evaluate("copied"), names)
-    match, (rule, before, after, _) = names["match"], rewrites[-1]
-    assert match.before is recorder.node(before)
-    assert unit == "decision" or match.after is recorder.node(after)
-    assert rule == -1 or str(match.rule).startswith(record["rules"][rule]["name"])
+    assert page.evaluate("copied") == binding + str(last - 1).join(
+        row["python"]["match"]
+    )

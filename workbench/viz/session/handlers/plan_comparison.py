@@ -16,7 +16,7 @@ from workbench.base.errors import WorkbenchError
 from workbench.ir.node.ops import Ops
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
-from workbench.measure.side_by_side import ratio
+from workbench.measure.side_by_side import Ratio, ratio
 from workbench.viz.session.handlers import measurement, variants
 from workbench.viz.session.live_record import Before, LiveRecord
 from workbench.worker.client import DATA_BYTES, TaskStopped
@@ -58,6 +58,7 @@ def compare(session: LiveRecord, was: Before, target: UOp | None) -> None:
         "moved": moved,
         "seconds": None,
         "told": "",
+        "verdict": "",
     }
     session.put(AT, row)
 
@@ -101,7 +102,10 @@ def measure(session: LiveRecord) -> Row:
     with session.lock:
         if session.recorder is mine:  # else it was planned again meanwhile
             row = mine.record["plan"]["compared"]
-            session.put(AT, row | {"seconds": seconds, "told": comparison})
+            text = str(comparison)
+            verdict = f"now is {text}" if comparison.is_measurable else text
+            timed = {"seconds": seconds, "told": text, "verdict": verdict}
+            session.put(AT, row | timed)
             session.tell_changes()
     return {}
 
@@ -133,9 +137,9 @@ def _params(kernels: Sequence[Kernel]) -> Iterator[UOp]:
 
 def _plan_times(
     rows: Sequence[Row], plans: Sequence[Sequence[int]]
-) -> tuple[list[float], str]:
-    """Return the seconds of each plan, and in words how the second compares with the first. Samples
-    of one round were taken together, so each round is added up.
+) -> tuple[list[float], Ratio]:
+    """Return the seconds of each plan, and how the second compares with the first. Samples of one
+    round were taken together, so each round is added up.
 
     Errors: WorkbenchError of a kernel that does not run; TaskStopped.
     """
@@ -148,4 +152,4 @@ def _plan_times(
     rounds = min(len(row["samples"]) for row in rows)
     samples = np.array([row["samples"][:rounds] for row in rows])
     was, now = (samples[list(places)].sum(axis=0) for places in plans)
-    return [float(np.median(t)) for t in (was, now)], str(ratio(was, now))
+    return [float(np.median(t)) for t in (was, now)], ratio(was, now)

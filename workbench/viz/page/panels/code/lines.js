@@ -46,10 +46,11 @@ export function codeView(app, code, state, again) {
  * @param {App} app
  * @param {CodeRow} code */
 function helperLines(app, { language, lines }) {
-  const head = languageOf(app, language)?.head;
-  const starts = head && new RegExp(head);
-  let first = starts ? lines.findIndex((line) => starts.test(line)) : 0;
-  while (first > 0 && /^(\/\/|;)/.test(lines[first - 1])) first--;
+  const { head = "", comment = "" } = languageOf(app, language) ?? {};
+  if (!head) return 0;
+  const [starts, isComment] = [new RegExp(head), new RegExp(`^(?:${comment})`)];
+  let first = lines.findIndex((line) => starts.test(line));
+  while (first > 0 && isComment.test(lines[first - 1])) first--;
   return first > 6 ? first : 0;
 }
 

@@ -16,7 +16,7 @@ const MOST_MOVED = 3; // that are told of; the list of decisions has all
 export function planBefore(app) {
   const { compared, decisions } = app.record.plan;
   if (!compared) return null;
-  const { kernels, seconds, told, moved } = compared;
+  const { kernels, seconds, verdict, moved } = compared;
   const timed = seconds !== null;
   /** @type {(name: string, k: 0 | 1) => HTMLElement[]} */
   const row = (name, k) => [
@@ -34,7 +34,7 @@ export function planBefore(app) {
       "div",
       { class: "wb-plan-told" },
       timed
-        ? h("b", { class: "wb-plan-verdict" }, /^\d/.test(told) ? `now is ${told}` : told)
+        ? h("b", { class: "wb-plan-verdict" }, verdict)
         : h("span", { class: "wb-quiet" }, "not timed yet"),
       ...timePlans(app, timed),
     ),

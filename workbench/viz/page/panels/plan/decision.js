@@ -4,7 +4,7 @@ import { act, canAsk, NEEDS_PYTHON } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";
 import { NOTHING, rowAt } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
-import { countText, planFigure, three } from "../../base/text.js";
+import { planFigure } from "../../base/text.js";
 
 /** @import { DecisionRow, RecordedPass } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -43,7 +43,7 @@ export function decisionParts(app, decision) {
       decision.forced && h("b", {}, " (forced by you)"),
     ),
     h("div", { class: "wb-plan-try" }, ...planButtons(app, decision)),
-    h("p", {}, figuresSaid(decision)),
+    h("p", {}, decision.costs),
     figures.length > 0 &&
     h(
       "table",
@@ -51,42 +51,6 @@ export function decisionParts(app, decision) {
       h("tbody", {}, ...figures),
     ),
   ];
-}
-
-/** What the figures of a decision say, as sentences.
- * @param {DecisionRow} decision */
-export function figuresSaid({ stored, figures }) {
-  const {
-    evaluations,
-    elements,
-    "cost to recompute": again,
-    "cost to store": storing,
-    "cost to stage": staging,
-  } = Object.fromEntries(figures);
-  if (evaluations === undefined || !elements) return "";
-  const like = (/** @type {number} */ cost) => `${countText(Math.round(cost))} operations`;
-  const times = evaluations / elements;
-  const often = times <= 1
-    ? "computed once"
-    : `computed ${three(times).replace(/\.0+$/, "")} times`;
-  const more = again > 0 ? `: ${like(again)} more` : "";
-  const each = elements === 1
-    ? "its one element"
-    : `each of its ${elements.toLocaleString("en")} elements`;
-  const byCost = again < storing ? " By cost alone it would be fused." : "";
-  if (stored) {
-    return `Fused, ${each} would be ${often}${more}. Storing it and reading it back is like ${
-      like(storing)
-    }.${byCost}`;
-  }
-  if (staging !== undefined) {
-    return `Without that row, ${each} would be ${often}${more}. Keeping the row is like ${
-      like(staging)
-    }, storing all of it like ${like(storing)}.`;
-  }
-  return `Fused, ${each} is ${often}${more}. Storing it and reading it back would be like ${
-    like(storing)
-  }.`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { button, heading, kernelNumber } from "../../app/pieces.js";
 import { nodeLink } from "../../app/store.js";
 import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
-import { copyPlan } from "./python_code.js";
+import { copyPlan } from "./copy.js";
 
 /** @import { DecisionRow } from "../../record.d.ts" */
 /** @import { PlanState } from "./panel.js" */

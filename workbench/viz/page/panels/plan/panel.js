@@ -9,7 +9,7 @@ import { GraphView } from "../../graph/view.js";
 import { planBefore } from "./compared.js";
 import { planList } from "./decisions.js";
 import { planDrawing, planFirst, planLit } from "./drawing.js";
-import { copyPlan } from "./python_code.js";
+import { copyPlan } from "./copy.js";
 import { planDetail } from "./why.js";
 
 /** @import { PlanNode } from "../../record.d.ts" */

@@ -8,7 +8,7 @@ import { h, words } from "../../base/elements.js";
 import { walkable } from "../../base/lists.js";
 import { bytesText, plural } from "../../base/text.js";
 import { decisionOf } from "../../record/rules.js";
-import { decisionParts, figuresSaid } from "./decision.js";
+import { decisionParts } from "./decision.js";
 
 /** @import { DecisionRow, PageRecord, PlanNode } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */
@@ -122,7 +122,7 @@ function cutItem(app, { decision, kernel, bytes, readers }) {
         bytes !== undefined && h("b", { class: "wb-figure" }, bytesText(bytes)),
       ),
       h("div", { class: "wb-plan-reason" }, words(reason, "", 600)),
-      h("div", { class: "wb-quiet" }, figuresSaid(decision)),
+      h("div", { class: "wb-quiet" }, decision.costs),
     ),
     nodeLink(node),
   );

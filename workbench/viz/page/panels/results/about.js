@@ -4,7 +4,7 @@ import { reference } from "../../app/actions.js";
 import { inOneRun, overlap, real } from "../../app/timing.js";
 import { h, words } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
-import { bytesText, countText, planFigure } from "../../base/text.js";
+import { bytesText, countText } from "../../base/text.js";
 import { estimateParts } from "./estimate.js";
 import { noteField } from "./note.js";
 import { roofline } from "./roofline.js";
@@ -63,18 +63,13 @@ function optsFold({ opts, steps = [] }) {
 const optWords = (opt) => words(opt, "wb-code", 120);
 
 /** @param {StepRow} step */
-function stepParts({ name, opts, why, figures }) {
-  const told = figures.map(([figure, n]) =>
-    figure.includes("bytes")
-      ? `${figure.replace("bytes", "").trim()} ${bytesText(n)}`
-      : `${figure} ${planFigure(n)}`
-  );
+function stepParts({ name, opts, why, counts }) {
   return [
     h("b", {}, name),
     ": ",
     words(why, "", 400),
     h("div", {}, ...opts.flatMap((opt) => [optWords(opt), " "])),
-    h("div", { class: "wb-quiet" }, told.join(", ")),
+    h("div", { class: "wb-quiet" }, counts),
   ];
 }
 

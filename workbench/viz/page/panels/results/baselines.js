@@ -37,6 +37,6 @@ export function baselineButton(app) {
       }),
     ];
   }
-  const hint = 'to compare with numpy: ex = explore(...); ex.baseline("numpy", lambda: a @ b)';
+  const hint = `to compare with numpy: ${app.record.recipes.baseline}`;
   return canAsk(app) ? [h("span", { class: "wb-quiet wb-small wb-hint" }, hint)] : [];
 }

@@ -14,8 +14,7 @@ import { namePlaces } from "./roof_names.js";
 /** A measured variant and its place: operations for each byte, and a second.
  * @typedef {{i: number, variant: VariantRow, x: number, y: number}} Dot */
 
-/** @type {Record<string, string>} */
-const ROOF_DASHES = { L1: "", L2: "7 3", L3: "3 3", memory: "1 3" };
+const ROOF_DASHES = ["", "7 3", "3 3", "1 3"]; // of the slopes, the fastest level first
 const NAME_LETTERS = 16;
 
 /**
@@ -111,7 +110,7 @@ function roofSlope({ x0, y0, across, up }, [level, rate], peak, i) {
     {},
     svg("path", {
       class: "wb-roof-line",
-      "stroke-dasharray": ROOF_DASHES[level],
+      "stroke-dasharray": ROOF_DASHES[i] ?? "",
       d: `M${across(from)} ${up(from * rate)}L${across(peak / rate)} ${up(peak)}`,
     }),
     svg("text", {
@@ -119,7 +118,7 @@ function roofSlope({ x0, y0, across, up }, [level, rate], peak, i) {
       x: across(named) - 3,
       y: up(named * rate) - 3,
       "text-anchor": "end",
-    }, level === "memory" ? "mem" : level),
+    }, level),
   );
 }
 

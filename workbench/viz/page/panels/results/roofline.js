@@ -21,7 +21,8 @@ export function roofline(app) {
   const { machine } = app.record;
   const dots = roofDots(app);
   if (!machine.peak || !machine.bandwidth || !dots.length) return null;
-  const kind = dots.find(({ variant }) => variant.cost)?.variant.cost?.kind || "f32";
+  const kind = dots.find(({ variant }) => variant.cost)?.variant.cost?.kind ||
+    Object.keys(machine.peak)[0];
   const peak = machine.peak[kind];
   return h(
     "figure",

@@ -2,7 +2,7 @@
 
 import { isAcross } from "../../base/lists.js";
 import { stepPass } from "../../record/passes.js";
-import { copyStep } from "./python_code.js";
+import { copyStep } from "./copy.js";
 
 /** @import { App } from "../../app/store.js" */
 /** @import { Keys } from "../../types.d.ts" */

@@ -8,7 +8,7 @@ import { walkable } from "../../base/lists.js";
 import { hasWords, plural, secondsText } from "../../base/text.js";
 import { passesOf } from "../../record/passes.js";
 import { decisionOf, ruleCounts, ruleName } from "../../record/rules.js";
-import { copyStep } from "./python_code.js";
+import { copyStep } from "./copy.js";
 
 /** @import { RecordedPass } from "../../record.d.ts" */
 /** @import { App } from "../../app/store.js" */

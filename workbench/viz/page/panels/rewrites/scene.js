@@ -129,8 +129,7 @@ function sceneNode(states, n, key) {
   const { nodes } = states;
   const state = states.stateOf(key);
   const label = sceneLabel(states, n);
-  const sub = [nodes.shape[n], nodes.dtype[n] === "void" ? "" : nodes.dtype[n]].filter(Boolean)
-    .join(" ");
+  const sub = [nodes.shape[n], nodes.dtype[n]].filter(Boolean).join(" ");
   const { family } = readingOf(nodes, n);
   const w = Math.max(56, 26 + Math.max(6.9 * label.length, 5.7 * sub.length));
   return { key, n, w, h: BOX_HEIGHT, label, sub, family, letter: family, op: nodes.op[n], state };

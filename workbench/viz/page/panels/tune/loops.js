@@ -128,6 +128,7 @@ function loopName(app, row) {
  * @param {UseRow | undefined} use */
 function useCell(app, row, use) {
   if (!use) return h("span", { class: "wb-use" });
+  const [bytes, cacheName] = use.cell;
   const cache = app.record.machine.caches.find(([name]) => name === use.level);
   const share = cache ? Math.min(1, use.n / cache[1]) : 1;
   const level = use.level
@@ -144,15 +145,11 @@ function useCell(app, row, use) {
     "span",
     { class: "wb-use", title: `${stride}; ${use.bytes} touched by one run of this loop${level}` },
     h("span", { class: "wb-stride" }, row.vector && use.stride === "1" ? "1 vec" : use.stride),
-    h(
-      "span",
-      { class: "wb-touched" },
-      use.bytes.replace(/ ?([KMGT])iB$/, "$1").replace(/ B$/, "").replace("<= ", "≤"),
-    ),
+    h("span", { class: "wb-touched" }, bytes),
     h(
       "span",
       { class: `wb-level wb-${use.level || "none"}` },
-      use.level === "memory" ? "mem" : use.level || "",
+      cacheName,
       use.level && h("i", { style: `width:${Math.max(6, share * 100)}%` }),
     ),
   );

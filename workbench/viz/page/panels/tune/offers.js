@@ -264,7 +264,7 @@ export function pasteBox(app, state) {
     "data-key": "paste",
     disabled: !canAsk(app),
     placeholder: canAsk(app)
-      ? 'paste opts: UPCAST("g1", 4), UNROLL("r0", 8)'
+      ? `paste opts: ${app.record.recipes.opts}`
       : `paste opts: ${NEEDS_PYTHON}`,
     oninput: ({ target }) => (state.pasted = target.value),
     onkeydown: (event) => event.key === "Enter" && paste(app, state),

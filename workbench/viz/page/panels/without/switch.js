@@ -18,8 +18,7 @@ export function ruleOffButton(app, rule) {
   const title = isOff
     ? "with this rule again"
     : "plan and compile without this rule: did source, time or answer change?";
-  const off = [...app.record.without.rules, name].map((n) => JSON.stringify(n));
-  const fromPython = `explore(y, without=(${off.join(", ")}${off.length > 1 ? "" : ","}))`;
+  const fromPython = app.record.recipes.without.join(name);
   return h(
     "span",
     { class: "wb-rw-switch" },

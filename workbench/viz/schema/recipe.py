@@ -1,0 +1,24 @@
+"""What a page shows, as Python: texts that the page joins, and copies."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PageRecipes(Struct, forbid_unknown_fields=True):
+    """Python that gets at what a page shows. `plan` follows the lines of the expression; `opts` is
+    what can be pasted, `baseline` how to compare with something else; `without` is the text around
+    the name of a rule, to do without it."""
+
+    plan: str
+    opts: str
+    baseline: str
+    without: list[str]
+
+
+class PassRecipe(Struct, forbid_unknown_fields=True):
+    """Python that gets at a pass: `outcome` prints what it made, `match` is the text around the
+    place of one of its matches. It follows the lines of the expression and of the variant."""
+
+    outcome: str
+    match: list[str]
