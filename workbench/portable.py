@@ -81,12 +81,8 @@ def portable(*roots: UOp) -> Portable:
         places[node] = len(nodes)
         sources = tuple(places[source] for source in node.src)
         nodes.append(
-            _memory(node)
+            PickledMemory(node.device, node.dtype, node.buffer_shape, read(node))
             if node.op is Ops.BUFFER
             else Node(node.op, node.dtype, sources, node.arg)
         )
     return Portable(tuple(nodes), tuple(places[root] for root in roots))
-
-
-def _memory(node: UOp) -> PickledMemory:
-    return PickledMemory(node.device, node.dtype, node.buffer_shape, read(node))

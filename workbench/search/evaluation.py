@@ -82,7 +82,9 @@ class _Measuring:
     def read(self, answer: Row) -> Measured:
         """Return the measurement of a candidate from an answer."""
         if "error" in answer:
-            return Measured(error=": ".join(filter(None, _words(answer["error"]))))
+            error = answer["error"]
+            words = filter(None, (error["what"], error["because"]))
+            return Measured(error=": ".join(words))
         if "same" in answer:
             return Measured(same=answer["same"])
         self.digests.append(answer["digest"])
@@ -94,10 +96,6 @@ class _Measuring:
         # The least time is that of an undisturbed run.
         least_s = min(answer["samples"])
         return Measured(least_s, least_s / min(answer["against"]), answer["digest"])
-
-
-def _words(error: Row) -> list[str]:
-    return [error["what"], error["because"]]
 
 
 @dataclass(slots=True)

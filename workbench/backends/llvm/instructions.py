@@ -54,7 +54,7 @@ def lanes(values: Sequence[Const], dtype: DType) -> str:
 
 def elementwise(node: UOp, args: Sequence[str], emit: Emit) -> str:
     """Return the instruction that computes an elementwise `node` from operands `args`."""
-    op, dtype = node.op, max((s.dtype for s in node.src), key=_count)
+    op, dtype = node.op, max((s.dtype for s in node.src), key=lambda d: d.count)
     if op in (Ops.MAX, Ops.MIN):
         return extreme(op, dtype, args, emit, [is_number(s) for s in node.src])
     if op in (Ops.CDIV, Ops.CMOD) and may_overflow(node):
@@ -151,10 +151,6 @@ def _float(value: float) -> str:
         mantissa, e, exponent = text.partition("e")
         return (mantissa if "." in mantissa else mantissa + ".0") + e + exponent
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def _count(dtype: DType) -> int:
-    return dtype.count
 
 
 def _safe_division(node: UOp, args: Sequence[str], emit: Emit) -> str:

@@ -74,11 +74,8 @@ def threads_of(linear: Sequence[UOp]) -> int:
 
 def _params(linear: tuple[UOp, ...]) -> tuple[UOp, ...]:
     memories = {n.param for n in linear if n.op is Ops.INDEX}
-    return tuple(sorted((n for n in memories if n.op is Ops.PARAM), key=_slot))
-
-
-def _slot(param: UOp) -> int:
-    return param.slot
+    params = (n for n in memories if n.op is Ops.PARAM)
+    return tuple(sorted(params, key=lambda param: param.slot))
 
 
 def _scratch(linear: tuple[UOp, ...]) -> tuple[dict[UOp, int], int]:

@@ -81,10 +81,6 @@ def _cast(node: Node, full: Bounds) -> Bounds:
     return (lo, hi) if full[0] <= lo and hi <= full[1] else full
 
 
-def _add(a: Bounds, b: Bounds) -> Bounds:
-    return a[0] + b[0], a[1] + b[1]
-
-
 def _mul(a: Bounds, b: Bounds) -> Bounds:
     corners = [x * y for x in a for y in b]
     return min(corners), max(corners)
@@ -92,37 +88,17 @@ def _mul(a: Bounds, b: Bounds) -> Bounds:
 
 def _idiv(a: Bounds, b: Bounds) -> Bounds:
     if b[0] <= 0 <= b[1]:
-        return -math.inf, math.inf
+        return _ANY
     corners = [x // y for x in a for y in b]
     return min(corners), max(corners)
 
 
 def _mod(a: Bounds, b: Bounds) -> Bounds:
     if b[0] != b[1] or b[0] <= 0:
-        return -math.inf, math.inf
+        return _ANY
     if a[0] // b[0] == a[1] // b[0]:
         return a[0] % b[0], a[1] % b[0]
     return 0, b[0] - 1
-
-
-def _max(a: Bounds, b: Bounds) -> Bounds:
-    return max(a[0], b[0]), max(a[1], b[1])
-
-
-def _min(a: Bounds, b: Bounds) -> Bounds:
-    return min(a[0], b[0]), min(a[1], b[1])
-
-
-def _neg(a: Bounds) -> Bounds:
-    return -a[1], -a[0]
-
-
-def _machine_div(a: Bounds, b: Bounds) -> Bounds:
-    return _idiv(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
-
-
-def _machine_mod(a: Bounds, b: Bounds) -> Bounds:
-    return _mod(a, b) if a[0] >= 0 and b[0] > 0 else (-math.inf, math.inf)
 
 
 def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
@@ -136,12 +112,21 @@ def _shr(a: Bounds, b: Bounds, bits: int) -> Bounds:
     return min(corners), max(corners)
 
 
-def _and(a: Bounds, b: Bounds) -> Bounds:
-    return (0, b[1]) if b[0] == b[1] and b[0] >= 0 else (-math.inf, math.inf)
+def _of_positive(rule: Callable[[Bounds, Bounds], Bounds]) -> Callable[..., Bounds]:
+    """Truncated and floored division are one where neither operand is negative."""
+    return lambda a, b: rule(a, b) if a[0] >= 0 and b[0] > 0 else _ANY
 
 
+_ANY: Bounds = (-math.inf, math.inf)
 _INTEGER: dict[Ops, Callable[..., Bounds]] = {
-    Ops.ADD: _add, Ops.MUL: _mul, Ops.IDIV: _idiv, Ops.MOD: _mod,
-    Ops.MAX: _max, Ops.MIN: _min, Ops.NEG: _neg, Ops.CDIV: _machine_div,
-    Ops.CMOD: _machine_mod, Ops.AND: _and,
-}  # fmt: skip
+    Ops.ADD: lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    Ops.MUL: _mul,
+    Ops.IDIV: _idiv,
+    Ops.MOD: _mod,
+    Ops.MAX: lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    Ops.MIN: lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    Ops.NEG: lambda a: (-a[1], -a[0]),
+    Ops.CDIV: _of_positive(_idiv),
+    Ops.CMOD: _of_positive(_mod),
+    Ops.AND: lambda a, b: (0, b[1]) if b[0] == b[1] and b[0] >= 0 else _ANY,
+}

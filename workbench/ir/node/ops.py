@@ -221,10 +221,6 @@ def _erf(a: Array) -> Array:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(a)).astype(np.asarray(a).dtype)
 
 
-def _ternary_fma(a: Array, b: Array, c: Array) -> Array:
-    return a * b + c
-
-
 _LEAF = "leaf"
 _ALL = "tkln"
 Op = OpInfo
@@ -313,7 +309,8 @@ OPS: dict[Ops, OpInfo] = {
         symbol=">>", precedence=5, label=">>", word="shift"),
     Ops.WHERE: Op(3, _ALL, "where", np.where, "b where a, else c",
         word="where"),
-    Ops.FMA: Op(3, "ln", "same", _wrap(_ternary_fma), "a * b + c, rounded once if the device can",
+    Ops.FMA: Op(3, "ln", "same", _wrap(lambda a, b, c: a * b + c),
+        "a * b + c, rounded once if the device can",
         word="fma"),
     Ops.CAST: Op(1, _ALL, "cast", None, "the value as another dtype; float to int saturates",
         word="cast", cost=0.0),

@@ -15,8 +15,6 @@ THREAD("g0", 2):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from workbench.base.target import Target
 from workbench.ir.node import construct
 from workbench.ir.node.axis import AxisType
@@ -60,10 +58,6 @@ def apply(kernel: UOp, opt: Opt) -> UOp:
     return settled(construct.in_order(changed, order))
 
 
-def _up_to_all_cores(target: Target) -> Sequence[int]:
-    return range(2, target.cores + 1)
-
-
 THREAD = OptKind(
     "THREAD",
     here="an outer part of the output for each of several cores",
@@ -71,7 +65,7 @@ THREAD = OptKind(
     why_not=why_not,
     apply=apply,
     applies_to=frozenset({AxisType.GLOBAL}),
-    amounts=_up_to_all_cores,
+    amounts=lambda target: range(2, target.cores + 1),
     makes=AxisType.THREAD,
     promise=20,
 )
