@@ -17,7 +17,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,14 @@ ROOTS = "etc|home|lib|media|mnt|opt|private|root|srv|tmp|usr|var|Users|Volumes"
 ABSOLUTE_PATH = re.compile(rf"{START}/(?:{ROOTS})/[\w.-]+|(?<!\w)[A-Za-z]:\\+\w+")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Run and strip the notebooks.")
     parser.add_argument(
         "notebooks", nargs="*", type=Path, help="all, where none is named"
     )
     parser.add_argument("--out", type=Path, default=None, help="in place, where absent")
     parser.add_argument("--measure", action="store_true", help="show the new times")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
 
     failed = False
     for path in options.notebooks or sorted(NOTEBOOKS.glob("*.ipynb")):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from run_notebooks import MAX_BYTES, dumps, kept, problems, stripped
+from run_notebooks import MAX_BYTES, dumps, kept, main, problems, stripped
 
 from tests.support import ROOT
 
@@ -39,14 +37,12 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @each_notebook
 @pytest.mark.timeout(400)
-def test_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
-    script = ROOT / "scripts" / "run_notebooks.py"
-    run = subprocess.run(
-        [sys.executable, script, "--out", tmp_path, path],
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_notebook_runs_from_top_to_bottom(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = main(["--out", str(tmp_path), str(path)])
+    assert not failed, capsys.readouterr().err
     executed = nbformat.read(tmp_path / path.name, as_version=4)
     counts = [c.execution_count for c in executed.cells if c.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
