@@ -88,7 +88,7 @@ pictures, those on a box or a ground of their own."""
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Yield a browser with no way to any network.
+    """Yield a browser with no way to any network; its `free_pages` are those that no test has.
 
     Skips, with the reason, where there is none; fails instead where CI is set.
     """
@@ -106,6 +106,7 @@ def chromium() -> Iterator[Any]:
         browser = playwright.chromium.launch(
             executable_path=path, args=[*FLAGS], timeout=2 * WAIT_MS
         )
+        browser.free_pages = []
         try:
             yield browser
         finally:
@@ -130,17 +131,43 @@ def drawn(page: Any) -> None:
 
 
 def opened(browser: Any, path: Path, width: int = 1400, dark: bool = False) -> Any:
-    """Return a page that shows a file offline."""
-    page = new_page(
-        browser,
-        viewport={"width": width, "height": 700},
-        color_scheme="dark" if dark else "light",
-        offline=True,
-    )
-    page.on("request", lambda r: _local(page, r.url))
+    """Return a page that shows a file offline, as if it were new: one that is free, where there is
+    one, because a context and its process take longer to start than the file to load."""
+    page = browser.free_pages.pop() if browser.free_pages else _offline_page(browser)
+    page.set_viewport_size({"width": width, "height": 700})
+    page.emulate_media(color_scheme="dark" if dark else "light")
     page.goto(path.as_uri())
     page.wait_for_selector(".wb")
     return page
+
+
+def _offline_page(browser: Any) -> Any:
+    page = new_page(browser, offline=True)
+    page.on("request", lambda r: _local(page, r.url))
+    page.has_own_clock = False
+    return page
+
+
+def stop_clock(page: Any) -> None:
+    """From now on the time of the page is what the test says. No other test gets the page."""
+    page.has_own_clock = True
+    page.clock.install()
+
+
+def leave(browser: Any, page: Any) -> None:
+    """Let another test have the page; fail on errors that nobody caught."""
+    if page.has_own_clock:
+        faults = page.faults
+        page.context.close()
+    else:
+        for key in ("Alt", "Control", "Meta", "Shift"):
+            page.keyboard.up(key)
+        page.mouse.up()
+        page.mouse.move(-1, -1)  # nothing is under it
+        page.goto("about:blank")
+        faults, page.faults = page.faults, []
+        browser.free_pages.append(page)
+    assert faults == []
 
 
 def shown(
@@ -155,13 +182,11 @@ def shown(
         page.click(".wb-header", position={"x": 4, "y": 4})
         page.keyboard.press(mode)
     yield page
-    faults = page.faults
-    page.context.close()
-    assert faults == []
+    leave(browser, page)
 
 
 def _local(page: Any, url: str) -> None:
-    if not url.startswith(("file:", "blob:", "data:")):
+    if not url.startswith(("about:", "file:", "blob:", "data:")):
         page.faults.append(f"asked for {url}")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from tests.viz.browser.browser import stop_clock
 from workbench.measure.speeds import Rate, Speeds
 from workbench.viz.record.machine import speed_rows
 
@@ -66,7 +67,7 @@ def falls_silent(page: Any) -> None:
     """From now on nobody answers the page, and its clock is the test's."""
     page.wait_for_function("sent.length > 0")
     page.evaluate("window.mute = true")
-    page.clock.install()
+    stop_clock(page)
 
 
 def send_reply(

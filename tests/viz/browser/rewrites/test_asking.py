@@ -6,7 +6,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from tests.viz.browser.browser import session_page, shown
+from tests.viz.browser.browser import session_page, shown, stop_clock
 from tests.viz.browser.rewrites.support import Record, decompose, rewrites_page
 from tests.viz.record.support import plain
 from tests.viz.session import support as live
@@ -97,7 +97,7 @@ def test_bisecting_is_of_the_variant_and_its_answer_stays(
     session: Any, record: Record
 ) -> None:
     page = session
-    page.clock.install()
+    stop_clock(page)
     auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
     page.click('.wb-variant:has-text("auto")')
     page.click('[data-key="bisect"]')
