@@ -15,8 +15,8 @@ import linecache
 import os
 import site
 import sys
-import sysconfig
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType, FrameType
 from typing import Any
 from weakref import ref
@@ -172,11 +172,13 @@ def _kind(filename: str) -> int:
     return kind
 
 
+@cache
 def _installed() -> tuple[str, ...]:
     """Return the folders of what is installed, Python's own modules among them."""
-    named = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    named += [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple(path + os.sep for path in named if path)
+    # sysconfig knows them too, but takes as long as a small kernel to compile
+    own = os.path.dirname(os.__file__)
+    paths = dict.fromkeys([own, *site.getsitepackages(), site.getusersitepackages()])
+    return tuple(path + os.sep for path in paths if path)
 
 
 def _line(filename: str, number: int, cell: str | None) -> SourceLine:
