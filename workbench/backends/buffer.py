@@ -25,7 +25,7 @@ class Buffer(Unpicklable):
     """
 
     __slots__ = (
-        "_array", "_lease", "address", "device", "dtype", "handle", "nbytes", "offset", "size"
+        "_lease", "address", "device", "dtype", "handle", "nbytes", "offset", "size"
     )  # fmt: skip
 
     def __init__(self, device: str, dtype: DType, size: int):
@@ -39,9 +39,6 @@ class Buffer(Unpicklable):
         self._lease = Lease(memory.pool, self.nbytes)
         block = self._lease.block
         self.handle, self.offset, self.address = block.handle, 0, block.address
-        self._array: Array | None = None
-        if block.address:  # bytes first: the interface has no name for bfloat16
-            self._array = np.asarray(self._lease).view(dtype.numpy)
 
     def __repr__(self) -> str:
         return f"<Buffer {self.dtype}[{self.size}] on {self.device}>"
@@ -61,13 +58,14 @@ class Buffer(Unpicklable):
     @property
     def array(self) -> Array:
         """A view of the memory. Errors: DeviceError where this process cannot read it."""
-        if self._array is None:
+        if not self.address:
             raise DeviceError(
                 f"there is no view of {self!r}",
                 f"the memory of {self.device} is not this process's",
                 "to_numpy(), which copies it",
             )
-        return self._array
+        data = np.asarray(self._lease)[self.offset : self.offset + self.nbytes]
+        return data.view(self.dtype.numpy)
 
     def copy_in(self, values: Array) -> None:
         """Copy an array, of as many elements and of the same item size, to this memory."""
@@ -77,8 +75,8 @@ class Buffer(Unpicklable):
 
     def to_numpy(self) -> Array:
         """Return a flat copy as a numpy array."""
-        if self._array is not None:
-            return self._array.copy()
+        if self.address:
+            return self.array.copy()
         values = np.empty(self.size, self.dtype.numpy)
         self.memory.copy_out(self.handle, self.offset, values.view(np.uint8))
         return values
@@ -86,7 +84,7 @@ class Buffer(Unpicklable):
     def as_array(self) -> Array:
         """Return the elements for reading: a view where this process can read the memory, else a
         copy."""
-        return self.to_numpy() if self._array is None else self._array
+        return self.array if self.address else self.to_numpy()
 
     def copy_from(self, other: Buffer) -> None:
         """Copy another Buffer, of any device, to this one."""
@@ -95,8 +93,8 @@ class Buffer(Unpicklable):
             self.memory.copy(
                 self.handle, self.offset, other.handle, other.offset, self.nbytes
             )
-        elif self._array is not None:
-            data = self._array.view(np.uint8)
+        elif self.address:
+            data = self.array.view(np.uint8)
             other.memory.copy_out(other.handle, other.offset, data)
         else:
             self.copy_in(other.as_array())
@@ -121,9 +119,6 @@ class Buffer(Unpicklable):
         skipped = start * self.dtype.itemsize
         part.offset = self.offset + skipped
         part.address = self.address + skipped if self.address else 0
-        part._array = None
-        if self._array is not None:
-            part._array = self._array[start : start + size]
         return part
 
     def has_window(self, start: int) -> bool:

@@ -179,17 +179,21 @@ class Lease:
     """The owner of a Block: when no Buffer and no array uses it, the block goes back to the
     pool."""
 
-    __slots__ = ("__array_interface__", "block", "pool")
+    __slots__ = ("block", "nbytes", "pool")
 
     def __init__(self, pool: BufferPool, nbytes: int):
-        self.pool, self.block = pool, pool.acquire(nbytes)
-        if self.block.address:
-            self.__array_interface__ = {
-                "shape": (nbytes,),
-                "typestr": "|u1",
-                "data": (self.block.address, False),
-                "version": 3,
-            }
+        self.pool, self.nbytes = pool, nbytes
+        self.block = pool.acquire(nbytes)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The bytes of a block that has an address, for numpy: it knows no name for bfloat16."""
+        return {
+            "shape": (self.nbytes,),
+            "typestr": "|u1",
+            "data": (self.block.address, False),
+            "version": 3,
+        }
 
     def __del__(self) -> None:
         if hasattr(self, "block"):
