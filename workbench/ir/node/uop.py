@@ -89,31 +89,23 @@ class UOp(Views, Operators):
             key = (op, dtype, src, arg, arg.__class__)
         node = _nodes.get(key)
         if node is None:
-            node = cls._interned(key, op, dtype, src, arg)
+            with _lock:
+                node = _nodes.get(key)
+                if node is None:
+                    node = object.__new__(cls)
+                    fill = object.__setattr__
+                    fill(node, "op", op)
+                    fill(node, "dtype", dtype)
+                    fill(node, "src", src)
+                    fill(node, "arg", dtype.const(arg) if op is Ops.CONST else arg)
+                    fill(node, "_shape", _UNSET)
+                    fill(node, "_bounds", _UNSET)
+                    fill(node, "_ranges", _UNSET)
+                    fill(node, "_rest", None)
+                    _nodes[key] = node
         if SCOPES:
             created(node)
         return node
-
-    @classmethod
-    def _interned(
-        cls, key: tuple[Any, ...], op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any
-    ) -> UOp:
-        with _lock:
-            node = _nodes.get(key)
-            if node is not None:
-                return node
-            node = object.__new__(cls)
-            fill = object.__setattr__
-            fill(node, "op", op)
-            fill(node, "dtype", dtype)
-            fill(node, "src", src)
-            fill(node, "arg", dtype.const(arg) if op is Ops.CONST else arg)
-            fill(node, "_shape", _UNSET)
-            fill(node, "_bounds", _UNSET)
-            fill(node, "_ranges", _UNSET)
-            fill(node, "_rest", None)
-            _nodes[key] = node
-            return node
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"UOp is immutable: use .replace({name}=...)")
@@ -256,6 +248,8 @@ class UOp(Views, Operators):
         REDUCE or END is replaced by an expression, the list gets all ranges of the expression
         instead: the one place where substitution is not plain.
         """
+        if not changes:
+            return self
         substitutes: dict[UOp, UOp] = dict(changes)
         graph = self.toposort(lambda n: n not in changes)
         with derived_from():

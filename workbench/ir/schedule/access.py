@@ -69,12 +69,13 @@ def root_access(node: UOp) -> Access:
 def push(node: UOp, access: Access) -> tuple[Access | None, ...]:
     """Return the accesses by which `node`, read by `access`, reads its sources (None: a constant,
     or a source without elements)."""
-    if not node.size or all(s.is_const or not s.size for s in node.src):
+    if not node.size or all(s.is_const for s in node.src):
         return (None,) * len(node.src)
-    if node.op is Ops.REDUCE_AXIS:
-        return (_reduce(node, access),)
-    if node.op is Ops.PAD:
-        return (_pad(node, access),)
+    if node.op in (Ops.REDUCE_AXIS, Ops.PAD):  # all others are as empty as their source
+        if not node.src[0].size:
+            return (None,)
+        below = _reduce if node.op is Ops.REDUCE_AXIS else _pad
+        return (below(node, access),)
     if node.op in _MOVES:
         indices = _MOVES[node.op](node, access.indices)
         return (settle(access._replace(indices=indices)),)

@@ -43,14 +43,13 @@ def build(
                 with derived_from(node):
                     buffers[node] = buffer(node, devices[node] or device)
             continue
-        for access in plan.reads[node]:
-            if node.op in (Ops.CONST, Ops.COPY):
-                continue
+        if node.op not in (Ops.CONST, Ops.COPY):
             with derived_from(node):
-                value = _value(node, access, plan, values, buffers)
-                if node in plan.staged:
-                    value = stage(node, plan.staged[node], value, f"_{next(rows)}")
-                values[node, access] = value
+                for access in plan.reads[node]:
+                    value = _value(node, access, plan, values, buffers)
+                    if node in plan.staged:
+                        value = stage(node, plan.staged[node], value, f"_{next(rows)}")
+                    values[node, access] = value
         if decision is None:
             continue
         if node.op is Ops.COPY:
@@ -98,8 +97,6 @@ def _value(
         return _load(node, node, access)
     if node.op is Ops.IOTA:
         return access.indices[0].cast(node.dtype)
-    if not all(s.size for s in node.src):
-        return _of_nothing(node)
     sources = []
     for source, at in zip(node.src, plan.links[node, access], strict=True):
         if at is None:
@@ -114,22 +111,19 @@ def _value(
         else:
             sources.append(values[source, at])
     if node.op is Ops.REDUCE_AXIS:
+        if not node.src[0].size:  # there are no elements to combine
+            return identity(node.combines, node.dtype)
         below = plan.links[node, access][0]
         assert below is not None
         return _reduce(node, access, below, sources[0])
     if node.op is Ops.PAD:
+        if not node.src[0].size:
+            return node.like(0)
         valid = condition(node, access)
         return sources[0] if valid is TRUE else valid.where(sources[0], node.like(0))
     if node.is_elementwise:
         return UOp(node.op, node.dtype, tuple(sources), node.arg)
     return sources[0]
-
-
-def _of_nothing(node: UOp) -> UOp:
-    """Return the value of a PAD or a reduction of a source without elements: no other op has
-    elements then."""
-    is_reduction = node.op is Ops.REDUCE_AXIS
-    return identity(node.combines, node.dtype) if is_reduction else node.like(0)
 
 
 def _load(target: UOp, source: UOp, access: Access) -> UOp:

@@ -90,13 +90,13 @@ def _forced(
 def _estimates(
     node: UOp, reads: list[Access], facts: Facts, cost: Mapping[UOp, float]
 ) -> dict[str, float]:
-    evaluations = sum(a.evaluations for a in reads)
+    evaluations, elements = sum([a.evaluations for a in reads]), node.size
     return {
         "reads": len(reads),
         "evaluations": evaluations,
-        "elements": node.size,
+        "elements": elements,
         "cost_to_recompute": _again(node, evaluations, facts, cost),
-        "cost_to_store": node.size * STORE_COST + LAUNCH_COST,
+        "cost_to_store": elements * STORE_COST + LAUNCH_COST,
     }
 
 
@@ -104,9 +104,10 @@ def _again(
     node: UOp, evaluations: int, facts: Facts, cost: Mapping[UOp, float]
 ) -> float:
     """Return the cost of the evaluations of a value beyond one per element."""
-    each = cost[node] / max(1, node.size)
+    elements = node.size
+    each = cost[node] / max(1, elements)
     reuse = 1.0 if facts.reduces[node] else TILE_REUSE
-    return max(0, evaluations - node.size) * max(0.0, each - READ_COST) / reuse
+    return max(0, evaluations - elements) * max(0.0, each - READ_COST) / reuse
 
 
 def _row(

@@ -97,13 +97,13 @@ def _walk(nodes: dict[UOp, None], facts: Facts) -> SchedulePlan:
         elif node.op not in MOVEMENT or decision.forced:
             plan.fused.append(decision)
         plan.reads[node] = reads
-        for access in reads:
-            step_counts[access.root] = step_counts.get(access.root, 0) + steps(node)
-            with derived_from(node):
+        with derived_from(node):
+            for access in reads:
+                step_counts[access.root] = step_counts.get(access.root, 0) + steps(node)
                 plan.links[node, access] = below = push(node, access)
-            for source, at in zip(node.src, below, strict=True):
-                if at is not None:
-                    accesses[source][at] = None
+                for source, at in zip(node.src, below, strict=True):
+                    if at is not None:
+                        accesses[source][at] = None
     return plan
 
 
