@@ -1,4 +1,5 @@
-"""Write the types of the page's data from the schema: `python scripts/page_types.py`.
+"""Write the types of the page's data from the schema, and from the `panel.py` of panels with rows
+of their own: `python scripts/page_types.py`.
 
 The page's modules import them in comments; a test says when the file is not what the schema says.
 """
@@ -14,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
+from workbench.viz.page.panel import modules
 from workbench.viz.schema import (
     messages,
     plan,
@@ -43,7 +45,7 @@ _PLAIN: dict[type, str] = {
 def declarations() -> str:
     """Return the whole file."""
     parts = [HEAD]
-    for subject in SUBJECTS:
+    for subject in (*SUBJECTS, *modules().values()):
         parts += [_declared(struct) for struct in _structs(subject)]
     asked = "".join(f"\n  | {struct.__name__}" for struct in _structs(requests))
     parts.append(f"/** Whatever a page may ask. */\nexport type AnyRequest ={asked};")

@@ -5,7 +5,7 @@
 // title; its name is the folder's. Places are top, left, middle, right and bottom. `make(app)` gives
 // {el, update(changes)}, of a mode also {focus(), keys}: `update` is told what changed while it is
 // shown (everything since it was last shown); `keys` maps a key to a function, before the keys of
-// the whole page.
+// the whole page. A panel that has a section of the record gets it as `make(app, section)`.
 
 import { unpacked } from "./app/channel.js";
 import { header } from "./app/header.js";
@@ -16,6 +16,7 @@ import { modePane } from "./app/modes.js";
 import { paneTabs } from "./app/narrow.js";
 import { notices } from "./app/notices.js";
 import { listenPointer, listenTheme } from "./app/pointer.js";
+import { paneOf } from "./app/sections.js";
 import { App } from "./app/store.js";
 import { debounced, h } from "./base/elements.js";
 
@@ -41,6 +42,7 @@ function start(app, el, panels) {
   const show = (/** @type {Changes} */ changes) => {
     root.dataset.pane = app.view.pane;
     root.dataset.only = app.view.only || "";
+    root.dataset.alone = placeOf(panels, app.view.only);
     root.dataset.mode = app.view.mode;
     panes.forEach((pane) => guarded(() => pane.update(changes)));
     lightAll(app, root);
@@ -61,6 +63,13 @@ function start(app, el, panels) {
 /** @type {(panels: Panel[]) => Panel[]} */
 const inOrder = (panels) => [...panels].sort((a, b) => a.order - b.order);
 
+/** Return the place of the one pane that is shown; "" where all are. What is a part of a mode
+ * stands where that does.
+ * @param {Panel[]} panels
+ * @param {string | null} only */
+const placeOf = (panels, only) =>
+  only ? panels.find(({ name }) => name === only)?.place ?? "middle" : "";
+
 /** Fill the root; return its panes, in the order in which they stand.
  * @param {App} app
  * @param {HTMLElement} root
@@ -76,7 +85,7 @@ function shellOf(app, root, middle, modes, panels) {
     helpPane(app, modes),
   ];
   const [top, left, right, bottom] = ["top", "left", "right", "bottom"].map((place) =>
-    inOrder(panels).filter((panel) => panel.place === place).map(({ make }) => make(app))
+    inOrder(panels).filter((panel) => panel.place === place).map((panel) => paneOf(app, panel))
   );
   const els = (/** @type {Pane[]} */ listed) => listed.map((pane) => pane.el);
   root.append(
@@ -88,7 +97,7 @@ function shellOf(app, root, middle, modes, panels) {
       { class: "wb-body" },
       h("div", { class: "wb-left" }, ...els(left)),
       middle.el,
-      ...els(right),
+      h("div", { class: "wb-right" }, ...els(right)),
     ),
     h("div", { class: "wb-bottom" }, ...els(bottom), messages.el),
     help.el,

@@ -12,36 +12,50 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
 from workbench.viz.page import panels as folders
+from workbench.viz.record.nodes import Nodes
 from workbench.viz.scheduled_tensors import ScheduledTensors
 
 TextForm = Callable[[ScheduledTensors, Sequence[tuple[int, Kernel]]], str]
 """Prints a pane, of some kernels with their places."""
+Section = Callable[[ScheduledTensors, Nodes], Any]
+"""Returns rows of the record that no other panel reads: a Struct, or plain data, which say a node
+by its place in the record's nodes (`nodes.add(node)`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
     """What Python knows of a panel. As `pane` it stands alone, in a notebook and as text; `mode`
-    is the mode of the page that it belongs to."""
+    is the mode of the page that it belongs to. `section` is built after what is looked at first,
+    once for each plan."""
 
     pane: str
     mode: str
     text: TextForm
+    section: Section | None = None
 
 
 @cache
-def panels() -> Mapping[str, Panel]:
-    """Return the Python half of every panel that has one, by the name of its folder."""
-    names = sorted(
-        path.parent.name
-        for place in folders.__path__
-        for path in Path(place).glob("*/panel.py")
-    )
-    modules = [import_module(f"{folders.__name__}.{name}.panel") for name in names]
-    return {n: module.PANEL for n, module in zip(names, modules, strict=True)}
+def modules() -> Mapping[str, ModuleType]:
+    """Return the `panel.py` of every panel that has one, by the name of its folder."""
+    paths = [p for place in folders.__path__ for p in Path(place).glob("*/panel.py")]
+    names = sorted({path.parent.name for path in paths})
+    return {name: import_module(f"{folders.__name__}.{name}.panel") for name in names}
+
+
+def panels() -> dict[str, Panel]:
+    """Return the Python half of every panel that has one, by its name."""
+    return {name: module.PANEL for name, module in modules().items()}
+
+
+def sections() -> dict[str, Section]:
+    """Return what builds a section of the record, by the name of its panel."""
+    return {name: p.section for name, p in panels().items() if p.section is not None}
 
 
 def panes() -> dict[str, Panel]:

@@ -575,8 +575,17 @@ export interface BaselineRow {
 }
 
 /**
- * Everything that a page shows. `n` counts the patches of a session; a record that no
- * session has made has none.
+ * What one panel alone needs: `data` is of a type of its own, or there is an `error`.
+ */
+export interface PanelSection {
+  data: unknown;
+  error: ErrorWords | null;
+}
+
+/**
+ * Everything that a page shows. `panels` has the sections of panels, by their names; null
+ * where one is not built yet. `n` counts the patches of a session; a record that no session
+ * has made has none.
  */
 export interface PageRecord {
   v: number;
@@ -603,6 +612,7 @@ export interface PageRecord {
   variants: Array<VariantRow>;
   pinned: number | null;
   baselines: Array<BaselineRow>;
+  panels: Record<string, PanelSection | null>;
   n?: number;
 }
 

@@ -115,9 +115,13 @@ export interface ModePane extends Pane {
 export type PanelRow =
   & { order: number }
   & (
-    | { place: "top" | "left" | "right" | "bottom"; make(app: App): Pane }
-    | { place: "middle"; title: string; make(app: App): ModePane }
+    | { place: "top" | "left" | "right" | "bottom"; make: Make<Pane> }
+    | { place: "middle"; title: string; make: Make<ModePane> }
   );
+/** `section()` returns the section of the record that the panel's `panel.py` builds; `update` is
+ * called once that is there. */
+// deno-lint-ignore no-explicit-any
+export type Make<P extends Pane> = (app: App, section: () => any) => P;
 /** With the name of the folder. */
 export type Panel = PanelRow & { name: string };
 export type Mode = Extract<Panel, { place: "middle" }>;

@@ -30,6 +30,7 @@ from workbench.viz.model.kinds import kind_rows
 from workbench.viz.model.provenance import links_of
 from workbench.viz.model.recipes import compiled_passes
 from workbench.viz.model.words import plural
+from workbench.viz.page.panel import sections
 from workbench.viz.record import variants as rows
 from workbench.viz.record.about import device_rows, expression_key, language_rows
 from workbench.viz.record.changes import Changes, Patch, Path
@@ -41,6 +42,7 @@ from workbench.viz.record.passes import Owner, PassRows, kernel_numbers
 from workbench.viz.record.plan import decision_rows, empty_plan, plan_picture
 from workbench.viz.record.recipe import page_recipes, recipe
 from workbench.viz.record.rules import RuleRows
+from workbench.viz.record.sections import section_row
 
 VERSION = 1
 FIRST_DRAWN = 250
@@ -133,6 +135,7 @@ class Recorder:
             "variants": [],
             "pinned": None,
             "baselines": [],
+            "panels": dict.fromkeys(sections()),
         }  # fmt: skip
 
     # adding to the record
@@ -172,6 +175,10 @@ class Recorder:
             if self.record["variants"][variant]["loops"] is None:
                 self.add_loops(variant)
                 yield "loops"
+        for name, section in sections().items():
+            row = section_row(section, ex, self._nodes)
+            self.put(("panels", name), row)
+            yield "section"
         self.add_speeds()
         yield "speeds"
         plain = every[:MOST_KERNELS]

@@ -6,12 +6,14 @@ table of that name.
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from workbench.viz.schema.plan import PlanPicture
 from workbench.viz.schema.reading import FamilyRow, Reading
 from workbench.viz.schema.recipe import PageRecipes, PassRecipe
-from workbench.viz.schema.variant import NamedNumber, TimingRow, VariantRow
+from workbench.viz.schema.variant import ErrorWords, NamedNumber, TimingRow, VariantRow
 
 
 class ExpressionRow(Struct, forbid_unknown_fields=True):
@@ -206,8 +208,16 @@ class BaselineRow(Struct, forbid_unknown_fields=True):
     error: str | None
 
 
+class PanelSection(Struct, forbid_unknown_fields=True):
+    """What one panel alone needs: `data` is of a type of its own, or there is an `error`."""
+
+    data: Any
+    error: ErrorWords | None
+
+
 class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Everything that a page shows. `n` counts the patches of a session; a record that no
+    """Everything that a page shows. `panels` has the sections of panels, by their names; null where
+    one is not built yet. `n` counts the patches of a session; a record that no
     session has made has none."""
 
     v: int
@@ -234,4 +244,5 @@ class PageRecord(Struct, forbid_unknown_fields=True, omit_defaults=True):
     variants: list[VariantRow]
     pinned: int | None
     baselines: list[BaselineRow]
+    panels: dict[str, PanelSection | None]
     n: int = 0

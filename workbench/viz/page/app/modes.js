@@ -1,6 +1,7 @@
 // The middle: one of several modes, which are the panels that stand there.
 
 import { h, keepingFocus } from "../base/elements.js";
+import { paneOf } from "./sections.js";
 
 /** @import { Changes, Middle, Mode, ModePane } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
@@ -16,13 +17,13 @@ export function modePane(app, modes) {
   const shown = new Map();
   const current = () => shown.get(app.view.mode)?.pane;
   const update = (/** @type {Changes} */ changes) => {
-    const { name, make } = modes.find((mode) => mode.name === app.view.mode) || modes[0];
+    const panel = modes.find((mode) => mode.name === app.view.mode) || modes[0];
     for (const { missed } of shown.values()) changes.forEach((change) => missed.add(change));
-    const mode = shown.get(name) ?? {
-      pane: make(app),
+    const mode = shown.get(panel.name) ?? {
+      pane: paneOf(app, panel),
       missed: new Set([...Object.keys(app.view), "record", "live", "hover"]),
     };
-    shown.set(name, mode);
+    shown.set(panel.name, mode);
     const { pane, missed } = mode;
     const hadFocus = el.contains(document.activeElement);
     const isOther = el.firstChild !== pane.el;
