@@ -177,7 +177,7 @@ class Recorder:
                 yield "loops"
         for name, section in sections().items():
             row = section_row(section, ex, self._nodes)
-            self.put(("panels", name), row)
+            self.put_rows(("panels", name), row)
             yield "section"
         self.add_speeds()
         yield "speeds"
