@@ -80,6 +80,9 @@ def test_wheel_holds_the_package_and_the_course(wheel: Path) -> None:
     assert "workbench/py.typed" in names
     assert "workbench/_notebooks/01_tour.ipynb" in names
     assert "workbench/_notebooks/data/digits.npz" in names
+    panels = (ROOT / "workbench/viz/page/panels").rglob("*.*")
+    files = {p.relative_to(ROOT).as_posix() for p in panels if p.suffix != ".pyc"}
+    assert files and files <= set(names)
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"workbench"}
 

@@ -60,7 +60,8 @@ def sections() -> dict[str, Section]:
 
 def panes() -> dict[str, Panel]:
     """Return the panels that can stand alone, by the names of their panes."""
-    return {panel.pane: panel for panel in panels().values()}
+    listed = sorted(panels().values(), key=lambda panel: panel.pane)
+    return {panel.pane: panel for panel in listed}
 
 
 def pane_of(name: object, call: str) -> Panel:
@@ -72,7 +73,7 @@ def pane_of(name: object, call: str) -> Panel:
     named = panes()
     if isinstance(name, str) and name in named:
         return named[name]
-    near = get_close_matches(str(name).lower(), named, 1) or ["loops"]
+    near = get_close_matches(str(name).lower(), named, 1) or list(named)
     listed = "there are " + ", ".join(named)
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
