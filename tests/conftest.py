@@ -41,15 +41,19 @@ settings.register_profile(
 settings.load_profile("workbench")
 
 
+SHARED = (
+    "tests/viz/browser/test_lab_", "tests/viz/browser/", "tests/test_project.py",
+    "tests/test_words.py",
+)  # fmt: skip
+
+
 class SharedStarts(LoadScopeScheduling):
-    """One process has all tests of JupyterLab, and one all others of a browser, both from the
-    beginning: what is dear to start is started once. All other tests go out one by one."""
+    """Tests that share what is dear to start go to one process, at the beginning: JupyterLab,
+    another browser, the installed wheel, the package's syntax trees. All others go out one by
+    one."""
 
     def _split_scope(self, nodeid: str) -> str:
-        for name in ("tests/viz/browser/test_lab_", "tests/viz/browser/"):
-            if nodeid.startswith(name):
-                return name
-        return nodeid
+        return next(filter(nodeid.startswith, SHARED), nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedStarts:

@@ -8,7 +8,10 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 from tests.support import ROOT
 
@@ -60,6 +63,13 @@ HEADLESS = re.compile(
     r"\b(?<!there )(?:is|are|was|were) no (?!longer\b|more\b|less\b|worse\b)"
 )
 """A sentence says what a value must be, or is not."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_tree_outlives_the_tests() -> Iterator[None]:
+    yield
+    modules.cache_clear()
+    names.cache_clear()
 
 
 def test_no_name_is_a_coined_word() -> None:
@@ -120,16 +130,23 @@ def test_a_message_says_what_must_be() -> None:
     assert not wrong
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Yield the path and the tree of each module of the package."""
-    for path in sorted((ROOT / "workbench").rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        yield path.relative_to(ROOT).as_posix(), ast.parse(text)
+@cache
+def modules() -> list[tuple[str, ast.Module]]:
+    """Return the path and the tree of each module of the package."""
+    return [
+        (path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted((ROOT / "workbench").rglob("*.py"))
+    ]
 
 
-def names() -> Iterator[tuple[str, str]]:
-    """Yield where a name is defined, and the name: of files, classes, functions, parameters,
+@cache
+def names() -> list[tuple[str, str]]:
+    """Return where each name is defined, and the name: of files, classes, functions, parameters,
     attributes and variables."""
+    return list(_names())
+
+
+def _names() -> Iterator[tuple[str, str]]:
     for path, tree in modules():
         yield path, Path(path).stem
         for node in ast.walk(tree):
