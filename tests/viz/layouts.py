@@ -54,8 +54,10 @@ STILL = {"whole": 0.95, "near": 0.93}
 drawn: the whole state, or what is near the change, where a long chain that comes between two
 nodes is a greater part of it all."""
 FAR = 7
-"""Rewrites of `records` that may move what they left alone by a layer or more: a function becomes a
-dozen layers of arithmetic, between nodes that were neighbours."""
+"""Rewrites of `records` that may move what they left alone by a layer or more. Six of them, one of
+`expand-functions` and five of `decompose`, put a dozen layers of arithmetic between two neighbours:
+one of the two has to move by half of those at least, whatever the layout. (While EXP was written
+out in the tensor graph there was no `expand-functions`, and six was enough.)"""
 BOX_HEIGHT = 34
 """Pixels; in the page every box is as high."""
 TILE = (

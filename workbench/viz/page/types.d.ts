@@ -61,11 +61,11 @@ export type Message = ReplyMessage | StatusMessage | PatchMessage | RenewedMessa
 
 /** What is answered to a request, by what it asks. */
 interface Results {
-  apply: MadeVariant;
-  paste: MadeVariant;
-  auto: MadeVariant;
-  edit: MadeVariant;
-  rule_off: MadeVariant;
+  apply: NewVariant;
+  paste: NewVariant;
+  auto: NewVariant;
+  edit: NewVariant;
+  rule_off: NewVariant;
   bisect: { pass: number | null; step: number; text: string };
   values: NodeValue;
   why_not: WhyNotAnswer;
@@ -75,7 +75,7 @@ export type ReplyTo<R extends AnyRequest> = Omit<ReplyMessage, "result"> & {
 };
 
 /** The variant that a request made, or led to; none where everything began anew. */
-export interface MadeVariant {
+export interface NewVariant {
   variant?: number;
 }
 

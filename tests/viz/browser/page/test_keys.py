@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.viz.browser.page.support import Record, focused, keys, selected
-from workbench.viz.page.document import packed
 
 
 def test_everything_can_be_reached_with_keys(page: Any) -> None:
@@ -85,26 +84,3 @@ def test_letters_walk_what_a_tab_shows(page: Any, record: Record) -> None:
     page.focus("[data-key=kernel-0]")
     keys(page, "2 j")
     assert not focused(page).startswith("kernel-")
-
-
-def test_undo_and_redo_walk_the_tree(page: Any, record: Record) -> None:
-    auto = next(i for i, v in enumerate(record["variants"]) if v["name"] == "auto")
-    page.click(f"[data-key=kernel-{record['variants'][auto]['kernel']}]")
-    page.focus(".wb")
-    keys(page, "Shift+U")
-    assert selected(page, "variants")[0].startswith("auto")
-    keys(page, "u")
-    assert "plain" in selected(page, "variants")[0]
-
-
-def test_redo_knows_nothing_of_another_plan(session: Any, record: Record) -> None:
-    child = record["variants"][0] | {"name": "mine 1", "parent": 0}
-    number = len(record["variants"])
-    patch = {"append": {"variants": [child]}, "set": []}
-    session.evaluate("p => hear({patch: p})", patch)
-    session.click(f"[data-key=variant-{number}]")
-    keys(session, "u")
-    session.evaluate("m => hear(m)", {"result": {"record": packed(record)}})
-    session.wait_for_selector(f"[data-key=variant-{number}]", state="detached")
-    keys(session, "Shift+U")
-    assert selected(session, "variants")

@@ -6,7 +6,7 @@ import { rowAt } from "./store.js";
 import { timingText } from "./timing.js";
 
 /** @import { AnyRequest, CheckRow, ErrorWords, VariantRow } from "../record.d.ts" */
-/** @import { MadeVariant, ReplyTo } from "../types.d.ts" */
+/** @import { NewVariant, ReplyTo } from "../types.d.ts" */
 /** @import { App } from "./store.js" */
 
 export const NEEDS_PYTHON = "needs the Python session";
@@ -24,9 +24,9 @@ export async function act(app, where, request) {
   const { variant } = app.view;
   try {
     const reply = await app.ask(request);
-    const result = /** @type {MadeVariant | null} */ (reply.result);
-    const made = result?.variant ?? -1;
-    if (app.record.variants[made] && app.view.variant === variant) goTo(app, made);
+    const result = /** @type {NewVariant | null} */ (reply.result);
+    const place = result?.variant ?? -1;
+    if (app.record.variants[place] && app.view.variant === variant) goTo(app, place);
     return reply;
   } catch (error) {
     if (error === OFFLINE) say(app, NEEDS_PYTHON);
@@ -90,7 +90,7 @@ export function measure(app) {
   const { variant, cold } = app.view;
   if (variant === null) return; // nothing to compute
   const variants = [...new Set([variant, pinned(app) ?? variant])];
-  told(
+  report(
     app,
     variant,
     { do: "measure", variants, cold },
@@ -103,7 +103,7 @@ export function measure(app) {
 export function check(app) {
   const { variant } = app.view;
   if (variant === null) return;
-  told(app, variant, { do: "check", variant }, (row) => row.check && checkedText(row.check));
+  report(app, variant, { do: "check", variant }, (row) => row.check && checkedText(row.check));
 }
 
 /** @param {CheckRow} check */
@@ -114,7 +114,7 @@ export const checkedText = ({ ok, text }) => `${ok ? "✓" : "✗"} ${text}`;
  * @param {number} variant
  * @param {AnyRequest} request
  * @param {(row: VariantRow) => string | null} outcome */
-async function told(app, variant, request, outcome) {
+async function report(app, variant, request, outcome) {
   if (!(await act(app, "results", request))) return;
   const row = rowAt(app.record.variants, variant);
   const text = row && outcome(row);
@@ -206,11 +206,11 @@ export function toggleFull(app) {
  * @param {string} text
  * @param {number} [forMs] */
 export function say(app, text, forMs = 2500) {
-  app.said = text;
-  app.changed("said");
-  clearTimeout(app.saidUntil);
-  app.saidUntil = setTimeout(() => {
-    app.said = "";
-    app.changed("said");
+  app.notice = text;
+  app.changed("notice");
+  clearTimeout(app.noticeTimer);
+  app.noticeTimer = setTimeout(() => {
+    app.notice = "";
+    app.changed("notice");
   }, forMs);
 }

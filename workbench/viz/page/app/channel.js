@@ -86,15 +86,15 @@ export class Channel {
       app.status = message.status.task ? message.status : null;
       app.changed("status");
     }
-    const asked = isAnswer && message.id !== null && this.waiting.get(message.id);
-    if (asked) this.waiting.delete(message.id ?? 0);
+    const entry = isAnswer && message.id !== null && this.waiting.get(message.id);
+    if (entry) this.waiting.delete(message.id ?? 0);
     // patches were missed: a page is told so even if its question has been given up meanwhile
     if ((whole.n ?? 0) > (app.record.n ?? Infinity)) this.ping(app.record.n);
     if (this.pending("ping", {})) this.watch(); // that was an answer to something before it
-    if (!isAnswer || !asked) return;
+    if (!isAnswer || !entry) return;
     app.changed("pending");
-    if (message.ok) asked.settle(message);
-    else asked.fail(message.error || UNSAID);
+    if (message.ok) entry.settle(message);
+    else entry.fail(message.error || UNSAID);
   }
 
   /**

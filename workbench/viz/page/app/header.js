@@ -118,8 +118,8 @@ function speedLine(app) {
     const [part, share] = [speed(name, timing), shares[i]];
     if (share === null) return part;
     part.append(` ${percent(share)}`);
-    const isSaid = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
-    if (!isSaid) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
+    const isRepeated = peaks.slice(i + 1).includes(peaks[i]); // once, at the end
+    if (!isRepeated) part.append(h("span", { class: "wb-quiet" }, ` of ${peaks[i]}`));
     return part;
   });
   const apart = timed.length === 2 && !inOneRun(timed[0].timing, timed[1].timing);

@@ -39,7 +39,7 @@ export function listenKeys(app, root, middle, modes) {
  * @param {Middle} middle
  * @param {Mode[]} modes
  * @param {KeyboardEvent} event */
-function answerKey(app, root, middle, modes, event) {
+export function answerKey(app, root, middle, modes, event) {
   const { key, target } = event;
   if (!(target instanceof HTMLElement)) return false;
   if (key === "Escape") return escapeKey(app, root, target);

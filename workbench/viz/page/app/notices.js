@@ -13,7 +13,7 @@ import { button, hasAny } from "./pieces.js";
 export function notices(app) {
   const el = h("div", { class: "wb-notices", "aria-live": "polite" });
   const update = (/** @type {Changes} */ changes) => {
-    if (!hasAny(changes, "live", "status", "said")) return;
+    if (!hasAny(changes, "live", "status", "notice")) return;
     refill(
       el,
       app.status && progress(app, app.status),
@@ -24,7 +24,7 @@ export function notices(app) {
           "Python does not answer (busy; if restarted, run the cell again): looking still works.",
           button(app, "ask again", () => askAgain(app)),
         ),
-      app.said && h("div", { class: "wb-notice" }, app.said),
+      app.notice && h("div", { class: "wb-notice" }, app.notice),
     );
   };
   return { el, update };

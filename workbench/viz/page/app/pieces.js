@@ -57,7 +57,7 @@ export function errorBox(error, close = null) {
         "div",
         {},
         h("i", {}, "because "),
-        words(error.because, isAsTold(error.because) ? "wb-as-told" : "", 3000),
+        words(error.because, hasCarets(error.because) ? "wb-as-told" : "", 3000),
       ),
     error.try && h("div", {}, h("i", {}, "try "), words(error.try, "", 1000)),
     close &&
@@ -77,7 +77,7 @@ export const failure = (app, where) =>
 
 /** A compiler points with a caret at a column of the line above: every letter as wide as another.
  * @param {string} text */
-const isAsTold = (text) => /\n\s*[~^]+\s*$/m.test(text);
+const hasCarets = (text) => /\n\s*[~^]+\s*$/m.test(text);
 
 /** A heading of a pane, with what belongs to its right.
  * @param {string} text

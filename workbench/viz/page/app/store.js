@@ -52,10 +52,10 @@ export class App {
   failures = {};
   /** What is said for a while: that something was copied.
    * @type {string} */
-  said = "";
+  notice = "";
   /** The timer that ends it.
    * @type {number} */
-  saidUntil = 0;
+  noticeTimer = 0;
   /** Of each variant the child one came from.
    * @type {Map<number, number>} */
   redo = new Map();
@@ -63,7 +63,7 @@ export class App {
    * @type {{variant: number | null, text: string, of: PageRecord} | null} */
   bisected = null;
   /** A note that is being written, and what of it Python knows.
-   * @type {{of: number | null, text: string, told: string} | null} */
+   * @type {{of: number | null, text: string, recordText: string} | null} */
   draft = null;
   /** The element of the whole page, once it is shown.
    * @type {HTMLElement | null} */

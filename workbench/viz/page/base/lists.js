@@ -56,15 +56,27 @@ export function walk(target, key) {
   const item = target.closest("[data-item]");
   if (!list || !item) return false;
   if ((key === "Enter" || key === " ") && target === item) return (item.click(), true);
-  const across = isAcross(target);
-  if (across && LETTERS.includes(key)) return false;
-  const step = STEPS[key] ?? (across ? ACROSS[key] : undefined);
+  const step = stepOf(key, isAcross(target));
   if (step === undefined) return false;
   const items = elementsOf(list, "[data-item]").filter((i) => i.offsetParent);
-  const place = Math.max(0, Math.min(items.length - 1, items.indexOf(item) + step));
-  focusItem(list, items[place]);
+  focusItem(list, items[placeAfter(items.indexOf(item), step, items.length)]);
   return true;
 }
+
+/** How many items further a key goes, in a list that lies or stands; undefined: it does not walk.
+ * @param {string} key
+ * @param {boolean} across
+ * @returns {number | undefined} */
+export function stepOf(key, across) {
+  if (across && LETTERS.includes(key)) return undefined;
+  return STEPS[key] ?? (across ? ACROSS[key] : undefined);
+}
+
+/** The place so many items further, within a list of `count`.
+ * @param {number} place
+ * @param {number} step
+ * @param {number} count */
+export const placeAfter = (place, step, count) => Math.max(0, Math.min(count - 1, place + step));
 
 /**
  * @param {HTMLElement | null} list

@@ -93,11 +93,11 @@ function layoutBeside(graph, order, places) {
   const shelves = (/** @type {number} */ n) => {
     const { y } = places[n];
     const half = graph.nodes[n].h / 2 + 4;
-    const found = [];
+    const heights = [];
     for (let s = Math.floor((y - half) / TIGHT); s <= Math.floor((y + half) / TIGHT); s++) {
-      found.push(s);
+      heights.push(s);
     }
-    return found;
+    return heights;
   };
   const put = (/** @type {number} */ n) =>
     shelves(n).forEach((s) => shelf.set(s, [...(shelf.get(s) || []), n]));
@@ -153,13 +153,16 @@ function layoutApart(graph, listed, places) {
  * @param {number} [least] */
 function layoutFree(graph, places, n, wanted, others, least = COLUMN_GAP) {
   const { w, h } = graph.nodes[n];
-  const taken = others
+  const obstacles = others
     .filter((m) => Math.abs(places[m].y - places[n].y) < (h + graph.nodes[m].h) / 2 + 4)
     .map((m) => [places[m].x, (w + graph.nodes[m].w) / 2]);
   /** @type {(x: number, gap: number) => boolean} */
-  const isFree = (x, gap) => taken.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
+  const isFree = (x, gap) =>
+    obstacles.every(([at, apart]) => Math.abs(at - x) >= apart + gap - 0.01);
   if (isFree(wanted, least)) return wanted;
-  const sides = taken.flatMap(([at, apart]) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);
+  const sides = obstacles.flatMap((
+    [at, apart],
+  ) => [at - apart - COLUMN_GAP, at + apart + COLUMN_GAP]);
   const fits = sides.filter((x) => isFree(x, COLUMN_GAP));
   return fits.reduce(
     (best, x) => (Math.abs(x - wanted) < Math.abs(best - wanted) ? x : best),

@@ -76,12 +76,12 @@ export function replayRoot(table, changes, root) {
       for (const s of src[n]) if (!done.has(s)) stack.push([s, 0, s]);
     } else if (stage === 2) done.set(n, resultOf(result));
     else {
-      const made = table.rebuild(n, src[n].map(resultOf));
-      const after = changes.get(made);
-      if (after === undefined || begun.has(made)) done.set(n, resultOf(made));
+      const next = table.rebuild(n, src[n].map(resultOf));
+      const after = changes.get(next);
+      if (after === undefined || begun.has(next)) done.set(n, resultOf(next));
       else {
-        begun.add(made); // rewrites that go round would not end without it
-        stack.push([n, 2, after], [made, 2, after], [after, 0, after]);
+        begun.add(next); // rewrites that go round would not end without it
+        stack.push([n, 2, after], [next, 2, after], [after, 0, after]);
       }
     }
   }

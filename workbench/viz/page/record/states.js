@@ -203,15 +203,15 @@ function newState(nodes, roots) {
 function pairStates(nodes, old, nowRoots, keys) {
   const nowLive = new Set(stateOrder(nodes, nowRoots));
   const seen = new Set();
-  const taken = new Set();
+  const partners = new Set();
   const stack = old.roots.map((n, i) => [n, nowRoots[i]]);
   for (let top = stack.pop(); top; top = stack.pop()) {
     const [was, is] = top;
     if (is === undefined || was === is || seen.has(is)) continue;
-    if (old.users.has(is) || nowLive.has(was) || taken.has(was) || keys.has(is)) continue;
+    if (old.users.has(is) || nowLive.has(was) || partners.has(was) || keys.has(is)) continue;
     if (nodes.op[was] !== nodes.op[is]) continue;
     seen.add(is);
-    taken.add(was);
+    partners.add(was);
     keys.set(is, keys.get(was) ?? was);
     nodes.src[was].forEach((s, i) => i < nodes.src[is].length && stack.push([s, nodes.src[is][i]]));
   }

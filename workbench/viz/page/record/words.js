@@ -83,12 +83,12 @@ function briefText(nodes, root, most, depth = 9) {
 /** Names, each of one node: its own, or a letter and a number. */
 function newNames(nodes) {
   const names = new Map();
-  const taken = new Set();
+  const texts = new Set();
   const nameOf = (n) => {
     if (names.has(n)) return names.get(n);
     let { name = "", letter = "v" } = readingOf(nodes, n);
-    for (let count = names.size; !name || taken.has(name); count++) name = `${letter}${count}`;
-    taken.add(name);
+    for (let count = names.size; !name || texts.has(name); count++) name = `${letter}${count}`;
+    texts.add(name);
     names.set(n, name);
     return name;
   };

@@ -8,7 +8,7 @@ import { h, refill } from "../../base/elements.js";
 import { codeBar } from "./bar.js";
 import { editor } from "./editor.js";
 import { codeView, diffView, markLine, showFirstLit } from "./lines.js";
-import { madeBy } from "./made_by.js";
+import { originLinks } from "./origin.js";
 import { codeOf, shownCode } from "./programs.js";
 
 /** @import { CodeRow, VariantRow } from "../../record.d.ts" */
@@ -57,7 +57,7 @@ function codePane(app) {
       fillBody(app, body, variant, code, state, redoBody, () => edit(null));
     }
     if (changes.has("code")) markLine(app, body, code);
-    if (hasAny(changes, "code", "record", "variant", "picked")) refill(origin, madeBy(app));
+    if (hasAny(changes, "code", "record", "variant", "picked")) refill(origin, originLinks(app));
     if (hasAny(changes, "picked", "code") && app.view.picked?.by !== "code") {
       showFirstLit(app, body);
     }

@@ -43,7 +43,7 @@ function kernelRow(app, kernel, i) {
   const chosen = i === app.view.kernel;
   const lines = kernel.line === null ? [] : [kernel.line, ...kernel.inner];
   const line = rowAt(app.record.lines, kernel.line);
-  const said = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
+  const texts = lines.map((at) => `${app.record.lines[at].where}: ${app.record.lines[at].text}`);
   const work = `${kernel.name}: ${countText(kernel.flops)} operations, ${bytesText(kernel.bytes)}`;
   const about = kernel.decoded ? `${work}\n${kernel.decoded}` : work;
   return linked(
@@ -55,7 +55,7 @@ function kernelRow(app, kernel, i) {
         "aria-selected": String(chosen),
         "data-item": "",
         "data-key": `kernel-${i}`,
-        title: [about, ...said].join("\n").slice(0, 1000),
+        title: [about, ...texts].join("\n").slice(0, 1000),
         onclick: () => app.select({ kernel: i }),
       },
       kernelNumber(app, i),

@@ -17,9 +17,9 @@ async function replan(app, node, store) {
   const mode = app.view.mode === "rewrites" ? "rewrites" : "plan";
   if (!(await act(app, mode, { do: "replan", node, store }))) return;
   const { plan, passes } = app.record;
-  const asked = plan.compared?.asked;
-  if (asked === null) return app.select(NOTHING); // nothing is to be decided about it now
-  const now = rowAt(plan.decisions, asked)?.node;
+  const place = plan.compared?.asked;
+  if (place === null) return app.select(NOTHING); // nothing is to be decided about it now
+  const now = rowAt(plan.decisions, place)?.node;
   if (now === undefined) return;
   if (mode === "plan") return app.select({ node: now });
   const stepOf = (/** @type {RecordedPass} */ { unit, rewrites }) =>

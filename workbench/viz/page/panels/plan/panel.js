@@ -34,7 +34,7 @@ function modePlan(app) {
   const tellOf = (/** @type {number | null} */ kernel) => {
     state.kernel = kernel;
     app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });
-    app.changed("told");
+    app.changed("reason");
   };
   const graph = planGraph(app, tellOf);
   const aside = h("div", { class: "wb-plan-aside" }, failed, before, detail, side);
@@ -46,10 +46,10 @@ function modePlan(app) {
     updateGraph(app, graph, state, changes);
     if (hasAny(changes, "record", "failure")) refill(failed, failure(app, "plan"));
     if (hasAny(changes, "record", "live", "pending")) refill(before, planBefore(app));
-    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "told")) {
+    if (hasAny(changes, "record", "node", "kernel", "live", "pending", "reason")) {
       refill(detail, ...planDetail(app, state.kernel, tellOf));
     }
-    if (hasAny(changes, "node", "kernel", "told")) detail.scrollTop = 0;
+    if (hasAny(changes, "node", "kernel", "reason")) detail.scrollTop = 0;
     if (hasAny(changes, "record", "node", "kernel", "stored")) {
       refill(side, ...planList(app, state, () => update(new Set(["stored"]))));
     }

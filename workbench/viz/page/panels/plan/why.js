@@ -23,10 +23,10 @@ export function planDetail(app, kernel, tellOf) {
   const n = app.view.node;
   const decision = decisionOf(app, n);
   const drawn = app.record.plan.nodes.find((node) => node.n === n);
-  if (n !== null && (decision || drawn)) return toldOfValue(app, n, decision, drawn, tellOf);
+  if (n !== null && (decision || drawn)) return valueParts(app, n, decision, drawn, tellOf);
   return kernel !== null && app.record.kernels[kernel]
-    ? toldOfKernel(app, kernel, tellOf)
-    : toldOfAll(app);
+    ? kernelParts(app, kernel, tellOf)
+    : wholeParts(app);
 }
 
 /** A value that goes from one kernel to another through memory.
@@ -61,7 +61,7 @@ function cutsOf(record) {
 const COUNTS = ["NO KERNEL", "ONE KERNEL", "TWO KERNELS", "THREE KERNELS", "FOUR KERNELS"];
 
 /** @param {App} app */
-function toldOfAll(app) {
+function wholeParts(app) {
   const cuts = cutsOf(app.record);
   const n = app.record.kernels.length;
   const intro = n === 0
@@ -132,7 +132,7 @@ function cutItem(app, { decision, kernel, bytes, readers }) {
  * @param {App} app
  * @param {number} kernel
  * @param {TellOf} tellOf */
-function toldOfKernel(app, kernel, tellOf) {
+function kernelParts(app, kernel, tellOf) {
   const { title, name } = app.record.kernels[kernel];
   const cuts = cutsOf(app.record);
   const [before, after] = [
@@ -193,7 +193,7 @@ function fusedInside(fused) {
  * @param {DecisionRow | undefined} decision
  * @param {PlanNode | undefined} drawn
  * @param {TellOf} tellOf */
-function toldOfValue(app, n, decision, drawn, tellOf) {
+function valueParts(app, n, decision, drawn, tellOf) {
   const kernel = decision?.kernel ?? drawn?.kernels[0] ?? null;
   const cut = cutsOf(app.record).find(({ decision: other }) => other === decision);
   return [
@@ -204,7 +204,7 @@ function toldOfValue(app, n, decision, drawn, tellOf) {
       ...nodeLines(app, n),
       backButton(app, tellOf),
     ),
-    cut && h("p", {}, waySaid(app, cut)),
+    cut && h("p", {}, waySentence(app, cut)),
     ...(decision
       ? decisionParts(app, decision)
       : [h("p", { class: "wb-quiet" }, "Nothing was to be decided here.")]),
@@ -215,15 +215,15 @@ function toldOfValue(app, n, decision, drawn, tellOf) {
 /** Kernel 1 stores these 256 KiB, kernel 2 reads them back.
  * @param {App} app
  * @param {Cut} cut */
-function waySaid(app, { kernel, bytes, readers }) {
+function waySentence(app, { kernel, bytes, readers }) {
   const named = (/** @type {number} */ k) =>
     `kernel ${k + 1} (${app.record.kernels[k]?.title ?? ""})`;
-  const said = `${named(kernel)} stores ${bytes === undefined ? "it" : bytesText(bytes)}, ${
+  const sentence = `${named(kernel)} stores ${bytes === undefined ? "it" : bytesText(bytes)}, ${
     readers.length
       ? `${readers.map(named).join(" and ")} ${readers.length > 1 ? "read" : "reads"} it back.`
       : "to be read back."
   }`;
-  return said[0].toUpperCase() + said.slice(1);
+  return sentence[0].toUpperCase() + sentence.slice(1);
 }
 
 /** @type {(app: App, tellOf: TellOf) => HTMLElement} */

@@ -14,12 +14,14 @@ export function noteField(app, variant) {
   if (off) return variant.note ? h("p", { class: "wb-note" }, words(variant.note, "", 2000)) : null;
   const { variant: of } = app.view;
   if (of === null) return null;
-  const draft = app.draft?.of === of ? app.draft : { of, text: variant.note, told: variant.note };
+  const draft = app.draft?.of === of
+    ? app.draft
+    : { of, text: variant.note, recordText: variant.note };
   const tell = async () => {
-    if (draft.text === draft.told) return;
-    draft.told = draft.text;
+    if (draft.text === draft.recordText) return;
+    draft.recordText = draft.text;
     const reply = await act(app, "results", { do: "note", variant: of, text: draft.text });
-    if (reply && app.draft === draft && draft.text === draft.told) app.draft = null; // the record has it
+    if (reply && app.draft === draft && draft.text === draft.recordText) app.draft = null; // the record has it
   };
   const input = h("input", {
     class: "wb-input",

@@ -14,19 +14,19 @@ const MOST_NAMED = 4; // dots; of more, only those that are due are named
  * the first choice.
  * @param {NamedDot[]} dots */
 export function namePlaces(dots) {
-  const taken = dots.map(({ at: [x, y] }) => box(x - 5, y - 5, x + 5, y + 5));
+  const obstacles = dots.map(({ at: [x, y] }) => box(x - 5, y - 5, x + 5, y + 5));
   return dots.map((dot) => {
     if (!dot.isDue && dots.length > MOST_NAMED) return null;
-    const name = namePlace(dot, taken);
-    if (name) taken.push(name.box);
+    const name = namePlace(dot, obstacles);
+    if (name) obstacles.push(name.box);
     return name && name.place;
   });
 }
 
 /** Beside a dot: below or above, to the side that has more room first.
  * @param {NamedDot} dot
- * @param {Box[]} taken */
-function namePlace({ at: [left, top], width, isDue }, taken) {
+ * @param {Box[]} obstacles */
+function namePlace({ at: [left, top], width, isDue }, obstacles) {
   const [near, far] = left > ROOF.width / 2 ? [-9, 9] : [9, -9];
   const names = [near, far].flatMap((x) =>
     [12, -6].map((y) => {
@@ -37,7 +37,9 @@ function namePlace({ at: [left, top], width, isDue }, taken) {
   /** @type {(name: {box: Box}) => boolean} */
   const isFree = ({ box: [x0, y0, x1, y1] }) =>
     x0 > ROOF.left && x1 < ROOF.width && y0 > 0 && y1 < ROOF.height - ROOF.bottom &&
-    taken.every((other) => x0 >= other[2] || x1 <= other[0] || y0 >= other[3] || y1 <= other[1]);
+    obstacles.every((other) =>
+      x0 >= other[2] || x1 <= other[0] || y0 >= other[3] || y1 <= other[1]
+    );
   return names.find(isFree) ?? (isDue ? names[0] : null);
 }
 

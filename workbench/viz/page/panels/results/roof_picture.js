@@ -25,7 +25,7 @@ const NAME_LETTERS = 16;
  * @param {Dot[]} dots */
 export function roofPicture(app, kind, peak, bandwidth, dots) {
   const axes = roofAxes(bandwidth, peak, dots);
-  const told = dots.map(({ variant, x, y }) =>
+  const texts = dots.map(({ variant, x, y }) =>
     `${variant.name}: ${rateText(y)} at ${three(x)} operations a byte`
   );
   return svg(
@@ -34,7 +34,7 @@ export function roofPicture(app, kind, peak, bandwidth, dots) {
       class: "wb-roof",
       viewBox: `0 0 ${ROOF.width} ${ROOF.height}`,
       role: "img",
-      "aria-label": `peak ${rateText(peak)}; measured: ${told.join("; ")}`,
+      "aria-label": `peak ${rateText(peak)}; measured: ${texts.join("; ")}`,
     },
     ...roofGrid(axes),
     ...axes.bandwidth.map((row, i) => roofSlope(axes, row, peak, i)),

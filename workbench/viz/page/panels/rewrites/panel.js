@@ -28,7 +28,7 @@ class Rewrites {
   passes = h("div", { class: "wb-pane wb-rw-tree" });
   list = h("div", { class: "wb-pane wb-rw-steps" });
   head = h("div", { class: "wb-rw-head" });
-  said = h("div", { class: "wb-rw-said" });
+  text = h("div", { class: "wb-rw-said" });
   node = h("div", { class: "wb-rw-panel" });
   trouble = h("div", { class: "wb-rw-failed-ask" });
   bisected = h("div", { class: "wb-rw-found" });
@@ -51,7 +51,7 @@ class Rewrites {
       this.head,
       this.trouble,
       this.bisected,
-      this.said,
+      this.text,
       h("div", { class: "wb-rw-picture" }, this.graph.view.el, this.node),
     );
     const search = h(
@@ -78,7 +78,7 @@ class Rewrites {
     }
     if (changes.has("failure")) refill(this.trouble, failure(app, "rewrites"));
     if (hasAny(changes, "bisected", "variant", "pending")) refill(this.bisected, bisectAnswer(app));
-    if (place === null) refill(this.said, h("p", { class: "wb-quiet" }, "No pass is recorded."));
+    if (place === null) refill(this.text, h("p", { class: "wb-quiet" }, "No pass is recorded."));
     else this.#updateStep(changes, place, isOther || changes.has("step"));
     if (changes.has("hover")) graph.light();
   }
@@ -97,7 +97,7 @@ class Rewrites {
     }
     // the button that tries a decision the other way says when that is under way
     const isTried = changes.has("pending") && app.record.passes[place].unit === "decision";
-    if (isRenewed || isTried) refill(this.said, ...stepText(app, state, place, step));
+    if (isRenewed || isTried) refill(this.text, ...stepText(app, state, place, step));
     const isPicked = app.view.node !== null;
     if ((isOther || hasAny(changes, "node", "live")) && (isPicked || this.node.firstChild)) {
       refill(this.node, nodePanel(app, place, step, state));

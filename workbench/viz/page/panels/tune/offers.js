@@ -51,7 +51,7 @@ export function offersPane(app, state) {
     refill(
       rest,
       variant && !variant.offers.length && h("p", { class: "wb-quiet" }, nothingNext(app, variant)),
-      variant && variant.offers.length > 0 && !shown.length && nothingFound(),
+      variant && variant.offers.length > 0 && !shown.length && noMatches(),
       left > 0 && button(app, `${left} more`, again({ all: true }), { name: "more" }),
     );
     refill(refused, showsRefused && refusedList(refusals.filter((row) => fits(row, state))));
@@ -103,7 +103,7 @@ function shownOffers(app, variant, state, list) {
   return shown;
 }
 
-const nothingFound = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "nothing found");
+const noMatches = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "nothing found");
 
 /**
  * @param {App} app
@@ -143,11 +143,11 @@ function varied(offers, most) {
     const key = `${offer.op} ${offer.axes}`;
     queues.get(key)?.push(offer) ?? queues.set(key, [offer]);
   }
-  const taken = known.slice(0, most);
+  const first = known.slice(0, most);
   for (const queue of queues.values()) {
-    if (taken.length < most) taken.push(...queue.slice(0, Math.ceil(most / queues.size / 1.5)));
+    if (first.length < most) first.push(...queue.slice(0, Math.ceil(most / queues.size / 1.5)));
   }
-  return taken.slice(0, most);
+  return first.slice(0, most);
 }
 
 /** Rows that say the same stay the same elements: a click does not miss them.
@@ -245,7 +245,7 @@ const offerTime = ({ measured, spread }) => [
 
 /** @param {RefusedRow[]} refused */
 function refusedList(refused) {
-  if (!refused.length) return nothingFound();
+  if (!refused.length) return noMatches();
   return h(
     "div",
     { class: "wb-refused" },

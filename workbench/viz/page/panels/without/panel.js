@@ -34,11 +34,11 @@ function withoutParts(app, rules, differs) {
   const time = compared?.told && `time: ${compared.told}`;
   const answer = row &&
     (row.error ? "it fails" : row.check ? checkedText(row.check) : "answer not checked");
-  const said = [differs && `${differs} from before`, time, answer].filter(Boolean).join(" · ");
+  const summary = [differs && `${differs} from before`, time, answer].filter(Boolean).join(" · ");
   const waits = app.pending("rule_off");
   return [
     h("b", {}, "without ", words(rules.join(", "), "", 400)),
-    h("span", { role: "status" }, waits ? "planning again …" : said),
+    h("span", { role: "status" }, waits ? "planning again …" : summary),
     ...(waits
       ? []
       : rules.map((name) =>

@@ -40,17 +40,17 @@ export function ruleOffButton(app, rule) {
 export async function switchRule(app, rule, on) {
   const { kernel, variant: of, pass } = app.view;
   const was = rowAt(app.record.passes, pass)?.name;
-  const asked = app.record.kernels[kernel] ? kernel : null;
-  const reply = await act(app, "rewrites", { do: "rule_off", kernel: asked, of, rule, on });
+  const place = app.record.kernels[kernel] ? kernel : null;
+  const reply = await act(app, "rewrites", { do: "rule_off", kernel: place, of, rule, on });
   if (!reply) return;
-  const made = reply.result?.variant;
-  if (made === undefined) return lookAnew(app, was);
-  if (!app.record.variants[made]) return;
+  const other = reply.result?.variant;
+  if (other === undefined) return lookAnew(app, was);
+  if (!app.record.variants[other]) return;
   app.select(NOTHING);
-  if (on && !app.record.variants[made].rules_off.length) return; // known already
-  await act(app, "rewrites", { do: "check", variant: made });
+  if (on && !app.record.variants[other].rules_off.length) return; // known already
+  await act(app, "rewrites", { do: "check", variant: other });
   if (of === null) return;
-  await act(app, "rewrites", { do: "measure", variants: [made, of], cold: false });
+  await act(app, "rewrites", { do: "measure", variants: [other, of], cold: false });
 }
 
 /** Everything is another one: look at the same pass, check the answer, and time both plans.

@@ -23,17 +23,17 @@ export function whyNotBox(app, n, place, step, state) {
   );
   if (!rules.length) return null;
   const answer = state.answersAbout(n, place, step).whyNot;
-  let asked = rules.find(([i]) => i === state.asked)?.[0] ?? rules[0][0];
+  let current = rules.find(([i]) => i === state.asked)?.[0] ?? rules[0][0];
   const choice = chooser(
     "rule that did not fire",
     rules,
-    asked,
-    (rule) => ((state.asked = asked = rule), answer.replaceChildren()),
+    current,
+    (rule) => ((state.asked = current = rule), answer.replaceChildren()),
   );
   const ask = async () => {
-    const rule = asked;
+    const rule = current;
     const reply = await act(app, "rewrites", { do: "why_not", pass: place, step, node: n, rule });
-    if (reply?.result && rule === asked) answer.replaceChildren(...whyNotLines(reply.result));
+    if (reply?.result && rule === current) answer.replaceChildren(...whyNotLines(reply.result));
   };
   return h(
     "div",

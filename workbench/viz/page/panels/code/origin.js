@@ -15,7 +15,7 @@ const MOST_MAKERS = 3; // rules that a line names
 /** The rules that made what the pinned line computes, the latest first, else the pass that did: each
  * leads to its rewrite.
  * @param {App} app */
-export function madeBy(app) {
+export function originLinks(app) {
   const { code, picked } = app.view;
   if (!code || picked?.by !== "code") return null;
   const { passes, rules } = app.record;
