@@ -16,6 +16,8 @@ from tests.test_words import PARTICIPLES
 from tests.viz.record.support import plain
 from tests.viz.support import array, matmul, softmax
 from workbench import explore
+from workbench.backends.device import Device
+from workbench.base.dtypes import DType, dtypes
 from workbench.ir.node.axis import AxisType
 from workbench.ir.node.ops import Ops
 from workbench.ir.opt.opt import OptOps
@@ -23,6 +25,7 @@ from workbench.ir.text.readable import to_expr
 from workbench.tensor.tensor import Tensor
 from workbench.viz.exploration import Exploration
 from workbench.viz.page import document as page
+from workbench.viz.record.about import language_rows
 from workbench.viz.record.record import Recorder
 
 MOST_STATES = 500
@@ -97,5 +100,31 @@ def test_few_names_of_the_page_are_participles() -> None:
         for match in declared.finditer(path.read_text("utf-8"))
         for name in match.groups()
         if name in words
+    ]
+    assert found == []
+
+
+def test_the_page_names_no_device_dtype_or_language() -> None:
+    types = {d.name for d in vars(dtypes).values() if isinstance(d, DType)}
+    languages = {row.name for row in language_rows()}
+    known = {*types, *Device.names(), *languages} - {"index"}
+    assert {"float32", "LLVM", "asm"} <= known
+    found = [
+        (path.relative_to(ROOT).as_posix(), quoted)
+        for path in page.FOLDER.rglob("*.js")
+        for quoted in re.findall(r"""["'`]([\w.-]+)["'`]""", path.read_text("utf-8"))
+        if quoted in known
+    ]
+    assert found == []
+
+
+def test_the_page_writes_no_python() -> None:
+    """What it copies, the record has (tests/viz/record/test_recipe.py)."""
+    python = re.compile(r"""\bex[.=]|\bex = |print\(|explore\(|\blambda\b|without=\(""")
+    comments = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+    found = [
+        (path.relative_to(ROOT).as_posix(), match[0])
+        for path in page.FOLDER.rglob("*.js")
+        for match in python.finditer(comments.sub("", path.read_text("utf-8")))
     ]
     assert found == []
