@@ -4,6 +4,7 @@ record, and to print as text."""
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import sys
 from collections.abc import Iterator
@@ -121,6 +122,18 @@ def test_a_folder_is_a_panel(with_panel: None, browser: Any, tmp_path: Path) -> 
     assert page.modes() == ("tune", "rewrites", "plan", "ops")
     asked = {"mode": "ops"}
     assert checked_view(ex, asked) == asked
+
+
+def test_it_stands_alone(with_panel: None, browser: Any, tmp_path: Path) -> None:
+    ex = matmul()
+    path = ex.to_html(tmp_path / "page.html")
+    view = f"view: {json.dumps(ex.pane('ops').view)}"
+    path.write_text(path.read_text("utf-8").replace("view: {}", view), "utf-8")
+    shown = opened(browser, path)
+    assert shown.is_visible(".wb-ops") and shown.faults == []
+    for other in (".wb-kernels", ".wb-code-pane", ".wb-strip", ".wb-modes"):
+        assert not shown.is_visible(other), other
+    shown.context.close()
 
 
 def test_its_section_is_of_the_record(with_panel: None) -> None:
