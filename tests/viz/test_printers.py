@@ -181,9 +181,8 @@ def recorded_passes(rows: list[Record]) -> list[tuple[str, ...]]:
 def outcome_of(row: Record) -> str:
     if row["error"]:
         return f"failed: {row['error']}"
-    count = len(row["rewrites"]) + row["dropped"]
-    if count:
-        return plural(count, row["unit"])
+    if row["matches"]:
+        return plural(row["matches"], row["unit"])
     return "done" if row["changed"] else "changed nothing"
 
 

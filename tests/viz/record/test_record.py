@@ -395,7 +395,7 @@ def test_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     record = plain(build(softmax()))
     assert broken(record) == []
     long = next(p for p in record["passes"] if p["name"] == "decompose")
-    assert len(long["rewrites"]) == 4 and long["dropped"] > 0
+    assert len(long["rewrites"]) == 4 < long["matches"]
     roots = [root for *_, root in long["rewrites"]]
     assert roots[0] != -1 and roots[-1] == -1
     assert long["after"] != [-1]

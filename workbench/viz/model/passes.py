@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import asdict
 
 from workbench.base.trace import PassRecord
 from workbench.ir.opt.opt import Opt
-from workbench.viz.schema.record import PassRow
+from workbench.ir.schedule.item import Decision
+from workbench.viz.schema.record import PassOutcome, PassRow
 from workbench.viz.schema.variant import NamedNumber
 
 
 def pass_rows(records: Sequence[PassRecord]) -> list[PassRow]:
     """Return a row per record, in execution order, nested ones after the one around them."""
-    depths: dict[str, int] = {}
     rows = []
+    for record, outcome in zip(records, outcomes(records), strict=True):
+        fired = Counter(_rule_name(m.rule) for m in record.matches)
+        rules = [NamedNumber(*rule) for rule in fired.most_common()]
+        row = PassRow(**asdict(outcome), dropped=record.dropped, rules=rules)
+        rows.append(row)
+    return rows
+
+
+def outcomes(records: Sequence[PassRecord]) -> Iterator[PassOutcome]:
+    """Yield what came of each pass."""
+    depths: dict[str, int] = {}
     for record in records:
         depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
         depths[record.name] = depth
-        rules = Counter(_rule_name(m.rule) for m in record.matches)
-        rows.append(
-            PassRow(
-                name=record.name,
-                doc=record.doc,
-                depth=depth,
-                unit=_unit(record),
-                seconds=record.seconds,
-                changed=record.after is not record.before or bool(record.matches),
-                error=_error_text(record),
-                matches=len(record.matches) + record.dropped,
-                dropped=record.dropped,
-                rules=[NamedNumber(*rule) for rule in rules.most_common()],
-            )
+        yield PassOutcome(
+            name=record.name,
+            doc=record.doc,
+            depth=depth,
+            unit=_unit(record),
+            seconds=record.seconds,
+            changed=record.after is not record.before or bool(record.matches),
+            error=_error_text(record),
+            matches=len(record.matches) + record.dropped,
         )
-    return rows
 
 
 def _rule_name(rule: object) -> str:
@@ -41,10 +48,16 @@ def _rule_name(rule: object) -> str:
 
 
 def _unit(record: PassRecord) -> str:
-    if any(isinstance(m.rule, Opt) for m in record.matches):
+    """Return what the matches of a pass are: "rewrite", "decision", "opt", or "step" for a pass
+    that is one function."""
+    rules = [m.rule for m in record.matches]
+    if any(isinstance(r, Opt) for r in rules):
         return "opt"
-    decided = record.matches and all(m.before is m.after for m in record.matches)
-    return "decision" if decided else "rewrite"
+    if any(isinstance(r, Decision) for r in rules):
+        return "decision"
+    if not rules and record.after is not record.before:
+        return "step"
+    return "rewrite"
 
 
 def _error_text(record: PassRecord) -> str | None:

@@ -504,9 +504,8 @@ export interface RuleRow {
 }
 
 /**
- * A pass, and what came of it: how often rules fired in it, the busiest first. `depth`
- * counts the passes that it ran inside of; `changed` is False where it left its input as it
- * was; `unit` is what a match is called; `dropped` of the `matches` are not kept.
+ * A pass alone: how often rules fired in it, the busiest first; `dropped` of the matches are
+ * not kept.
  */
 export interface PassRow {
   name: string;
@@ -528,7 +527,8 @@ export interface PassRow {
 export type RewriteRow = [rule: number, before: number, after: number, root: number];
 
 /**
- * A pass. `before` and `after` are its roots, the texts are places.
+ * A pass. `before` and `after` are its roots, the texts are places; there may be more
+ * matches than rewrites that are listed.
  */
 export interface RecordedPass {
   name: string;
@@ -538,7 +538,7 @@ export interface RecordedPass {
   seconds: number;
   changed: boolean;
   error: string | null;
-  dropped: number;
+  matches: number;
   before: Array<number>;
   after: Array<number>;
   text_before: number | null;

@@ -1,8 +1,8 @@
 """Passes as rows of a record: states before and after, and the root after every rewrite.
 
 Nodes are interned, so a step adds only its new nodes. Both the rewrites of a pass and the nodes of
-its states are bounded: a step beyond the first bound is not listed (`dropped` counts those), one
-beyond the second has root -1: its state is not recorded.
+its states are bounded: a step beyond the first bound is not listed (`matches` counts it all the
+same), one beyond the second has root -1: its state is not recorded.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import asdict
+
 from workbench.base.trace import Match, PassRecord
 from workbench.ir.node.uop import UOp
-from workbench.ir.opt.opt import Opt
 from workbench.ir.schedule.decide import SchedulePlan
 from workbench.ir.schedule.item import Decision, ScheduleItem
 from workbench.viz.model import rewrites
+from workbench.viz.model.passes import outcomes
 from workbench.viz.model.recipes import pass_recipe
 from workbench.viz.record.nodes import Nodes, Texts
 from workbench.viz.record.rules import RuleRows
 from workbench.viz.record.states import States
 from workbench.viz.schema.recipe import PassRecipe
-from workbench.viz.schema.record import RecordedPass, RewriteRow
+from workbench.viz.schema.record import PassOutcome, RecordedPass, RewriteRow
 
 MOST_REWRITES = 2000
 """Most rewrites of one pass that are listed."""
@@ -66,17 +68,15 @@ class PassRows:
         `kernels` is the kernel they work on, or one per position in `records`; `python` is an
         expression for them."""
         places: list[int] = []
-        depths: dict[str, int] = {}
         roots: list[int] = []
-        for at, record in enumerate(records):
+        both = zip(records, outcomes(records), strict=True)
+        for at, (record, outcome) in enumerate(both):
             kernel = kernels.get(at) if isinstance(kernels, Mapping) else kernels
-            depth = 0 if record.parent is None else depths.get(record.parent, 0) + 1
-            depths[record.name] = depth
             place = self.place(record)
             if place is None:
                 place = len(self.listed)
                 recipe = pass_recipe(python, at, record)
-                row = self._row(record, depth, roots, kernel, owner, recipe)
+                row = self._row(record, outcome, roots, kernel, owner, recipe)
                 self.listed.append(row)
                 self._places[id(record)] = place, record
             roots = self.listed[place].after
@@ -86,7 +86,7 @@ class PassRows:
     def _row(
         self,
         record: PassRecord,
-        depth: int,
+        outcome: PassOutcome,
         roots: list[int],
         kernel: int | None,
         owner: Owner,
@@ -94,21 +94,13 @@ class PassRows:
     ) -> RecordedPass:
         before = self._roots(record.before, roots)
         after = self._roots(record.after, before)
-        listed = record.matches[:MOST_REWRITES]
         return RecordedPass(
-            name=record.name,
-            doc=record.doc,
-            depth=depth,
-            unit=unit_of(record),
-            seconds=record.seconds,
-            changed=record.after is not record.before or bool(record.matches),
-            error=error_text(record),
-            dropped=record.dropped + len(record.matches) - len(listed),
+            **asdict(outcome),
             before=before,
             after=after,
             text_before=None,
             text_after=None,
-            rewrites=list(self._steps(record, listed)),
+            rewrites=list(self._steps(record, record.matches[:MOST_REWRITES])),
             kernel=kernel,
             variant=owner.variant,
             device=owner.device,
@@ -167,26 +159,6 @@ class PassRows:
             yield RewriteRow(rule, before, after, self._nodes.add(state))
             if len(self._nodes) > room:
                 states = None
-
-
-def unit_of(record: PassRecord) -> str:
-    """Return the kind of a pass's matches: "rewrite", "decision", "opt", or "step" for a pass that
-    is one function."""
-    rules = [m.rule for m in record.matches]
-    if any(isinstance(r, Opt) for r in rules):
-        return "opt"
-    if any(isinstance(r, Decision) for r in rules):
-        return "decision"
-    if not rules and record.after is not record.before:
-        return "step"
-    return "rewrite"
-
-
-def error_text(record: PassRecord) -> str | None:
-    """Return the text of a pass's error."""
-    if record.error is None:
-        return None
-    return f"{type(record.error).__name__}: {record.error}"
 
 
 def kernel_numbers(records: Sequence[PassRecord]) -> dict[int, int]:

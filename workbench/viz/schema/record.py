@@ -137,10 +137,9 @@ class RuleRow(Struct, forbid_unknown_fields=True):
     set: str
 
 
-class PassRow(Struct, forbid_unknown_fields=True):
-    """A pass, and what came of it: how often rules fired in it, the busiest first. `depth` counts
-    the passes that it ran inside of; `changed` is False where it left its input as it was; `unit`
-    is what a match is called; `dropped` of the `matches` are not kept."""
+class PassOutcome(Struct, forbid_unknown_fields=True):
+    """What came of a pass. `depth` counts the passes that it ran inside of; `changed` is False
+    where it left its input as it was; `unit` is what a match is called."""
 
     name: str
     doc: str
@@ -150,6 +149,12 @@ class PassRow(Struct, forbid_unknown_fields=True):
     changed: bool
     error: str | None
     matches: int
+
+
+class PassRow(PassOutcome, forbid_unknown_fields=True):
+    """A pass alone: how often rules fired in it, the busiest first; `dropped` of the matches are
+    not kept."""
+
     dropped: int
     rules: list[NamedNumber]
 
@@ -164,17 +169,10 @@ class RewriteRow(Struct, array_like=True, frozen=True, forbid_unknown_fields=Tru
     root: int
 
 
-class RecordedPass(Struct, forbid_unknown_fields=True):
-    """A pass. `before` and `after` are its roots, the texts are places."""
+class RecordedPass(PassOutcome, forbid_unknown_fields=True):
+    """A pass. `before` and `after` are its roots, the texts are places; there may be more matches
+    than rewrites that are listed."""
 
-    name: str
-    doc: str
-    depth: int
-    unit: str
-    seconds: float
-    changed: bool
-    error: str | None
-    dropped: int
     before: list[int]
     after: list[int]
     text_before: int | None

@@ -36,7 +36,7 @@ export function passTree(app, state, current) {
  * @param {boolean} isCurrent */
 function passItem(app, place, isCurrent) {
   const pass = app.record.passes[place];
-  const count = pass.rewrites.length + pass.dropped;
+  const count = pass.matches;
   const did = pass.error
     ? "failed"
     : count
@@ -73,6 +73,7 @@ function passItem(app, place, isCurrent) {
 export function rewriteList(app, state, place) {
   const pass = app.record.passes[place];
   const counts = ruleCounts(pass);
+  const more = pass.matches - pass.rewrites.length;
   const shown = pass.rewrites.map((_, i) => i).filter((i) =>
     state.rule === null || pass.rewrites[i][0] === state.rule
   );
@@ -100,11 +101,11 @@ export function rewriteList(app, state, place) {
     items.length
       ? walkable("listbox", `${pass.unit}s of ${pass.name}`, { class: "wb-rw-list" }, ...items)
       : h("p", { class: "wb-quiet" }, pass.changed ? "one function, in one step" : "nothing to do"),
-    pass.dropped > 0 &&
+    more > 0 &&
     h(
       "p",
       { class: "wb-quiet" },
-      `and ${plural(pass.dropped, "rewrite")} more that the record does not hold`,
+      `and ${plural(more, "rewrite")} more that the record does not hold`,
     ),
   ];
 }

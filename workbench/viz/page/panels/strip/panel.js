@@ -46,7 +46,7 @@ function showChosen(blocks) {
  * @param {number} place */
 function passBlock(app, place) {
   const pass = app.record.passes[place];
-  const n = pass.rewrites.length + pass.dropped;
+  const n = pass.matches;
   const did = pass.error
     ? "failed"
     : pass.changed
