@@ -177,6 +177,25 @@ def _steps(module: str, source: str) -> set[str]:
     return steps | ({"render"} if "render" in calls and not is_viz else set())
 
 
+PRINTERS = ("workbench.viz.text", "workbench.viz.still")
+PRINTED = {
+    "workbench.viz.schema": "the rows that are printed",
+    "workbench.viz.model": "words and looks, plain models of the graph and of rewrites",
+    "workbench.viz.layout": "where the boxes of a graph stand",
+    "workbench.measure.kernel_time": "seconds as words",
+    "workbench.base": "errors",
+}
+"""What text and still pictures may import, and for what."""
+
+
+def test_printers_know_nothing_of_the_compiler() -> None:
+    """Text and still pictures print rows: whoever has a kernel builds those."""
+    edges = [e for e in imports(package_modules()) if e.module.startswith(PRINTERS)]
+    assert {e.module.rpartition(".")[0] for e in edges} == set(PRINTERS)
+    strange = [e for e in edges if not e.target.startswith((*PRINTERS, *PRINTED))]
+    assert [f"{e.module} imports {e.target}" for e in strange] == []
+
+
 def _imported_names(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):

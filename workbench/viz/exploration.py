@@ -15,17 +15,14 @@ from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
 from workbench.tensor.tensor import Tensor
 from workbench.viz.forced_decisions import forced_by
-from workbench.viz.model.words import (
-    bytes_text,
-    figure_text,
-    kernel_number,
-    plural,
-)
+from workbench.viz.model.words import plural
 from workbench.viz.page.panel import pane_of
+from workbench.viz.pane import Pane
 from workbench.viz.planned import planned
+from workbench.viz.record.variants import kernel_row, where
 from workbench.viz.scheduled_tensors import ScheduledTensors
-from workbench.viz.text.pane import Pane
-from workbench.viz.text.tables import Decisions, PassTable
+from workbench.viz.tables import Decisions, PassTable
+from workbench.viz.text.kernels import kernel_heading, work_text
 from workbench.viz.view import checked_view
 
 MOST_KERNELS = 12
@@ -175,10 +172,8 @@ def of(
 
 
 def _kernel_text(place: int, kernel: Kernel) -> str:
-    where = "" if kernel.line is None else f"  {kernel.line}"
-    estimates = kernel.estimates
-    work = f"{figure_text(estimates.flops)} operations, {bytes_text(estimates.bytes)}"
-    head = f"kernel {kernel_number(place)}: {kernel.title}{where}  ({work})"
+    row = kernel_row(kernel)
+    head = f"{kernel_heading(place, row, where(kernel))}  ({work_text(row)})"
     return f"{head}\n{_indented(str(kernel))}"
 
 

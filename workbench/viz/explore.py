@@ -10,8 +10,8 @@ from workbench.tensor.tensor import Tensor
 from workbench.viz import exploration, formatters
 from workbench.viz.exploration import Exploration
 from workbench.viz.page.panel import pane_of
+from workbench.viz.pane import Pane
 from workbench.viz.session.show import LivePage
-from workbench.viz.text.pane import Pane
 
 
 def explore(

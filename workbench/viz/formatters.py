@@ -20,18 +20,19 @@ from workbench.viz.model.decisions import printed_decisions
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.words import error_text, explained, plural
+from workbench.viz.pane import Pane
 from workbench.viz.record.offers import offer_rows
 from workbench.viz.record.variants import (
     counts_row,
     kernel_row,
     source_row,
     step_rows,
+    where,
 )
 from workbench.viz.schema.record import LineRow
 from workbench.viz.still import cards
 from workbench.viz.still.html import code, fold, page, source, tag
 from workbench.viz.text.nest import nest_text
-from workbench.viz.text.pane import Pane
 from workbench.viz.text.passes import passes_text
 
 DETAIL_S = 0.25
@@ -135,10 +136,9 @@ def _kernel_card(
 ) -> str:
     """Return a kernel as a card: its loops, text, decisions, opts and code; `number` is its place
     in an exploration. What is not begun by the `deadline` says how to ask for it."""
-    where = "" if kernel.line is None else str(kernel.line)
     applied = [str(opt) for opt in kernel.applied_opts]
     parts = [
-        cards.kernel_title(kernel_row(kernel), where, applied, number),
+        cards.kernel_title(kernel_row(kernel), where(kernel), applied, number),
         cards.steps_part(step_rows(kernel.steps)),
         _part(lambda: cards.nest_part(kernel_nest(kernel), not number)),
         fold("Kernel as text", source(str(kernel))),

@@ -27,7 +27,7 @@ from workbench.viz.model.words import (
     error_text,
     plural,
 )
-from workbench.viz.text.tables import Decisions, PassTable
+from workbench.viz.tables import Decisions, PassTable
 
 if TYPE_CHECKING:
     import graphviz

@@ -19,7 +19,9 @@ from workbench.base.errors import WorkbenchError
 from workbench.kernel.kernel import Kernel
 from workbench.viz.page import panels as folders
 from workbench.viz.record.nodes import Nodes
+from workbench.viz.record.variants import kernel_row, where
 from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.text.kernels import kernel_heading
 
 TextForm = Callable[[ScheduledTensors, Sequence[tuple[int, Kernel]]], str]
 """Prints a pane, of some kernels with their places."""
@@ -77,3 +79,18 @@ def pane_of(name: object, call: str) -> Panel:
     listed = "there are " + ", ".join(named)
     hint = call.format(f'"{near[0]}"')
     raise WorkbenchError(f"there is no pane {name!r:.40}", listed, hint)
+
+
+def kernels_text(
+    ex: ScheduledTensors,
+    kernels: Sequence[tuple[int, Kernel]],
+    text_of: Callable[[int, Kernel], str],
+) -> str:
+    """Return a text of each kernel below its heading; where there is none, why."""
+    parts = [f"{heading(place, k)}\n{text_of(place, k)}" for place, k in kernels]
+    return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
+
+
+def heading(place: int, kernel: Kernel) -> str:
+    """Return which kernel it is, what it computes, and the user's line."""
+    return kernel_heading(place, kernel_row(kernel), where(kernel))

@@ -98,6 +98,11 @@ def kernel_row(
     )
 
 
+def where(kernel: Kernel) -> str:
+    """Return the cell or file of the line that asked for a kernel; "" where none is known."""
+    return "" if kernel.line is None else str(kernel.line)
+
+
 def step_rows(steps: HeuristicSteps) -> list[StepRow]:
     """Return the steps of the default opts: what each applied, why, and the counts behind it."""
     return [

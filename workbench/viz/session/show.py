@@ -19,11 +19,11 @@ from workbench.base.forking import free_lock
 from workbench.viz.exploration import Exploration
 from workbench.viz.formatters import exploration_bundle, pane_bundle
 from workbench.viz.page import document as page
+from workbench.viz.pane import Pane
 from workbench.viz.record.record import build
 from workbench.viz.session.jobs import REQUESTED
 from workbench.viz.session.lru_cache import SESSIONS
 from workbench.viz.session.session import Session
-from workbench.viz.text.pane import Pane
 
 PAGE_S = 1.0
 """Seconds for a page to open before work in the background begins."""

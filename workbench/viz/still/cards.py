@@ -24,6 +24,7 @@ from workbench.viz.still.html import bars, chip, code, fold, muted, source, tabl
 from workbench.viz.still.palette import kernel_colour
 from workbench.viz.still.svg import graph_picture, graph_rows
 from workbench.viz.text.decisions import decision_cells
+from workbench.viz.text.kernels import work_text
 from workbench.viz.text.passes import outcome
 
 NAMED = "the function's name in the source"
@@ -55,12 +56,8 @@ def kernel_title(
     parts = [] if number is None else [badge(number)]
     parts.append(tag("b", escape(kernel.title)))
     parts += [muted(where)] if where else []
-    parts.append(
-        muted(
-            f"{figure_text(kernel.flops)} operations, {bytes_text(int(kernel.bytes))}: "
-            f"{kernel.flops / max(1, kernel.bytes):.3g} per byte"
-        )
-    )
+    intensity = f"{kernel.flops / max(1, kernel.bytes):.3g} per byte"
+    parts.append(muted(f"{work_text(kernel)}: {intensity}"))
     about = ". ".join(filter(None, [NAMED, kernel.decoded]))
     parts.append(tag("span", code(kernel.name), "mu", title=about))
     applied = ", ".join(opts)

@@ -1,25 +1,17 @@
-"""Kernels of an exploration as text, each below its heading."""
+"""What a kernel is, as text: its number and title, where it was asked for, and its work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from workbench.kernel.kernel import Kernel
-from workbench.viz.model.words import kernel_number
-from workbench.viz.scheduled_tensors import ScheduledTensors
+from workbench.viz.model.words import bytes_text, figure_text, kernel_number
+from workbench.viz.schema.record import KernelRow
 
 
-def kernels_text(
-    ex: ScheduledTensors,
-    kernels: Sequence[tuple[int, Kernel]],
-    text_of: Callable[[int, Kernel], str],
-) -> str:
-    """Return a text of each kernel below its heading; where there is none, why."""
-    parts = [f"{heading(place, k)}\n{text_of(place, k)}" for place, k in kernels]
-    return "\n\n".join(parts) or f"{ex.headline}\n{ex.nothing_to_do}"
+def kernel_heading(place: int, kernel: KernelRow, where: str) -> str:
+    """Return which kernel it is, what it computes, and `where` the user's line is."""
+    return f"kernel {kernel_number(place)}: {kernel.title}{where and f'  {where}'}"
 
 
-def heading(place: int, kernel: Kernel) -> str:
-    """Return which kernel it is, what it computes, and the user's line."""
-    where = "" if kernel.line is None else f"  {kernel.line}"
-    return f"kernel {kernel_number(place)}: {kernel.title or kernel.name}{where}"
+def work_text(kernel: KernelRow) -> str:
+    """Return how much it computes, and how much memory it needs."""
+    flops, size_bytes = figure_text(kernel.flops), bytes_text(int(kernel.bytes))
+    return f"{flops} operations, {size_bytes}"

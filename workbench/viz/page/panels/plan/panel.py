@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.decisions import printed_decisions
-from workbench.viz.page.panel import Panel
+from workbench.viz.page.panel import Panel, heading
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.text.decisions import decisions_text
-from workbench.viz.text.kernels import heading
 
 
 def plan_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

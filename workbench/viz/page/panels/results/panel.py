@@ -9,11 +9,10 @@ from msgspec import to_builtins
 
 from workbench.kernel.kernel import Kernel
 from workbench.measure.speeds import Speeds
-from workbench.viz.page.panel import Panel
+from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.record.variants import variant_row
 from workbench.viz.scheduled_tensors import ScheduledTensors
 from workbench.viz.session.timing_rows import timing_text
-from workbench.viz.text.kernels import kernels_text
 
 
 def results_text(ex: ScheduledTensors, kernels: Sequence[tuple[int, Kernel]]) -> str:

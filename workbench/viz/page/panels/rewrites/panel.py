@@ -11,9 +11,8 @@ from workbench.kernel.kernel import Kernel
 from workbench.viz.model import rewrites
 from workbench.viz.model.passes import pass_rows
 from workbench.viz.model.provenance import scheduled
-from workbench.viz.page.panel import Panel
+from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.scheduled_tensors import ScheduledTensors
-from workbench.viz.text.kernels import kernels_text
 from workbench.viz.text.passes import outcome
 
 MOST_STEPS = 200

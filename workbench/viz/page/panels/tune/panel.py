@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from workbench.kernel.kernel import Kernel
 from workbench.viz.model.loops import kernel_nest
 from workbench.viz.model.words import explained
-from workbench.viz.page.panel import Panel
+from workbench.viz.page.panel import Panel, kernels_text
 from workbench.viz.scheduled_tensors import ScheduledTensors
-from workbench.viz.text.kernels import kernels_text
 from workbench.viz.text.nest import nest_text
 
 
