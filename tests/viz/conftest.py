@@ -21,7 +21,10 @@ def spoil(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Spoil]:
 
     def forget() -> None:
         """Sets that were put together from others have compiled their rules, too."""
-        for rules in [o for o in gc.get_objects() if isinstance(o, RuleSet)]:
+        gc.unfreeze()  # what is frozen is not listed
+        every_set = [o for o in gc.get_objects() if isinstance(o, RuleSet)]
+        gc.freeze()
+        for rules in every_set:
             rules.__dict__.pop("by_op", None)
             rules._less.clear()
 
