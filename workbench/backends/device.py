@@ -10,6 +10,7 @@ import os
 import pkgutil
 from collections.abc import Iterable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 
 from workbench import backends
 from workbench.backends.contract import DeviceInfo as DeviceInfo
@@ -156,9 +157,7 @@ def _package_devices() -> list[DeviceInfo]:
     rooms = [module.name for module in modules if module.ispkg]
     devices = []
     for room in rooms:
-        folder = import_module(room)
-        names = (module.name for module in pkgutil.iter_modules(folder.__path__))
-        if "device" in names:
+        if find_spec(f"{room}.device") is not None:
             devices.append(import_module(f"{room}.device").DEVICE)
     return devices
 
