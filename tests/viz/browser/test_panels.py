@@ -37,8 +37,7 @@ from msgspec import Struct
 
 from workbench.ir.node.uop import UOp
 from workbench.kernel.kernel import Kernel
-from workbench.viz.page.panel import Panel
-from workbench.viz.text.kernels import kernels_text
+from workbench.viz.page.panel import Panel, kernels_text
 
 
 class OpCount(Struct):
