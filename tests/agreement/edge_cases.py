@@ -180,11 +180,12 @@ def computed(cases: Sequence[Case], device: str) -> list[Array]:
         return [engine.to_numpy(t.uop) for t in tensors]
 
 
-def compile_together(tensors: Iterable[Tensor]) -> None:
-    """Compile the kernels of `tensors` for C, many in one call of the compiler."""
+def compile_together(tensors: Iterable[Tensor]) -> list[runtime_c.CProgram]:
+    """Compile the kernels of `tensors` for C, many in one call of the compiler; return the
+    programs, which must live until the tensors are computed."""
     items = engine.schedule([t.uop for t in tensors])
     kernels = [tuned(item.kernel, "C") for item in items if item.kernel is not None]
-    runtime_c.compile_many([build(kernel, "C").source for kernel in kernels])
+    return runtime_c.compile_many([build(kernel, "C").source for kernel in kernels])
 
 
 def interpreted(tensor: Tensor) -> Array:
