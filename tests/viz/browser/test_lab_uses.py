@@ -123,7 +123,7 @@ def test_kernels_name_the_line_of_their_cell(notebook: Notebook) -> None:
 
 
 def listed_passes(wb: Any) -> list[str]:
-    """The blocks of HOW IT GOT HERE, once those of the lowering are among them: they are asked for
+    """The blocks of PASSES, once those of the lowering are among them: they are asked for
     when a variant is selected, and arrive after its opts."""
     blocks = wb.locator(".wb-strip [role=option]")
     names: list[str] = []

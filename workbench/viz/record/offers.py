@@ -45,7 +45,7 @@ def next_rows(kernel: Kernel, speeds: Speeds | None) -> NextRows:
 
 
 def offer_rows(kernel: Kernel) -> list[OfferRow]:
-    """Return the possible opts of a kernel, as the action table has them, without predictions."""
+    """Return the legal opts of a kernel, as the action table has them, without predictions."""
     return [_offer(kernel.ast, opt, None) for opt in kernel.legal_opts()]
 
 

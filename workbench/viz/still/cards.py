@@ -144,7 +144,7 @@ def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
 
 
 def offers_part(offers: Sequence[OfferRow]) -> str:
-    """Return the possible opts of a kernel, by what they do."""
+    """Return the legal opts of a kernel, by what they do."""
     by_op: dict[str, list[OfferRow]] = {}
     for offer in offers:
         by_op.setdefault(offer.op, []).append(offer)
@@ -154,7 +154,7 @@ def offers_part(offers: Sequence[OfferRow]) -> str:
         groups.append(tag("div", escape(caption), "capt"))
         groups.append(tag("div", "".join(code(o.opt) for o in listed), "opts"))
     kinds = ", ".join(f"{len(listed)} {op}" for op, listed in by_op.items())
-    summary = f"{plural(len(offers), 'possible opt')} {muted(kinds)}"
+    summary = f"{plural(len(offers), 'legal opt')} {muted(kinds)}"
     return fold(summary, "".join(groups))
 
 

@@ -78,7 +78,7 @@ def test_what_is_marked_is_of_the_variant_that_is_shown(
     page.click(".wb-code-body [data-line] >> nth=2")
     page.click("[data-key^=offer-] >> nth=0")
     page.click(f"[data-key=kernel-{number}]")
-    assert selected(page, "possible opts") == selected(page, "lines") == []
+    assert selected(page, "legal opts") == selected(page, "lines") == []
     page.click(f"[data-key=variant-{auto}]")
     page.click(f"[data-key=kernel-{number}]")
     assert selected(page, "variants")[0].startswith("auto")

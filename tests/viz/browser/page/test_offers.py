@@ -103,7 +103,7 @@ def test_opts_outlive_that_python_is_silent(session: Any) -> None:
     session.keyboard.type('UPCAST("g0", 4)')
     session.evaluate("document.querySelector('[data-key=time]').click()")
     session.clock.fast_forward(ANSWER_WITHIN_MS)
-    session.wait_for_selector("text=looking still works")
+    session.wait_for_selector("text=browsing still works")
     assert session.input_value("[data-key=paste]") == 'UPCAST("g0", 4)'
     assert session.evaluate("document.activeElement.matches('.wb')"), "it is disabled"
 
@@ -135,7 +135,7 @@ def test_all_that_a_search_tried_is_a_tree(
         "tried": 5, "timed": 4, "best": 4, "speedup": 4.0, "seconds": 9.5, "ended": "over",
         "device": "LLVM", "trials": trials,
     }  # fmt: skip
-    tree = '[aria-label="what the search tried"]'
+    tree = '[aria-label="candidates of the search"]'
     for page in shown(browser, tmp_path, session_page(searched)):
         assert "5 tried, 4 timed" in page.inner_text(".wb-tried-pane summary")
         assert not page.is_visible(tree)

@@ -11,10 +11,10 @@ const ANSWER_WITHIN_MS = 3000;
 
 export const OFFLINE = {
   what: "this needs the Python session",
-  because: "the page is looked at without one",
+  because: "the page was opened without one",
   try: "run the cell again",
 };
-const UNSAID = { what: "Python could not do it", because: "", try: "" };
+const UNSAID = { what: "Python raised an error", because: "", try: "" };
 
 /** Return the record from what Python sends: base64 of zlib-compressed JSON.
  * @param {string} packed

@@ -125,7 +125,7 @@ function speedLine(app) {
   const apart = timed.length === 2 && !inOneRun(timed[0].timing, timed[1].timing);
   const arrow = h("span", {
     class: "wb-quiet",
-    title: apart ? "timed apart: the machine may have been slower or faster" : null,
+    title: apart ? "timed separately: the machine may have been slower or faster" : null,
   }, apart ? "~→" : "→");
   const others = realTimes(app.record.baselines).map(({ name, timing }) => speed(name, timing));
   const el = h("div", {

@@ -20,11 +20,11 @@ import { button, heading } from "./pieces.js";
 /** A key, what it does, and the function that does it; null where a pane answers it.
  * @type {[string, string, ((app: App) => void) | null][]} */
 export const KEYS = [
-  ["j k, arrows", "walk in a list; Enter picks", null],
+  ["j k, arrows", "move in a list; Enter selects", null],
   ["h l", "previous, next pass", null],
   ["/", "search", null],
   ["a", "apply the marked opt", (app) => applyOpt(app, app.view.opt)],
-  ["u", "undo: to the variant this one came from", undo],
+  ["u", "undo: select the parent variant", undo],
   ["U", "redo", redo],
   ["t", "time this variant and the pinned one, in turns", measure],
   ["c", "check against the reference interpreter", check],
@@ -32,7 +32,7 @@ export const KEYS = [
   ["d", "diff to the pinned variant", toggleDiff],
   ["y", "copy what is shown as Python", copyPython],
   ["f", "fit the graph", null],
-  ["g", "Rewrites: the whole graph, or what is near the change", null],
+  ["g", "Rewrites: the whole graph, or the nodes near the change", null],
   ["F", "full screen", toggleFull],
   ["Esc", "unpin, out of full screen, then out of the widget", null],
   ["?", "this sheet", (app) => app.select({ help: !app.view.help })],
@@ -68,7 +68,7 @@ function helpSheet(app, modes) {
     h(
       "p",
       {},
-      "They act while the workbench has its ring; JupyterLab's own (Ctrl+B, Ctrl+S, ..) wait until it is left: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
+      "They act while the workbench has its ring; for JupyterLab's own keys (Ctrl+B, Ctrl+S, ..) leave it first: Esc or a click outside. Ctrl+wheel zooms a graph; a plain wheel scrolls the page.",
     ),
     h("dl", {}, ...rows.flat()),
   );

@@ -21,7 +21,7 @@ export function notices(app) {
         h(
           "div",
           { class: "wb-notice wb-silent" },
-          "Python does not answer (busy; if restarted, run the cell again): looking still works.",
+          "Python does not answer (busy; if restarted, run the cell again): browsing still works.",
           button(app, "ask again", () => askAgain(app)),
         ),
       app.notice && h("div", { class: "wb-notice" }, app.notice),
@@ -34,7 +34,7 @@ export function notices(app) {
  * @param {App} app */
 function askAgain(app) {
   app.channel.ping();
-  say(app, "asking … after a restart only running the cell again helps");
+  say(app, "asking … after a restart, run the cell again");
 }
 
 /**

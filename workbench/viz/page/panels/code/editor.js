@@ -37,7 +37,7 @@ export function editor(app, draft, leave) {
   const run = button(app, RUN, send, {
     python: true,
     name: "run-edit",
-    title: "in a process of its own: it cannot take the notebook down",
+    title: "in a process of its own: a crash does not end the notebook",
   });
   return h(
     "div",

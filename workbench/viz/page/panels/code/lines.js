@@ -156,7 +156,7 @@ export function diffView(app, code, other, helpers) {
     return codeLine(app, code, fromB + b, code.lines[fromB + b], row[0]);
   });
   const summary = gone || fresh
-    ? `${plural(gone, "line")} gone, ${plural(fresh, "line")} new`
+    ? `${plural(gone, "line")} removed, ${plural(fresh, "line")} added`
     : "the same code";
   return h(
     "div",

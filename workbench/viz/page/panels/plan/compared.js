@@ -25,7 +25,7 @@ export function planBefore(app) {
     h("span", { class: "wb-figure" }, seconds ? secondsText(seconds[k]) : ""),
   ];
   const hint =
-    "with the default opts: what the kernels take one by one, each warm, added up; both plans in turns, in one run";
+    "with the default opts: the sum of the kernels' times, each warm; both plans in turns, in one run";
   return h(
     "div",
     { class: "wb-plan-before", role: "status" },

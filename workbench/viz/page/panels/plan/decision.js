@@ -47,7 +47,7 @@ export function decisionParts(app, decision) {
     figures.length > 0 &&
     h(
       "table",
-      { class: "wb-plan-figures", title: "cost: in operations, roughly" },
+      { class: "wb-plan-figures", title: "estimated cost, in operations" },
       h("tbody", {}, ...figures),
     ),
   ];
@@ -62,7 +62,7 @@ function planButtons(app, decision) {
   const waits = app.pending("replan");
   if (decision.asked) return []; // it is stored whatever it costs
   if (waits) return [h("span", { class: "wb-quiet", role: "status" }, "planning again …")];
-  const title = "plan again with this decision turned round, and time it";
+  const title = "plan again with the opposite decision, and time it";
   return [
     forced
       ? button(app, "undo", turn(null), {

@@ -40,7 +40,7 @@ export function planList(app, state, changed) {
       button(app, "copy", () => copyPlan(app), {
         key: "y",
         name: "copy-plan",
-        title: "as Python: the code that gets at this plan",
+        title: "as Python: code that selects this plan",
       }),
     ),
     walkable("listbox", "decisions", { class: "wb-plan-list" }, ...items),

@@ -65,18 +65,18 @@ function wholeParts(app) {
   const cuts = cutsOf(app.record);
   const n = app.record.kernels.length;
   const intro = n === 0
-    ? "Nothing is to be computed."
+    ? "There is nothing to compute."
     : cuts.length
-    ? "A kernel ends where its value has to go through memory. Everything else is fused into what reads it."
+    ? "A kernel ends where its value must go through memory. Everything else is fused into its readers."
     : n === 1
-    ? "Everything is fused: nothing but the result goes to memory."
-    : "The kernels have nothing to give to each other: each computes a result of its own.";
+    ? "Everything is fused: only the result goes to memory."
+    : "The kernels do not read each other's results: each computes one of its own.";
   return [
     heading(`WHY ${COUNTS[n] || `${n} KERNELS`}?`),
     h("p", {}, intro),
     ...cutList(app, cuts),
     n > 0 &&
-    h("p", { class: "wb-quiet" }, "Click a line that is cut, a value, or the ground of a kernel."),
+    h("p", { class: "wb-quiet" }, "Click a cut line, a value, or the area of a kernel."),
   ];
 }
 
@@ -207,7 +207,7 @@ function valueParts(app, n, decision, drawn, tellOf) {
     cut && h("p", {}, waySentence(app, cut)),
     ...(decision
       ? decisionParts(app, decision)
-      : [h("p", { class: "wb-quiet" }, "Nothing was to be decided here.")]),
+      : [h("p", { class: "wb-quiet" }, "There was nothing to decide here.")]),
     kernel !== null && tuneButton(app, kernel),
   ];
 }

@@ -1,4 +1,4 @@
-// Baselines: somebody else's code among the results, timed in turns with the pinned variant.
+// Baselines: a function of your own among the results, timed in turns with the pinned variant.
 
 import { act, canAsk } from "../../app/actions.js";
 import { button } from "../../app/pieces.js";
@@ -14,7 +14,7 @@ export function baselineRows(app) {
       "div",
       {
         class: "wb-row wb-variant wb-baseline",
-        title: b.error ? String(b.error) : "somebody else's code",
+        title: b.error ? String(b.error) : "a function of your own",
       },
       h("span", { class: "wb-name" }, h("span", { class: "wb-pin" }), words(b.name, "wb-clip", 40)),
       ...(b.error

@@ -19,7 +19,7 @@ export function estimateParts(app, { cost, timing }) {
   return [
     h(
       "p",
-      { class: "wb-estimate", title: "for one run after another, so that caches hold what fits" },
+      { class: "wb-estimate", title: "for repeated runs, with warm caches" },
       h("b", {}, "ESTIMATE "),
       `predicted ${secondsText(cost.predicted_s)}, limited by ${limit}`,
       real(timing)
@@ -54,7 +54,7 @@ function estimateTable({ bytes: needed }, { flops, bytes, seconds, threads }) {
     h(
       "p",
       { class: "wb-quiet" },
-      "Predicted is the slowest part, a share of the others, and the launch.",
+      "The prediction is the slowest part, a share of the others, and the launch.",
     ),
   );
 }
@@ -72,7 +72,7 @@ export function speedTable({ bandwidth, copy, one_thread }) {
   ]);
   const heads = ["GB/s", "read", "copy", "read, one", "copy, one"];
   return figureTable(
-    "this machine at its best, with all threads and with one; what is copied counts twice",
+    "the best speeds of this machine, with all threads and with one; a copied byte counts twice",
     heads,
     rows,
   );

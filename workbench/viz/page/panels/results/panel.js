@@ -36,7 +36,7 @@ function resultsPane(app) {
   return { el, update };
 }
 
-/** Warm: caches hold what the run before left. Cold: they were flushed.
+/** Warm: caches are as the run before left them. Cold: they were flushed.
  * @param {App} app */
 function warmth(app) {
   /** @type {(cold: boolean, text: string, title: string) => HTMLElement} */
@@ -45,7 +45,7 @@ function warmth(app) {
   return h(
     "span",
     { class: "wb-switch", role: "group", "aria-label": "caches" },
-    choice(false, "warm", "caches hold what the run before left"),
+    choice(false, "warm", "caches are as the run before left them"),
     choice(true, "cold", "caches are flushed before each run"),
   );
 }
@@ -99,7 +99,7 @@ function resultButtons(app) {
     button(app, app.pending("search") ? "Searching…" : "Search", () => search(app), {
       python,
       name: "search",
-      title: "for 10 s from here; it can be stopped",
+      title: "for 10 s from this variant; it can be stopped",
     }),
     button(app, "Pin", () => pin(app), {
       key: "p",

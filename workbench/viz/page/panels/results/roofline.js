@@ -86,7 +86,7 @@ function roofRow(machine, { kind, threads }, y, [level, predicted]) {
     return [
       level,
       rateText(predicted),
-      y > predicted ? "fewer bytes came" : percent(y / predicted),
+      y > predicted ? "fewer bytes" : percent(y / predicted),
     ];
   }
   const peak = peakOf(machine, kind, threads) ?? 0;

@@ -46,7 +46,7 @@ function ratioCell(app, timing, other) {
   const same = other !== timing && !apart && !app.view.cold && overlap(other, timing);
   const meaning = same ? "no measurable difference" : "times as fast as the pinned variant";
   const title = apart
-    ? `${meaning}; timed apart: the machine may have been slower or faster`
+    ? `${meaning}; timed separately: the machine may have been slower or faster`
     : meaning;
   return h(
     "b",

@@ -54,7 +54,7 @@ export class RewriteGraph {
     view.show(
       drawing,
       { keys, first: scene.first },
-      scene.left ? `${plural(scene.left, "node")} more that near` : "",
+      scene.left ? `${plural(scene.left, "node")} more just as near` : "",
     );
     return true;
   }

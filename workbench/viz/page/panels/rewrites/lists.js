@@ -94,7 +94,7 @@ export function rewriteList(app, state, place) {
       button(app, "copy", () => copyStep(app, place, app.view.pass === place ? app.view.step : 0), {
         key: "y",
         name: "copy-step",
-        title: "as Python: the code that gets at what is shown",
+        title: "as Python: code that selects this step",
       }),
     ),
     choice,
@@ -105,7 +105,7 @@ export function rewriteList(app, state, place) {
     h(
       "p",
       { class: "wb-quiet" },
-      `and ${plural(more, "rewrite")} more that the record does not hold`,
+      `and ${plural(more, "rewrite")} more that are not recorded`,
     ),
   ];
 }

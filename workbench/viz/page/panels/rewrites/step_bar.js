@@ -71,12 +71,12 @@ function viewButtons(app, state) {
     }),
     button(app, "fold", () => state.toggleFold(), {
       pressed: state.isFolded,
-      title: "constants always, index arithmetic if pressed, stand in the words of what uses them",
+      title: "write index arithmetic inside the nodes that use it, as constants always are",
       name: "fold",
     }),
     state.isWhole &&
       button(app, "close loops", () => state.closeLoops(), {
-        title: "a double click on a node closes or opens what only it needs",
+        title: "a double click on a node hides or shows the nodes that only it uses",
         name: "close",
       }),
   );

@@ -34,7 +34,7 @@ export function stepText(app, state, place, step) {
     changeText(nodes, change),
     both.every((roots) => roots?.length === 1) &&
     textDifference(
-      "whole text, and what differs",
+      "whole text, with differences",
       state.showsTexts,
       () => both.map((roots) => wordLines(nodes, roots?.[0])),
       (isOpen) => (state.showsTexts = isOpen),

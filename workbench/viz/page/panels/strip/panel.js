@@ -1,4 +1,4 @@
-// HOW IT GOT HERE: a block per pass on the way to what is shown, as high as it did rewrites. A
+// PASSES: a block per pass on the way to what is shown, as high as it did rewrites. A
 // block leads to the pass in Rewrites.
 
 import { hasAny, heading } from "../../app/pieces.js";
@@ -15,7 +15,7 @@ export const panel = { place: "bottom", order: 1, make: strip };
 
 /** @param {App} app */
 function strip(app) {
-  const el = h("footer", { class: "wb-strip", "aria-label": "how it got here" });
+  const el = h("footer", { class: "wb-strip", "aria-label": "passes" });
   const update = (/** @type {Changes} */ changes) => {
     if (!hasAny(changes, "record", "kernel", "variant", "pass")) return;
     const passes = passesOf(app);
@@ -25,7 +25,7 @@ function strip(app) {
       { class: "wb-blocks", "aria-orientation": "horizontal", "data-key": "blocks" },
       ...passes.map((place) => passBlock(app, place)),
     );
-    refill(el, heading("HOW IT GOT HERE"), blocks);
+    refill(el, heading("PASSES"), blocks);
     showChosen(blocks);
   };
   return { el, update };

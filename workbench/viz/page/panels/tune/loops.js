@@ -21,7 +21,7 @@ export function loopTable(app, variant) {
     return h(
       "p",
       { class: "wb-quiet" },
-      variant.error ? "" : "The loops of this variant are not made yet.",
+      variant.error ? "" : "The loops of this variant are not computed yet.",
     );
   }
   const buffers = nest.buffers;
@@ -133,9 +133,7 @@ function useCell(app, row, use) {
   const share = cache ? Math.min(1, use.n / cache[1]) : 1;
   const level = use.level
     ? `, ${
-      cache
-        ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}`
-        : "more than the caches hold"
+      cache ? `${Math.max(1, Math.round(share * 100))}% of ${use.level}` : "larger than the caches"
     }`
     : "";
   const stride = use.stride === "0"

@@ -26,7 +26,7 @@ const SHOWN_AT_FIRST = 24;
 export function offersPane(app, state) {
   const filters = h("div", { class: "wb-filters", role: "group", "aria-label": "opts by name" });
   const trouble = h("div", {});
-  const list = walkable("listbox", "possible opts", { class: "wb-offer-list wb-list" });
+  const list = walkable("listbox", "legal opts", { class: "wb-offer-list wb-list" });
   const rest = h("div", {});
   const refused = h("div", {});
   const el = h("div", { class: "wb-offers" }, filters, trouble, list, rest, refused);
@@ -110,7 +110,7 @@ const noMatches = () => h("p", { class: "wb-quiet wb-none", role: "status" }, "n
  * @param {VariantRow} variant */
 function nothingNext(app, variant) {
   if (app.pending("offers", { variant: app.view.variant })) return "Looking for opts…";
-  if (variant.refused.length) return "Nothing more is possible here.";
+  if (variant.refused.length) return "No other opt is legal here.";
   return canAsk(app)
     ? "No opts are known for this variant yet."
     : `No opts are known for this variant: that ${NEEDS_PYTHON}.`;

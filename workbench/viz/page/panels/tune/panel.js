@@ -150,7 +150,7 @@ function nextChoice(app, variant, state) {
   if (!variant) return [];
   return [
     choice(false, variant.offers.length, "possible"),
-    choice(true, variant.refused.length, "not possible: why"),
+    choice(true, variant.refused.length, "not legal: why"),
   ];
 }
 

@@ -26,7 +26,7 @@ export function triedPane(app) {
 
 /** @param {SearchRow} search */
 function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
-  const ratio = speedup === null ? "" : `, ${three(speedup)} times as fast as it began`;
+  const ratio = speedup === null ? "" : `, ${three(speedup)} times as fast as its start`;
   return `SEARCH on ${device}: ${tried} tried, ${timed} timed in ${
     secondsText(seconds)
   }${ratio}; ${ended}`;
@@ -50,7 +50,7 @@ function triedTree(search) {
   const below = new Map(forms.map((form) => [form.number, []]));
   for (const form of forms) below.get(form.parent)?.push(form);
   const open = new Set(wayTo(forms, search.best));
-  const tree = walkable("tree", "what the search tried", { class: "wb-list wb-tried" });
+  const tree = walkable("tree", "candidates of the search", { class: "wb-list wb-tried" });
 
   /** @type {(form: Form, level: number) => HTMLElement[]} */
   const rows = (form, level) => {

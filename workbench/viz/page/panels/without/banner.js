@@ -44,7 +44,7 @@ export function rulesOffBanner(app) {
 function whatDiffers(variant, parent) {
   const time = variant.timing && parent.timing
     ? `${timeText(variant.timing)}, was ${timeText(parent.timing)}${
-      inOneRun(variant.timing, parent.timing) ? "" : ", timed apart"
+      inOneRun(variant.timing, parent.timing) ? "" : ", timed separately"
     }`
     : "not timed";
   const answer = variant.error
@@ -66,7 +66,7 @@ function sourceDiffers(variant, parent) {
     const was = parent.code.find((code) => code.language === language);
     return was ? [{ language, count: countDiffering(was.lines, lines) }] : [];
   });
-  if (!counts.length) return "source not made yet";
+  if (!counts.length) return "no source yet";
   const changed = counts.filter(({ count }) => count);
   return changed.length
     ? changed.map(({ language, count }) =>
