@@ -184,8 +184,8 @@ def ranged(name: str, label: str, x: Array, devices: list[str]) -> None:
 
 
 def special(name: str, device: str, dtype: np.dtype[Any]) -> None:
-    got = run(name, device, np.array(SPECIAL, dtype))
-    row(name, device, *[f"{v:.6g}" for v in got])
+    actual = run(name, device, np.array(SPECIAL, dtype))
+    row(name, device, *[f"{v:.6g}" for v in actual])
 
 
 def sweep(name: str, device: str, step: int) -> None:
@@ -221,18 +221,18 @@ def run(name: str, device: str, x: Array) -> Array:
         return FUNCTIONS[name].ours(Tensor(x)).numpy()
 
 
-def compare(got: Array, want: Array) -> tuple[Array, int]:
+def compare(actual: Array, want: Array) -> tuple[Array, int]:
     """Return the distance of each result in ULP of the exact one, and how many are wrong."""
-    info = np.finfo(got.dtype)
+    info = np.finfo(actual.dtype)
     with np.errstate(all="ignore"):
-        rounded = want.astype(got.dtype)
+        rounded = want.astype(actual.dtype)
         finite = np.isfinite(rounded)
         unit = np.spacing(np.maximum(np.abs(rounded), info.tiny)).astype(want.dtype)
-        off = np.abs(got.astype(want.dtype) - want) / unit
-    both = finite & np.isfinite(got)
+        off = np.abs(actual.astype(want.dtype) - want) / unit
+    both = finite & np.isfinite(actual)
     # The last finite number where the exact result rounds to infinity is one ULP away.
-    top = ~finite & (np.abs(got) == info.max) & ~np.isnan(rounded)
-    same = both | top | (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+    top = ~finite & (np.abs(actual) == info.max) & ~np.isnan(rounded)
+    same = both | top | (actual == rounded) | (np.isnan(actual) & np.isnan(rounded))
     return np.where(both, off, 0.0), int((~same).sum())
 
 

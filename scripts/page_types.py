@@ -47,8 +47,10 @@ def declarations() -> str:
     parts = [HEAD]
     for subject in (*SUBJECTS, *modules().values()):
         parts += [_declared(struct) for struct in _structs(subject)]
-    asked = "".join(f"\n  | {struct.__name__}" for struct in _structs(requests))
-    parts.append(f"/** Whatever a page may ask. */\nexport type AnyRequest ={asked};")
+    request_types = "".join(f"\n  | {struct.__name__}" for struct in _structs(requests))
+    parts.append(
+        f"/** Whatever a page may ask. */\nexport type AnyRequest ={request_types};"
+    )
     return "\n\n".join(parts) + "\n"
 
 

@@ -82,7 +82,7 @@ i = var("x", "integer")
 
 
 @pytest.mark.parametrize(
-    ("verdict", "said"),
+    ("verdict", "message"),
     [
         (lambda: check_double(Rule("r", x + y, x * 2)), "two different values"),
         (lambda: check_double(Rule("r", x * 2, x + x)), "does not fire"),
@@ -133,10 +133,10 @@ i = var("x", "integer")
         (lambda: check_best_tile(1, 1), "another one that fits"),
     ],
 )
-def test_a_check_says_what_is_wrong(verdict: object, said: str) -> None:
+def test_a_check_says_what_is_wrong(verdict: object, message: str) -> None:
     outcome = verdict()  # type: ignore[operator]
     assert isinstance(outcome, Verdict) and not outcome.ok
-    assert said in outcome.text and str(outcome).startswith("not yet: ")
+    assert message in outcome.text and str(outcome).startswith("not yet: ")
 
 
 def _divided(realize: bool = False) -> Tensor:

@@ -53,33 +53,33 @@ PIECES: list[tuple[Pick, bool]] = [  # and whether they lie in one stretch
 
 @pytest.mark.parametrize(("pick", "in_place"), PIECES)
 def test_a_stretch_of_memory_needs_no_kernel(
-    held: Tensor, pick: Pick, in_place: bool
+    buffer: Tensor, pick: Pick, in_place: bool
 ) -> None:
     before = GlobalCounters.kernel_count
-    assert len(pick(held).schedule()) == (not in_place)
-    np.testing.assert_array_equal(pick(held).numpy(), pick(N))
+    assert len(pick(buffer).schedule()) == (not in_place)
+    np.testing.assert_array_equal(pick(buffer).numpy(), pick(N))
     assert GlobalCounters.kernel_count - before == (not in_place)
 
 
-def test_nothing_and_everything(held: Tensor) -> None:
-    np.testing.assert_array_equal(held[3:3].numpy(), N[3:3])
-    np.testing.assert_array_equal(held[6:, 5:].numpy(), N[6:, 5:])
-    assert held[:].schedule() == ()
+def test_nothing_and_everything(buffer: Tensor) -> None:
+    np.testing.assert_array_equal(buffer[3:3].numpy(), N[3:3])
+    np.testing.assert_array_equal(buffer[6:, 5:].numpy(), N[6:, 5:])
+    assert buffer[:].schedule() == ()
 
 
-def test_a_piece_is_a_kernels_input_at_any_alignment(held: Tensor) -> None:
+def test_a_piece_is_a_kernels_input_at_any_alignment(buffer: Tensor) -> None:
     for start in range(5):
-        piece = held.reshape(-1)[start : start + 101].realize()
-        got = (piece * 2 + held.reshape(-1)[:101]).numpy()
+        piece = buffer.reshape(-1)[start : start + 101].realize()
+        actual = (piece * 2 + buffer.reshape(-1)[:101]).numpy()
         np.testing.assert_array_equal(
-            got, N.ravel()[start : start + 101] * 2 + N.ravel()[:101]
+            actual, N.ravel()[start : start + 101] * 2 + N.ravel()[:101]
         )
 
 
-def test_pieces_of_pieces_stay_what_they_were(held: Tensor) -> None:
-    piece = held[2:5].realize()
+def test_pieces_of_pieces_stay_what_they_were(buffer: Tensor) -> None:
+    piece = buffer[2:5].realize()
     first = piece[1:].realize()
-    others = [(held + n).realize() for n in range(4)]  # takes what memory is free
+    others = [(buffer + n).realize() for n in range(4)]  # takes what memory is free
     np.testing.assert_array_equal(first.numpy(), N[3:5])
     np.testing.assert_array_equal(others[3].numpy(), N + 3)
     copy = first.numpy()
@@ -87,8 +87,8 @@ def test_pieces_of_pieces_stay_what_they_were(held: Tensor) -> None:
     np.testing.assert_array_equal(first.numpy(), N[3:5])
 
 
-def test_contiguous_is_a_copy(held: Tensor) -> None:
-    assert len(held[2:5].contiguous().schedule()) == 1
+def test_contiguous_is_a_copy(buffer: Tensor) -> None:
+    assert len(buffer[2:5].contiguous().schedule()) == 1
 
 
 def test_what_has_no_memory_yet_is_not_given_any() -> None:

@@ -244,8 +244,8 @@ def test_every_state_on_the_way_is_sound_and_means_the_same() -> None:
             elif level == "tensor":
                 for node, old in zip(state.src, record.before.src, strict=True):
                     verify(node, "tensor")
-                    got, expected = (_tensor_value(n) for n in (node, old))
-                    assert np.array_equal(got, expected), message
+                    actual, expected = (_tensor_value(n) for n in (node, old))
+                    assert np.array_equal(actual, expected), message
             else:
                 verify(state, "lowered")
 

@@ -58,11 +58,11 @@ def test_tensors_take_their_data_along() -> None:
     ]
     want = [t.numpy() for t in tensors]
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
-        for got, expected in zip(
+        for actual, expected in zip(
             elsewhere(*tensors, protocol=protocol), want, strict=True
         ):
-            assert got.dtype == expected.dtype and got.shape == expected.shape
-            np.testing.assert_array_equal(got, expected)
+            assert actual.dtype == expected.dtype and actual.shape == expected.shape
+            np.testing.assert_array_equal(actual, expected)
 
 
 def test_a_tensor_stays_what_it_is() -> None:
@@ -87,10 +87,10 @@ def test_a_kernel_takes_its_inputs_along() -> None:
     second = explore(x.contiguous().sum(0)).kernels[-1]
     fast = explore(x).kernels[0].apply(Opt(OptOps.UPCAST, "g1", 8))
     text = Kernel.from_text(fast.to_text())
-    got = elsewhere(second, fast, text)
-    np.testing.assert_allclose(got[0], np.exp(a @ b).sum(0), rtol=1e-4)
-    np.testing.assert_allclose(got[1], np.exp(a @ b), rtol=1e-4)
-    np.testing.assert_array_equal(got[2], text.run()[0])
+    actual = elsewhere(second, fast, text)
+    np.testing.assert_allclose(actual[0], np.exp(a @ b).sum(0), rtol=1e-4)
+    np.testing.assert_allclose(actual[1], np.exp(a @ b), rtol=1e-4)
+    np.testing.assert_array_equal(actual[2], text.run()[0])
     here = pickle.loads(pickle.dumps(fast))
     assert here.applied_opts == fast.applied_opts and here.ast is fast.ast
     assert here.check().ok

@@ -165,10 +165,10 @@ def test_an_opt_is_in_the_record_and_in_a_session() -> None:
         offers = [row for row in rows["offers"] if row["op"] == "HALVE"]
         assert offers and offers[0]["does"] == "the loop as two loops"
         assert {*offers[0]["axes"], *offers[1]["axes"]} == {"g0", "g1"}
-        made = done(session, "paste", variant=0, text='Opt("HALVE", "g0", 2)')[
+        variant = done(session, "paste", variant=0, text='Opt("HALVE", "g0", 2)')[
             "variant"
         ]
-        row = session.record["variants"][made]
+        row = session.record["variants"][variant]
         bars = [[row["axes"][place]["name"] for place in bar] for bar in row["bars"]]
         assert row["opts"] == ['HALVE("g0", 2)'] and ["g0", "g2"] in bars
         unregister("HALVE")
@@ -219,10 +219,10 @@ def test_an_opt_that_raises_hides_no_other() -> None:
 
 def test_an_opt_that_another_process_has_is_told() -> None:
     in_one_cell([HELPERS, OPT], Path())
-    sent = pickle.dumps(Opt(OptOps.HALVE, "g0", 2))
+    tasks = pickle.dumps(Opt(OptOps.HALVE, "g0", 2))
     unregister("HALVE")
     with pytest.raises(RegisterError, match=r"(?s)no opt HALVE.*register it here"):
-        pickle.loads(sent)
+        pickle.loads(tasks)
 
 
 # rules
@@ -309,8 +309,8 @@ def test_a_worker_process_runs_what_was_compiled_here(device: str) -> None:
             "kernel": form,
             "original": kernel.to_text(),
         }
-        found = worker.ask(task, quiet_s=250.0)
-    assert found["ok"] is (device != "LLVM")
+        outcome = worker.ask(task, quiet_s=250.0)
+    assert outcome["ok"] is (device != "LLVM")
 
 
 def test_a_session_times_and_checks_with_registered_rules() -> None:
@@ -450,9 +450,9 @@ def test_an_open_page_learns_what_is_registered() -> None:
         register(Mine())
         register(a_renderer(shader))
         done(session, "ping", have=number)
-        shown = page.record
-        assert "MINE" in [row["name"] for row in shown["devices"]]
-        assert "Shader" in [row["name"] for row in shown["languages"]]
+        shown_page = page.record
+        assert "MINE" in [row["name"] for row in shown_page["devices"]]
+        assert "Shader" in [row["name"] for row in shown_page["languages"]]
 
         def offered() -> set[str]:
             return {row["op"] for row in page.record["variants"][0]["offers"]}

@@ -52,8 +52,8 @@ def inner_loop(kernel: Kernel) -> Text:
     """Return the machine code of the innermost loop with most multiply-adds."""
     lines = _inner(kernel)
     more = len(lines) - MOST_LINES
-    shown = lines[:MOST_LINES] + ([f"... and {more} more"] if more > 0 else [])
-    return Text("\n".join(shown))
+    code_lines = lines[:MOST_LINES] + ([f"... and {more} more"] if more > 0 else [])
+    return Text("\n".join(code_lines))
 
 
 def spills(kernel: Kernel) -> int:

@@ -29,13 +29,13 @@ def registers() -> int:
 
 def check_columns(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
     """Column sums: every element loaded once, whole vectors at a time, and nothing in scratch."""
-    made = _applied(kernel, opts)
-    if isinstance(made, Verdict):
-        return made
+    candidate = _applied(kernel, opts)
+    if isinstance(candidate, Verdict):
+        return candidate
     elements = kernel.estimates.flops
-    counts = made.counts
+    counts = candidate.counts
     if counts.bytes_loaded > 4 * elements:
-        used = {opt.op for opt in made.applied_opts}
+        used = {opt.op for opt in candidate.applied_opts}
         why = [words for op, words in READ_BACK.items() if op in used]
         return wrong(
             f"it loads {counts.bytes_loaded:,} bytes, and the input has {4 * elements:,}: "
@@ -45,7 +45,7 @@ def check_columns(kernel: Kernel, opts: Opt | Sequence[Opt]) -> Verdict:
         return wrong(
             f"it takes {counts.loads:,} loads; whole vectors would take {elements // lanes():,}"
         )
-    return _answer(made, f"{counts.loads:,} loads, each a whole vector")
+    return _answer(candidate, f"{counts.loads:,} loads, each a whole vector")
 
 
 def check_tile(
@@ -53,10 +53,10 @@ def check_tile(
 ) -> Verdict:
     """A product: at most `most` loads for each multiply-add, all of them on whole vectors, and
     no sum that has to leave its register."""
-    made = _applied(kernel, opts)
-    if isinstance(made, Verdict):
-        return made
-    counts = made.counts
+    candidate = _applied(kernel, opts)
+    if isinstance(candidate, Verdict):
+        return candidate
+    counts = candidate.counts
     products = kernel.estimates.flops // 2
     if counts.fmas * lanes() > products * 1.1:
         return wrong(
@@ -69,12 +69,12 @@ def check_tile(
             f"{ratio:.2f} loads for each multiply-add: use what was loaded more often. The wish "
             f"is {most}"
         )
-    spilled = spills(made)
+    spilled = spills(candidate)
     if spilled > 4:
         return wrong(
             f"{spilled} instructions of the inner loop go to the stack: more sums than registers"
         )
-    return _answer(made, f"{ratio:.2f} loads for each multiply-add")
+    return _answer(candidate, f"{ratio:.2f} loads for each multiply-add")
 
 
 def check_best_tile(rows: int, vectors: int) -> Verdict:

@@ -63,10 +63,10 @@ def bars(
         x, end = left + room * full / most, top + len(rows) * step - 6
         parts.append(_line([(x, top - 4), (x, end)], ORANGE, 2))
         parts.append(_text(x, end + 16, mark, ORANGE, "middle"))
-    told = [f"{name} {' '.join(label.split())}".strip() for name, _, label in rows]
+    labels = [f"{name} {' '.join(label.split())}".strip() for name, _, label in rows]
     if longest > full and mark:
-        told.append(f"the line is {mark}")
-    return _card(top + len(rows) * step + 20, parts, title, told)
+        labels.append(f"the line is {mark}")
+    return _card(top + len(rows) * step + 20, parts, title, labels)
 
 
 def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
@@ -102,11 +102,11 @@ def roofline(points: Sequence[tuple[str, float, float]], title: str) -> Picture:
         parts.append(_circle(beside, 9, GROUND))
         parts.append(_text(beside[0], beside[1] + 4, str(number), BLUE, "middle"))
         parts.append(_text(510, 190 + 20 * number, f"{number}  {name}", INK))
-    told = [
+    labels = [
         f"{name} {share:.0%} at {ratio:.3g} multiply-adds per load"
         for name, ratio, share in points
     ]
-    return _card(bottom + 56, parts, title, told)
+    return _card(bottom + 56, parts, title, labels)
 
 
 def curve(
@@ -136,8 +136,8 @@ def curve(
         ]
         parts.append(_line(points, colour, 1.6))
         parts.append(_text(right + 12, top + 20 + 22 * place, name, colour))
-    told = [f"{name} from {min(ys):.3g} to {max(ys):.3g}" for name, ys in lines]
-    return _card(bottom + 34, parts, title, told)
+    labels = [f"{name} from {min(ys):.3g} to {max(ys):.3g}" for name, ys in lines]
+    return _card(bottom + 34, parts, title, labels)
 
 
 def _beside(points: Sequence[Point]) -> list[Point]:

@@ -38,15 +38,15 @@ def divided(node: UOp, by: float) -> UOp:
 
 def value(node: UOp, inputs: dict[int, Array]) -> Array:
     """Return what a node over `element`s is worth, as numpy computes it."""
-    done: dict[UOp, Array] = {}
+    memo: dict[UOp, Array] = {}
     for n in node.toposort():
         if n.op is Ops.LOAD:
-            done[n] = inputs[n.src[0].src[0].arg[0]]
+            memo[n] = inputs[n.src[0].src[0].arg[0]]
         elif n.op is Ops.CONST:
-            done[n] = constant(n, widen=False)
+            memo[n] = constant(n, widen=False)
         elif n.is_elementwise:
-            done[n] = elementwise(n, [done[s] for s in n.src], widen=False)
-    return done[node]
+            memo[n] = elementwise(n, [memo[s] for s in n.src], widen=False)
+    return memo[node]
 
 
 def counterexample(before: UOp, after: UOp, inputs: int) -> str | None:

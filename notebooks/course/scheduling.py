@@ -38,11 +38,13 @@ def check_index(position: Callable[[int, int], int]) -> Verdict:
     view = np.arange(24).reshape(4, 6).T[::-1]
     for i, j in np.ndindex(view.shape):
         try:
-            got = position(i, j)
+            actual = position(i, j)
         except Exception as error:  # a reader's function may raise anything
             return wrong(f"at [{i}, {j}] it fails: {failure(error)}")
-        if got != view[i, j]:
-            return wrong(f"[{i}, {j}] reads element {view[i, j]}, and yours says {got}")
+        if actual != view[i, j]:
+            return wrong(
+                f"[{i}, {j}] reads element {view[i, j]}, and yours says {actual}"
+            )
     return right("and a load in a kernel would have the same arithmetic in its index")
 
 
@@ -80,11 +82,11 @@ def _reads(kernel: Kernel, size: int) -> bool:
 
 def check_evaluations(count: int, ex: Exploration) -> Verdict:
     """`count`: how often would EXP2 be computed if it were fused?"""
-    found = figures(ex, Ops.EXP2)
-    if count == found["elements"]:
+    counted = figures(ex, Ops.EXP2)
+    if count == counted["elements"]:
         return wrong("so many elements are there; but how often is each of them read?")
-    if count != found["evaluations"]:
-        missing, rest = divmod(found["evaluations"], max(1, count))
+    if count != counted["evaluations"]:
+        missing, rest = divmod(counted["evaluations"], max(1, count))
         return wrong(
             "every step of every loop around the product would compute it once"
             + (

@@ -205,16 +205,16 @@ def padded(case: Case, lanes: int = 16) -> Case:
     return Case(case.name, case.operation, inputs, whole(case.want))
 
 
-def same(got: Array, want: Array) -> Array:
+def same(actual: Array, want: Array) -> Array:
     """Return where two arrays agree: bit by bit, except that NaN is NaN."""
-    if got.dtype != want.dtype:
+    if actual.dtype != want.dtype:
         return np.zeros(want.shape, bool)
     size = want.dtype.itemsize
-    equal = got.view(f"u{size}") == want.view(f"u{size}")
+    equal = actual.view(f"u{size}") == want.view(f"u{size}")
     if not dtypes.from_numpy(want.dtype).is_float:
         return np.asarray(equal)
     with np.errstate(all="ignore"):
-        return np.asarray(equal | (np.isnan(got) & np.isnan(want)))
+        return np.asarray(equal | (np.isnan(actual) & np.isnan(want)))
 
 
 def table(cases: Sequence[Case], devices: Sequence[str]) -> Iterator[str]:
@@ -223,17 +223,19 @@ def table(cases: Sequence[Case], devices: Sequence[str]) -> Iterator[str]:
     yield f"|---|---|{'---|' * len(devices)}"
     columns = [computed(cases, device) for device in devices]
     for case, *results in zip(cases, *columns, strict=True):
-        cells = [_cell(case, got) for got in results]
+        cells = [_cell(case, actual) for actual in results]
         yield f"| {case.name} | {case.want.size} | {' | '.join(cells)} |"
 
 
-def _cell(case: Case, got: Array) -> str:
-    wrong = np.flatnonzero(~same(got, case.want))
+def _cell(case: Case, actual: Array) -> str:
+    wrong = np.flatnonzero(~same(actual, case.want))
     if not wrong.size:
         return "same"
     first = wrong[0]
     operands = ", ".join(str(a[first]) for a in case.inputs)
-    return f"{wrong.size} differ: {operands} gives {got[first]}, not {case.want[first]}"
+    return (
+        f"{wrong.size} differ: {operands} gives {actual[first]}, not {case.want[first]}"
+    )
 
 
 def main() -> None:

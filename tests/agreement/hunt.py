@@ -91,10 +91,10 @@ class Attempt:
     def run(self) -> None:
         _run_items(self.items, self.kernels, self.device)
         assert self.tensor is not None
-        got = replace_result(self.tensor, self.result).numpy()
-        self.verdict = self.program.wrong(got)
+        actual = replace_result(self.tensor, self.result).numpy()
+        self.verdict = self.program.wrong(actual)
         if self.verdict:
-            self.claim = self.program.claim(got)
+            self.claim = self.program.claim(actual)
 
     def guarded(self, work: Any) -> None:
         """Do a step; note an error as a refusal, or as wrong where it is the compiler's own."""

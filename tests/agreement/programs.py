@@ -79,38 +79,38 @@ class Program:
         """Return what an element of a program without floats may be off."""
         return 0.0
 
-    def wrong(self, got: Array) -> str:
+    def wrong(self, actual: Array) -> str:
         """Return what is wrong with an answer, in words; "" if it is right."""
         want = self.want
         dtype = (
             "float32" if want.dtype == "bfloat16" else want.dtype
         )  # as numpy reads it
-        if got.dtype.name != dtype or got.shape != want.shape:
-            return f"{got.dtype}{got.shape}, not {dtype}{want.shape}"
-        wrong = np.argwhere(~right(got, want))
+        if actual.dtype.name != dtype or actual.shape != want.shape:
+            return f"{actual.dtype}{actual.shape}, not {dtype}{want.shape}"
+        wrong = np.argwhere(~right(actual, want))
         if not len(wrong):
             return ""
         at = tuple(int(i) for i in wrong[0])
         low, high = want.low[at].item(), want.high[at].item()
         due = repr(low) if repr(low) == repr(high) else f"{low!r} to {high!r}"
-        return (
-            f"{len(wrong)} of {got.size} wrong: element {at} is {got[at]!r}, not {due}"
-        )
+        return f"{len(wrong)} of {actual.size} wrong: element {at} is {actual[at]!r}, not {due}"
 
-    def claim(self, got: Array | None) -> str:
-        """Return an assertion as code, of numpy's values, that a wrong answer `got` fails."""
+    def claim(self, actual: Array | None) -> str:
+        """Return an assertion as code, of numpy's values, that a wrong answer `actual` fails."""
         want = self.want
         dtype = "float32" if want.dtype == "bfloat16" else want.dtype
-        if got is None or got.dtype.name != dtype or got.shape != want.shape:
-            return f"assert (got.dtype.name, got.shape) == ({dtype!r}, {want.shape})"
-        at = tuple(int(i) for i in np.argwhere(~right(got, want))[0])
+        if actual is None or actual.dtype.name != dtype or actual.shape != want.shape:
+            return (
+                f"assert (actual.dtype.name, actual.shape) == ({dtype!r}, {want.shape})"
+            )
+        at = tuple(int(i) for i in np.argwhere(~right(actual, want))[0])
         low, high = want.low[at].item(), want.high[at].item()
-        value = f"got[{at}].item()"
+        value = f"actual[{at}].item()"
         if low != low:
             return f"assert np.isnan({value}), {value}"
         if repr(low) != repr(high):
             return f"assert {low!r} <= {value} <= {high!r}, {value}"
-        if low == 0 and got[at] == 0:
+        if low == 0 and actual[at] == 0:
             return f"assert repr({value}) == {repr(low)!r}, {value}"
         return f"assert {value} == {low!r}, {value}"
 
@@ -127,15 +127,15 @@ class Program:
             + ("from tests.agreement.hunt import computed\n" if opts else "")
             + f"rng = np.random.default_rng({self.seed})\n"
             f'with Context(DEV="{device}"):\n{body}\n'
-            f"    got = {computed}.numpy()\n{claim}"
+            f"    actual = {computed}.numpy()\n{claim}"
         )
 
 
-def right(got: Array, want: Known) -> Array:
+def right(actual: Array, want: Known) -> Array:
     """Return where an answer is right."""
     if want.dtype not in BITS:
-        return np.asarray(got == want.low)
-    values = got.astype(np.float64)
+        return np.asarray(actual == want.low)
+    values = actual.astype(np.float64)
     with np.errstate(all="ignore"):
         inside = (want.low <= values) & (values <= want.high)
     if want.signed:

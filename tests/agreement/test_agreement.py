@@ -64,10 +64,10 @@ def test_expressions_agree_with_numpy(seeds: range, device: str) -> None:
         with _reported(sample, device):
             tensor, expected = sample.run(device)
             verify(tensor.uop, "tensor")
-            got = tensor.numpy()
-            assert got.shape == expected.shape
+            actual = tensor.numpy()
+            assert actual.shape == expected.shape
             np.testing.assert_allclose(
-                got, expected, rtol=1e-4, atol=sample.tolerance()
+                actual, expected, rtol=1e-4, atol=sample.tolerance()
             )
     assert all(program.is_compiled for program in compiled)
 
@@ -189,8 +189,8 @@ def _tensor_matches_agree(record: PassRecord, sample: Case | Program) -> None:
         if match.before.op is Ops.SINK or match.before.op is Ops.COPY:
             continue
         want = interpret_tensor(match.before, _held(match.before))
-        got = interpret_tensor(match.after, _held(match.after))
-        same(got, want, f"rule {match.rule}", sample)
+        actual = interpret_tensor(match.after, _held(match.after))
+        same(actual, want, f"rule {match.rule}", sample)
 
 
 def _held(root: UOp) -> dict[UOp, Any]:
@@ -269,12 +269,12 @@ def _dtype(array: Any) -> Any:
     return dtypes.from_numpy(array.dtype)
 
 
-def same(got: Any, want: Any, what: str, sample: Case | Program) -> None:
+def same(actual: Any, want: Any, what: str, sample: Case | Program) -> None:
     with np.errstate(all="ignore"):
         close = np.allclose(
-            got, want, rtol=2e-5, atol=sample.tolerance(), equal_nan=True
+            actual, want, rtol=2e-5, atol=sample.tolerance(), equal_nan=True
         )
     if not close:
         pytest.fail(
-            f"{what} changes the value, seed {sample.seed}\n{got}\n{want}\n{sample.script()}"
+            f"{what} changes the value, seed {sample.seed}\n{actual}\n{want}\n{sample.script()}"
         )

@@ -37,9 +37,9 @@ def test_edge_cases(cases: Callable[[], Iterator[Case]], device: str) -> None:
     case_list = list(cases())
     if device in ("LLVM", "C"):  # as scalars, and as whole vectors
         case_list = [*map(uneven, case_list), *map(padded, case_list)]
-    for case, got in zip(case_list, computed(case_list, device), strict=True):
-        right = same(got, case.want)
-        wrong = [a[~right][:4] for a in (*case.inputs, got, case.want)]
+    for case, actual in zip(case_list, computed(case_list, device), strict=True):
+        right = same(actual, case.want)
+        wrong = [a[~right][:4] for a in (*case.inputs, actual, case.want)]
         assert right.all(), f"{case.name} on {device}: of {wrong[:-2]} {wrong[-2:]}"
 
 
@@ -56,8 +56,8 @@ def test_constants_are_cast_as_arrays_are() -> None:
         values = numbers(source)
         for result in ALL:
             want = converted(values, source, result)
-            got = np.array([result.const(v) for v in values.tolist()], result.numpy)
-            assert same(got, want).all(), f"{source} as {result}"
+            actual = np.array([result.const(v) for v in values.tolist()], result.numpy)
+            assert same(actual, want).all(), f"{source} as {result}"
 
 
 @pytest.mark.parametrize("device", RUNNABLE)
@@ -71,8 +71,8 @@ def test_every_half_precision_is_a_float32_and_back(device: str) -> None:
         cases.append(Case(f"{dtype} widened", lambda t: t.float(), (values,), wide))
         back = Case(f"{dtype} rounded", lambda t, d=dtype: t.cast(d), (wide,), values)
         cases.append(back)
-    for case, got in zip(cases, computed(cases, device), strict=True):
-        assert same(got, case.want).all(), case.name
+    for case, actual in zip(cases, computed(cases, device), strict=True):
+        assert same(actual, case.want).all(), case.name
 
 
 @pytest.mark.parametrize("device", RUNNABLE)
@@ -84,8 +84,8 @@ def test_rounding_to_half_precision_types(device: str) -> None:
             want = converted(values, source, result)
             name = f"{source} as {result}"
             cases.append(Case(name, lambda t, d=result: t.cast(d), (values,), want))
-    for case, got in zip(cases, computed(cases, device), strict=True):
-        right = same(got, case.want)
+    for case, actual in zip(cases, computed(cases, device), strict=True):
+        right = same(actual, case.want)
         assert right.all(), f"{case.name}: {case.inputs[0][~right][:4]}"
 
 
@@ -136,12 +136,12 @@ def test_arithmetic_rounds_each_result(dtype: DType, device: str) -> None:
                 "a / 2**-20", lambda a: a / 2.0**-20, (values,), values / scale(dtype)
             ),
         ]
-    for case, got in zip(cases, computed(cases, device), strict=True):
+    for case, actual in zip(cases, computed(cases, device), strict=True):
         want = case.want
         if dtypes.from_numpy(want.dtype).is_float:  # the sign of a zero is free in sums
-            got, want = got + want.dtype.type(0), want + want.dtype.type(0)
-        right = same(got, want)
-        wrong = [x[~right][:4] for x in (*case.inputs, got, want)]
+            actual, want = actual + want.dtype.type(0), want + want.dtype.type(0)
+        right = same(actual, want)
+        wrong = [x[~right][:4] for x in (*case.inputs, actual, want)]
         assert right.all(), f"{case.name} on {device}: {wrong}"
 
 

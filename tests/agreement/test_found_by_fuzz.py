@@ -27,8 +27,8 @@ def test_a_row_read_backwards_is_clamped_where_it_is_padded(device: str) -> None
 def test_a_row_of_a_turned_block_may_lie_beyond_a_gate(device: str) -> None:
     a = np.arange(13 * 13, dtype=np.int32).reshape(13, 13)
     with Context(DEV=device):
-        got = Tensor(a).pad(((2, 1), (2, 1))).permute(1, 0).contiguous().numpy()
-    np.testing.assert_array_equal(got, np.pad(a, ((2, 1), (2, 1))).T)
+        actual = Tensor(a).pad(((2, 1), (2, 1))).permute(1, 0).contiguous().numpy()
+    np.testing.assert_array_equal(actual, np.pad(a, ((2, 1), (2, 1))).T)
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -43,11 +43,11 @@ def test_a_mask_is_counted_at_the_ends_of_int64(sign: str, device: str) -> None:
     compare = COMPARISONS[sign]
     with Context(DEV=device):
         steps, ends = Tensor.arange(5, dtype=dtypes.int64).reshape(1, 5), Tensor(ENDS)
-        for got, want in (
+        for actual, want in (
             (compare(steps, ends), compare(STEPS, ENDS)),
             (compare(ends, steps), compare(ENDS, STEPS)),
         ):
-            np.testing.assert_array_equal(got.int().sum(1).numpy(), want.sum(1))
+            np.testing.assert_array_equal(actual.int().sum(1).numpy(), want.sum(1))
 
 
 @pytest.mark.parametrize("device", DEVICES)

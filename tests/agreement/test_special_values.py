@@ -45,19 +45,19 @@ def of_either_sign(values: list[float], dtype: DType) -> Array:
         return np.array([*values, *(-v for v in values), NAN], dtype.numpy)
 
 
-def close(got: Array, want: Array, ulps: int) -> Array:
+def close(actual: Array, want: Array, ulps: int) -> Array:
     """Return where floats agree: NaN and infinity as they are, zeros with their sign, numbers
     to within `ulps` units in the last place; integers where they are equal."""
-    assert got.dtype == want.dtype
-    if got.dtype.kind != "f":
-        return np.asarray(got == want)
+    assert actual.dtype == want.dtype
+    if actual.dtype.kind != "f":
+        return np.asarray(actual == want)
     info = np.finfo(want.dtype)
     with np.errstate(all="ignore"):
-        far = np.abs(got.astype(np.float64) - want.astype(np.float64))
+        far = np.abs(actual.astype(np.float64) - want.astype(np.float64))
         near = far <= ulps * (np.abs(want.astype(np.float64)) * info.eps + info.tiny)
-        near = (got == want) | np.isfinite(got) & np.isfinite(want) & near
-        signs = np.signbit(got) == np.signbit(want)
-    return np.asarray(near & signs | np.isnan(got) & np.isnan(want))
+        near = (actual == want) | np.isfinite(actual) & np.isfinite(want) & near
+        signs = np.signbit(actual) == np.signbit(want)
+    return np.asarray(near & signs | np.isnan(actual) & np.isnan(want))
 
 
 def pairs(left: Array, right: Array) -> tuple[Array, Array]:
@@ -233,8 +233,10 @@ def test_special_values(
 ) -> None:
     cases = list(make(dtype))
     wrong = []
-    for case, got in zip(cases, computed(cases, device), strict=True):
-        for i in itertools.islice(np.flatnonzero(~close(got, case.want, ulps)), 3):
+    for case, actual in zip(cases, computed(cases, device), strict=True):
+        for i in itertools.islice(np.flatnonzero(~close(actual, case.want, ulps)), 3):
             operands = ", ".join(str(a[i]) for a in case.inputs)
-            wrong.append(f"{case.name} of {operands} is {got[i]}, not {case.want[i]}")
+            wrong.append(
+                f"{case.name} of {operands} is {actual[i]}, not {case.want[i]}"
+            )
     assert not wrong, "\n".join(wrong)

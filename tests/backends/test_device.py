@@ -93,7 +93,7 @@ def test_target_is_this_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    "told, expected",
+    "listed, expected",
     [
         ((), (32 << 10, 512 << 10, 8 << 20)),
         ((("L1", 48 << 10), ("L2", 1 << 20)), (48 << 10, 1 << 20, 8 << 20)),
@@ -101,10 +101,10 @@ def test_target_is_this_machine() -> None:
     ],
 )  # fmt: skip
 def test_a_cache_that_the_system_does_not_tell_of_is_a_common_one(
-    told: machine.Caches, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    listed: machine.Caches, expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A last cache that is hidden, as some virtual machines do, must not count as none."""
-    monkeypatch.setattr(machine, "caches", lambda: told)
+    monkeypatch.setattr(machine, "caches", lambda: listed)
     assert cache_bytes() == expected
 
 

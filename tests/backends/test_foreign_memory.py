@@ -90,21 +90,21 @@ def test_operations(shelf: Shelf, name: str) -> None:
     x, values = held(5, 13)
     with Copies(shelf.memory) as copies:
         y = ours(x)
-        got = y.numpy()
-    np.testing.assert_allclose(got, theirs(values), rtol=1e-4, atol=1e-5)
+        actual = y.numpy()
+    np.testing.assert_allclose(actual, theirs(values), rtol=1e-4, atol=1e-5)
     indexes = 1 if name == "gather" else 0
-    assert copies.made == (indexes, int(got.size > 0), 0)
+    assert copies.made == (indexes, int(actual.size > 0), 0)
 
 
 def test_convolution(shelf: Shelf) -> None:
     x, _ = held(1, 3, 9, 7)
     w, _ = held(4, 3, 3, 3, seed=1)
     with Copies(shelf.memory) as copies:
-        got = x.conv2d(w, padding=1).numpy()
+        actual = x.conv2d(w, padding=1).numpy()
     assert copies.made == (0, 1, 0)
     with Context(DEV="PYTHON"):
         here = Tensor(x.numpy()).conv2d(Tensor(w.numpy()), padding=1).numpy()
-    np.testing.assert_allclose(got, here, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(actual, here, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "bool", "int8", "float64"])
@@ -261,8 +261,8 @@ def test_run_check_time_and_search(shelf: Shelf) -> None:
     kernel = explore((x @ x.T).relu()).kernels[0]
     expected = np.maximum(values @ values.T, 0)
     with Copies(shelf.memory) as copies:
-        (got,) = kernel.run()
-    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+        (actual,) = kernel.run()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
     inputs = len(kernel.data.buffers(kernel.original, NAME)) - 1
     # what a tensor holds is copied once, on the device, so that nothing writes it
     assert copies.made == (0, 1, inputs)

@@ -147,7 +147,7 @@ def test_a_library_that_stops_while_it_is_timed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--only", "nothing"], "no row is named nothing"),
         (["--peers", "nobody"], "there is no peer nobody"),
@@ -155,7 +155,7 @@ def test_a_library_that_stops_while_it_is_timed(
     ],
 )
 def test_a_wrong_option(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", *arguments]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

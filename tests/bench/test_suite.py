@@ -49,7 +49,7 @@ def test_inputs_are_the_same_in_every_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "expected", "said"),
+    ("outcome", "expected", "message"),
     [
         ([1.0, 2.0], [1.0, 2.00001], None),
         ([1.0, 2.0], [1.0, 2.1], "1 of 2 elements, the first at [1]: 2, not 2.1"),
@@ -59,14 +59,14 @@ def test_inputs_are_the_same_in_every_process() -> None:
     ],
 )
 def test_a_fault_is_told(
-    found: list[float], expected: list[float], said: str | None
+    outcome: list[float], expected: list[float], message: str | None
 ) -> None:
-    answer = np.array(found)
+    answer = np.array(outcome)
     if answer.dtype.kind == "f":
         answer = answer.astype(
             np.float32
         )  # as answers are; expected is of numpy's float64
-    assert fault(answer, np.array(expected)) == said
+    assert fault(answer, np.array(expected)) == message
 
 
 def test_bytes_are_those_that_are_touched() -> None:

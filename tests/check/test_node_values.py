@@ -102,9 +102,9 @@ def test_a_range_that_is_open_here_and_closed_below_may_be_fixed() -> None:
     terms = node(kernel, Ops.MUL)
     total = node(kernel, Ops.REDUCE)
     both = terms * total  # r0 is open in the one, and summed in the other
-    got = kernel.values(both, at={"r0": 2, "g0": 1})
+    actual = kernel.values(both, at={"r0": 2, "g0": 1})
     expected = A[1, 2] * B[2] * (A @ B)[1]
-    np.testing.assert_allclose(got.array, expected, rtol=1e-4)
+    np.testing.assert_allclose(actual.array, expected, rtol=1e-4)
 
 
 def test_too_many_values_are_seen_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,8 +59,8 @@ def test_levels_that_are_not_there(level: Any) -> None:
         K.compile("PYTHON")[level]
 
 
-@pytest.mark.parametrize("given", ["a", None, -1, float("nan"), 10**400, 1j])
-def test_a_budget_is_seconds(given: Any) -> None:
+@pytest.mark.parametrize("value", ["a", None, -1, float("nan"), 10**400, 1j])
+def test_a_budget_is_seconds(value: Any) -> None:
     with pytest.raises(WorkbenchError, match="cannot use budget_s") as caught:
-        K.time("PYTHON", budget_s=given)
+        K.time("PYTHON", budget_s=value)
     assert "seconds" in caught.value.because

@@ -33,9 +33,9 @@ WANTED = np.maximum(A @ B + C, 0)
 def test_run_gives_the_output_in_the_tensors_shape(
     device: str, opts: tuple[Opt, ...]
 ) -> None:
-    (got,) = matmul().apply(*opts).run(device)
-    assert got.shape == (48, 64) and got.dtype == np.float32
-    np.testing.assert_allclose(got, WANTED, atol=1e-4)
+    (actual,) = matmul().apply(*opts).run(device)
+    assert actual.shape == (48, 64) and actual.dtype == np.float32
+    np.testing.assert_allclose(actual, WANTED, atol=1e-4)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -70,11 +70,11 @@ def test_producers_run_first(device: str) -> None:
     kernels = explore((x @ x).exp() @ x).kernels
     assert len(kernels) == 2
     expected = np.exp(numbers(64, 64) @ numbers(64, 64)) @ numbers(64, 64)
-    (got,) = kernels[-1].run(device)
-    assert got.shape == (64, 64), (
+    (actual,) = kernels[-1].run(device)
+    assert actual.shape == (64, 64), (
         "the tensor's shape, not that of the value under its reshapes"
     )
-    np.testing.assert_allclose(got, expected, rtol=2e-3)
+    np.testing.assert_allclose(actual, expected, rtol=2e-3)
     assert kernels[-1].check(device).ok and kernels[0].check(device).ok
 
 

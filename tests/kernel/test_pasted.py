@@ -54,7 +54,7 @@ def test_the_seed_is_the_data() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, error, said",
+    "text, error, message",
     [
         ("", ParseError, "no node"),
         ("nonsense", ParseError, "line 1"),
@@ -67,8 +67,10 @@ def test_the_seed_is_the_data() -> None:
         ("__import__('os').getcwd()", ParseError, "line 1"),
     ],
 )  # fmt: skip
-def test_text_that_is_no_kernel(text: str, error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_text_that_is_no_kernel(
+    text: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         Kernel.from_text(text)
 
 

@@ -69,10 +69,10 @@ def test_text_is_verified_and_interpreted() -> None:
     verify(graph, "kernel")
     x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
     outputs = [np.zeros(16, np.float32), np.zeros(512, np.float32)]
-    for found, want in zip(
+    for interpreted, want in zip(
         interpret_kernel(graph, [*outputs, x]), expected(x), strict=True
     ):
-        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(interpreted, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -96,8 +96,8 @@ def test_values_and_pickles() -> None:
     for store, shape in zip(kernel.ast.stores, ((16,), (16, 32)), strict=True):
         assert kernel.values(store.value).array.shape == shape
     again = pickle.loads(pickle.dumps(kernel))
-    for found, want in zip(again.run(), kernel.run(), strict=True):
-        np.testing.assert_array_equal(found, want)
+    for outputs, want in zip(again.run(), kernel.run(), strict=True):
+        np.testing.assert_array_equal(outputs, want)
 
 
 @pytest.fixture
@@ -153,9 +153,9 @@ WANTED = (X * 2, np.maximum(X + 1, 0))
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.usefixtures("joined")
 def test_a_schedule_runs_it(device: str) -> None:
-    found = two(Tensor(X, device=device).realize())
-    Tensor.realize(*found)
-    for tensor, want in zip(found, WANTED, strict=True):
+    outputs = two(Tensor(X, device=device).realize())
+    Tensor.realize(*outputs)
+    for tensor, want in zip(outputs, WANTED, strict=True):
         np.testing.assert_allclose(tensor.numpy(), want, rtol=1e-6)
 
 
@@ -163,14 +163,14 @@ def test_a_schedule_runs_it(device: str) -> None:
 def test_a_replay_runs_it() -> None:
     @TinyJit
     def step(x: Tensor) -> tuple[Tensor, Tensor]:
-        found = two(x)
-        Tensor.realize(*found)
-        return found
+        outputs = two(x)
+        Tensor.realize(*outputs)
+        return outputs
 
     for number in range(5):
-        found = step(Tensor(X + number).realize())
-        wanted = (X + number) * 2, np.maximum(X + number + 1, 0)
-        for tensor, want in zip(found, wanted, strict=True):
+        outputs = step(Tensor(X + number).realize())
+        expected = (X + number) * 2, np.maximum(X + number + 1, 0)
+        for tensor, want in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(tensor.numpy(), want, rtol=1e-6)
 
 
@@ -179,13 +179,13 @@ def test_an_exploration_shows_it() -> None:
     ex = explore(*two(Tensor(X)))
     (kernel,) = ex.kernels
     assert kernel.shapes == ((8, 16), (8, 16)) and len(ex.decisions) >= 2
-    for found, want in zip(kernel.run(), WANTED, strict=True):
-        np.testing.assert_allclose(found, want, rtol=1e-6)
+    for shown_outputs, want in zip(kernel.run(), WANTED, strict=True):
+        np.testing.assert_allclose(shown_outputs, want, rtol=1e-6)
     assert kernel.check().ok
-    for found, want in zip(
+    for shown_outputs, want in zip(
         pickle.loads(pickle.dumps(kernel)).run(), WANTED, strict=True
     ):
-        np.testing.assert_allclose(found, want, rtol=1e-6)
+        np.testing.assert_allclose(shown_outputs, want, rtol=1e-6)
     record = plain(build(ex, "full"))
     assert broken(record) == [] and plain(record) == record
     assert record["variants"][0]["error"] is None and record["variants"][0]["code"]

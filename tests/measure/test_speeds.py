@@ -148,8 +148,8 @@ def test_a_file_that_makes_no_sense_is_no_file(
     (file,) = (folder / "workbench" / "machine").glob("*.json")
     file.write_text(json.dumps(spoil(json.loads(file.read_text()))))  # type: ignore[operator]
     speeds._by_place.clear()
-    said = pytest.warns(RuntimeWarning, match=because) if because else nullcontext()
-    with said:
+    warnings = pytest.warns(RuntimeWarning, match=because) if because else nullcontext()
+    with warnings:
         assert speeds.earlier_speeds() is None
     assert file.is_file(), "looking deletes nothing"
 

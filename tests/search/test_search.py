@@ -141,10 +141,10 @@ def test_the_emulator_is_searched_too() -> None:
     assert result.device == "PYTHON" and len(result.ranked()) >= 2
 
 
-@pytest.mark.parametrize("given", [0, -1, 1.5, None, "2"])
-def test_a_width_is_a_number(kernel: Kernel, given: Any) -> None:
+@pytest.mark.parametrize("value", [0, -1, 1.5, None, "2"])
+def test_a_width_is_a_number(kernel: Kernel, value: Any) -> None:
     with pytest.raises(WorkbenchError, match="cannot use width"):
-        kernel.search(width=given)
+        kernel.search(width=value)
     with pytest.raises(WorkbenchError, match="cannot use budget_s"):
         kernel.search(budget_s="long")  # type: ignore[arg-type]
     with pytest.raises(WorkbenchError, match="is not an executor"):

@@ -12,15 +12,15 @@ from workbench.tensor import Tensor
 Array = np.ndarray[Any, Any]
 
 
-def assert_agrees(got: Tensor, want: Any, ulps: float = 0) -> None:
+def assert_agrees(actual: Tensor, want: Any, ulps: float = 0) -> None:
     """Check shape, dtype and every value; floats to within `ulps` units in the last place.
 
     NaN equals NaN. The dtype is part of `want`: a numpy array or scalar.
     """
     want = np.asarray(want)
-    values = got.numpy()
-    assert got.shape == values.shape == want.shape
-    assert got.dtype.numpy == values.dtype == want.dtype
+    values = actual.numpy()
+    assert actual.shape == values.shape == want.shape
+    assert actual.dtype.numpy == values.dtype == want.dtype
     if want.dtype.kind != "f" or not ulps:
         np.testing.assert_array_equal(values, want)
         return

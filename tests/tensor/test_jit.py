@@ -67,8 +67,8 @@ def test_replays_agree_with_numpy(name: str, device: str) -> None:
             a, b = numbers(shape, seed), numbers(shape, seed + 1)
             results.append((call(held(a), held(b)), oracle(a, b)))
         assert call.count >= 1
-        for got, expected in results:  # the earlier ones are what they were
-            np.testing.assert_allclose(got.numpy(), expected, rtol=1e-4, atol=1e-4)
+        for actual, expected in results:  # the earlier ones are what they were
+            np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_replay_runs_no_python_and_schedules_nothing() -> None:
@@ -183,12 +183,12 @@ def test_nests_names_and_other_arguments() -> None:
     call = TinyJit(function)
     for n in range(4):
         a, b, c = (held(np.float32([n, i])) for i in range(3))
-        got = call([a, b], 3, more={"x": c})
+        actual = call([a, b], 3, more={"x": c})
         expected = a.numpy() + b.numpy() * 3 + c.numpy()
-        np.testing.assert_array_equal(got.low[0].numpy(), expected)
-        np.testing.assert_array_equal(got.low[1].numpy(), expected * 2)
-        np.testing.assert_array_equal(got.high["first"].numpy(), a.numpy() - 1)
-        assert got.high["why"] == "because" and isinstance(got, Pair)
+        np.testing.assert_array_equal(actual.low[0].numpy(), expected)
+        np.testing.assert_array_equal(actual.low[1].numpy(), expected * 2)
+        np.testing.assert_array_equal(actual.high["first"].numpy(), a.numpy() - 1)
+        assert actual.high["why"] == "because" and isinstance(actual, Pair)
     for wrong in (
         lambda: call([a, b], 4, more={"x": c}),
         lambda: call((a, b), 3, more={"x": c}),
@@ -241,9 +241,9 @@ def test_a_replay_has_the_nan_or_the_zero_that_was_captured() -> None:
         call = TinyJit(lambda x, value: x * value)
         results = [call(held(np.float32([2, -3])), value).numpy() for _ in range(4)]
         expected = np.float32([2, -3]) * np.float32(value)
-        for got in results:
-            np.testing.assert_array_equal(got, expected)
-            assert np.signbit(got).tolist() == np.signbit(expected).tolist()
+        for actual in results:
+            np.testing.assert_array_equal(actual, expected)
+            assert np.signbit(actual).tolist() == np.signbit(expected).tolist()
 
 
 def test_what_does_not_fit_is_told() -> None:
@@ -271,16 +271,16 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 # fmt: on
 
 
-@pytest.mark.parametrize("told", REFUSED)
-def test_what_cannot_be_captured_is_refused(told: str) -> None:
-    function, more = REFUSED[told]
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_be_captured_is_refused(message: str) -> None:
+    function, more = REFUSED[message]
     call = TinyJit(function)
     x = held(np.ones(6, np.float32))
     call(x, *more)
     for _ in range(2):
         with pytest.raises(JitError) as caught:
             call(x, *more)
-        assert told in str(caught.value)
+        assert message in str(caught.value)
     with pytest.raises(JitError, match="two calls"):
         call.launch()
 
@@ -374,8 +374,8 @@ def test_one_in_another_is_captured_with_it() -> None:
 def test_between_devices() -> None:
     call = TinyJit(lambda x: (x + 1).to("PYTHON") * 2)
     for n in range(4):
-        got = call(held(np.full(3, n, np.float32), "LLVM"))
-        assert got.device == "PYTHON" and got.tolist() == [2.0 * n + 2] * 3
+        actual = call(held(np.full(3, n, np.float32), "LLVM"))
+        assert actual.device == "PYTHON" and actual.tolist() == [2.0 * n + 2] * 3
 
 
 def test_the_launches_alone_run_on_the_memory_of_the_last_call() -> None:

@@ -122,9 +122,9 @@ def few(rng: random.Random, tensor: Tensor, at: At) -> tuple[Tensor, Any]:
     for size in tensor.shape:
         first = rng.randrange(size)
         picks.append(range(first, size, rng.randrange(1, size + 1))[:2])
-    got = tensor[tuple(slice(p.start, p[-1] + 1, p.step) for p in picks)]
+    actual = tensor[tuple(slice(p.start, p[-1] + 1, p.step) for p in picks)]
     values = [at(place) for place in product(*picks)]
-    return got, np.array(values, np.int64).reshape(tuple(map(len, picks)))
+    return actual, np.array(values, np.int64).reshape(tuple(map(len, picks)))
 
 
 @pytest.mark.parametrize("seed", range(count(300)))

@@ -38,8 +38,8 @@ def test_kernels_run_on_the_data_of_the_expression() -> None:
     x = array(64, 48)
     e = (x - x.max(axis=1, keepdim=True)).exp().contiguous()
     y = e / e.sum(axis=1, keepdim=True)
-    (got,) = explore(y).kernels[1].run("LLVM")
-    np.testing.assert_allclose(got, y.numpy(), rtol=1e-6)
+    (actual,) = explore(y).kernels[1].run("LLVM")
+    np.testing.assert_allclose(actual, y.numpy(), rtol=1e-6)
 
 
 def test_exploring_computes_nothing() -> None:
@@ -75,8 +75,8 @@ def test_devices_side_by_side() -> None:
     ex = explore(array(4) + 1, on_python)
     assert len(ex.kernels) == 2
     assert ex.headline == "2 kernels, 2 copies, on LLVM and PYTHON"
-    (got,) = ex.kernels[1].run("PYTHON")
-    assert got.tolist() == [2.0, 4.0]
+    (actual,) = ex.kernels[1].run("PYTHON")
+    assert actual.tolist() == [2.0, 4.0]
 
 
 def test_bad_input_is_explained() -> None:

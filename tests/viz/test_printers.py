@@ -91,10 +91,10 @@ def test_every_fact_matters() -> None:
         (record["passes"][0], "error", "an error"),
     ]  # fmt: skip
     for at, name, value in changes:
-        kept, at[name] = at[name], value
+        same_facts, at[name] = at[name], value
         changed = of_recorded_variant(record, row) | of_recorded_exploration(record)
         assert changed != facts, name
-        at[name] = kept
+        at[name] = same_facts
     assert of_recorded_variant(record, row) | of_recorded_exploration(record) == facts
 
 
@@ -102,16 +102,16 @@ def test_a_rule_that_raises(spoil: Spoil) -> None:
     ex = explore(array(8, 24) @ array(24, 8) + 1.0)
     error = ZeroDivisionError("no <such> luck")
     spoil([*COMPILE_PASSES.values()], "form-fma", error)
-    record, said = plain(build(ex)), "ZeroDivisionError: no <such> luck"
+    record, text = plain(build(ex)), "ZeroDivisionError: no <such> luck"
     row, (kernel,) = record["variants"][0], ex.kernels
     assert row["error"]["what"] == "cannot compile: stage decompose failed"
-    assert row["error"]["because"] == said and row["code"] == []
-    for part in (row["error"]["what"], said):
+    assert row["error"]["because"] == text and row["code"] == []
+    for part in (row["error"]["what"], text):
         assert part in str(ex.code()) and part in words(html(kernel))
     printed, drawn = of_printed_nest(str(ex.loops)), of_drawn_kernel(html(kernel))
     assert of_recorded_nest(record, row) == printed == drawn["loops"] != []
     passes = recorded_passes([record["passes"][place] for place in row["passes"]])
-    assert passes == drawn["passes"] and passes[-1][1] == f"failed: {said}"
+    assert passes == drawn["passes"] and passes[-1][1] == f"failed: {text}"
     assert ": ".join(passes[-1]) in str(ex.rewrites())
 
 

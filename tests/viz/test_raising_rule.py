@@ -31,20 +31,20 @@ def looked_at(ex: Exploration) -> str:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (ZeroDivisionError("<by> zero"), "ZeroDivisionError: <by> zero"),
         (EndlessRewrite("a rule never ends"), "a rule never ends"),
     ],
 )
 def test_a_rule_of_scheduling(
-    spoil: Spoil, error: Exception, said: str, tmp_path: Path
+    spoil: Spoil, error: Exception, message: str, tmp_path: Path
 ) -> None:
     y = (array(8, 8) * 1.0).exp()
     spoil([*SCHEDULE_PASSES.values()], "mul-one", error)
     ex = explore(y)
     assert ex.error is error and ex.kernels == ()
-    assert ex.headline.endswith("scheduling failed") and said in str(ex)
+    assert ex.headline.endswith("scheduling failed") and message in str(ex)
     assert ex.passes[-1].error is error and ex.passes[-1].before is not None
     html = looked_at(ex)
     assert "&lt;by&gt; zero" in html or "never ends" in html
@@ -53,7 +53,7 @@ def test_a_rule_of_scheduling(
     with session_of(ex) as session:
         session.complete()
         assert broken(plain(session.record)) == []
-        assert said in plain(session.record)["passes"][-1]["error"]
+        assert message in plain(session.record)["passes"][-1]["error"]
         assert plain(session.record)["nodes"]["op"], "what there was before it"
         assert session.handle({"do": "ping", "have": None})["ok"]
 

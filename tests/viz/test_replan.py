@@ -128,9 +128,9 @@ def test_forced_plans_compute_the_same() -> None:
         for node, store in forced.items():
             ex = ex.replan({node: store})
         if ex.kernels and ex.items[-1].kernel is not None:
-            got = ex.kernels[-1].run()[0].reshape(expected.shape)
+            actual = ex.kernels[-1].run()[0].reshape(expected.shape)
             np.testing.assert_allclose(
-                got,
+                actual,
                 expected,
                 rtol=1e-4,
                 atol=sample.tolerance(),

@@ -35,7 +35,7 @@ def test_no_function_is_long() -> None:
 
 def _lengths(lines: list[str]) -> list[tuple[str, int]]:
     """Return the functions of a formatted script, and how many lines each has."""
-    found = []
+    lengths = []
     for start, line in enumerate(lines):
         if row := FUNCTION.match(line):
             ends = {row[1] + end for end in ("}", "};", ");", "});")}
@@ -43,5 +43,5 @@ def _lengths(lines: list[str]) -> list[tuple[str, int]]:
                 (i for i in range(start, len(lines)) if lines[i] in ends), start
             )
             if line.endswith(("{", "(", "[")):
-                found.append((row[2] or row[3] or row[4], last - start + 1))
-    return found
+                lengths.append((row[2] or row[3] or row[4], last - start + 1))
+    return lengths

@@ -212,7 +212,7 @@ def test_constant_text(value: Const, dtype: DType, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "found"),
+    ("name", "spelling"),
     [
         ("r_4_4", "r_4_4"),
         ("4x", "k4x"),
@@ -221,8 +221,8 @@ def test_constant_text(value: Const, dtype: DType, text: str) -> None:
         ("", "k"),
     ],
 )
-def test_names_are_identifiers(name: str, found: str) -> None:
-    assert identifier(name) == found
+def test_names_are_identifiers(name: str, spelling: str) -> None:
+    assert identifier(name) == spelling
 
 
 def test_an_op_without_an_operator_is_told() -> None:

@@ -126,13 +126,15 @@ def _same_on_both(
     for (result, op, sources, data, _), c, llvm in zip(
         jobs, kernels["C"], kernels["LLVM"], strict=True
     ):
-        got, want = (run(s, poisoned(data[0].size, result), *data) for s in (c, llvm))
+        actual, want = (
+            run(s, poisoned(data[0].size, result), *data) for s in (c, llvm)
+        )
         what = f"{op.name} {sources} -> {result}\n{c.text}"
-        np.testing.assert_array_equal(got, want, what)
+        np.testing.assert_array_equal(actual, want, what)
         if result.is_float:
             numbers = ~np.isnan(want)
             np.testing.assert_array_equal(
-                np.signbit(got[numbers]), np.signbit(want[numbers]), what
+                np.signbit(actual[numbers]), np.signbit(want[numbers]), what
             )
 
 
@@ -154,8 +156,8 @@ def test_lanes_combine_in_the_same_order(op: Ops) -> None:
                 )
     compile_many([job[0] for job in jobs])
     for c, llvm, data, dtype in jobs:
-        got, want = (run(s, poisoned(1, dtype), data).tobytes() for s in (c, llvm))
-        assert got == want
+        actual, want = (run(s, poisoned(1, dtype), data).tobytes() for s in (c, llvm))
+        assert actual == want
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
@@ -168,8 +170,8 @@ def test_stores_behind_a_condition(dtype: DType, lanes: int) -> None:
     data = (np.arange(lanes) % 2 == 0).astype(dtype.numpy)
     for test in (np.arange(lanes) % 3 == 0, np.arange(lanes) % 3 != 0):
         before = np.zeros(lanes, dtype.numpy)
-        got = run(source_of(statement), before, test, data)
-        np.testing.assert_array_equal(got, np.where(test, data, before))
+        actual = run(source_of(statement), before, test, data)
+        np.testing.assert_array_equal(actual, np.where(test, data, before))
 
 
 # loading and launching
@@ -330,8 +332,8 @@ def test_ziglang_is_the_last_resort(
     source = elementwise(Ops.MAX, F, [F, F], 16, 8)
     data = np.arange(16, dtype=np.float32)
     data[3] = np.nan
-    got = run(source, poisoned(16), data, data[::-1].copy())
-    np.testing.assert_array_equal(got, np.maximum(data, data[::-1]))
+    actual = run(source, poisoned(16), data, data[::-1].copy())
+    np.testing.assert_array_equal(actual, np.maximum(data, data[::-1]))
 
 
 def test_a_compiler_that_is_no_compiler(

@@ -96,15 +96,15 @@ def check(op: Ops, dtype: DType, lanes: int) -> None:
     result = dtypes.bool if op in COMPARE else dtype
     size = data[0].size
     kernel = elementwise(op, result, sources, size, lanes)
-    got = run(kernel, poisoned(size, result), *data)
+    actual = run(kernel, poisoned(size, result), *data)
     want = np.asarray(meaning(*data)).astype(result.numpy)
     if op is Ops.FMA and dtype.is_float:  # rounded once here, twice in the table
-        rows = np.isfinite(want) & np.isfinite(got)
-        np.testing.assert_allclose(got[rows], want[rows], rtol=1e-6, atol=1e-44)
+        rows = np.isfinite(want) & np.isfinite(actual)
+        np.testing.assert_allclose(actual[rows], want[rows], rtol=1e-6, atol=1e-44)
         return
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(actual, want)
     if op is Ops.NEG and dtype.is_float:
-        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(want))
 
 
 _OPS = sorted(SUPPORTED - CASTS - set(_DIVISIONS), key=lambda op: op.name)
@@ -127,10 +127,13 @@ def test_remainder_of_all_quotients(dtype: DType, lanes: int) -> None:
     top = np.full(16, info.max) * (1 - rng.random(16)), info.tiny * rng.random(16)
     a, b = np.concatenate([some, np.array(top).astype(dtype.numpy)], axis=1)
     kernel = elementwise(Ops.FMOD, dtype, [dtype] * 2, a.size, lanes)
-    got, want = run(kernel, poisoned(a.size, dtype), a, b), OPS[Ops.FMOD].python(a, b)  # type: ignore[misc]
-    np.testing.assert_array_equal(got, want)
+    actual, want = (
+        run(kernel, poisoned(a.size, dtype), a, b),
+        OPS[Ops.FMOD].python(a, b),
+    )  # type: ignore[misc]
+    np.testing.assert_array_equal(actual, want)
     numbers = want == want
-    assert (np.signbit(got) == np.signbit(want))[numbers].all()
+    assert (np.signbit(actual) == np.signbit(want))[numbers].all()
 
 
 @pytest.mark.parametrize("op", _DIVISIONS, ids=lambda op: op.name)
@@ -151,8 +154,8 @@ def test_cast(source: DType, lanes: int) -> None:
     data = pairs(Ops.CAST, source)
     for result in ALL:
         kernel = elementwise(Ops.CAST, result, [source], data[0].size, lanes)
-        got = run(kernel, poisoned(data[0].size, result), data[0])
-        np.testing.assert_array_equal(got, converted(data[0], source, result))
+        actual = run(kernel, poisoned(data[0].size, result), data[0])
+        np.testing.assert_array_equal(actual, converted(data[0], source, result))
 
 
 def converted(values: Array, source: DType, result: DType) -> Array:
@@ -179,8 +182,8 @@ def test_bitcast(source: DType, result: DType) -> None:
     if result.is_bool:
         data = data % 2
     kernel = elementwise(Ops.BITCAST, result, [source], data.size, 8)
-    got = run(kernel, poisoned(data.size, result), data)
-    assert got.tobytes() == data.view(result.numpy).tobytes()
+    actual = run(kernel, poisoned(data.size, result), data)
+    assert actual.tobytes() == data.view(result.numpy).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -197,8 +200,8 @@ def test_lanes_combine(op: Ops, lanes: int) -> None:
         want = data[:1]
         for lane in range(1, lanes):
             want = np.asarray(OPS[op].python(want, data[lane : lane + 1]))  # type: ignore[misc]
-        got = run(kernel, poisoned(1, dtype), data)
-        np.testing.assert_allclose(got, want.astype(dtype.numpy), rtol=1e-5)
+        actual = run(kernel, poisoned(1, dtype), data)
+        np.testing.assert_allclose(actual, want.astype(dtype.numpy), rtol=1e-5)
 
 
 def test_combined_maximum_is_nan_wherever_a_nan_is() -> None:
@@ -219,8 +222,8 @@ def test_stack_broadcast_extract_and_lanes() -> None:
     third = broadcast(picked[2], 4)
     value = turned + third + constant_lanes(f, 10.0, 20.0, 30.0, 40.0)
     kernel = source_of(store(at(param(0, f, 4), 0), value))
-    got = run(kernel, poisoned(4), np.array([1, 2, 3, 4], np.float32))
-    assert got.tolist() == [3 + 4 + 10, 1 + 4 + 20, 4 + 4 + 30, 2 + 4 + 40]
+    actual = run(kernel, poisoned(4), np.array([1, 2, 3, 4], np.float32))
+    assert actual.tolist() == [3 + 4 + 10, 1 + 4 + 20, 4 + 4 + 30, 2 + 4 + 40]
 
 
 @pytest.mark.parametrize("result", INTEGERS, ids=lambda dtype: dtype.name)
@@ -235,8 +238,8 @@ def test_a_vector_of_floats_becomes_integers_whole(
     special = [3.7, -3.7, -0.5, np.nan, np.inf, -np.inf, 1e30, -1e30]
     limits = [float(n) + d for n in (result.min, result.max) for d in (-1, -0.5, 0, 1)]
     data = np.resize(np.array([*special, *limits], source.numpy), 64)
-    got = run(cast, poisoned(64, result), data)
-    np.testing.assert_array_equal(got, cast_array(data, source, result))
+    actual = run(cast, poisoned(64, result), data)
+    np.testing.assert_array_equal(actual, cast_array(data, source, result))
 
 
 @pytest.mark.parametrize("op", [Ops.MAX, Ops.MIN], ids=lambda op: op.name)
@@ -246,8 +249,8 @@ def test_extreme_with_a_constant_is_one_instruction_and_keeps_nan(op: Ops) -> No
     value = UOp(op, f.vec(8), (x, UOp.const(f.vec(8), 1.5)))
     statement = store(at(param(0, f, 8), 0), value)
     data = np.array([np.nan, np.inf, -np.inf, 0, 1, 2, -0.0, 1.5], np.float32)
-    got = run(source_of(statement), poisoned(8), data)
-    np.testing.assert_array_equal(got, OPS[op].python(data, np.float32(1.5)))  # type: ignore[misc]
+    actual = run(source_of(statement), poisoned(8), data)
+    np.testing.assert_array_equal(actual, OPS[op].python(data, np.float32(1.5)))  # type: ignore[misc]
     assembly = program_of(statement).assembly
     if "vmovups" in assembly:
         assert f"v{op.name.lower()}ps" in assembly
@@ -257,12 +260,12 @@ def test_extreme_with_a_constant_is_one_instruction_and_keeps_nan(op: Ops) -> No
 def test_fused_multiply_add_is_fused() -> None:
     kernel = elementwise(Ops.FMA, dtypes.float32, [dtypes.float32] * 3, 8, 8)
     a = np.full(8, 1 + 2**-12, np.float32)
-    got = run(kernel, poisoned(8), a, a, np.full(8, -1, np.float32))
+    actual = run(kernel, poisoned(8), a, a, np.full(8, -1, np.float32))
     exact = np.float32((1 + 2**-12) ** 2 - 1)
     if "+fma" in host().features.split(","):
-        assert set(got) == {exact}
+        assert set(actual) == {exact}
     else:
-        assert set(got) <= {exact, a[0] * a[0] - np.float32(1)}
+        assert set(actual) <= {exact, a[0] * a[0] - np.float32(1)}
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
@@ -272,8 +275,8 @@ def test_constants_are_exact(dtype: DType) -> None:
         store(at(param(0, dtype, len(values)), n), UOp.const(dtype, v))
         for n, v in enumerate(values)
     ]
-    got = run(source_of(*statements), poisoned(len(values), dtype))
-    assert got.tobytes() == np.array(values, dtype.numpy).tobytes()
+    actual = run(source_of(*statements), poisoned(len(values), dtype))
+    assert actual.tobytes() == np.array(values, dtype.numpy).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -301,5 +304,7 @@ def test_scalar_constants_widen_beside_vectors() -> None:
     value = UOp(Ops.WHERE, doubled.dtype, (small, doubled, UOp.const(dtypes.int32, -1)))
     out = store(at(param(0, dtypes.int32, 16), index), value)
     data = np.arange(16, dtype=np.int32)
-    got = run(source_of(begin(over), out, end(over)), poisoned(16, dtypes.int32), data)
-    np.testing.assert_array_equal(got, np.where(data < 5, 2 * data, -1))
+    actual = run(
+        source_of(begin(over), out, end(over)), poisoned(16, dtypes.int32), data
+    )
+    np.testing.assert_array_equal(actual, np.where(data < 5, 2 * data, -1))

@@ -95,8 +95,8 @@ def test_source_says_what_a_runtime_needs() -> None:
 def test_matmul() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((32, 32)).astype(np.float32) for _ in range(2))
-    got = run(source_of(*matmul(32)), poisoned(1024).reshape(32, 32), a, b)
-    np.testing.assert_allclose(got, np.maximum(a @ b, 0), atol=1e-5)
+    actual = run(source_of(*matmul(32)), poisoned(1024).reshape(32, 32), a, b)
+    np.testing.assert_allclose(actual, np.maximum(a @ b, 0), atol=1e-5)
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 32, 3])
@@ -189,8 +189,8 @@ def test_a_loop_that_comes_twice_and_one_after_it() -> None:
         end(over),
     )
     data = np.arange(6, dtype=np.float32)
-    got = run(source, poisoned(6), data)
-    np.testing.assert_array_equal(got, data * data.sum())
+    actual = run(source, poisoned(6), data)
+    np.testing.assert_array_equal(actual, data * data.sum())
     assert is_c(source) or "for_r0:" in source.text and "for_r0.2:" in source.text
     assert source.extent is None
 

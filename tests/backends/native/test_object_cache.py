@@ -46,10 +46,10 @@ def test_what_is_put_comes_back() -> None:
     assert [path.name for path in entry().parent.iterdir()] == [KEY]
 
 
-@pytest.mark.parametrize("given", ["", "here", "./here", "../here"])
+@pytest.mark.parametrize("variable", ["", "here", "./here", "../here"])
 @pytest.mark.parametrize("name", ["XDG_CACHE_HOME", "HOME"])
 def test_no_cache_lies_in_the_folder_one_works_in(
-    name: str, given: str, home: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, variable: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = home / "deeper" / "work"
     work.mkdir(parents=True)
@@ -58,8 +58,8 @@ def test_no_cache_lies_in_the_folder_one_works_in(
         monkeypatch.setenv("HOME", str(home / "own"))
     else:
         monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv(name, given)
-    if given or name == "XDG_CACHE_HOME":  # an empty $HOME is the root folder's
+    monkeypatch.setenv(name, variable)
+    if variable or name == "XDG_CACHE_HOME":  # an empty $HOME is the root folder's
         object_cache.put(KEY, b"code")
         write_json("some", "file.json", {})
     assert [path.name for path in (home / "deeper").rglob("*")] == ["work"]

@@ -35,11 +35,15 @@ def test_what_is_written_comes_back_and_is_the_users_alone(home: Path) -> None:
     assert (home.stat().st_mode | (home / "a.json").stat().st_mode) & 0o077 == 0
 
 
-@pytest.mark.parametrize("said", ["{ damaged", "", "\udcff", "[" * 100_000, "huge"])
-def test_what_is_damaged_is_a_warning_and_written_anew(home: Path, said: str) -> None:
+@pytest.mark.parametrize("warning", ["{ damaged", "", "\udcff", "[" * 100_000, "huge"])
+def test_what_is_damaged_is_a_warning_and_written_anew(
+    home: Path, warning: str
+) -> None:
     write_json(FOLDER, "a.json", 1)
     data = (
-        b"1" * (private_files.MOST_BYTES + 1) if said == "huge" else os.fsencode(said)
+        b"1" * (private_files.MOST_BYTES + 1)
+        if warning == "huge"
+        else os.fsencode(warning)
     )
     (home / "a.json").write_bytes(data)
     with pytest.warns(RuntimeWarning, match="a.json cannot be read.*going on without"):

@@ -200,11 +200,11 @@ def test_storage_is_reached_in_any_order(lanes: int) -> None:
         )
     )
     x = normal(3, 4, 4)
-    got = np.zeros(48, np.float32)
-    run(tree, got, x.ravel(), lanes=lanes)
+    actual = np.zeros(48, np.float32)
+    run(tree, actual, x.ravel(), lanes=lanes)
     trace = np.trace(x, axis1=1, axis2=2)[:, None, None]
     want = x.transpose(0, 2, 1)[:, ::-1] + trace + 4 * x[:, 2][:, None, :]
-    np.testing.assert_allclose(got.reshape(3, 4, 4), want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(actual.reshape(3, 4, 4), want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("lanes", PIECES)

@@ -50,10 +50,10 @@ def test_a_formula_is_what_the_op_means(rule: Rule, dtype: DType) -> None:
     after = EXPAND_FUNCTIONS(before)
     assert fired(before, FUNCTION_RULES) == {rule.name}
     assert not FUNCTIONS & {n.op for n in after.toposort()}
-    want, got = interpret_tensor(before, values), interpret_tensor(after, values)
+    want, actual = interpret_tensor(before, values), interpret_tensor(after, values)
     ulps = ULPS * (40 if before.op is Ops.POW else 1)
-    np.testing.assert_allclose(got, want, rtol=ulps * 2.0**-dtype.fraction_bits)
-    assert got.dtype == dtype.numpy
+    np.testing.assert_allclose(actual, want, rtol=ulps * 2.0**-dtype.fraction_bits)
+    assert actual.dtype == dtype.numpy
 
 
 @pytest.mark.parametrize("op", sorted(FUNCTIONS, key=str), ids=str)

@@ -146,6 +146,6 @@ def test_both_sides_of_a_rule_agree(name: str) -> None:
     rng = np.random.default_rng(4)
     root = FIRES[name]
     env = {n: drawn(n, rng) for n in root.toposort() if n.op is Ops.VAR}
-    want, got = evaluate(root, env), evaluate(decomposed(root), env)
+    want, actual = evaluate(root, env), evaluate(decomposed(root), env)
     off = 4 * np.finfo(want.dtype).eps if name.endswith("-polynomial") else 0
-    np.testing.assert_allclose(got, want, rtol=off, atol=off)
+    np.testing.assert_allclose(actual, want, rtol=off, atol=off)

@@ -335,7 +335,7 @@ def test_lanes_that_are_all_settled_are_each_counted(device: str) -> None:
     numbers = np.random.default_rng(0).integers(0, 8, 64).astype(np.int32)
     with Context(DEV=device):
         places, x = Tensor.arange(64), Tensor(numbers)
-        for got, want in (
+        for actual, want in (
             (places >= x.clip(0, 3), np.arange(64) >= numbers.clip(0, 3)),
             (places != (x > 3), np.arange(64) != (numbers > 3)),
             (
@@ -344,7 +344,7 @@ def test_lanes_that_are_all_settled_are_each_counted(device: str) -> None:
             ),
             (x.clip(0, 3).pad((64, 0)) + 1, np.pad(numbers.clip(0, 3), (64, 0)) + 1),
         ):
-            np.testing.assert_array_equal(got.cumsum(0).numpy(), np.cumsum(want))
-            (kernel,) = explore(got.int().sum().reshape(1)).kernels
+            np.testing.assert_array_equal(actual.cumsum(0).numpy(), np.cumsum(want))
+            (kernel,) = explore(actual.int().sum().reshape(1)).kernels
             unrolled = kernel.apply(Opt(OptOps.UNROLL, kernel.axes[-1].name, 16))
             assert unrolled.run(device)[0] == want.sum()

@@ -45,14 +45,14 @@ def check(example: Example, form: Form, seed: int) -> None:
     for device in ("reference interpreter", "PYTHON", "LLVM"):
         try:
             if device == "reference interpreter":
-                got = interpreted(form.graph, arrays)
+                actual = interpreted(form.graph, arrays)
             else:
-                got = run(form.graph, device, arrays)
+                actual = run(form.graph, device, arrays)
         except WorkbenchError as error:
             pytest.fail(f"{device}: {error}\n{form.reproducer(seed)}")
-        error = np.abs(got - expected)
+        error = np.abs(actual - expected)
         if not np.allclose(
-            got, expected, rtol=1e-5, atol=1e-5
+            actual, expected, rtol=1e-5, atol=1e-5
         ):  # NaN left over is a failure
             pytest.fail(f"{device} is off by {error.max()}\n{form.reproducer(seed)}")
 

@@ -38,13 +38,13 @@ CLOSEST = {
 }
 
 
-def ulps(got: Array, want: Array) -> float:
+def ulps(actual: Array, want: Array) -> float:
     """Return the greatest distance in units in the last place of the exact result."""
-    least = np.finfo(got.dtype).tiny
+    least = np.finfo(actual.dtype).tiny
     with np.errstate(all="ignore"):
-        unit = np.spacing(np.maximum(np.abs(want).astype(got.dtype), least))
-        fits = np.isfinite(want.astype(got.dtype))
-        off = np.abs(got.astype(np.longdouble) - want) / unit.astype(np.longdouble)
+        unit = np.spacing(np.maximum(np.abs(want).astype(actual.dtype), least))
+        fits = np.isfinite(want.astype(actual.dtype))
+        off = np.abs(actual.astype(np.longdouble) - want) / unit.astype(np.longdouble)
     return float(np.max(off[fits]))
 
 
@@ -124,9 +124,9 @@ def test_transcendentals_are_accurate(op: Ops, dtype: DType, fma: Any) -> None:
         values = values.astype(dtype.numpy)
         with np.errstate(all="ignore"):
             want = EXACT[op](values.astype(np.longdouble))
-        got = evaluate(graph, {x: values}, fma)
-        assert got.dtype == dtype.numpy
-        worst[name] = ulps(got, want)
+        actual = evaluate(graph, {x: values}, fma)
+        assert actual.dtype == dtype.numpy
+        worst[name] = ulps(actual, want)
     assert max(worst.values()) <= ULPS[op][fma is None], worst
 
 
@@ -147,10 +147,10 @@ def test_transcendentals_at_the_edges(dtype: DType) -> None:
         values = np.array(edges[op], dtype.numpy)
         with np.errstate(all="ignore"):
             want = exact(values.astype(np.longdouble)).astype(dtype.numpy)
-        got = evaluate(decomposed(x.alu(op)), {x: values})
-        np.testing.assert_array_equal(got, want)
+        actual = evaluate(decomposed(x.alu(op)), {x: values})
+        np.testing.assert_array_equal(actual, want)
         np.testing.assert_array_equal(
-            np.signbit(got)[want == 0], np.signbit(want)[want == 0]
+            np.signbit(actual)[want == 0], np.signbit(want)[want == 0]
         )
 
 
@@ -160,10 +160,10 @@ def test_powers_of_two_are_exact(dtype: DType) -> None:
     low, high = (-149, 128) if dtype is dtypes.float32 else (-1074, 1024)
     exponents = np.arange(low, high).astype(dtype.numpy)
     powers = np.ldexp(np.ones_like(exponents), exponents.astype(np.int64))
-    got = evaluate(decomposed(x.alu(Ops.EXP2)), {x: exponents})
-    np.testing.assert_array_equal(got, powers)
-    got = evaluate(decomposed(x.alu(Ops.LOG2)), {x: powers})
-    np.testing.assert_array_equal(got, exponents)
+    actual = evaluate(decomposed(x.alu(Ops.EXP2)), {x: exponents})
+    np.testing.assert_array_equal(actual, powers)
+    actual = evaluate(decomposed(x.alu(Ops.LOG2)), {x: powers})
+    np.testing.assert_array_equal(actual, exponents)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)

@@ -36,9 +36,9 @@ def truncated(value: float, dtype: DType) -> int:
 def test_float_to_int_saturates(source: DType, dtype: DType, widen: bool) -> None:
     b = buffer(1, len(CASTS), dtype=source)
     array = np.array(CASTS, source.numpy)
-    got = interpret_tensor(b.cast(dtype), {b: array}, widen)
-    assert got.dtype == dtype.numpy
-    assert got.tolist() == [truncated(v, dtype) for v in array.tolist()]
+    actual = interpret_tensor(b.cast(dtype), {b: array}, widen)
+    assert actual.dtype == dtype.numpy
+    assert actual.tolist() == [truncated(v, dtype) for v in array.tolist()]
 
 
 def test_other_casts() -> None:

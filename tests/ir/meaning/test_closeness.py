@@ -66,8 +66,11 @@ CLOSE: list[tuple[Any, Any, str, bool]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("wanted", "got", "dtype", "close"), CLOSE, ids=str)
+@pytest.mark.parametrize(("expected", "actual", "dtype", "close"), CLOSE, ids=str)
 def test_what_counts_as_the_same_answer(
-    wanted: Any, got: Any, dtype: str, close: bool
+    expected: Any, actual: Any, dtype: str, close: bool
 ) -> None:
-    assert are_close(np.array(got, dtype), np.array(wanted, dtype), LONG_STEPS) is close
+    assert (
+        are_close(np.array(actual, dtype), np.array(expected, dtype), LONG_STEPS)
+        is close
+    )

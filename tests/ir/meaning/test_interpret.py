@@ -25,17 +25,17 @@ def test_movement_means_what_numpy_does() -> None:
     x = floats(3, 4)
     want = np.flip(np.pad(x.T, ((1, 0), (0, 2))), 1).reshape(25)[1:25].reshape(6, 4)
     want = np.broadcast_to(want.max(1, keepdims=True) * 2, (2, 6, 3))
-    got = interpret_tensor(samples.pooled(), {b: x})
-    assert got.dtype == np.float32 and got.flags.writeable
-    np.testing.assert_array_equal(got, want)
+    actual = interpret_tensor(samples.pooled(), {b: x})
+    assert actual.dtype == np.float32 and actual.flags.writeable
+    np.testing.assert_array_equal(actual, want)
 
 
 def test_roots_share_what_they_compute() -> None:
     b = buffer(1, 5)
     square = b * b
-    got = interpret_tensors([square, square + 1.0, b], {b: floats(5)})
-    np.testing.assert_array_equal(got[0] + 1, got[1])
-    got[2][0] = 9  # results are copies
+    actual = interpret_tensors([square, square + 1.0, b], {b: floats(5)})
+    np.testing.assert_array_equal(actual[0] + 1, actual[1])
+    actual[2][0] = 9  # results are copies
 
 
 def test_iota_and_constants() -> None:
@@ -58,10 +58,10 @@ IDENTITY = {
 def test_an_empty_reduction_gives_the_identity(op: Ops, dtype: DType) -> None:
     want = IDENTITY[op, dtype]
     b = buffer(1, 0, 2, dtype=dtype)
-    got = interpret_tensor(
+    actual = interpret_tensor(
         tensor(Ops.REDUCE_AXIS, b, (op, (0,))), {b: np.empty((0, 2), dtype.numpy)}
     )
-    assert got.tolist() == [[want, want]]
+    assert actual.tolist() == [[want, want]]
     r0 = axis("r0", 0)
     k = kernel(
         "r0",

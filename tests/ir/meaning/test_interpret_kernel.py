@@ -23,29 +23,33 @@ from workbench.ir.node.uop import KernelInfo, UOp, gated
 def test_matmul_with_bias_and_relu() -> None:
     a, b, c = floats(3, 5), floats(5, 4), floats(4)
     out = np.full(12, 7, np.float32)
-    got = interpret_kernel(samples.matmul(3, 5, 4), [out, a, b, c])
+    actual = interpret_kernel(samples.matmul(3, 5, 4), [out, a, b, c])
     np.testing.assert_allclose(
-        got[0].reshape(3, 4), np.maximum(a @ b + c, 0), rtol=1e-5, atol=1e-6
+        actual[0].reshape(3, 4), np.maximum(a @ b + c, 0), rtol=1e-5, atol=1e-6
     )
-    assert got[0].dtype == np.float32 and (out == 7).all()
+    assert actual[0].dtype == np.float32 and (out == 7).all()
 
 
 def test_staged_kernels() -> None:
     a, b = floats(8, 8), floats(8, 8)
-    got = interpret_kernel(samples.tiled_matmul(), [np.zeros((8, 8), np.float32), a, b])
-    np.testing.assert_allclose(got[0], a @ b, rtol=1e-5, atol=1e-6)
+    actual = interpret_kernel(
+        samples.tiled_matmul(), [np.zeros((8, 8), np.float32), a, b]
+    )
+    np.testing.assert_allclose(actual[0], a @ b, rtol=1e-5, atol=1e-6)
     x = floats(3, 7)
     e = np.exp2(x - x.max(1, keepdims=True))
-    got = interpret_kernel(samples.softmax(3, 7), [np.zeros((3, 7), np.float32), x])
-    np.testing.assert_allclose(got[0], e / e.sum(1, keepdims=True), rtol=1e-5)
+    actual = interpret_kernel(samples.softmax(3, 7), [np.zeros((3, 7), np.float32), x])
+    np.testing.assert_allclose(actual[0], e / e.sum(1, keepdims=True), rtol=1e-5)
 
 
 def test_a_guarded_index_reads_zero_and_writes_nothing() -> None:
     x = floats(9)
-    got = interpret_kernel(samples.padded_sum(9), [np.full(9, np.nan, np.float32), x])
+    actual = interpret_kernel(
+        samples.padded_sum(9), [np.full(9, np.nan, np.float32), x]
+    )
     padded = np.pad(x, 1)
     np.testing.assert_allclose(
-        got[0], padded[:-2] + padded[1:-1] + padded[2:], rtol=1e-5, atol=1e-6
+        actual[0], padded[:-2] + padded[1:-1] + padded[2:], rtol=1e-5, atol=1e-6
     )
     nothing = kernel(
         "g0", (at(param(0, 0), gated(axis("g0", 2), axis("g0", 2) < 0)), F_ONE, "g0")
@@ -115,9 +119,9 @@ def test_several_outputs_and_order_between_stores() -> None:
     second = kernel("g1", (at(param(1, 4), g1), load(after, g1 * -1 + 3), "g1")).src[0]
     k = UOp.sink(first, second, arg=KernelInfo("two", ("g0", "g1")))
     x = floats(4)
-    got = interpret_kernel(k, [floats(4), floats(4), x])
-    np.testing.assert_array_equal(got[0], x * 2)
-    np.testing.assert_array_equal(got[1], x[::-1] * 2)
+    actual = interpret_kernel(k, [floats(4), floats(4), x])
+    np.testing.assert_array_equal(actual[0], x * 2)
+    np.testing.assert_array_equal(actual[1], x[::-1] * 2)
 
 
 # any kernel, against the definition: a Python loop over every step

@@ -42,13 +42,13 @@ def test_a_range_that_a_stage_closes_too_is_not_cut(
 def test_a_big_product_is_never_held_whole() -> None:
     n = 512
     a, b = floats(n, n), floats(n, n)
-    got = interpret_kernel(
+    actual = interpret_kernel(
         samples.matmul(n, n, n),
         [floats(n * n), a, b, np.zeros(n, np.float32)],
         widen=True,
     )
     want = np.maximum(a.astype(float) @ b.astype(float), 0)
-    np.testing.assert_allclose(got[0].reshape(n, n), want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(actual[0].reshape(n, n), want, rtol=1e-10, atol=1e-10)
 
 
 def test_a_product_is_summed_as_ieee_says() -> None:
@@ -56,13 +56,13 @@ def test_a_product_is_summed_as_ieee_says() -> None:
     g0, r0 = axis("g0", 2), axis("r0", 2)
     value = reduced(Ops.ADD, load(param(1, 2), r0) * load(param(2, 2), g0), r0)
     k = kernel("g0 r0", (at(param(0, 2), g0), value, "g0"))
-    got = interpret_kernel(
+    actual = interpret_kernel(
         k, [floats(2), np.array([1, -1], np.float32), np.array([np.inf, 0], np.float32)]
     )
-    assert math.isnan(got[0][0]) and got[0][1] == 0
+    assert math.isnan(actual[0][0]) and actual[0][1] == 0
     huge = np.array([3e38, -3e38], np.float32)
-    got = interpret_kernel(k, [floats(2), huge, np.array([10, 1], np.float32)])
-    assert math.isnan(got[0][0])
+    actual = interpret_kernel(k, [floats(2), huge, np.array([10, 1], np.float32)])
+    assert math.isnan(actual[0][0])
 
 
 def test_a_big_reduction_comes_in_windows() -> None:

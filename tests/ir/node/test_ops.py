@@ -109,12 +109,12 @@ def test_integers_mean_what_pythons_do(op: Ops, dtype: DType) -> None:
     divides = op in (Ops.CDIV, Ops.CMOD)  # their divisor is known not to be 0
     pairs = [(a, b) for a, b in product(corners(dtype), repeat=2) if b or not divides]
     a, b = np.array(pairs, dtype.numpy).T
-    got = meaning(a, b)
-    assert got.dtype == (np.bool_ if op in COMPARE else dtype.numpy)
+    actual = meaning(a, b)
+    assert actual.dtype == (np.bool_ if op in COMPARE else dtype.numpy)
     expected = [want(*pair, dtype) for pair in pairs]
     if op not in COMPARE:
         expected = [wrap(int(v), dtype) for v in expected]
-    assert dict(zip(pairs, got.tolist(), strict=True)) == dict(
+    assert dict(zip(pairs, actual.tolist(), strict=True)) == dict(
         zip(pairs, expected, strict=True)
     )
     singles = [meaning(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True)]
@@ -126,9 +126,9 @@ def test_integers_mean_what_pythons_do(op: Ops, dtype: DType) -> None:
 def test_one_integer(op: Ops, dtype: DType) -> None:
     meaning, values = OPS[op].python, corners(dtype)
     assert meaning is not None
-    got = meaning(np.array(values, dtype.numpy))
-    assert got.dtype == dtype.numpy
-    assert got.tolist() == [wrap(UNARY[op](v), dtype) for v in values]
+    actual = meaning(np.array(values, dtype.numpy))
+    assert actual.dtype == dtype.numpy
+    assert actual.tolist() == [wrap(UNARY[op](v), dtype) for v in values]
 
 
 def test_bools() -> None:
@@ -136,8 +136,8 @@ def test_bools() -> None:
     table = {Ops.ADD: a | b, Ops.MUL: a & b, Ops.MAX: a | b, Ops.MIN: a & b, Ops.XOR: a ^ b,
              Ops.CMPLT: ~a & b, Ops.AND: a & b, Ops.OR: a | b}  # fmt: skip
     for op, want in table.items():
-        got = OPS[op].python(a, b)  # type: ignore[misc]
-        assert got.dtype == np.bool_ and (got == want).all(), op
+        actual = OPS[op].python(a, b)  # type: ignore[misc]
+        assert actual.dtype == np.bool_ and (actual == want).all(), op
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

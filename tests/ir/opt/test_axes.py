@@ -83,7 +83,7 @@ def test_an_integer_counts_the_axes_that_the_op_applies_to(
 
 
 @pytest.mark.parametrize(
-    "given, named",
+    "number, named",
     [
         (opt("SWAP", 0, 1), opt("SWAP", "g0", "g1")),
         (opt("SWAP", "g0", 2), opt("SWAP", "g0", "r0")),
@@ -94,10 +94,10 @@ def test_an_integer_counts_the_axes_that_the_op_applies_to(
     ],
 )  # fmt: skip
 def test_an_integer_counts_the_loops_that_are_moved_or_staged_in(
-    given: Opt, named: Opt
+    number: Opt, named: Opt
 ) -> None:
-    assert apply_opt(MATMUL, given, LLVM) == apply_opt(MATMUL, named, LLVM)
-    assert resolve(MATMUL, given) == named
+    assert apply_opt(MATMUL, number, LLVM) == apply_opt(MATMUL, named, LLVM)
+    assert resolve(MATMUL, number) == named
 
 
 def test_integers_skip_what_has_no_place_in_the_loop_order() -> None:

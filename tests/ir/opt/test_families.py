@@ -13,7 +13,7 @@ MATMUL = EXAMPLES["matmul_bias_relu"].graph
 
 
 @pytest.mark.parametrize(
-    ("opts", "wanted"),
+    ("opts", "expected"),
     [
         ((), "g0 | g1 | r0"),
         ((opt("UPCAST", "g0", 2), opt("UNROLL", "r0", 2)), "g0 u0 | g1 | r0 n0"),
@@ -27,9 +27,9 @@ MATMUL = EXAMPLES["matmul_bias_relu"].graph
     ],
     ids=str,
 )
-def test_families(opts: tuple[Opt, ...], wanted: str) -> None:
+def test_families(opts: tuple[Opt, ...], expected: str) -> None:
     groups = families(MATMUL, opts)
-    assert {" ".join(names) for names in groups} == set(wanted.split(" | "))
+    assert {" ".join(names) for names in groups} == set(expected.split(" | "))
     plain = [names[0] for names in families(MATMUL, ())]
     assert plain == list(ranges(MATMUL)), "in the order of the plain kernel"
 

@@ -170,8 +170,8 @@ def computes(
     if device == "PYTHON" and on_device:
         counts = count_steps(lower(graph, TARGETS[device])[1], barriers=0)
         on_device = counts.loads + counts.stores <= MOST_EMULATED
-    got = run(graph, device, arrays) if on_device else interpreted(graph, arrays)
-    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+    actual = run(graph, device, arrays) if on_device else interpreted(graph, arrays)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_walks_come_by_what_is_hard() -> None:

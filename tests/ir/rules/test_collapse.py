@@ -146,8 +146,8 @@ def test_random_masks_sum_to_the_same() -> None:
         collapsed += "r0" not in after.arg.order
         arrays = _inputs(seed)
         want = interpret_kernel(before, arrays)[0]
-        got = interpret_kernel(after, arrays)[0]
-        assert np.array_equal(got, want), f"seed {seed}: {to_expr(before)}"
+        actual = interpret_kernel(after, arrays)[0]
+        assert np.array_equal(actual, want), f"seed {seed}: {to_expr(before)}"
     assert collapsed > count(6_000) // 3
 
 

@@ -121,7 +121,7 @@ def test_a_product_over_a_range_it_does_not_depend_on_is_a_power() -> None:
 def test_splits_come_apart_and_back_together() -> None:
     """What reshapes make: flatten an index and divide it out again."""
     flat = (g0 * 3 + g1) * 24 + r0 * 6 + u0
-    for expected, got in (
+    for expected, actual in (
         (g0, flat // 72),
         (g1, flat // 24 % 3),
         (r0, flat // 6 % 4),
@@ -129,7 +129,7 @@ def test_splits_come_apart_and_back_together() -> None:
         (g0 * 3 + g1, flat // 24),
         (r0 * 6 + u0, flat % 24),
     ):
-        assert rewrite(got, SIMPLIFY) is rewrite(expected, SIMPLIFY)
+        assert rewrite(actual, SIMPLIFY) is rewrite(expected, SIMPLIFY)
     back = (flat // 10) * 10 + flat % 10
     assert rewrite(back, SIMPLIFY) is rewrite(flat, SIMPLIFY)
 

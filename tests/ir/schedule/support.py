@@ -37,9 +37,9 @@ def kernels(*tensors: Tensor) -> list[UOp]:
 def agrees(tensor: Tensor, expected: Array, within: float = 1e-4) -> None:
     for device in ("LLVM", "PYTHON"):
         with Context(DEV=device):
-            got = tensor.to(device).numpy()
-        assert got.shape == expected.shape
-        np.testing.assert_allclose(got, expected, rtol=within, atol=within)
+            actual = tensor.to(device).numpy()
+        assert actual.shape == expected.shape
+        np.testing.assert_allclose(actual, expected, rtol=within, atol=within)
 
 
 def softmax(x: Tensor) -> Tensor:

@@ -100,7 +100,7 @@ def test_chains_of_movement_against_numpy(block: int) -> None:
             x, n = moved(x, n, pick)
             story.append(str(n.shape))
         assert len(kernels(x)) <= 1
-        got = x.numpy()
-        assert got.shape == n.shape and (got == n).all(), (
+        actual = x.numpy()
+        assert actual.shape == n.shape and (actual == n).all(), (
             f"seed {seed}: {' -> '.join(story)}"
         )

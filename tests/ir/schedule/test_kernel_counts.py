@@ -209,8 +209,8 @@ def test_no_more_kernels_than_tinygrad(row: Row) -> None:
 def _agrees(row: Row) -> None:
     for device in ("LLVM", "PYTHON"):
         with Context(DEV=device):
-            got = row.build().numpy()
-        np.testing.assert_allclose(got, row.want(), rtol=1e-4, atol=1e-4)
+            actual = row.build().numpy()
+        np.testing.assert_allclose(actual, row.want(), rtol=1e-4, atol=1e-4)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ def test_both_sides_of_a_rule_agree(kind: Ops) -> None:
             verify(before, "tensor")
             after = rewrite(before, SPLIT_RULES)
             verify(after, "tensor")
-            got, want = (interpret_tensor(node, inputs) for node in (after, before))
-            np.testing.assert_array_equal(got, want)
+            actual, want = (interpret_tensor(node, inputs) for node in (after, before))
+            np.testing.assert_array_equal(actual, want)
             split += fired(before, SPLIT_RULES) == {"split-reduction"}
     assert split == 9
 

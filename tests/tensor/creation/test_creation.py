@@ -157,12 +157,12 @@ def test_arange_of_a_dtype() -> None:
 @pytest.mark.parametrize("ends", [(0, 1), (5, -5), (-1.5, 2.5), (3, 3), (1e6, 1e6 + 1)])
 def test_linspace(ends: tuple[float, float], steps: int) -> None:
     want = np.linspace(*ends, steps)
-    got = Tensor.linspace(*ends, steps).numpy()
+    actual = Tensor.linspace(*ends, steps).numpy()
     size = max(map(abs, ends))
-    np.testing.assert_allclose(got, want, rtol=3e-7, atol=3e-7 * size)
-    assert got.dtype == np.float32
+    np.testing.assert_allclose(actual, want, rtol=3e-7, atol=3e-7 * size)
+    assert actual.dtype == np.float32
     if steps > 1:
-        assert (got[0], got[-1]) == ends
+        assert (actual[0], actual[-1]) == ends
     wide = Tensor.linspace(*ends, steps, dtype="float64").numpy()
     np.testing.assert_allclose(wide, want, rtol=1e-15, atol=1e-15 * size)
 

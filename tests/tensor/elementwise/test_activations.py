@@ -83,17 +83,17 @@ def test_at_the_infinities(name: str, low: float, high: float) -> None:
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 1, 5), (0, 4)], ids=str)
 def test_shapes_and_integers(name: str, shape: tuple[int, ...]) -> None:
     x = numbers(shape)
-    got = getattr(Tensor(x), name)()
-    assert got.shape == shape
-    assert_agrees(got.reshape(-1), getattr(Tensor(x.reshape(-1)), name)().numpy())
+    actual = getattr(Tensor(x), name)()
+    assert actual.shape == shape
+    assert_agrees(actual.reshape(-1), getattr(Tensor(x.reshape(-1)), name)().numpy())
     whole = numbers(shape, "int16")
-    got = getattr(Tensor(whole), name)()
+    actual = getattr(Tensor(whole), name)()
     if name.startswith("relu"):
         top = 6 if name == "relu6" else 99
-        assert_agrees(got, np.clip(whole, 0, top))
+        assert_agrees(actual, np.clip(whole, 0, top))
     else:
         want = getattr(Tensor(whole.astype(np.float32)), name)()
-        assert_agrees(got, want.numpy())
+        assert_agrees(actual, want.numpy())
 
 
 def test_relu_of_unsigned_and_bool() -> None:

@@ -160,8 +160,8 @@ def test_unary_on_shapes(name: str, shape: tuple[int, ...]) -> None:
 def test_binary_on_special_values(case: Case) -> None:
     a = np.array(SPECIAL, np.float32)[:, None]
     b = np.array(SPECIAL, np.float32)[None, :]
-    got = case.ours(Tensor(a), Tensor(b))
-    assert_agrees(got, quiet(case.numpys, a, b), case.ulps)
+    actual = case.ours(Tensor(a), Tensor(b))
+    assert_agrees(actual, quiet(case.numpys, a, b), case.ulps)
 
 
 # fmt: off
@@ -202,10 +202,10 @@ def test_least_integer_divided_by_minus_one_wraps(dtype: str) -> None:
 def test_truncating_division() -> None:
     a = np.array([7, -7, 7, -7, 6, 0], np.int32)
     b = np.array([2, 2, -2, -2, 3, 5], np.int32)
-    got = Tensor(a).div(Tensor(b), rounding_mode="trunc")
-    assert_agrees(got, np.trunc(a / b).astype(np.int32))
-    got = Tensor(a).float().div(Tensor(b), rounding_mode="trunc")
-    assert_agrees(got, np.trunc(a / b).astype(np.float32))
+    actual = Tensor(a).div(Tensor(b), rounding_mode="trunc")
+    assert_agrees(actual, np.trunc(a / b).astype(np.int32))
+    actual = Tensor(a).float().div(Tensor(b), rounding_mode="trunc")
+    assert_agrees(actual, np.trunc(a / b).astype(np.float32))
 
 
 def test_float_floor_division_and_remainder() -> None:
@@ -242,8 +242,8 @@ def test_general_powers() -> None:
     want = quiet(np.power, base, exponent)
     assert_agrees(Tensor(base) ** Tensor(exponent), want, 64)
     narrow = quiet(np.power, base.astype("f4"), exponent.astype("f4"))
-    got = Tensor(base.astype("f4")) ** Tensor(exponent.astype("f4"))
-    assert_agrees(got, narrow, 64)
+    actual = Tensor(base.astype("f4")) ** Tensor(exponent.astype("f4"))
+    assert_agrees(actual, narrow, 64)
     assert_agrees(2 ** Tensor([0.5, -1.0, 3.0]), np.float32([2**0.5, 0.5, 8.0]), 4)
 
 
@@ -296,8 +296,8 @@ CASTS = [
 
 @pytest.mark.parametrize(("values", "source", "target", "want"), CASTS)
 def test_cast(values: list[Any], source: str, target: str, want: list[Any]) -> None:
-    got = Tensor(np.array(values, source)).cast(target)
-    assert_agrees(got, np.array(want, target))
+    actual = Tensor(np.array(values, source)).cast(target)
+    assert_agrees(actual, np.array(want, target))
 
 
 def test_short_casts() -> None:
@@ -353,8 +353,8 @@ def test_float_floor_division(dtype: str) -> None:
     assert_agrees(Tensor(a) % Tensor(b), quiet(np.remainder, a, b), 1)
     wild = np.random.default_rng(4).normal(size=(2, 500)).astype(dtype) * 100
     assert_agrees(Tensor(wild[0]) // Tensor(wild[1]), wild[0] // wild[1])
-    got = (Tensor(wild[0]) % Tensor(wild[1])).numpy()
-    np.testing.assert_allclose(got, wild[0] % wild[1], rtol=1e-6, atol=1e-9)
+    actual = (Tensor(wild[0]) % Tensor(wild[1])).numpy()
+    np.testing.assert_allclose(actual, wild[0] % wild[1], rtol=1e-6, atol=1e-9)
     assert_agrees(Tensor(wild[0]) // 0.5, wild[0] // wild.dtype.type(0.5))
     assert_agrees(7.0 % Tensor(wild[1]), wild.dtype.type(7) % wild[1], 1)
 

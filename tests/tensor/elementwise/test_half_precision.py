@@ -37,12 +37,12 @@ def rounded(want: Any, dtype: DType) -> Any:
         )
 
 
-def assert_close(got: Tensor, want: Any, dtype: DType, ulps: float = 1) -> None:
+def assert_close(tensor: Tensor, want: Any, dtype: DType, ulps: float = 1) -> None:
     """Check a result of `dtype` against the exact one: `ulps` units in the last place."""
-    assert got.dtype is dtype
+    assert tensor.dtype is dtype
     eps = 2.0**-dtype.fraction_bits
     least = 2.0**-24 if dtype is F16 else 1e-38
-    actual = got.numpy().astype(np.float64)
+    actual = tensor.numpy().astype(np.float64)
     np.testing.assert_allclose(
         actual, rounded(want, dtype), rtol=ulps * eps, atol=least
     )
@@ -161,15 +161,15 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 def test_functions_are_computed_in_float32(name: str, dtype: DType) -> None:
     edges = [0.0, 1.0, np.inf, -np.inf, np.nan]
     x = np.concatenate([rounded(values((500,), dtype) * 3, dtype), edges])
-    got = getattr(Tensor(x, dtype=dtype), name)()
+    actual = getattr(Tensor(x, dtype=dtype), name)()
     with np.errstate(all="ignore"):
         want = FUNCTIONS[name](x)
         if name in ("hardswish", "silu"):
             want[-2] = 0.0  # what it tends to at minus infinity
     if name == "isnan":
-        assert got.tolist() == want.tolist()
+        assert actual.tolist() == want.tolist()
     else:
-        assert_close(got, want, dtype)
+        assert_close(actual, want, dtype)
 
 
 @pytest.mark.usefixtures("device")

@@ -68,10 +68,10 @@ CASES = [
 # fmt: on
 
 
-def ulps(got: Array, want: Array) -> Array:
+def ulps(actual: Array, want: Array) -> Array:
     """Return the distances in units in the last place; `want` is of a wider type."""
-    near = np.maximum(np.abs(want).astype(got.dtype), np.finfo(got.dtype).tiny)
-    return np.abs(got.astype(np.longdouble) - want) / np.spacing(near)
+    near = np.maximum(np.abs(want).astype(actual.dtype), np.finfo(actual.dtype).tiny)
+    return np.abs(actual.astype(np.longdouble) - want) / np.spacing(near)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -81,11 +81,11 @@ def test_accuracy(case: Case, dtype: str, device: str) -> None:
     limit = max(case.ulps, 6) if device == "PYTHON" else case.ulps
     for make in case.samples:
         x = make(count(200_000)).astype(dtype)
-        got = getattr(Tensor(x), case.name)().numpy()
+        actual = getattr(Tensor(x), case.name)().numpy()
         want = quiet(case.numpys, x.astype(np.longdouble))
-        off = ulps(got, want)
+        off = ulps(actual, want)
         worst = int(np.argmax(off))
-        assert off[worst] <= limit, (x[worst], got[worst], want[worst])
+        assert off[worst] <= limit, (x[worst], actual[worst], want[worst])
 
 
 SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 89.0, -89.0, 3e38, -3e38,
@@ -96,11 +96,11 @@ SPECIAL = [0.0, -0.0, 1e-40, -1e-40, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 89.0, -89.
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_special_values(case: Case, dtype: str, device: str) -> None:
     x = np.array(SPECIAL).astype(dtype)
-    got = getattr(Tensor(x), case.name)().numpy()
+    actual = getattr(Tensor(x), case.name)().numpy()
     want = quiet(lambda y: case.numpys(y).astype(dtype), x.astype(np.longdouble))
-    np.testing.assert_allclose(got, want, rtol=1e-6, atol=0)
+    np.testing.assert_allclose(actual, want, rtol=1e-6, atol=0)
     signed = ~np.isnan(want)
-    np.testing.assert_array_equal(np.signbit(got)[signed], np.signbit(want)[signed])
+    np.testing.assert_array_equal(np.signbit(actual)[signed], np.signbit(want)[signed])
 
 
 def test_the_largest_angles(device: str) -> None:
@@ -113,12 +113,14 @@ def test_the_largest_angles(device: str) -> None:
     np.testing.assert_allclose(Tensor(x).sin().numpy(), sine, rtol)
     np.testing.assert_allclose(Tensor(x).cos().numpy(), cosine, rtol)
     x = np.array([np.finfo(np.float32).max, 16367173 * 2.0**72], np.float32)
-    got = Tensor(x).sin().numpy(), Tensor(x).cos().numpy()
+    actual = Tensor(x).sin().numpy(), Tensor(x).cos().numpy()
     wide = x.astype(np.float64)
-    np.testing.assert_allclose(got, (np.sin(wide), np.cos(wide)), rtol=2e-7)
+    np.testing.assert_allclose(actual, (np.sin(wide), np.cos(wide)), rtol=2e-7)
 
 
 def test_integers_are_float32() -> None:
-    got = Tensor([0, 1, -2]).sin()
-    np.testing.assert_allclose(got.numpy(), np.sin(np.float32([0, 1, -2])), rtol=2e-7)
-    assert got.dtype.name == "float32"
+    actual = Tensor([0, 1, -2]).sin()
+    np.testing.assert_allclose(
+        actual.numpy(), np.sin(np.float32([0, 1, -2])), rtol=2e-7
+    )
+    assert actual.dtype.name == "float32"

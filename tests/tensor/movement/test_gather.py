@@ -72,8 +72,8 @@ def test_a_scalar_tensor_removes_its_axis() -> None:
 def test_out_of_range_gives_zero() -> None:
     x = numbers((4, 5)) + 10
     assert_agrees(Tensor(x)[Tensor([4, -5, 1])], np.stack([x[0] * 0, x[0] * 0, x[1]]))
-    got = Tensor(x)[Tensor([1, 4]), Tensor([5, 0])]
-    assert got.tolist() == [0.0, 0.0]
+    actual = Tensor(x)[Tensor([1, 4]), Tensor([5, 0])]
+    assert actual.tolist() == [0.0, 0.0]
     big = Tensor(np.uint64([2**64 - 1, 3]))
     assert_agrees(Tensor(x)[big], np.stack([x[0] * 0, x[3]]))
 

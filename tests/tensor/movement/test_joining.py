@@ -62,10 +62,10 @@ def test_cat_promotes() -> None:
 
 def test_cat_keeps_every_value() -> None:
     a, b = np.float32([-0.0, INF, NAN]), np.float32([0.0, -INF, -0.0])
-    got = Tensor(a).cat(Tensor(b), Tensor(a)).numpy()
+    actual = Tensor(a).cat(Tensor(b), Tensor(a)).numpy()
     want = np.concatenate([a, b, a])
-    assert_agrees(Tensor(got), want)
-    assert (np.signbit(got) == np.signbit(want)).all()
+    assert_agrees(Tensor(actual), want)
+    assert (np.signbit(actual) == np.signbit(want)).all()
     # what is computed on the padding does not matter
     assert_agrees(Tensor(b).reciprocal().cat(Tensor(b).log()),
                   np.float32([INF, -0.0, -INF, -INF, NAN, -INF]))  # fmt: skip
@@ -90,8 +90,8 @@ def test_repeat(shape: tuple[int, ...], times: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("times", [0, 1, 3])
 def test_repeat_interleave(times: int, dim: int | None) -> None:
     x = numbers((2, 3))
-    got = Tensor(x).repeat_interleave(times, dim)
-    assert_agrees(got, np.repeat(x, times, dim))
+    actual = Tensor(x).repeat_interleave(times, dim)
+    assert_agrees(actual, np.repeat(x, times, dim))
 
 
 def _torch_split(x: Any, size: int, dim: int) -> list[Any]:

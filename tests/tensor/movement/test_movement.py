@@ -160,10 +160,10 @@ def test_pad_with_a_value_of_the_dtype() -> None:
 @pytest.mark.parametrize("fill", [0.0, -0.0, float("inf"), float("nan"), 1e-40])
 def test_pad_with_special_values(fill: float) -> None:
     x = np.float32([1.0, -0.0])
-    got = Tensor(x).pad((1, 2), value=fill)
+    actual = Tensor(x).pad((1, 2), value=fill)
     want = np.pad(x, (1, 2), constant_values=np.float32(fill))
-    assert_agrees(got, want)
-    assert (np.signbit(got.numpy()) == np.signbit(want)).all()
+    assert_agrees(actual, want)
+    assert (np.signbit(actual.numpy()) == np.signbit(want)).all()
     assert_agrees(
         Tensor(x).reciprocal().pad((1, 0), value=fill), np.float32([fill, 1, -np.inf])
     )

@@ -64,12 +64,14 @@ def _check(
         "padding": padding,
         "groups": groups,
     }
-    got = Tensor(x).conv2d(Tensor(w), **options)
-    assert got.shape == want.shape
-    np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1e-5)
+    actual = Tensor(x).conv2d(Tensor(w), **options)
+    assert actual.shape == want.shape
+    np.testing.assert_allclose(actual.numpy(), want, rtol=1e-5, atol=1e-5)
     want = want + b.reshape(-1, *(1,) * axes)
-    got = Tensor(x).conv2d(Tensor(w), Tensor(b), **options).relu()
-    np.testing.assert_allclose(got.numpy(), np.maximum(want, 0), rtol=1e-5, atol=1e-5)
+    actual = Tensor(x).conv2d(Tensor(w), Tensor(b), **options).relu()
+    np.testing.assert_allclose(
+        actual.numpy(), np.maximum(want, 0), rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(("shape", "weight", "options"), CASES, ids=str)
@@ -105,28 +107,28 @@ def test_random_convolutions() -> None:
 def test_dtypes() -> None:
     x, w = numbers((1, 2, 5, 5), "int8"), numbers((2, 2, 3, 3), "int8", 1)
     want = conv(x, w, (1, 1), (1, 1), ((0, 0), (0, 0)), 1)
-    got = Tensor(x).conv2d(Tensor(w))
-    assert got.dtype.name == "int8"
-    np.testing.assert_array_equal(got.numpy(), want.astype(np.int64).astype(np.int8))
-    got = Tensor(x).conv2d(Tensor(w), dtype="float64")
-    assert got.dtype.name == "float64"
-    np.testing.assert_array_equal(got.numpy(), want)
+    actual = Tensor(x).conv2d(Tensor(w))
+    assert actual.dtype.name == "int8"
+    np.testing.assert_array_equal(actual.numpy(), want.astype(np.int64).astype(np.int8))
+    actual = Tensor(x).conv2d(Tensor(w), dtype="float64")
+    assert actual.dtype.name == "float64"
+    np.testing.assert_array_equal(actual.numpy(), want)
 
 
 def test_padding_never_meets_the_function_before_it() -> None:
     x, w = np.abs(numbers((1, 1, 4, 4))) + 1, numbers((1, 1, 3, 3), seed=1)
     want = conv(np.log(x.astype("f8")), w, (1, 1), (1, 1), ((1, 1), (1, 1)), 1)
-    got = Tensor(x).log().conv2d(Tensor(w), padding=1)
-    np.testing.assert_allclose(got.numpy(), want, rtol=1e-4, atol=1e-5)
+    actual = Tensor(x).log().conv2d(Tensor(w), padding=1)
+    np.testing.assert_allclose(actual.numpy(), want, rtol=1e-4, atol=1e-5)
 
 
 def test_nan_and_infinity_reach_only_what_sees_them() -> None:
     x = np.ones((1, 1, 5, 5), np.float32)
     x[0, 0, 0, 0], x[0, 0, 4, 4] = np.nan, np.inf
-    got = Tensor(x).conv2d(Tensor(np.ones((1, 1, 2, 2), np.float32))).numpy()[0, 0]
+    actual = Tensor(x).conv2d(Tensor(np.ones((1, 1, 2, 2), np.float32))).numpy()[0, 0]
     want = np.full((4, 4), 4, np.float32)
     want[0, 0], want[3, 3] = np.nan, np.inf
-    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(actual, want)
 
 
 def test_conv_and_relu_are_one_kernel() -> None:

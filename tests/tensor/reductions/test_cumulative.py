@@ -35,9 +35,9 @@ def test_cumsum_and_cummax(shape: tuple[int, ...], axis: int) -> None:
     assert_agrees(values, want)
     assert_agrees(positions, _last_positions(x, want, axis))
     f = numbers(shape)
-    got = Tensor(f).cumsum(axis).numpy()
+    actual = Tensor(f).cumsum(axis).numpy()
     wide = f.cumsum(axis, dtype=np.float64)
-    np.testing.assert_allclose(got, wide, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(actual, wide, rtol=1e-4, atol=1e-4)
 
 
 def _last_positions(x: Any, running: Any, axis: int) -> Any:
@@ -74,13 +74,13 @@ def test_special_values() -> None:
     # before a NaN nothing is NaN, across blocks too
     long = np.ones(900, np.float32)
     long[600] = NAN
-    got = Tensor(long).cumsum().numpy()
-    np.testing.assert_array_equal(got, long.cumsum())
+    actual = Tensor(long).cumsum().numpy()
+    np.testing.assert_array_equal(actual, long.cumsum())
 
 
 def test_of_expressions() -> None:
     x = numbers((4, 33))
-    got = (Tensor(x) * 2 + 1).exp().cumsum(1) - 1
+    actual = (Tensor(x) * 2 + 1).exp().cumsum(1) - 1
     want = np.exp(x.astype("f8") * 2 + 1).cumsum(1) - 1
-    np.testing.assert_allclose(got.numpy(), want, rtol=1e-5)
+    np.testing.assert_allclose(actual.numpy(), want, rtol=1e-5)
     assert_agrees(Tensor.ones(600).cumsum(), np.arange(1, 601, dtype=np.float32))

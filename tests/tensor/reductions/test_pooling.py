@@ -81,9 +81,9 @@ def _check(x: Array, options: dict[str, Any]) -> None:
             counted["ceil"] = False
             ones = _longer(ones, total.shape, window)
         counts = pool(ones, lambda seen: seen.sum(-1), fill=0, **counted)
-        got = Tensor(x).avg_pool2d(**options, count_include_pad=with_padding)
-        assert got.shape == total.shape
-        np.testing.assert_allclose(got.numpy(), total / counts, rtol=1e-5, atol=1e-6)
+        actual = Tensor(x).avg_pool2d(**options, count_include_pad=with_padding)
+        assert actual.shape == total.shape
+        np.testing.assert_allclose(actual.numpy(), total / counts, rtol=1e-5, atol=1e-6)
 
 
 def _longer(ones: Array, outs: tuple[int, ...], window: dict[str, Any]) -> Array:
@@ -130,9 +130,9 @@ def test_dtypes(dtype: str) -> None:
     want = pool(x, lambda seen: seen.max(-1), fill=low, **window)
     assert_agrees(Tensor(x).max_pool2d(3, 1, padding=1), want)
     mean = pool(x.astype("f8"), lambda seen: seen.mean(-1), fill=0, **window)
-    got = Tensor(x).avg_pool2d(3, 1, padding=1)
-    assert got.dtype.name == ("float64" if dtype == "float64" else "float32")
-    np.testing.assert_allclose(got.numpy(), mean, rtol=1e-5, atol=1e-6)
+    actual = Tensor(x).avg_pool2d(3, 1, padding=1)
+    assert actual.dtype.name == ("float64" if dtype == "float64" else "float32")
+    np.testing.assert_allclose(actual.numpy(), mean, rtol=1e-5, atol=1e-6)
 
 
 def test_special_values() -> None:

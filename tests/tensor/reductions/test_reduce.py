@@ -43,9 +43,9 @@ def test_float_reductions(
     name: str, shape: tuple[int, ...], axis: Any, keepdim: bool
 ) -> None:
     x = np.abs(numbers(shape)) + np.float32(0.1)
-    got = getattr(Tensor(x), name)(axis, keepdim=keepdim)
+    actual = getattr(Tensor(x), name)(axis, keepdim=keepdim)
     want = getattr(np, name)(x.astype(np.float64), axis=axis, keepdims=keepdim)
-    assert_agrees(got, np.asarray(want, np.float32), TOLERANCE[name])
+    assert_agrees(actual, np.asarray(want, np.float32), TOLERANCE[name])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "bool"])
@@ -111,9 +111,9 @@ def test_nan_is_the_greatest_and_the_least() -> None:
 def test_positions(name: str, shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = numbers(shape, "int32") // 4  # many ties: the first counts
     for values in (x, x.astype(np.float32)):
-        got = getattr(Tensor(values), name)(axis, keepdim=keepdim)
+        actual = getattr(Tensor(values), name)(axis, keepdim=keepdim)
         want = getattr(np, name)(values, axis, keepdims=keepdim)
-        assert_agrees(got, np.asarray(want, np.int32))
+        assert_agrees(actual, np.asarray(want, np.int32))
 
 
 def test_position_of_the_first_nan() -> None:
@@ -128,10 +128,10 @@ def test_position_of_the_first_nan() -> None:
 def test_matmul(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     x, y = numbers(a, seed=1), numbers(b, seed=2)
     want = np.matmul(x.astype(np.float64), y.astype(np.float64))
-    got = (Tensor(x) @ Tensor(y)).numpy()
-    assert got.dtype == np.float32
-    assert got.shape == want.shape
-    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    actual = (Tensor(x) @ Tensor(y)).numpy()
+    assert actual.dtype == np.float32
+    assert actual.shape == want.shape
+    np.testing.assert_allclose(actual, want, rtol=1e-5, atol=1e-5)
 
 
 def test_matmul_dtypes() -> None:

@@ -42,16 +42,16 @@ def test_var_and_std(
         )  # of too few elements numpy gives NaN, and warns
         wide = x.astype(np.float64)
         want = np.asarray(wide.var(axis, keepdims=keepdim, ddof=correction))
-    got = Tensor(x).var(axis, keepdim=keepdim, correction=correction)
-    _close(got, want)
-    got = Tensor(x).std(axis, keepdim=keepdim, correction=correction)
-    _close(got, quiet(np.sqrt, want))
+    actual = Tensor(x).var(axis, keepdim=keepdim, correction=correction)
+    _close(actual, want)
+    actual = Tensor(x).std(axis, keepdim=keepdim, correction=correction)
+    _close(actual, quiet(np.sqrt, want))
 
 
-def _close(got: Tensor, want: Any) -> None:
-    assert got.shape == want.shape
-    assert got.dtype.name == "float32"
-    np.testing.assert_allclose(got.numpy(), want.astype("f4"), rtol=2e-5, atol=1e-6)
+def _close(actual: Tensor, want: Any) -> None:
+    assert actual.shape == want.shape
+    assert actual.dtype.name == "float32"
+    np.testing.assert_allclose(actual.numpy(), want.astype("f4"), rtol=2e-5, atol=1e-6)
 
 
 def test_var_of_integers_nan_and_defaults() -> None:
@@ -94,7 +94,7 @@ def test_softmax(shape: tuple[int, ...], axis: int) -> None:
 )
 def test_logsumexp(shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
     x = np.asarray(numbers(shape) * 10)
-    got = Tensor(x).logsumexp(axis, keepdim=keepdim)
+    actual = Tensor(x).logsumexp(axis, keepdim=keepdim)
     if isinstance(axis, tuple):  # logaddexp reduces one axis at a time
         want = x
         for a in sorted((a % x.ndim for a in axis), reverse=True):
@@ -103,8 +103,8 @@ def test_logsumexp(shape: tuple[int, ...], axis: Any, keepdim: bool) -> None:
         want = _logsumexp(x.reshape(-1) if axis is None else x, axis or 0, False)
         if keepdim:
             want = want.reshape(x.sum(axis, keepdims=True).shape)
-    assert got.shape == want.shape
-    np.testing.assert_allclose(got.numpy(), want, 1e-6, 1e-6)
+    assert actual.shape == want.shape
+    np.testing.assert_allclose(actual.numpy(), want, 1e-6, 1e-6)
 
 
 def test_logsumexp_at_extremes() -> None:
@@ -146,8 +146,8 @@ def test_layernorm(shape: tuple[int, ...], axis: Any) -> None:
     for eps in (1e-5, 0.1):
         scale = np.sqrt(wide.var(axis, keepdims=True) + eps)
         want = (wide - wide.mean(axis, keepdims=True)) / scale
-        got = Tensor(x).layernorm(axis, eps).numpy()
-        np.testing.assert_allclose(got, want, 1e-4, 1e-5)
+        actual = Tensor(x).layernorm(axis, eps).numpy()
+        np.testing.assert_allclose(actual, want, 1e-4, 1e-5)
 
 
 def test_axes_are_checked() -> None:

@@ -194,13 +194,15 @@ def test_every_file_is_read_or_a_warning(
         name = draw.choice(list(readers))
         content = spoiled_bytes(whole[name], draw)
         paths[name].write_bytes(content)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             value = readers[name]()
-        assert all("cannot be read" in str(w.message) for w in said)
-        assert value or said or content.strip() in (b"", b"null") or name == "variants"
+        assert all("cannot be read" in str(w.message) for w in caught)
+        assert (
+            value or caught or content.strip() in (b"", b"null") or name == "variants"
+        )
         assert paths[name].read_bytes() == content, "looking changes nothing"
-        refusals += bool(said)
+        refusals += bool(caught)
         if name == "variants":
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)
@@ -220,10 +222,14 @@ def test_a_session_begins_with_whatever_it_kept(
     for _ in range(count(100)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            kept: dict[persistence.Key, Any] = {}
-            while not kept:
-                kept = read_variants(next(draws))
-        monkeypatch.setattr(persistence, "load", lambda key, kept=kept: kept)
+            saved_variants: dict[persistence.Key, Any] = {}
+            while not saved_variants:
+                saved_variants = read_variants(next(draws))
+        monkeypatch.setattr(
+            persistence,
+            "load",
+            lambda key, saved_variants=saved_variants: saved_variants,
+        )
         with session_of(matmul()) as session:
             page = Page(session)
             for _ in tuning.restored(session):

@@ -61,9 +61,9 @@ def _kind(message: Any) -> type:
 
 def unpacked(record: str) -> Any:
     """The record as a page reads it; fails where it is not of its type."""
-    made = json.loads(zlib.decompress(base64.b64decode(record)))
-    msgspec.convert(made, PageRecord)
-    return made
+    whole_record = json.loads(zlib.decompress(base64.b64decode(record)))
+    msgspec.convert(whole_record, PageRecord)
+    return whole_record
 
 
 @contextmanager

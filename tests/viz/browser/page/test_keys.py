@@ -31,7 +31,7 @@ def test_everything_can_be_reached_with_keys(page: Any) -> None:
 
 def test_no_key_reaches_the_page_around_but_tab(page: Any) -> None:
     page.evaluate(
-        "document.addEventListener('keydown', e => (window.got ??= []).push(e.key))"
+        "document.addEventListener('keydown', e => (window.pressed ??= []).push(e.key))"
     )
     page.focus(".wb")
     keys(
@@ -41,7 +41,7 @@ def test_no_key_reaches_the_page_around_but_tab(page: Any) -> None:
     keys(page, "Shift+A Shift+M Control+s Backspace ArrowLeft F2")
     page.click("[data-key=loop-0]")
     keys(page, "a b d d x Enter Escape")
-    assert page.evaluate("window.got") is None
+    assert page.evaluate("window.pressed") is None
     inside = "document.activeElement.closest('.wb') !== null"
     wants = "document.activeElement.hasAttribute('data-lm-suppress-shortcuts')"
     page.focus(".wb")

@@ -74,8 +74,8 @@ def test_a_rule_of_scheduling_changes_everything_and_comes_back() -> None:
         done(session, "plans")
         assert page.record["variants"][0]["check"]["ok"]
         assert len(page.record["plan"]["compared"]["seconds"]) == 2
-        (got,) = session.kernels[0].run()
-        np.testing.assert_allclose(got, (a / 4).sum(axis=1))
+        (actual,) = session.kernels[0].run()
+        np.testing.assert_allclose(actual, (a / 4).sum(axis=1))
         assert page.record == plain(session.record) and broken(page.record) == []
         session.complete()
         names = [r["name"] for r in plain(session.record)["rules"]]
