@@ -105,7 +105,7 @@ def matmul() -> Tensor:
 
 
 def one_large_kernel(nodes: int = 480) -> Tensor:
-    """Return elementwise arithmetic that becomes one kernel of about so many nodes."""
+    """Return elementwise arithmetic that becomes one kernel of about `nodes` nodes."""
     x = y = array(64, 64)
     for step in range(nodes // 5):
         y = (y * (0.5 + step) + x).relu()
@@ -113,7 +113,7 @@ def one_large_kernel(nodes: int = 480) -> Tensor:
 
 
 def chain(nodes: int) -> Tensor:
-    """Return an expression of about so many tensor-level nodes, cut into several kernels."""
+    """Return an expression of about `nodes` tensor-level nodes, cut into several kernels."""
     x = y = array(16, 16)
     while len(y.uop.toposort()) < nodes:
         for step in range(40):

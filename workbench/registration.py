@@ -82,7 +82,7 @@ def unregister(thing: OptKind | RuleSet | DeviceInfo | str) -> None:
     elif name in Device.names():
         Device.unregister(name)
     else:
-        raise RegisterError(f"cannot remove {name!r:.40}", "nobody registered it")
+        raise RegisterError(f"cannot remove {name!r:.40}", "it is not registered")
 
 
 def _check_rules(rules: RuleSet, into: str | None) -> None:

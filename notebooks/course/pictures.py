@@ -44,7 +44,7 @@ def bars(
     full: float | None = None,
     mark: str = "",
 ) -> Picture:
-    """Return a bar per (name, value, label). `full`: what a bar is held against; where one is
+    """Return a bar per (name, value, label). `full`: what a bar is compared with; where one is
     longer, a line stands there, and `mark` says below it what it is."""
     left, top, step = 230, 44, 30
     room = WIDTH - left - 210

@@ -103,4 +103,4 @@ class DeviceInfo(ABC):
 
     @abstractmethod
     def load(self, source: Source) -> Program:
-        """Return the Program of a Source, compiled if need be."""
+        """Return the Program of a Source, compiled if necessary."""

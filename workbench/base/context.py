@@ -35,7 +35,7 @@ class Setting:
 
 
 def _parsed(name: str, raw: str, default: Any) -> Any:
-    """Return what the environment says, in the type of the default."""
+    """Return the environment's value, in the type of the default."""
     try:
         return type(default)(raw)
     except ValueError:
@@ -47,14 +47,14 @@ def _parsed(name: str, raw: str, default: Any) -> Any:
 
 
 DEV = Setting("DEV", "")
-"""The device that tensors without one use; "" means the best there is."""
+"""The device of tensors without a `device` argument; "" means the best available one."""
 
 DEBUG = Setting("DEBUG", 0)
 """From 2 on, a line for every kernel that runs."""
 
 LIVE = Setting("LIVE", 2)
-"""What a notebook shows of `explore`: 2 the workbench, which measures ahead of being asked; 1 the
-workbench, which measures only when asked; 0 a static picture."""
+"""How a notebook shows `explore`: 2 the workbench, with prefetched measurements; 1 the workbench,
+which measures on request; 0 a static picture."""
 
 _SETTINGS = {s.name: s for s in (DEV, DEBUG, LIVE)}
 

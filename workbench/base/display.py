@@ -1,4 +1,4 @@
-"""The one way rich pictures reach values of lower layers: a table from type to mimebundle.
+"""Pictures of values of lower layers: a table from type to mimebundle.
 
 `viz` fills it; a class that inherits `Displayed` shows what the table says. So the compiler
 never imports viz, and without viz everything still prints as text. A prompt in a terminal gets
@@ -49,8 +49,7 @@ def _text(value: object) -> str:
 
 
 class Displayed:
-    """Mix-in: Jupyter asks here, and gets what the table holds; IPython's prompt and rich get
-    text."""
+    """Mix-in: Jupyter gets the mimebundle of the table; IPython's prompt and rich get text."""
 
     __slots__ = ()
 
@@ -67,7 +66,7 @@ class Displayed:
 
 
 class Printed(Displayed):
-    """Mix-in: a value that is looked at as text, in a cell and at a prompt, is that text. (For a
+    """Mix-in: a value that is shown as its text, in a cell and at a prompt. (For a
     dataclass with `repr=False`.)"""
 
     __slots__ = ()

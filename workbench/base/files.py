@@ -1,4 +1,4 @@
-"""Files that a user asks for: written whole or not at all."""
+"""Files that a user requests, written atomically: whole or not at all."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def replace_file(
 
 
 def _look(path: Path) -> None:
-    """Refuse what cannot be written before the work that making its content is."""
+    """Raise for a path that cannot be written, before the content is computed."""
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "it is a folder")
         if not path.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, f"there is no folder {path.parent}")
         with contextlib.suppress(FileNotFoundError):
-            path.stat()  # says of what can be no name that it is none
+            path.stat()  # raises for a path that is not a valid name
             if not os.access(path, os.W_OK):
                 raise PermissionError(errno.EACCES, "it may not be written")
     except (OSError, ValueError) as error:
@@ -71,15 +71,15 @@ def _look(path: Path) -> None:
 
 def _write(path: Path, data: bytes) -> None:
     is_there = path.exists()
-    if is_there and not path.is_file():  # a pipe, a terminal: nothing to keep
+    if is_there and not path.is_file():  # a pipe or a terminal
         path.write_bytes(data)
         return
-    path = path.resolve()  # of a link, what it leads to
+    path = path.resolve()  # a link's target
     replace_file(path, data, keeps_mode=is_there, mode=0o600 if is_there else 0o666)
 
 
 def _refused(path: Path, error: OSError | ValueError) -> WorkbenchError:
-    """Return an error as it is told."""
+    """Return the WorkbenchError for an OSError."""
     because = getattr(error, "strerror", None) or str(error)
     hint = "another folder"
     if isinstance(error, IsADirectoryError):

@@ -1,7 +1,7 @@
-"""What a forked process needs: locks that are free, native code that was not cut in half.
+"""Forked processes: locks that are free in the child, and no fork in the middle of native code.
 
-A fork copies one thread, and every lock as it is: one that another thread holds stays locked in
-the child for ever, and what it guards stays half done. So
+A fork copies one thread, and every lock as it is: a lock of another thread stays locked in the
+child for ever, and its data may be inconsistent. So
 
     LOCK = free_lock()           is free in the child: for what is whole between two steps of Python
     with no_fork: ...            a fork waits: for libraries of machine code, and imports of them
@@ -52,10 +52,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class once(Generic[T]):
-    """A property that is computed when it is first asked for, as functools.cached_property is.
+    """A property that is computed on first use, like functools.cached_property.
 
-    That one has, up to Python 3.11, one lock for all objects: a fork copies it, and no two
-    threads compute at once. Here two threads may compute the same value; the first one stays.
+    That one has, up to Python 3.11, one lock for all objects: a fork copies it, and two threads
+    never compute at once. Here two threads may compute the same value; the first one stays.
     """
 
     def __init__(self, function: Callable[[Any], T]):

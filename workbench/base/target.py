@@ -1,4 +1,4 @@
-"""What a device can do, as data: limits and widths that passes and opts read."""
+"""The capabilities of a device, as data: limits and widths that passes and opts read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ class Target:
 
     cores: how many run at once. native_half_precision: it computes in float16 and bfloat16.
     converts_float16: it loads and stores float16, and converts it from and to float32.
-    fmas_in_flight: how many vector multiply-adds a core must have begun before the first is done,
-    for none to wait: its cycles times how many begin in a cycle.
-    Units: vector_bytes is one vector register; l1_bytes and l2_bytes are the data caches that one
-    core has for itself; a kernel that touches more than non_temporal_bytes writes with non-temporal
-    stores (0: it never does); scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds
-    the lanes that one statement holds at once (the product of its UPCAST and UNROLL axes).
+    fmas_in_flight: how many vector multiply-adds a core must start before the first is done so that
+    none waits: the cycles of one times the number that start in a cycle.
+    Units: vector_bytes is one vector register; l1_bytes and l2_bytes are the data caches of one
+    core; a kernel that touches more than non_temporal_bytes writes with non-temporal stores (0: it
+    never does); scratch_bytes bounds the arrays a kernel may hold; max_lanes bounds the lanes that
+    one statement holds at once (the product of its UPCAST and UNROLL axes).
     """
 
     device: str

@@ -1,10 +1,10 @@
-"""Watching a compilation: records of passes and of what fired in them, by reference.
+"""Tracing a compilation: records of passes and of the rules that fired in them, by reference.
 
-Nothing here knows what a graph is. A pass asks for the current observer once; with none it
-runs bare. With one it appends a PassRecord that refers to the states before and after and to
-each match; nothing is copied or printed. What a pass makes without a rule (a lowering) it makes
-in a scope, `with derived_from(node):`, and edges of provenance say: this came from that.
-Source of the idea: MLIR's action tracing.
+This file does not depend on graphs. A pass looks up the current observer once; without one it
+records nothing. With one it appends a PassRecord that refers to the states before and after and to
+each match; nothing is copied or printed. A pass that builds nodes without rules (a lowering) does
+so in a scope, `with derived_from(node):`, which records provenance edges from new nodes to their
+sources. Source of the idea: MLIR's action tracing.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class PassRecord(Displayed):
     """One pass that ran. `before` and `after` are IR values; `seconds` is wall time.
 
     `error` is the exception if the pass failed (then `after` is None); `parent` names the pass
-    it ran inside of; `dropped` counts matches beyond the observer's bound. `edges` say what was
-    made from what, in this pass and since the one before it ended; a PassRecord among them is
-    a part of the pass (see `tentative`).
+    it ran inside of; `dropped` counts matches beyond the observer's bound. `edges` are the
+    provenance edges of this pass, and those since the one before it ended; a PassRecord among them
+    is a part of the pass (see `tentative`).
     """
 
     name: str
@@ -69,7 +69,7 @@ class Observer:
     count: int = 0
     parents: list[str] = field(default_factory=list)
     sources: tuple[Any, ...] = ()
-    """What is made now is derived from these."""
+    """New nodes are derived from these."""
 
 
 _OBSERVER: ContextVar[Observer | None] = ContextVar("workbench_observer", default=None)
@@ -92,7 +92,7 @@ def observe(limit: int = 1_000_000) -> Iterator[Observer]:
         yield watching
     finally:
         _OBSERVER.reset(token)
-        if watching.edges and watching.records:  # made after the last pass
+        if watching.edges and watching.records:  # built after the last pass
             last = watching.records[-1]
             edges = (*last.edges, *_take_edges(watching))
             watching.records[-1] = replace(last, edges=edges)
@@ -133,13 +133,14 @@ _UNWATCHED = nullcontext()
 
 def derived_from(*sources: Any) -> AbstractContextManager[None]:
     """Return a block in which every node that is made, or found again, is derived from `sources`,
-    and not from those of the block around it; nothing happens when nobody watches."""
+    and not from those of the block around it; without an observer it does nothing."""
     watching = _OBSERVER.get()
     return _UNWATCHED if watching is None else _Derived(watching, sources)
 
 
 def replaced(changes: Mapping[Any, Any]) -> None:
-    """Note that each value of `changes` was made of its key; nothing when nobody watches."""
+    """Record that each value of `changes` was derived from its key; without an observer it does
+    nothing."""
     watching = _OBSERVER.get()
     if watching is not None:
         watching.edges += [
@@ -150,7 +151,7 @@ def replaced(changes: Mapping[Any, Any]) -> None:
 
 
 def created(node: Any) -> None:
-    """Note that a node was made here: what makes nodes says so while there are SCOPES."""
+    """Record that a node was built here: node creation calls it while there are SCOPES."""
     watching = _OBSERVER.get()
     if watching is not None:
         for source in watching.sources:
@@ -159,7 +160,7 @@ def created(node: Any) -> None:
 
 
 class Part:
-    """A part of a pass: `after` is what it made, None where it came to nothing."""
+    """A part of a pass: `after` is its result, None where it had none."""
 
     __slots__ = ("after",)
 
@@ -169,9 +170,8 @@ class Part:
 
 @contextmanager
 def tentative(before: Any) -> Iterator[Part]:
-    """Run a part of a pass that may come to nothing: an attempt. Watched, it becomes an edge of
-    the pass, and its own passes those of the pass, if its `after` is set; else it leaves no
-    trace.
+    """Run a part of a pass whose result may be dropped. If its `after` is set, an observer records
+    it as an edge of the pass, and its own passes as those of the pass; else it records nothing.
     """
     part, watching = Part(), _OBSERVER.get()
     if watching is None:
@@ -188,16 +188,17 @@ def tentative(before: Any) -> Iterator[Part]:
 
 
 MOST_MERGED = 300
-"""Small passes that one record of several joins."""
+"""Most small passes that one record joins."""
 
 
 @contextmanager
 def merged(name: str, join: Callable[..., Any]) -> Iterator[None]:
     """Make one record of all passes called `name` that end in the `with` block, rewrites of small
-    things in the midst of a larger pass: `join` makes one state of what they began with.
+    things in the midst of a larger pass: `join` returns one state from those that they began with.
 
-    What none of them changed is left out, and of very many so are the last: `dropped` counts
-    their matches. One that failed keeps a record of its own. Where nobody watches this is free.
+    States that none of them changed are left out, and so are those beyond the limit: `dropped`
+    counts their matches. A pass that failed has a record of its own. Without an observer this costs
+    nothing.
     """
     watching = _OBSERVER.get()
     if watching is None:
@@ -251,7 +252,7 @@ def _take_edges(watching: Observer) -> tuple[ProvenanceEdge | PassRecord, ...]:
 class Recording:
     """The record of one running pass: `with recording(...) as r: ...; r.after = state`.
 
-    `r.matches` is a list to append to, or None when nobody watches.
+    `r.matches` is a list to append to, or None without an observer.
     """
 
     __slots__ = (
@@ -300,7 +301,7 @@ class Recording:
         matches = self.matches or []
         first_matches = matches[: max(0, watching.limit - watching.count)]
         watching.count += len(first_matches)
-        # its place was kept when it began: records stand in execution order, outer before inner
+        # its place was reserved at its start: records are in execution order, outer before inner
         watching.records[self._place] = PassRecord(
             self.name, self.doc, self.before, self.after, tuple(first_matches),
             seconds, error, self.parent, len(matches) - len(first_matches), _take_edges(watching),
@@ -309,5 +310,5 @@ class Recording:
 
 
 def recording(name: str, doc: str, before: Any) -> Recording:
-    """Start the record of one pass over `before`; free when nobody watches."""
+    """Start the record of one pass over `before`; without an observer it costs nothing."""
     return Recording(name, doc, before)

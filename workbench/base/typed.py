@@ -1,4 +1,4 @@
-"""Plain data from elsewhere, read as the type that it must have: it fits, or it is refused."""
+"""Plain data from outside, validated as a type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 def typed(data: Any, kind: type[T]) -> T:
     """Return plain data as a value of a type, which msgspec can read.
 
-    Errors: ValueError, in words, for data of another form.
+    Errors: ValueError, with the reason, for other data.
     """
     try:
         return msgspec.convert(data, kind)
@@ -30,9 +30,9 @@ def typed(data: Any, kind: type[T]) -> T:
 
 
 def typed_json(text: str, kind: type[T]) -> T:
-    """Return what JSON says as a value of a type.
+    """Return JSON text as a value of a type.
 
-    Errors: ValueError, in words, for another text.
+    Errors: ValueError, with the reason, for other text.
     """
     try:
         data = json.loads(text)

@@ -1,4 +1,4 @@
-"""Values of one process alone: they hold its memory or its code, so pickling them is refused."""
+"""Values of one process: they refer to its memory or its code, so they cannot be pickled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from workbench.base.errors import DeviceError
 
 
 class Unpicklable:
-    """A value that cannot be pickled or copied. `instead` is what to hand on in its place."""
+    """A value that cannot be pickled or copied. `instead` says what to pickle in its place."""
 
     __slots__ = ()
     instead = "hand on the Kernel or the Tensor, and make this anew from it there"

@@ -27,7 +27,7 @@ PEAK = "peak"
 
 
 class Crew:
-    """A Worker per library; one that failed is started anew for the next entry."""
+    """A Worker per library; one that failed is started again for the next entry."""
 
     def __init__(self, threads: int, cache: str):
         self._threads, self._cache = threads, cache

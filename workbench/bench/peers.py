@@ -152,4 +152,4 @@ PEERS: dict[str, Peer] = {
         ),
     )
 }
-"""What workbench is held against, in the order of the table's columns."""
+"""The libraries that workbench is compared with, in the order of the table's columns."""

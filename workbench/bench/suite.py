@@ -1,7 +1,7 @@
 """The benchmark set: one Entry per piece of work, written once for each kind of library.
 
 Workbench and tinygrad share a form, because their Tensors have the same methods; numpy and
-jax.numpy share another. numpy's answer in float64 is what all others are held against.
+jax.numpy share another. All answers are compared with numpy's in float64.
 """
 
 from __future__ import annotations

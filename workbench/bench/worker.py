@@ -3,7 +3,7 @@
     python -m workbench.bench.worker NAME     started by Worker, never by hand
 
 Questions and answers are pickled tuples on the standard streams; what a library prints goes to
-stderr. A library that crashes or hangs costs its own figures and nobody else's.
+stderr. A library that crashes or hangs loses only its own measurements.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ class PeerProcess:
         return result, first_s
 
     def sample(self, budget_s: float) -> float:
-        """Return the seconds of one run of what was prepared, warm: the least of a few.
+        """Return the warm seconds of one run of the prepared entry: the least of a few.
 
-        Whoever else is on the machine stops a library of many threads more often than one of
-        few. The least is what it takes when nobody does.
+        Other processes interrupt a library of many threads more often than one of few. The least
+        time is that of an undisturbed run.
         """
         return float(self._ask("sample", budget_s))
 

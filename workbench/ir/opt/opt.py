@@ -123,7 +123,7 @@ def _by_name(name: str) -> OptKind:
     """Return the kind of a pickled opt. Errors: RegisterError where this process has no kind of
     that name."""
     if name not in OptOps.__members__:
-        because = "somebody registered it in another process"
+        because = "it was registered in another process"
         raise RegisterError(
             f"there is no opt {name}", because, "workbench.register it here too"
         )
@@ -194,7 +194,7 @@ class OptKinds:
         """Remove a registered kind; existing opts keep it."""
         if name not in [kind.name for kind in self.registered]:
             raise RegisterError(
-                f"cannot remove the opt {name!s:.40}", "nobody registered it"
+                f"cannot remove the opt {name!s:.40}", "it is not registered"
             )
         self.__members__ = {n: k for n, k in self.__members__.items() if n != name}
 

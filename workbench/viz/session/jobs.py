@@ -131,7 +131,7 @@ class Jobs:
                 self.worker.close()
                 job = self._queue.get()
             with self._lock:
-                if job.is_dropped:  # whoever did so closes it
+                if job.is_dropped:  # it is closed already
                     continue
                 self._running = job
             is_over = self._is_over(job)

@@ -79,7 +79,7 @@ def steps_part(steps: Sequence[StepRow]) -> str:
         for step in steps
     ]
     summary = f"Why these opts: {plural(len(rows), 'step')} of the default"
-    heads = ["step", "opts", "because", "figures"]
+    heads = ["step", "opts", "because", "counts"]
     return fold(summary, table(heads, rows, ["", "w", "w", "w"]))
 
 
@@ -139,7 +139,7 @@ def decisions_part(decisions: Sequence[DecisionRow], count: int) -> str:
         summary += muted(f"; {plural(count - 1, 'value')} fused into it")
     if count > len(decisions):
         rows.append(("...", "", ".decisions has them all", ""))
-    heads = ["value", "", "because", "figures"]
+    heads = ["value", "", "because", "estimates"]
     return fold(summary, table(heads, rows, ["", "", "w", "w"]))
 
 

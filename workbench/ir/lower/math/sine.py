@@ -101,7 +101,7 @@ def _sine_in_quadrant(
     uint = quadrant.dtype
     odd = (quadrant & 1).ne(0)
     value = odd.where(part.cosine, part.sine)
-    # Two quarter turns change the sign: their bit is moved to where the sign is.
+    # Two quadrants change the sign: their bit is moved to where the sign is.
     flip = shl(quadrant & 2, uint.bits - 2)
     flip = flip if sign is None else flip ^ sign
     value = (value.bitcast(uint) ^ flip).bitcast(size.dtype)

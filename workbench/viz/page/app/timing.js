@@ -22,8 +22,8 @@ export const withinText = (spread) =>
 /** @param {number} fraction */
 export const percent = (fraction) => `${(fraction * 100).toFixed(fraction < 0.0995 ? 1 : 0)}%`;
 
-/** Operations a second that so many threads do at best: they share what all have together. Null
- * where nobody has measured it, and for a kernel without floats.
+/** Peak of `threads` threads in operations per second, at most that of all together. Null
+ * where it is unknown, and for a kernel without floats.
  * @param {MachineRow} machine
  * @param {string | null} kind
  * @param {number} threads */

@@ -14,7 +14,7 @@ import { SvgPainter } from "./svg_painter.js";
 
 /** @import { Drawing, GraphListener, GraphNode, Hit, Key, Marks, Painter, Wish } from "./graph.d.ts" */
 
-const MOST_SVG = 150; // nodes; above it a canvas: laying out so many SVG texts costs 60 ms a step
+const MOST_SVG = 150; // nodes; above it a canvas: laying out more SVG texts costs 60 ms a step
 
 /** A pane with a graph. */
 export class GraphView {

@@ -18,7 +18,7 @@ import { layoutRows } from "./row_order.js";
 /** @import { Layout, LayoutEdge, LayoutGraph, Place, ProperGraph } from "./graph.d.ts" */
 
 const SHORTEN_ROUNDS = 4;
-const MANY_READERS = 32; // one of so many is taken to make no line longer
+const MANY_READERS = 32; // of a node with this many readers no line gets longer
 const DUMMY_WIDTH = 6;
 
 /**

@@ -6,7 +6,7 @@ import { layoutColumns, layoutLayers, layoutProper } from "./layered.js";
 import { layoutRows } from "./row_order.js";
 import { layoutShortest } from "./simplex.js";
 
-const DUMMIES = 1500; // a graph may have so many
+const DUMMIES = 1500; // most of a graph
 const DUMMIES_EACH = 3; // per node, if that is more
 
 /** Return the layout of nodes with these widths, a `gap` apart, and edges [source, target], those into

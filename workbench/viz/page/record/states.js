@@ -151,7 +151,7 @@ export class Timeline {
   }
 }
 
-/** Return a function that remembers what it gave for the last `most` numbers.
+/** Return a function that caches its results for the last `most` numbers.
  * @template Value
  * @param {number} most
  * @param {(k: number) => Value} make */

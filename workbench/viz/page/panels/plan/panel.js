@@ -30,7 +30,7 @@ function modePlan(app) {
   const [failed, before] = [h("div", {}), h("div", { class: "wb-plan-was" })];
   /** @type {PlanState} */
   const state = { storedOnly: true, drawn: null, kernel: null, isOpen: false };
-  /** Say why a kernel begins and ends where it does; null: why there are so many. */
+  /** Say why a kernel begins and ends where it does; null: why there are several. */
   const tellOf = (/** @type {number | null} */ kernel) => {
     state.kernel = kernel;
     app.select({ ...NOTHING, ...(kernel === null ? {} : { kernel }) });

@@ -15,7 +15,7 @@ import { decisionParts } from "./decision.js";
 
 const MOST_CUTS = 40; // that are told of; the list of decisions has all
 
-/** What is told: of the picked value; else of a kernel; else why there are so many kernels.
+/** The text about the picked value; else about a kernel; else why there are several kernels.
  * @param {App} app
  * @param {number | null} kernel
  * @param {TellOf} tellOf */
@@ -229,7 +229,7 @@ function waySentence(app, { kernel, bytes, readers }) {
 /** @type {(app: App, tellOf: TellOf) => HTMLElement} */
 const backButton = (app, tellOf) =>
   button(app, "all cuts", () => tellOf(null), {
-    title: "why there are so many kernels",
+    title: "why there are this many kernels",
     name: "plan-all",
   });
 

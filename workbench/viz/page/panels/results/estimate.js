@@ -1,4 +1,4 @@
-// What a variant costs by its form, before anything has run, beside what was measured: the two
+// The cost of a variant by its loop nest, before it runs, beside what was measured: the two
 // differ, and by how much is worth knowing.
 
 import { real, spreadText } from "../../app/timing.js";

@@ -1,5 +1,5 @@
 // The loop nest: a line per loop with its kind, trip count, and per buffer the stride and the
-// bytes it touches, held against the caches; the statements where they run.
+// bytes it touches, beside the caches; the statements where they run.
 
 import { linked } from "../../app/links.js";
 import { NOTHING } from "../../app/store.js";

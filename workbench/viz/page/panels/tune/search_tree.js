@@ -1,5 +1,5 @@
-// What a search tried, below the form it found: a tree, each form under the one it came from. The
-// way to the best form is open, the rest opens on a click, Enter or the right arrow.
+// The candidates of a search, below the variant it found: a tree, each candidate under its parent. The
+// way to the best one is open, the rest opens on a click, Enter or the right arrow.
 
 import { h, refill, words } from "../../base/elements.js";
 import { fold } from "../../base/fold.js";
@@ -35,33 +35,33 @@ function triedTitle({ tried, timed, seconds, speedup, device, ended }) {
 /** What a search tried, by its number.
  * @typedef {{
  *   number: number, parent: number | null, how: string, seconds: number | null, note: string
- * }} Form */
+ * }} Candidate */
 
 /** @param {SearchRow} search */
 function triedTree(search) {
-  const forms = search.trials.map(([number, parent, how, seconds, note]) => ({
+  const candidates = search.trials.map(([number, parent, how, seconds, note]) => ({
     number,
     parent,
     how,
     seconds,
     note,
   }));
-  /** @type {Map<number | null, Form[]>} */
-  const below = new Map(forms.map((form) => [form.number, []]));
-  for (const form of forms) below.get(form.parent)?.push(form);
-  const open = new Set(wayTo(forms, search.best));
+  /** @type {Map<number | null, Candidate[]>} */
+  const below = new Map(candidates.map((candidate) => [candidate.number, []]));
+  for (const candidate of candidates) below.get(candidate.parent)?.push(candidate);
+  const open = new Set(wayTo(candidates, search.best));
   const tree = walkable("tree", "candidates of the search", { class: "wb-list wb-tried" });
 
-  /** @type {(form: Form, level: number) => HTMLElement[]} */
-  const rows = (form, level) => {
-    const children = below.get(form.number) ?? [];
-    const isOpen = open.has(form.number);
-    const row = triedRow(form, level, children.length, isOpen, form.number === search.best);
-    row.addEventListener("click", () => turn(form.number, !isOpen));
+  /** @type {(candidate: Candidate, level: number) => HTMLElement[]} */
+  const rows = (candidate, level) => {
+    const children = below.get(candidate.number) ?? [];
+    const isOpen = open.has(candidate.number);
+    const row = triedRow(candidate, level, children.length, isOpen, candidate.number === search.best);
+    row.addEventListener("click", () => turn(candidate.number, !isOpen));
     return [row, ...(isOpen ? children.flatMap((child) => rows(child, level + 1)) : [])];
   };
   const fill = () => {
-    refill(tree, ...forms.filter((form) => form.parent === null).flatMap((form) => rows(form, 1)));
+    refill(tree, ...candidates.filter((candidate) => candidate.parent === null).flatMap((candidate) => rows(candidate, 1)));
     rove(tree, tree.contains(document.activeElement) ? document.activeElement : null);
   };
   /** @type {(number: number, wanted: boolean) => void} */
@@ -78,11 +78,11 @@ function triedTree(search) {
   return tree;
 }
 
-/** The numbers of a form and of those that it came from.
- * @param {Form[]} forms
+/** The numbers of a candidate and of those that it came from.
+ * @param {Candidate[]} candidates
  * @param {number} best */
-function wayTo(forms, best) {
-  const parents = new Map(forms.map((form) => [form.number, form.parent]));
+function wayTo(candidates, best) {
+  const parents = new Map(candidates.map((candidate) => [candidate.number, candidate.parent]));
   const way = [];
   for (let at = /** @type {number | null} */ (best); at !== null; at = parents.get(at) ?? null) {
     way.push(at);
@@ -91,7 +91,7 @@ function wayTo(forms, best) {
 }
 
 /**
- * @param {Form} form
+ * @param {Candidate} candidate
  * @param {number} level
  * @param {number} children
  * @param {boolean} isOpen
