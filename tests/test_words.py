@@ -65,6 +65,27 @@ HEADLESS = re.compile(
 """A sentence says what a value must be, or is not."""
 
 
+RIDDLES = {
+    "so many, so much": "a number with its unit, or the name of a parameter",
+    "held against": "compared with",
+    "held to be": "counted as",
+    "whoever": "the caller, the user",
+    "turned round": "opposite, reversed",
+    "how it got here": "passes",
+    "looking still works": "browsing still works",
+    "possible opts": "legal opts",
+    "nobody knows": "unknown",
+    "emptied caches": "cold caches",
+    "sums in flight": "independent accumulators",
+    "past the caches": "non-temporal",
+    "quarter turn, quarter turns": "quadrants",
+    "small floats": "half-precision types",
+    "own lanes, dot-lanes": "reduction lanes",
+    "goes round, go round": "loop-carried, a cycle",
+}
+"""Phrases of prose and labels that need a second reading, with what to say instead."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _no_tree_outlives_the_tests() -> Iterator[None]:
     yield
@@ -128,6 +149,27 @@ def test_a_message_says_what_must_be() -> None:
         if HEADLESS.search(node.value)
     ]
     assert not wrong
+
+
+def test_a_phrase_needs_one_reading() -> None:
+    phrases = [phrase for row in RIDDLES for phrase in row.split(", ")]
+    pattern = re.compile(rf"\b(?:{'|'.join(phrases)})\b", re.IGNORECASE)
+    texts = [
+        ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+    ]
+    for folder, kind in (
+        ("workbench", "py"),
+        ("workbench", "js"),
+        ("notebooks", "ipynb"),
+    ):
+        texts += sorted((ROOT / folder).rglob(f"*.{kind}"))
+    wrong = [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
+        for path in texts
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        for match in pattern.finditer(line)
+    ]
+    assert wrong == [], "RIDDLES has what to say instead"
 
 
 @cache

@@ -84,7 +84,9 @@ def check_evaluations(count: int, ex: Exploration) -> Verdict:
     """`count`: how often would EXP2 be computed if it were fused?"""
     counted = figures(ex, Ops.EXP2)
     if count == counted["elements"]:
-        return wrong("that is the number of elements; but how often is each of them read?")
+        return wrong(
+            "that is the number of elements; but how often is each of them read?"
+        )
     if count != counted["evaluations"]:
         missing, rest = divmod(counted["evaluations"], max(1, count))
         return wrong(

@@ -145,7 +145,7 @@ def _kernel_card(
         cards.decisions_part(printed_decisions(decisions), len(decisions)),
     ]
     for make, otherwise in (
-        (lambda: cards.offers_part(offer_rows(kernel)), "Possible opts: .legal_opts()"),
+        (lambda: cards.offers_part(offer_rows(kernel)), "Legal opts: .legal_opts()"),
         (lambda: _compiled_part(kernel), "Source: .compile().source"),
     ):
         is_in_time = LIVE.value < 1 or time.perf_counter() < deadline

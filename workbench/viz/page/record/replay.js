@@ -80,7 +80,7 @@ export function replayRoot(table, changes, root) {
       const after = changes.get(next);
       if (after === undefined || begun.has(next)) done.set(n, resultOf(next));
       else {
-        begun.add(next); // rewrites that go round would not end without it
+        begun.add(next); // a cycle of rewrites would not end without it
         stack.push([n, 2, after], [next, 2, after], [after, 0, after]);
       }
     }

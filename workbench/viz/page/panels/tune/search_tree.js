@@ -56,12 +56,23 @@ function triedTree(search) {
   const rows = (candidate, level) => {
     const children = below.get(candidate.number) ?? [];
     const isOpen = open.has(candidate.number);
-    const row = triedRow(candidate, level, children.length, isOpen, candidate.number === search.best);
+    const row = triedRow(
+      candidate,
+      level,
+      children.length,
+      isOpen,
+      candidate.number === search.best,
+    );
     row.addEventListener("click", () => turn(candidate.number, !isOpen));
     return [row, ...(isOpen ? children.flatMap((child) => rows(child, level + 1)) : [])];
   };
   const fill = () => {
-    refill(tree, ...candidates.filter((candidate) => candidate.parent === null).flatMap((candidate) => rows(candidate, 1)));
+    refill(
+      tree,
+      ...candidates.filter((candidate) => candidate.parent === null).flatMap((candidate) =>
+        rows(candidate, 1)
+      ),
+    );
     rove(tree, tree.contains(document.activeElement) ? document.activeElement : null);
   };
   /** @type {(number: number, wanted: boolean) => void} */
