@@ -72,7 +72,7 @@ export function stepOf(key, across) {
   return STEPS[key] ?? (across ? ACROSS[key] : undefined);
 }
 
-/** The place so many items further, within a list of `count`.
+/** The place `step` items after `place`, within a list of `count`.
  * @param {number} place
  * @param {number} step
  * @param {number} count */
