@@ -6,7 +6,7 @@ from workbench.base.display import Printed
 from workbench.base.trace import PassRecord
 from workbench.ir.schedule.item import Decision
 from workbench.viz.model.decisions import printed_decisions
-from workbench.viz.model.passes import pass_rows
+from workbench.viz.model.passes import outcomes
 from workbench.viz.text.decisions import decisions_text
 from workbench.viz.text.passes import passes_text
 
@@ -17,7 +17,7 @@ class PassTable(Printed, tuple[PassRecord, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return passes_text(pass_rows(self)) or "no passes"
+        return passes_text(tuple(outcomes(self))) or "no passes"
 
 
 class Decisions(Printed, tuple[Decision, ...]):

@@ -20,7 +20,7 @@ def pass_rows(records: Sequence[PassRecord]) -> list[PassRow]:
     for record, outcome in zip(records, outcomes(records), strict=True):
         fired = Counter(_rule_name(m.rule) for m in record.matches)
         rules = [NamedNumber(*rule) for rule in fired.most_common()]
-        row = PassRow(**asdict(outcome), dropped=record.dropped, rules=rules)
+        row = PassRow(**asdict(outcome), rules=rules)
         rows.append(row)
     return rows
 
@@ -40,6 +40,7 @@ def outcomes(records: Sequence[PassRecord]) -> Iterator[PassOutcome]:
             changed=record.after is not record.before or bool(record.matches),
             error=_error_text(record),
             matches=len(record.matches) + record.dropped,
+            dropped=record.dropped,
         )
 
 

@@ -504,8 +504,7 @@ export interface RuleRow {
 }
 
 /**
- * A pass alone: how often rules fired in it, the busiest first; `dropped` of the matches are
- * not kept.
+ * A pass alone: how often rules fired in it, the busiest first.
  */
 export interface PassRow {
   name: string;
@@ -539,6 +538,7 @@ export interface RecordedPass {
   changed: boolean;
   error: string | null;
   matches: number;
+  dropped: number;
   before: Array<number>;
   after: Array<number>;
   text_before: number | null;

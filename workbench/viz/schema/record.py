@@ -139,7 +139,8 @@ class RuleRow(Struct, forbid_unknown_fields=True):
 
 class PassOutcome(Struct, forbid_unknown_fields=True):
     """What came of a pass. `depth` counts the passes that it ran inside of; `changed` is False
-    where it left its input as it was; `unit` is what a match is called."""
+    where it left its input as it was; `unit` is what a match is called; the observer
+    dropped `dropped` of the `matches`."""
 
     name: str
     doc: str
@@ -149,13 +150,12 @@ class PassOutcome(Struct, forbid_unknown_fields=True):
     changed: bool
     error: str | None
     matches: int
+    dropped: int
 
 
 class PassRow(PassOutcome, forbid_unknown_fields=True):
-    """A pass alone: how often rules fired in it, the busiest first; `dropped` of the matches are
-    not kept."""
+    """A pass alone: how often rules fired in it, the busiest first."""
 
-    dropped: int
     rules: list[NamedNumber]
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from workbench.measure.kernel_time import seconds_text
 from workbench.viz.model.words import plural
-from workbench.viz.schema.record import PassRow
+from workbench.viz.schema.record import PassOutcome
 
 
-def passes_text(rows: Sequence[PassRow], times: bool = True) -> str:
+def passes_text(rows: Sequence[PassOutcome], times: bool = True) -> str:
     """Return the rows as text; without `times` it is the same on every machine."""
     width = max((2 * r.depth + len(r.name) for r in rows), default=0)
     lines = []
@@ -20,7 +20,7 @@ def passes_text(rows: Sequence[PassRow], times: bool = True) -> str:
     return "\n".join(lines)
 
 
-def outcome(row: PassRow) -> str:
+def outcome(row: PassOutcome) -> str:
     """Return what came of a pass: "12 rewrites", "changed nothing", or its error."""
     if row.error:
         return f"failed: {row.error}"
