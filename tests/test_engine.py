@@ -19,7 +19,7 @@ N = np.arange(6 * 5 * 4, dtype=np.float32).reshape(6, 5, 4)
 
 
 @pytest.fixture(params=["LLVM", "PYTHON"])
-def held(request: pytest.FixtureRequest) -> Any:
+def tensor(request: pytest.FixtureRequest) -> Any:
     """A realised tensor of N."""
     with Context(DEV=request.param):
         yield Tensor(N).realize()
@@ -53,33 +53,33 @@ PIECES: list[tuple[Pick, bool]] = [  # and whether they lie in one stretch
 
 @pytest.mark.parametrize(("pick", "in_place"), PIECES)
 def test_a_stretch_of_memory_needs_no_kernel(
-    buffer: Tensor, pick: Pick, in_place: bool
+    tensor: Tensor, pick: Pick, in_place: bool
 ) -> None:
     before = GlobalCounters.kernel_count
-    assert len(pick(buffer).schedule()) == (not in_place)
-    np.testing.assert_array_equal(pick(buffer).numpy(), pick(N))
+    assert len(pick(tensor).schedule()) == (not in_place)
+    np.testing.assert_array_equal(pick(tensor).numpy(), pick(N))
     assert GlobalCounters.kernel_count - before == (not in_place)
 
 
-def test_nothing_and_everything(buffer: Tensor) -> None:
-    np.testing.assert_array_equal(buffer[3:3].numpy(), N[3:3])
-    np.testing.assert_array_equal(buffer[6:, 5:].numpy(), N[6:, 5:])
-    assert buffer[:].schedule() == ()
+def test_nothing_and_everything(tensor: Tensor) -> None:
+    np.testing.assert_array_equal(tensor[3:3].numpy(), N[3:3])
+    np.testing.assert_array_equal(tensor[6:, 5:].numpy(), N[6:, 5:])
+    assert tensor[:].schedule() == ()
 
 
-def test_a_piece_is_a_kernels_input_at_any_alignment(buffer: Tensor) -> None:
+def test_a_piece_is_a_kernels_input_at_any_alignment(tensor: Tensor) -> None:
     for start in range(5):
-        piece = buffer.reshape(-1)[start : start + 101].realize()
-        actual = (piece * 2 + buffer.reshape(-1)[:101]).numpy()
+        piece = tensor.reshape(-1)[start : start + 101].realize()
+        actual = (piece * 2 + tensor.reshape(-1)[:101]).numpy()
         np.testing.assert_array_equal(
             actual, N.ravel()[start : start + 101] * 2 + N.ravel()[:101]
         )
 
 
-def test_pieces_of_pieces_stay_what_they_were(buffer: Tensor) -> None:
-    piece = buffer[2:5].realize()
+def test_pieces_of_pieces_stay_what_they_were(tensor: Tensor) -> None:
+    piece = tensor[2:5].realize()
     first = piece[1:].realize()
-    others = [(buffer + n).realize() for n in range(4)]  # takes what memory is free
+    others = [(tensor + n).realize() for n in range(4)]  # takes what memory is free
     np.testing.assert_array_equal(first.numpy(), N[3:5])
     np.testing.assert_array_equal(others[3].numpy(), N + 3)
     copy = first.numpy()
@@ -87,8 +87,8 @@ def test_pieces_of_pieces_stay_what_they_were(buffer: Tensor) -> None:
     np.testing.assert_array_equal(first.numpy(), N[3:5])
 
 
-def test_contiguous_is_a_copy(buffer: Tensor) -> None:
-    assert len(buffer[2:5].contiguous().schedule()) == 1
+def test_contiguous_is_a_copy(tensor: Tensor) -> None:
+    assert len(tensor[2:5].contiguous().schedule()) == 1
 
 
 def test_what_has_no_memory_yet_is_not_given_any() -> None:
