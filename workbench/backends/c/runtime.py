@@ -123,11 +123,6 @@ def _loaded(text: str, names: Sequence[str]) -> list[jit.Code]:
 
 def _object(text: str) -> bytes:
     """Return the object file of `text`, from the cache if it is there."""
-    made_by, host = compiler(), jit.host()
-    machine = (host.triple, host.cpu, host.features)
-    key = object_cache.key_of(text, made_by.version, *made_by.flags, *machine)
-    image = object_cache.get(key)
-    if image is None:
-        image = made_by.compile(text)
-        object_cache.put(key, image)
-    return image
+    c_compiler = compiler()
+    about = [c_compiler.version, *c_compiler.flags]
+    return object_cache.object_of(text, about, jit.host().machine, c_compiler.compile)

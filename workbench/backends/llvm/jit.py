@@ -42,6 +42,11 @@ class Host:
     features: str
 
     @property
+    def machine(self) -> tuple[str, str, str]:
+        """What machine code depends on but for the compiler: triple, processor, features."""
+        return self.triple, self.cpu, self.features
+
+    @property
     def vector_bytes(self) -> int:
         """Bytes of one vector register."""
         if "+avx512f" in self._enabled:

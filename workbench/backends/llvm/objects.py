@@ -12,9 +12,6 @@ def object_of(text: str) -> bytes:
     Errors: CompileError if LLVM refuses the text.
     """
     host = jit.host()
-    key = object_cache.key_of(text, host.version, host.triple, host.cpu, host.features)
-    image = object_cache.get(key)
-    if image is None:
-        image = jit.compile_object(text)
-        object_cache.put(key, image)
-    return image
+    return object_cache.object_of(
+        text, [host.version], host.machine, jit.compile_object
+    )

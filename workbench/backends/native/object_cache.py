@@ -15,6 +15,7 @@ import stat
 import sys
 import tempfile
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from workbench.base.files import replace_file
@@ -53,6 +54,25 @@ def key_of(*parts: str) -> str:
         digest.update(b"%d " % len(data))
         digest.update(data)
     return digest.hexdigest()
+
+
+def object_of(
+    text: str,
+    compiler: Sequence[str],
+    machine: Sequence[str],
+    compile_text: Callable[[str], bytes],
+) -> bytes:
+    """Return the object file of `text`: the one in the cache, or what `compile_text` returns.
+
+    The key is the text, the version and the flags of the `compiler`, and the `machine`: the triple,
+    the processor and its features.
+    """
+    key = key_of(text, *compiler, *machine)
+    image = get(key)
+    if image is None:
+        image = compile_text(text)
+        put(key, image)
+    return image
 
 
 def get(key: str) -> bytes | None:
